@@ -1,0 +1,1 @@
+"""The shipped pages, as JSON."""

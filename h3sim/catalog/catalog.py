@@ -1,0 +1,167 @@
+"""Pages, networks and schemes by name or path."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from h3sim.catalog.roots import root
+from h3sim.errors import UnknownNameError
+from h3sim.page import page_from_dict, read_page
+from h3sim.schemes import read_scheme
+from h3sim.schemes.reader import scheme_from_toml
+from h3sim.transport import network_from_toml, read_network
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from importlib.resources.abc import Traversable
+
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+    from h3sim.transport import Network
+
+__all__ = [
+    "list_networks",
+    "list_pages",
+    "list_schemes",
+    "load_network",
+    "load_page",
+    "load_scheme",
+    "page_set",
+    "scheme_set",
+]
+
+ValueT = TypeVar("ValueT")
+
+
+def load_page(name: str | Path) -> Page:
+    """Return the shipped page of that name, or the one in the file at that path.
+
+    Raises:
+        UnknownNameError: if there is neither.
+        PageError: listing every mistake of the file.
+
+    >>> len(load_page("http2rulez").resources)
+    32
+    """
+    return _load(name, "page", "json", _pages(), _shipped_page, read_page)
+
+
+def load_network(name: str | Path) -> Network:
+    """Return the shipped network of that name, or the one in the file at that path.
+
+    Raises:
+        UnknownNameError: if there is neither.
+        NetworkError: listing every mistake of the file.
+
+    >>> load_network("marx-2019").rtt_ns
+    0
+    """
+    return _load(name, "network", "toml", _networks(), _shipped_network, read_network)
+
+
+def load_scheme(name: str | Path) -> Scheme:
+    """Return the shipped scheme of that name, or the one in the file at that path.
+
+    Raises:
+        UnknownNameError: if there is neither.
+        SchemeError: listing every mistake of the file.
+
+    >>> load_scheme("p+").mechanism.value
+    'tree'
+    """
+    return _load(name, "scheme", "toml", _schemes(), _shipped_scheme, read_scheme)
+
+
+def list_pages() -> list[Page]:
+    """Return the shipped pages, by name."""
+    return [_shipped_page(_pages()[name]) for name in sorted(_pages())]
+
+
+def list_networks() -> list[Network]:
+    """Return the shipped networks, by name."""
+    return [_shipped_network(_networks()[name]) for name in sorted(_networks())]
+
+
+def list_schemes() -> list[Scheme]:
+    """Return the shipped schemes: those of sets in their order, then the others by name."""
+    ordered = dict.fromkeys(name for names in _sets()["schemes"].values() for name in names)
+    names = [*ordered, *sorted(set(_schemes()) - set(ordered))]
+    return [_shipped_scheme(_schemes()[name]) for name in names]
+
+
+def scheme_set(name: str) -> tuple[str, ...] | None:
+    """Return the names of the schemes in that set, or None if there is no such set.
+
+    >>> scheme_set("marx-2019")[:3]
+    ('rr', 'wrr', 'fifo')
+    """
+    names = _sets()["schemes"].get(name)
+    return None if names is None else tuple(names)
+
+
+def page_set(name: str) -> tuple[str, ...] | None:
+    """Return the names of the pages in that set, or None if there is no such set."""
+    names = _sets()["pages"].get(name)
+    return None if names is None else tuple(names)
+
+
+def _load(
+    name: str | Path,
+    kind: str,
+    suffix: str,
+    shipped: Mapping[str, Traversable],
+    from_shipped: Callable[[Traversable], ValueT],
+    from_path: Callable[[str | Path], ValueT],
+) -> ValueT:
+    text = os.fspath(name)
+    if isinstance(name, str) and name in shipped:
+        return from_shipped(shipped[name])
+    looks_like_path = text.endswith(f".{suffix}") or os.sep in text or isinstance(name, Path)
+    if looks_like_path or Path(text).is_file():
+        return from_path(text)
+    raise UnknownNameError(kind, text, sorted(shipped))
+
+
+def _shipped_page(file: Traversable) -> Page:
+    return page_from_dict(json.loads(file.read_text(encoding="utf-8")), source=file.name)
+
+
+def _shipped_network(file: Traversable) -> Network:
+    return network_from_toml(file.read_text(encoding="utf-8"), source=file.name)
+
+
+def _shipped_scheme(file: Traversable) -> Scheme:
+    return scheme_from_toml(file.read_text(encoding="utf-8"), source=file.name)
+
+
+@cache
+def _pages() -> dict[str, Traversable]:
+    return _files(root("corpora"), ".json")
+
+
+@cache
+def _networks() -> dict[str, Traversable]:
+    return _files(root("models") / "networks", ".toml")
+
+
+@cache
+def _schemes() -> dict[str, Traversable]:
+    """Scheme files are named after the scheme, with "-plus" for "+"."""
+    files = _files(root("models") / "schemes", ".toml")
+    return {name.replace("-plus", "+"): file for name, file in files.items()}
+
+
+@cache
+def _sets() -> dict[str, dict[str, list[str]]]:
+    document: dict[str, Any] = tomllib.loads((root("models") / "sets.toml").read_text("utf-8"))
+    return document
+
+
+def _files(folder: Traversable, suffix: str) -> dict[str, Traversable]:
+    files = (file for file in folder.iterdir() if file.name.endswith(suffix))
+    return {file.name.removesuffix(suffix): file for file in files}

@@ -1,0 +1,85 @@
+"""`h3sim list`: what is shipped."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim import catalog
+from h3sim.cli.run import RawHelp
+from h3sim.cli.tables import table
+from h3sim.units import to_mbps, to_ms
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.transport import Jitter
+
+__all__ = ["add_command"]
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "list",
+        help="show the shipped schemes, networks or pages",
+        description="Show what is shipped, by the names that other commands take.",
+        epilog="examples:\n  h3sim list schemes\n  h3sim list pages\n",
+        formatter_class=RawHelp,
+    )
+    parser.add_argument("what", choices=tuple(_LISTS), metavar="|".join(_LISTS))
+    parser.set_defaults(command=_list)
+
+
+def _list(options: argparse.Namespace) -> int:
+    print(_LISTS[options.what]())
+    return 0
+
+
+def _schemes() -> str:
+    headers = ("scheme", "what it is", "mechanism", "signalling", "placeholders", "source")
+    rows = (
+        (s.name, s.title, s.mechanism.value, s.signalling, str(len(s.placeholders)), s.source)
+        for s in catalog.list_schemes()
+    )
+    return table(headers, rows)
+
+
+def _networks() -> str:
+    headers = ("network", "rate Mbit/s", "packet bytes", "RTT ms", "jitter", "source")
+    rows = (
+        (
+            n.name,
+            f"{to_mbps(n.pacing.rate_bps):g}",
+            str(n.pacing.packet_bytes),
+            f"{to_ms(n.rtt_ns):g}",
+            _jitter(n.jitter),
+            n.source,
+        )
+        for n in catalog.list_networks()
+    )
+    return table(headers, rows)
+
+
+def _jitter(jitter: Jitter | None) -> str:
+    if jitter is None:
+        return "none"
+    low, high = jitter.min_overtaken, jitter.max_overtaken
+    return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
+
+
+def _pages() -> str:
+    headers = ("page", "resources", "kB", "above the fold", "source")
+    rows = (
+        (
+            page.name,
+            str(len(page.resources)),
+            f"{page.total_bytes / 1000:,.0f}",
+            str(sum(resource.above_the_fold for resource in page.resources)),
+            page.provenance.get("source", "-"),
+        )
+        for page in catalog.list_pages()
+    )
+    return table(headers, rows)
+
+
+_LISTS = {"schemes": _schemes, "networks": _networks, "pages": _pages}

@@ -1,0 +1,129 @@
+"""What several commands share: a parser that speaks in single lines, and the overrides."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, NoReturn
+
+from h3sim.errors import InputError, Problem, UnknownNameError
+from h3sim.study import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    ValueT = TypeVar("ValueT")
+
+__all__ = ["Mistakes", "Parser", "add_setting", "read_setting"]
+
+BAD_INPUT = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with a command line, and where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2 after one line."""
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+
+
+class Mistakes:
+    """Collects the mistakes of several inputs, so that all can be told at once."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def collect(self, read: Callable[[], ValueT]) -> ValueT | None:
+        """Return what *read* returns, or None after noting what was wrong."""
+        try:
+            return read()
+        except InputError as error:
+            self.lines += error.lines()
+        except UnknownNameError as error:
+            self.lines.append(str(error))
+        return None
+
+
+_OPTION_OF = {
+    "rate_mbps": "--rate-mbps",
+    "interval_ms": "--interval-ms",
+    "packet_bytes": "--packet-bytes",
+    "rtt_ms": "--rtt-ms",
+    "buffer_kb": "--buffer-kb",
+    "transport": "--transport",
+}
+
+
+def add_setting(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say over what a page is loaded."""
+    group = parser.add_argument_group("network and transport")
+    group.add_argument(
+        "--network",
+        metavar="NAME",
+        default="marx-2019",
+        help="a shipped network or a file.toml (default: %(default)s)",
+    )
+    group.add_argument(
+        "--transport",
+        choices=("quic", "tcp"),
+        default="quic",
+        help="what carries HTTP (default: %(default)s)",
+    )
+    group.add_argument(
+        "--cc",
+        choices=("constant",),
+        default="constant",
+        help="congestion control; constant: packets leave at a steady pace",
+    )
+    for option, kind, metavar, text in (
+        ("--rate-mbps", float, "RATE", "the pace as a rate, in Mbit/s of payload"),
+        ("--interval-ms", float, "MS", "the pace as the time between two packets"),
+        ("--packet-bytes", int, "BYTES", "the most payload of a packet"),
+        ("--rtt-ms", float, "MS", "the round-trip time"),
+    ):
+        group.add_argument(option, type=kind, metavar=metavar, help=text)
+    group.add_argument(
+        "--jitter",
+        metavar="EVERY:N[-M]",
+        help="hold every so-manieth packet until N (to M) others were sent, say 4:1-3; or none",
+    )
+    group.add_argument(
+        "--no-handshake",
+        dest="handshake",
+        action="store_false",
+        help="the connection is established: the first request leaves at 0",
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+
+
+def read_setting(options: argparse.Namespace, *, buffer_kb: float) -> Setting:
+    """Return the setting that the options say.
+
+    Raises:
+        InputError: listing every option that is out of range, by its name on the command line.
+        UnknownNameError: if the network is not known.
+    """
+    try:
+        return Setting(
+            network=options.network,
+            transport=options.transport,
+            rate_mbps=options.rate_mbps,
+            interval_ms=options.interval_ms,
+            packet_bytes=options.packet_bytes,
+            rtt_ms=options.rtt_ms,
+            jitter=options.jitter,
+            buffer_kb=buffer_kb,
+            handshake=options.handshake,
+            seed=options.seed,
+        )
+    except InputError as error:
+        if error.source:
+            raise
+        problems = (
+            Problem(key=_option(problem.key), message=problem.message) for problem in error.problems
+        )
+        raise InputError(problems) from error
+
+
+def _option(key: str) -> str:
+    return _OPTION_OF.get(key, f"--{key.partition('.')[0]}")

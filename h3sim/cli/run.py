@@ -1,0 +1,146 @@
+"""`h3sim run`: one page, one scheme, everything about it."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from h3sim import catalog
+from h3sim.cli.options import BAD_INPUT, Mistakes, add_setting, read_setting
+from h3sim.cli.tables import in_ms, table
+from h3sim.errors import InputError, Problem
+from h3sim.study import run_setting
+
+if TYPE_CHECKING:
+    from h3sim.engine import Load
+
+__all__ = ["RawHelp", "add_command", "check_plot_path"]
+
+RawHelp = argparse.RawDescriptionHelpFormatter
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+_EPILOG = """\
+examples:
+  h3sim run http2rulez --scheme bucket-html
+  h3sim run my-page.json --scheme fifo --transport tcp --jitter 4:1-3 --seed 7
+  h3sim run davies-meenan --scheme rr --json --order > load.json
+  h3sim run davies-meenan --scheme dfifo --plot load.png
+"""
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "run",
+        help="load one page with one scheme",
+        description="Load a page with one scheme and show when each resource came.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument("page", metavar="PAGE", help="a shipped page or a file.json")
+    parser.add_argument(
+        "--scheme",
+        metavar="NAME",
+        default="rr",
+        help="a shipped scheme or a file.toml (default: %(default)s)",
+    )
+    add_setting(parser)
+    parser.add_argument(
+        "--buffer-kb",
+        type=float,
+        default=0.0,
+        metavar="KB",
+        help="the send buffer, in kB of 1000 bytes (default: none)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the load as h3sim-load/1")
+    parser.add_argument("--order", action="store_true", help="add the stream id of each packet")
+    parser.add_argument("--plot", metavar="FILE", help="draw the load: FILE.png, .svg or .pdf")
+    parser.set_defaults(command=_run)
+
+
+def check_plot_path(path: str | None) -> None:
+    """Refuse, before anything runs, a figure that could not be written.
+
+    Raises:
+        InputError: saying what is wrong with the path.
+    """
+    if path is None:
+        return
+    message = ""
+    if Path(path).suffix.lower() not in PLOT_SUFFIXES:
+        message = f"must end in {', '.join(PLOT_SUFFIXES)}, is {path!r}"
+    elif not Path(path).parent.is_dir():
+        message = f"there is no folder {str(Path(path).parent)!r}"
+    if message:
+        raise InputError([Problem(key="--plot", message=message)])
+
+
+def _run(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    page = mistakes.collect(lambda: catalog.load_page(options.page))
+    scheme = mistakes.collect(lambda: catalog.load_scheme(options.scheme))
+    setting = mistakes.collect(lambda: read_setting(options, buffer_kb=options.buffer_kb))
+    mistakes.collect(lambda: check_plot_path(options.plot))
+    if page is None or scheme is None or setting is None or mistakes.lines:
+        for line in mistakes.lines:
+            print(f"h3sim run: {line}", file=sys.stderr)
+        return BAD_INPUT
+    load = run_setting(page, scheme, setting)
+    if options.plot is not None:
+        load.plot.save(options.plot)
+    if options.json:
+        print(json.dumps(load.to_dict(order=options.order), allow_nan=False))
+        return 0
+    _show(load, order=options.order)
+    return 0
+
+
+def _show(load: Load, *, order: bool) -> None:
+    print(
+        f"{load.page.name}: {load.scheme.name} over {load.network.name}"
+        f" ({load.protocol.value}), seed {load.seed}\n"
+    )
+    print(_figures(load))
+    print()
+    rows = (
+        (
+            timing.stream_id,
+            timing.id,
+            timing.kind,
+            f"{timing.bytes:,}",
+            "yes" if timing.above_the_fold else "",
+            in_ms(timing.requested_ms),
+            in_ms(timing.first_byte_ms),
+            in_ms(timing.finished_ms),
+        )
+        for timing in load.timings
+    )
+    headers = ("stream", "resource", "kind", "bytes", "above the fold")
+    print(table((*headers, "requested ms", "first byte ms", "finished ms"), rows))
+    if order:
+        runs = ((stream, len(list(group))) for stream, group in itertools.groupby(load.trace.order))
+        print("\norder of packets (stream x packets in a row):")
+        print(" ".join(f"{stream}x{n}" for stream, n in runs))
+
+
+def _figures(load: Load) -> str:
+    hol = load.hol
+    stacks = ", ".join(f"{n} of {height}" for height, n in hol.stack_histogram.items())
+    rows = [
+        ("ByteIndex, all", f"{in_ms(load.byte_index_or_none('all'))} ms"),
+        ("ByteIndex, above the fold", f"{in_ms(load.byte_index_or_none('atf'))} ms"),
+        ("page load", f"{in_ms(load.page_load_ms)} ms"),
+        ("packets", f"{load.packets.sent:,}"),
+        ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
+        ("HOL blocking in one order", _hol(hol.connection_bytes, hol.connection_delay_ms)),
+        ("packets handed over together", stacks),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _hol(n_bytes: int, delay_ms: float) -> str:
+    return f"{n_bytes:,} bytes, {in_ms(delay_ms)} ms"

@@ -1,0 +1,258 @@
+"""The result of a load: its trace, and every figure that follows from it."""
+
+from __future__ import annotations
+
+import html
+import importlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from h3sim import metrics
+from h3sim.engine.document import load_to_dict
+from h3sim.errors import NothingToMeasureError
+from h3sim.trace import Rows
+from h3sim.units import ms, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+
+    import pandas as pd
+
+    from h3sim.metrics import Releases, Timing
+    from h3sim.page import Page, Resource
+    from h3sim.schemes import Scheme
+    from h3sim.trace import Trace
+    from h3sim.transport import Network, Protocol
+
+__all__ = ["SAMPLE_MS", "Hol", "Load", "PacketCount", "ResourceTiming", "Which"]
+
+SAMPLE_MS = 100.0
+"""How often Marx 2019 § 4.2 looks at the progress of a page."""
+
+Which = Literal["all", "atf"]
+"""All resources, or those above the fold."""
+
+
+class ResourceTiming(NamedTuple):
+    """A row of `Load.timings`: one resource, times in ms since navigation start."""
+
+    id: str
+    kind: str
+    stream_id: int
+    bytes: int
+    above_the_fold: bool
+    requested_ms: float
+    first_byte_ms: float
+    finished_ms: float
+    completion_ms: float
+
+
+class Hol(NamedTuple):
+    """Head-of-line blocking: see `h3sim.metrics.HolBlocking` and `SanderCount`."""
+
+    stream_bytes: int
+    stream_delay_ms: float
+    connection_bytes: int
+    connection_delay_ms: float
+    sander_stream_bytes: int
+    sander_connection_bytes: int
+    stack_histogram: dict[int, int]
+
+
+class PacketCount(NamedTuple):
+    """How many data packets there were."""
+
+    sent: int
+    lost: int
+    retransmitted: int
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Load:
+    """One load of a page. Figures are computed from `trace` when they are first asked for."""
+
+    page: Page
+    scheme: Scheme
+    network: Network
+    protocol: Protocol
+    buffer_bytes: int
+    seed: int
+    trace: Trace
+
+    def byte_index(self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS) -> float:
+        """Return the ByteIndex in ms from the first request on.
+
+        *which* is "all" or "atf" (above the fold). Progress is sampled every *sample_ms*
+        (Marx 2019 § 4.2); None gives the integral itself.
+
+        Raises:
+            NothingToMeasureError: if these resources have no byte, or there are none.
+        """
+        index = metrics.byte_index_ns(
+            ((resource.size_bytes, timing.finished_at_ns) for resource, timing in self._of(which)),
+            origin_ns=self._origin_ns,
+            sample_ns=None if sample_ms is None else _positive_ns(sample_ms),
+        )
+        return self._given(index, which)
+
+    def object_index(self, which: Which = "all") -> float:
+        """Return the ObjectIndex, the mean completion time, in ms from the first request on.
+
+        Raises:
+            NothingToMeasureError: if there are no such resources.
+        """
+        finished = [timing.finished_at_ns for _, timing in self._of(which)]
+        return self._given(metrics.object_index_ns(finished, origin_ns=self._origin_ns), which)
+
+    @property
+    def lower_bound_ms(self) -> float:
+        """The least exact ByteIndex over all resources that any scheme has, given the requests.
+
+        Raises:
+            NothingToMeasureError: if the page has no byte.
+        """
+        packet_bytes = self.network.pacing.packet_bytes
+        bound = metrics.lower_bound_ns(
+            (
+                metrics.Response(
+                    request.arrived_at_ns + resource.server_ns,
+                    resource.size_bytes,
+                    max(1, -(-request.length_bytes // packet_bytes)),
+                )
+                for request in self.trace.requests
+                for resource in (self.page.resources[request.resource],)
+            ),
+            interval_ns=self.network.pacing.interval_ns,
+            delay_ns=self.network.one_way_ns,
+        )
+        return self._given(None if bound is None else bound - self._origin_ns, "all")
+
+    @property
+    def page_load_ms(self) -> float:
+        """When the last resource was complete, in ms since navigation start."""
+        return to_ms(max(timing.finished_at_ns for timing in self._timings))
+
+    @cached_property
+    def timings(self) -> Rows[ResourceTiming]:
+        """When each resource was asked for and came, in request order."""
+        return Rows(ResourceTiming, map(self._row, self._timings))
+
+    @cached_property
+    def hol(self) -> Hol:
+        """Head-of-line blocking."""
+        exact = metrics.hol_blocking(self.trace, self._releases)
+        frames = ([metrics.Frame(*row[2:])] for row in self.trace.packet_rows)
+        counted = metrics.sander_count(frames)
+        return Hol(
+            stream_bytes=exact.stream_bytes,
+            stream_delay_ms=to_ms(exact.stream_delay_ns),
+            connection_bytes=exact.connection_bytes,
+            connection_delay_ms=to_ms(exact.connection_delay_ns),
+            sander_stream_bytes=counted.stream_bytes,
+            sander_connection_bytes=counted.connection_bytes,
+            stack_histogram=metrics.stack_histogram(self.handed_over_ns),
+        )
+
+    @property
+    def packets(self) -> PacketCount:
+        """How many data packets there were; on these links none is lost."""
+        return PacketCount(sent=len(self.trace.packet_rows), lost=0, retransmitted=0)
+
+    @property
+    def handed_over_ns(self) -> list[int]:
+        """When each packet's bytes reached the application, in the order sent."""
+        return self._releases.handed_over(self.trace.delivery)
+
+    @property
+    def plot(self) -> Any:
+        """Figures of this load: `plot.multiplexing()`, `plot.byte_index()`, `plot.waterfall()`."""
+        # Figures stand floors above; they are found by name so that none is loaded for numbers.
+        return importlib.import_module("h3sim.plots").LoadPlots([self])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `timings` as a pandas DataFrame.
+
+        Raises:
+            MissingExtraError: if pandas is not installed.
+        """
+        return self.timings.to_pandas()
+
+    def to_dict(self, *, order: bool = False) -> dict[str, Any]:
+        """Return the load as a document of format `h3sim-load/1`; *order* adds that of packets."""
+        return load_to_dict(self, order=order)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Load of {self.page.name}: {self.scheme.name} over {self.network.name}"
+            f" ({self.protocol.value}), {len(self.page.resources)} resources,"
+            f" {self.page_load_ms:g} ms>"
+        )
+
+    def _repr_html_(self) -> str:
+        figures = {
+            "ByteIndex, all": f"{self.byte_index_or_none('all')} ms",
+            "ByteIndex, above the fold": f"{self.byte_index_or_none('atf')} ms",
+            "page load": f"{self.page_load_ms:g} ms",
+        }
+        rows = "".join(
+            f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in figures.items()
+        )
+        return f"<p>{html.escape(repr(self))}</p><table>{rows}</table>{self.timings._repr_html_()}"
+
+    def byte_index_or_none(
+        self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS
+    ) -> float | None:
+        """Return `byte_index`, or None where it cannot be given."""
+        try:
+            return self.byte_index(which, sample_ms=sample_ms)
+        except NothingToMeasureError:
+            return None
+
+    @cached_property
+    def _releases(self) -> Releases:
+        return metrics.releases(self.trace)
+
+    @cached_property
+    def _timings(self) -> list[Timing]:
+        return metrics.timings(self.trace, self.handed_over_ns)
+
+    @property
+    def _origin_ns(self) -> int:
+        return self.trace.requests[0].requested_at_ns
+
+    def _of(self, which: Which) -> Iterator[tuple[Resource, Timing]]:
+        if which not in ("all", "atf"):
+            raise ValueError(f"which must be 'all' or 'atf', is {which!r}")
+        for timing in self._timings:
+            resource = self.page.resources[timing.resource]
+            if which == "all" or resource.above_the_fold:
+                yield resource, timing
+
+    def _given(self, index_ns: Fraction | None, which: Which) -> float:
+        if index_ns is None:
+            what = "resource above the fold" if which == "atf" else "resource"
+            raise NothingToMeasureError(f"{self.page.name} has no {what} with bytes")
+        return float(index_ns / 10**6)
+
+    def _row(self, timing: Timing) -> ResourceTiming:
+        resource = self.page.resources[timing.resource]
+        return ResourceTiming(
+            id=resource.id,
+            kind=resource.kind.value,
+            stream_id=timing.stream_id,
+            bytes=resource.size_bytes,
+            above_the_fold=resource.above_the_fold,
+            requested_ms=to_ms(timing.requested_at_ns),
+            first_byte_ms=to_ms(timing.first_byte_at_ns),
+            finished_ms=to_ms(timing.finished_at_ns),
+            completion_ms=timing.completion_ms,
+        )
+
+
+def _positive_ns(sample_ms: float) -> int:
+    sample_ns = ms(sample_ms)
+    if sample_ns <= 0:
+        raise ValueError(f"sample_ms must be more than 0, is {sample_ms}")
+    return sample_ns

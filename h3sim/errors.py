@@ -1,0 +1,126 @@
+"""One family of errors; every error that h3sim raises on purpose derives from `H3SimError`.
+
+>>> issubclass(PageError, H3SimError) and issubclass(UnknownNameError, KeyError)
+True
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "H3SimError",
+    "InputError",
+    "MissingExtraError",
+    "NetworkError",
+    "NothingToMeasureError",
+    "PageError",
+    "Problem",
+    "SchemeError",
+    "StalledError",
+    "UnknownNameError",
+]
+
+
+class H3SimError(Exception):
+    """The root of every error that h3sim raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One mistake in what was given: the key it stands at, and what is wrong there.
+
+    >>> print(Problem(key="resources[2].bytes", message="must not be negative, is -5"))
+    resources[2].bytes: must not be negative, is -5
+    """
+
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.message}" if self.key else self.message
+
+
+class InputError(H3SimError, ValueError):
+    """What was given cannot be used; `problems` lists every mistake in `source`.
+
+    >>> error = InputError([Problem(key="rtt_ms", message="must not be negative")], "a.toml")
+    >>> error.lines()
+    ['a.toml: rtt_ms: must not be negative']
+    """
+
+    def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        self.source = source
+        super().__init__("\n".join(self.lines()))
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...], str]]:
+        return type(self), (self.problems, self.source)
+
+    def lines(self) -> list[str]:
+        """Return one line per mistake, with the source in front where there is one."""
+        prefix = f"{self.source}: " if self.source else ""
+        return [f"{prefix}{problem}" for problem in self.problems]
+
+
+class PageError(InputError):
+    """A page cannot be loaded as it is described."""
+
+
+class SchemeError(InputError):
+    """A scheme's row cannot be used."""
+
+
+class NetworkError(InputError):
+    """A network's description cannot be used."""
+
+
+class UnknownNameError(H3SimError, KeyError):
+    """No scheme, network or page goes by this name; `nearest` holds the ones that are spelt alike.
+
+    >>> print(UnknownNameError("scheme", "buket", ["bucket", "fifo", "rr"]))
+    no scheme is called 'buket'; did you mean bucket? (`h3sim list schemes` shows all)
+    """
+
+    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = tuple(known)
+        self.nearest = tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
+        super().__init__(kind, name, self.known)
+
+    def __str__(self) -> str:
+        hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ";"
+        return f"no {self.kind} is called {self.name!r}{hint} (`h3sim list {self.kind}s` shows all)"
+
+
+class StalledError(H3SimError, RuntimeError):
+    """A load came to a stop before every resource had arrived; `waiting` names what is missing."""
+
+    def __init__(self, waiting: Sequence[str]) -> None:
+        self.waiting = tuple(waiting)
+        super().__init__(f"nothing more can happen, but these never arrived: {', '.join(waiting)}")
+
+    def __reduce__(self) -> tuple[type[StalledError], tuple[tuple[str, ...]]]:
+        return type(self), (self.waiting,)
+
+
+class NothingToMeasureError(H3SimError, ValueError):
+    """A figure was asked for that this load cannot give."""
+
+
+class MissingExtraError(H3SimError, ImportError):
+    """An optional library is not installed; the message holds the pip line that installs it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(f"this needs {package}: pip install 'h3sim[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        return type(self), (self.package, self.extra)

@@ -1,0 +1,26 @@
+"""Metrics: a trace turned into numbers. Each is a pure function of a trace, or of plain numbers."""
+
+from h3sim.metrics.bound import Response, lower_bound_ns
+from h3sim.metrics.hol import HolBlocking, hol_blocking, stack_heights, stack_histogram
+from h3sim.metrics.indexes import byte_index_ns, object_index_ns
+from h3sim.metrics.release import Releases, releases
+from h3sim.metrics.sander import Frame, SanderCount, sander_count
+from h3sim.metrics.timings import Timing, timings
+
+__all__ = [
+    "Frame",
+    "HolBlocking",
+    "Releases",
+    "Response",
+    "SanderCount",
+    "Timing",
+    "byte_index_ns",
+    "hol_blocking",
+    "lower_bound_ns",
+    "object_index_ns",
+    "releases",
+    "sander_count",
+    "stack_heights",
+    "stack_histogram",
+    "timings",
+]

@@ -1,0 +1,47 @@
+"""When each resource was asked for, began to arrive and was complete."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.trace import Trace
+
+__all__ = ["Timing", "timings"]
+
+
+class Timing(NamedTuple):
+    """One resource's times, in nanoseconds since navigation start; rows in request order."""
+
+    stream_id: int
+    resource: int
+    requested_at_ns: int
+    first_byte_at_ns: int
+    finished_at_ns: int
+
+    @property
+    def completion_ms(self) -> float:
+        """Time to completion: from the request to the last byte."""
+        return to_ms(self.finished_at_ns - self.requested_at_ns)
+
+
+def timings(trace: Trace, handed_over_ns: Sequence[int]) -> list[Timing]:
+    """Return the times of each request of *trace*.
+
+    *handed_over_ns* says when the bytes of each packet were handed over, as `releases` does.
+    """
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for row, at_ns in zip(trace.packet_rows, handed_over_ns, strict=True):
+        stream_id = row[2]
+        if stream_id not in first or at_ns < first[stream_id]:
+            first[stream_id] = at_ns
+        last[stream_id] = max(last.get(stream_id, 0), at_ns)
+    return [
+        Timing(r.stream_id, r.resource, r.requested_at_ns, first[r.stream_id], last[r.stream_id])
+        for r in trace.requests
+    ]

@@ -1,0 +1,62 @@
+"""Byte ranges: which bytes of a stream have arrived, without a byte of content.
+
+>>> received = Ranges()
+>>> received.add(0, 10), received.add(20, 30), received.add(5, 20)
+(10, 10, 10)
+>>> received.spans(), received.contiguous
+([(0, 30)], 30)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+__all__ = ["Ranges"]
+
+
+class Ranges:
+    """A growing set of byte offsets, kept as sorted spans that neither touch nor overlap."""
+
+    __slots__ = ("_starts", "_stops")
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._stops: list[int] = []
+
+    def add(self, start: int, stop: int) -> int:
+        """Add the bytes from *start* up to, but without, *stop*; return how many were new.
+
+        Raises:
+            ValueError: if the range runs backwards or starts below zero.
+        """
+        if not 0 <= start <= stop:
+            raise ValueError(f"not a byte range: [{start}, {stop})")
+        if start == stop:
+            return 0
+        first = bisect_left(self._stops, start)
+        last = bisect_right(self._starts, stop)
+        if first == last:
+            self._starts.insert(first, start)
+            self._stops.insert(first, stop)
+            return stop - start
+        known = sum(
+            min(b, stop) - max(a, start)
+            for a, b in zip(self._starts[first:last], self._stops[first:last], strict=True)
+        )
+        self._starts[first:last] = [min(start, self._starts[first])]
+        self._stops[first:last] = [max(stop, self._stops[last - 1])]
+        return stop - start - known
+
+    @property
+    def contiguous(self) -> int:
+        """How many bytes are there from offset 0 on without a hole."""
+        return self._stops[0] if self._starts and self._starts[0] == 0 else 0
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last byte that is there; 0 where there is none."""
+        return self._stops[-1] if self._stops else 0
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Return the spans in rising order, each as (start, stop)."""
+        return list(zip(self._starts, self._stops, strict=True))

@@ -1,0 +1,41 @@
+"""The contract between a server and whatever decides which stream sends next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from h3sim.signals import Signal
+
+__all__ = ["Scheduler"]
+
+
+@runtime_checkable
+class Scheduler(Protocol):
+    """Picks the stream whose bytes go next.
+
+    A stream is opened once, may be activated (it has bytes it may send now) and deactivated (it
+    has none, or is flow-blocked) any number of times, and is closed once. Ids below 0 are
+    placeholders: they are opened and updated, never activated.
+    """
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Take up *stream_id*, which is not yet active, with what the client wants for it."""
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Let *signal* replace what was wanted for an open stream, from the next pick on."""
+
+    def activate(self, stream_id: int) -> None:
+        """Let an open stream take part; without effect on one that does."""
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take an open stream out of the running; without effect on one that is out."""
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+
+    def pick(self) -> int | None:
+        """Return the active stream to send from, or None without one; changes nothing."""
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Account for *n_bytes* that were sent from an active stream."""

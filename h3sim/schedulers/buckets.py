@@ -1,0 +1,137 @@
+"""Strict buckets with three concurrency levels (Meenan's proposal for HTTP/3, Marx 2019 Fig. 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.schedulers.ordered import OrderedStreams
+from h3sim.schedulers.round_robin import Rounds
+from h3sim.signals import BucketPriority
+
+if TYPE_CHECKING:
+    from h3sim.signals import Signal
+
+__all__ = ["BucketScheduler"]
+
+_EXCLUSIVE, _SEQUENTIAL, _SHARED = 3, 2, 1
+
+
+class _Bucket:
+    """The active streams of one bucket."""
+
+    __slots__ = ("exclusive", "sequential", "shared", "shared_is_next")
+
+    def __init__(self) -> None:
+        self.exclusive = OrderedStreams()
+        self.sequential = OrderedStreams()
+        self.shared = Rounds()
+        self.shared_is_next = False
+
+    def first(self) -> int | None:
+        """Return who sends next: level 3 before all, then levels 2 and 1 by turns."""
+        if self.exclusive:
+            return self.exclusive.first
+        sequential, shared = self.sequential.first, self.shared.first
+        if sequential is None or (self.shared_is_next and shared is not None):
+            return shared
+        return sequential
+
+    def is_empty(self) -> bool:
+        return not self.exclusive and not self.sequential and self.shared.first is None
+
+    def join(self, stream_id: int, level: int, arrival: int) -> None:
+        if level == _SHARED:
+            self.shared.join(stream_id)
+        else:
+            queue = self.exclusive if level == _EXCLUSIVE else self.sequential
+            queue.put(stream_id, (arrival, stream_id))
+
+    def leave(self, stream_id: int) -> None:
+        self.exclusive.drop(stream_id)
+        self.sequential.drop(stream_id)
+        self.shared.leave(stream_id)
+
+    def charge(self, stream_id: int) -> None:
+        if stream_id in self.shared:
+            self.shared.took_turn(stream_id)
+            self.shared_is_next = False
+        elif stream_id in self.sequential:
+            self.shared_is_next = True
+
+
+class BucketScheduler:
+    """Empties the highest bucket first; `BucketPriority` says where a stream belongs.
+
+    A signal of another type counts as bucket 0, level 2, the place of what is not urgent at all.
+
+    >>> scheduler = BucketScheduler()
+    >>> for stream_id, bucket in ((0, 31), (4, 63)):
+    ...     scheduler.open(stream_id, BucketPriority(bucket=bucket, level=3))
+    ...     scheduler.activate(stream_id)
+    >>> scheduler.pick()
+    4
+    """
+
+    def __init__(self) -> None:
+        self._place: dict[int, BucketPriority] = {}
+        self._arrival: dict[int, int] = {}
+        self._arrived = 0
+        self._buckets: dict[int, _Bucket] = {}
+        self._active: dict[int, BucketPriority] = {}
+        self._nonempty = OrderedStreams()
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Put the stream behind those that arrived before it."""
+        self._place[stream_id] = _place(signal)
+        self._arrival[stream_id] = self._arrived
+        self._arrived += 1
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Move the stream to another bucket or level."""
+        self._place[stream_id] = _place(signal)
+        if stream_id in self._active:
+            self.deactivate(stream_id)
+            self.activate(stream_id)
+
+    def activate(self, stream_id: int) -> None:
+        """Let the stream take part."""
+        if stream_id in self._active:
+            return
+        place = self._active[stream_id] = self._place[stream_id]
+        bucket = self._buckets.get(place.bucket)
+        if bucket is None:
+            bucket = self._buckets[place.bucket] = _Bucket()
+        bucket.join(stream_id, place.level, self._arrival[stream_id])
+        if place.bucket not in self._nonempty:
+            self._nonempty.put(place.bucket, (-place.bucket, place.bucket))
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        place = self._active.pop(stream_id, None)
+        if place is None:
+            return
+        bucket = self._buckets[place.bucket]
+        bucket.leave(stream_id)
+        if bucket.is_empty():
+            self._nonempty.drop(place.bucket)
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        self.deactivate(stream_id)
+        del self._place[stream_id], self._arrival[stream_id]
+
+    def pick(self) -> int | None:
+        """Return who sends next in the highest bucket that has an active stream."""
+        number = self._nonempty.first
+        return None if number is None else self._buckets[number].first()
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """End the stream's turn."""
+        self._buckets[self._active[stream_id].bucket].charge(stream_id)
+
+
+_NOT_URGENT = BucketPriority(bucket=0, level=_SEQUENTIAL)
+
+
+def _place(signal: Signal) -> BucketPriority:
+    return signal if isinstance(signal, BucketPriority) else _NOT_URGENT

@@ -1,0 +1,97 @@
+"""Round robin: one turn each, in rounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.schedulers.ordered import OrderedStreams
+
+if TYPE_CHECKING:
+    from h3sim.signals import Signal
+
+__all__ = ["RoundRobinScheduler", "Rounds"]
+
+
+class Rounds:
+    """Streams that take turns; a stream that joins takes its first turn in the next round.
+
+    Within a round the lower stream id goes first. This is fair queueing in virtual time with equal
+    weights, in which every turn costs the same.
+    """
+
+    __slots__ = ("_active", "_now", "_round")
+
+    def __init__(self) -> None:
+        self._active = OrderedStreams()
+        self._round: dict[int, int] = {}
+        self._now = 0
+
+    def __contains__(self, stream_id: int) -> bool:
+        return stream_id in self._round
+
+    def join(self, stream_id: int) -> None:
+        """Let the stream take turns; without effect where it does."""
+        if stream_id not in self._round:
+            self._next_turn(stream_id, self._now + 1)
+
+    def leave(self, stream_id: int) -> None:
+        """Let the stream take no more turns."""
+        if self._round.pop(stream_id, None) is not None:
+            self._active.drop(stream_id)
+
+    @property
+    def first(self) -> int | None:
+        """Whose turn it is."""
+        return self._active.first
+
+    def took_turn(self, stream_id: int) -> None:
+        """Let the stream wait for the next round."""
+        self._now = self._round[stream_id]
+        self._next_turn(stream_id, self._now + 1)
+
+    def _next_turn(self, stream_id: int, number: int) -> None:
+        self._round[stream_id] = number
+        self._active.put(stream_id, (number, stream_id))
+
+
+class RoundRobinScheduler:
+    """Gives each active stream one turn a round (Marx 2019, Table 1: rr); signals are ignored.
+
+    >>> from h3sim.signals import H2Priority
+    >>> scheduler = RoundRobinScheduler()
+    >>> for stream_id in (0, 4):
+    ...     scheduler.open(stream_id, H2Priority())
+    ...     scheduler.activate(stream_id)
+    >>> scheduler.charge(0, 1400)
+    >>> scheduler.pick()
+    4
+    """
+
+    def __init__(self) -> None:
+        self._rounds = Rounds()
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Take up the stream."""
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Ignore the signal."""
+
+    def activate(self, stream_id: int) -> None:
+        """Let the stream take turns, from the next round on."""
+        self._rounds.join(stream_id)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Let the stream take no turns."""
+        self._rounds.leave(stream_id)
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        self._rounds.leave(stream_id)
+
+    def pick(self) -> int | None:
+        """Return the stream whose turn it is."""
+        return self._rounds.first
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """End the stream's turn."""
+        self._rounds.took_turn(stream_id)

@@ -1,0 +1,193 @@
+"""A scheme as a value: rules that put a resource into a class, and what each class asks for."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from h3sim.errors import Problem, SchemeError
+from h3sim.schedulers import (
+    BucketScheduler,
+    FifoScheduler,
+    RoundRobinScheduler,
+    TreeScheduler,
+    Weights,
+)
+from h3sim.signals import DEFAULT_WEIGHT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from h3sim.page import Kind, Resource
+    from h3sim.schedulers import Scheduler
+
+__all__ = [
+    "CONDITIONS",
+    "Arrangement",
+    "Mechanism",
+    "Placeholder",
+    "PriorityClass",
+    "Rule",
+    "Scheme",
+]
+
+
+class Mechanism(enum.Enum):
+    """The scheduler that a scheme runs on."""
+
+    FIFO = "fifo"
+    ROUND_ROBIN = "round-robin"
+    TREE = "tree"
+    ZERO_TREE = "zero-weight-tree"
+    BUCKETS = "buckets"
+
+    def make(self, *, turn_bytes: int) -> Scheduler:
+        """Return a new scheduler; *turn_bytes* is what a turn is expected to carry."""
+        match self:
+            case Mechanism.FIFO:
+                return FifoScheduler()
+            case Mechanism.ROUND_ROBIN:
+                return RoundRobinScheduler()
+            case Mechanism.BUCKETS:
+                return BucketScheduler()
+            case Mechanism.TREE:
+                return TreeScheduler(turn_bytes=turn_bytes)
+            case Mechanism.ZERO_TREE:
+                return TreeScheduler(turn_bytes=turn_bytes, weights=Weights.ZERO)
+
+
+class Arrangement(enum.Enum):
+    """How the streams of a class stand under its group in the tree."""
+
+    SIBLINGS = "siblings"
+    """All are children of the group and share by weight."""
+    CHAIN = "chain"
+    """Each is the child of the one before: first in, first out."""
+    STRICT_CHAIN = "strict-chain"
+    """Exclusively below the last stream of the lowest class that is not below its own: classes in
+    the order of the file, first in first out in each (dfifo)."""
+
+
+CONDITIONS = {
+    "in_head": "in_head",
+    "async": "is_async",
+    "defer": "is_defer",
+    "preload": "preload",
+    "after_first_image": "after_first_image",
+    "above_the_fold": "above_the_fold",
+    "critical": "critical",
+}
+"""The flags that a rule may ask for, each with the attribute of `Resource` that holds it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Puts a resource into a class if it is of one of *kinds* and each flag is as given.
+
+    *any_of* names flags of which at least one must be set; *root* asks for the main document.
+    """
+
+    class_name: str
+    kinds: tuple[Kind, ...] = ()
+    flags: tuple[tuple[str, bool], ...] = ()
+    any_of: tuple[str, ...] = ()
+    root: bool | None = None
+
+    def matches(self, resource: Resource) -> bool:
+        """Return whether the rule speaks of *resource*."""
+        if self.kinds and resource.kind not in self.kinds:
+            return False
+        if self.root is not None and self.root != (resource.discovered is None):
+            return False
+        if any(getattr(resource, CONDITIONS[name]) != wanted for name, wanted in self.flags):
+            return False
+        return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placeholder:
+    """A node of the tree that only groups others, under *parent* or the root.
+
+    While class *yields_to* has a stream in the tree, the weight is *yielding_weight*.
+    """
+
+    name: str
+    weight: int
+    parent: str | None = None
+    yields_to: str | None = None
+    yielding_weight: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityClass:
+    """What the streams of a class ask for: a weight under a placeholder, or a bucket and level."""
+
+    name: str
+    weight: int = DEFAULT_WEIGHT
+    group: str | None = None
+    arrangement: Arrangement = Arrangement.SIBLINGS
+    bucket: int | None = None
+    level: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheme:
+    """A row of `models/schemes/`: `docs/schemes.md` explains its fields.
+
+    The first rule that matches a resource decides its class; one that no rule matches falls into
+    *otherwise*. Raises:
+        SchemeError: listing every name that is used and not defined.
+    """
+
+    name: str
+    title: str
+    mechanism: Mechanism
+    signalling: str
+    source: str
+    classes: tuple[PriorityClass, ...]
+    rules: tuple[Rule, ...] = ()
+    otherwise: str = ""
+    placeholders: tuple[Placeholder, ...] = ()
+    notes: str = ""
+    knows: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        problems = list(self._problems())
+        if problems:
+            raise SchemeError(problems, self.name)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.classes, self.rules))
+
+    def classify(self, resource: Resource) -> PriorityClass:
+        """Return the class of *resource*."""
+        name = next((r.class_name for r in self.rules if r.matches(resource)), self.otherwise)
+        return self.class_named(name)
+
+    def class_named(self, name: str) -> PriorityClass:
+        """Return the class of that name."""
+        return next(entry for entry in self.classes if entry.name == name)
+
+    def _problems(self) -> Iterator[Problem]:
+        classes = {entry.name for entry in self.classes}
+        groups: dict[str, int] = {entry.name: i for i, entry in enumerate(self.placeholders)}
+        yield from _unknown("otherwise", self.otherwise, classes)
+        for place, rule in enumerate(self.rules):
+            yield from _unknown(f"rules[{place}].class", rule.class_name, classes)
+        for entry in self.classes:
+            yield from _unknown(f"classes.{entry.name}.group", entry.group, groups)
+            if (self.mechanism is Mechanism.BUCKETS) != (entry.bucket is not None):
+                message = "goes with the mechanism 'buckets', and that with it"
+                yield Problem(key=f"classes.{entry.name}.bucket", message=message)
+        for place, holder in enumerate(self.placeholders):
+            key = f"placeholders[{place}]"
+            yield from _unknown(f"{key}.yields_to", holder.yields_to, classes)
+            if holder.parent is not None and groups.get(holder.parent, place) >= place:
+                message = f"{holder.parent!r} is not a placeholder declared before it"
+                yield Problem(key=f"{key}.parent", message=message)
+
+
+def _unknown(key: str, name: str | None, known: set[str] | Mapping[str, int]) -> Iterator[Problem]:
+    if name is not None and name not in known:
+        yield Problem(key=key, message=f"{name!r} is not one of {', '.join(known) or '(none)'}")

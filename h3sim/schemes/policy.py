@@ -1,0 +1,122 @@
+"""Policies: what is said about each stream when it is requested, and when it is gone.
+
+As Marx 2019 ran them, policies know what the server knows: each change is known to the scheduler
+at once, and a stream leaves the tree a while after its last chunk was handed over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from h3sim.schemes.model import Arrangement
+from h3sim.signals import BucketPriority, H2Priority, placeholder_id
+
+if TYPE_CHECKING:
+    from h3sim.page import Resource
+    from h3sim.schemes.model import Placeholder, PriorityClass, Scheme
+    from h3sim.signals import SignalChange
+
+__all__ = ["Policy", "make_policy"]
+
+
+class Policy(Protocol):
+    """Turns requests into signals."""
+
+    def on_connected(self) -> list[SignalChange]:
+        """Return the placeholders to open, in order."""
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        """Return what changes with the request; the last entry opens the stream itself."""
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:
+        """Return what changes once the stream has left the scheduler."""
+
+
+def make_policy(scheme: Scheme) -> Policy:
+    """Return a new policy for one connection."""
+    if any(entry.bucket is not None for entry in scheme.classes):
+        return _BucketPolicy(scheme)
+    return _TreePolicy(scheme)
+
+
+class _BucketPolicy:
+    """Says the bucket and level of the resource's class."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+
+    def on_connected(self) -> list[SignalChange]:
+        return []
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        entry = self._scheme.classify(resource)
+        assert entry.bucket is not None  # noqa: S101 - a scheme's rows are checked when made
+        return [(stream_id, BucketPriority(bucket=entry.bucket, level=entry.level or 1))]
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:  # noqa: ARG002 - nothing changes
+        return []
+
+
+class _TreePolicy:
+    """Says a place in the dependency tree."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        self._rank = {entry.name: i for i, entry in enumerate(scheme.classes)}
+        self._groups = {h.name: placeholder_id(i) for i, h in enumerate(scheme.placeholders)}
+        self._yielding = [h for h in scheme.placeholders if h.yields_to is not None]
+        # The streams of each class that are in the tree, oldest first: the last is its tail.
+        self._members: dict[str, dict[int, None]] = {entry.name: {} for entry in scheme.classes}
+        self._class_of: dict[int, str] = {}
+
+    def on_connected(self) -> list[SignalChange]:
+        return [self._placeholder(holder) for holder in self._scheme.placeholders]
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        entry = self._scheme.classify(resource)
+        members = self._members[entry.name]
+        changes = [] if members else self._yield_changes(entry.name, busy=True)
+        changes.append((stream_id, self._signal(entry)))
+        members[stream_id] = None
+        self._class_of[stream_id] = entry.name
+        return changes
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:
+        name = self._class_of.pop(stream_id)
+        members = self._members[name]
+        del members[stream_id]
+        return [] if members else self._yield_changes(name, busy=False)
+
+    def _signal(self, entry: PriorityClass) -> H2Priority:
+        group = None if entry.group is None else self._groups[entry.group]
+        match entry.arrangement:
+            case Arrangement.SIBLINGS:
+                return H2Priority(weight=entry.weight, depends_on=group)
+            case Arrangement.CHAIN:
+                tail = _last(self._members[entry.name])
+                return H2Priority(weight=entry.weight, depends_on=group if tail is None else tail)
+            case Arrangement.STRICT_CHAIN:
+                tail = self._tail_not_below(entry.name)
+                return H2Priority(weight=entry.weight, depends_on=tail, exclusive=True)
+
+    def _tail_not_below(self, class_name: str) -> int | None:
+        """Return the tail of the lowest class, from *class_name* up, that has a stream."""
+        names = [entry.name for entry in self._scheme.classes[: self._rank[class_name] + 1]]
+        tails = (_last(self._members[name]) for name in reversed(names))
+        return next((tail for tail in tails if tail is not None), None)
+
+    def _yield_changes(self, class_name: str, *, busy: bool) -> list[SignalChange]:
+        return [
+            self._placeholder(holder, holder.yielding_weight if busy else None)
+            for holder in self._yielding
+            if holder.yields_to == class_name
+        ]
+
+    def _placeholder(self, holder: Placeholder, weight: int | None = None) -> SignalChange:
+        parent = None if holder.parent is None else self._groups[holder.parent]
+        weight = holder.weight if weight is None else weight
+        return self._groups[holder.name], H2Priority(weight=weight, depends_on=parent)
+
+
+def _last(members: dict[int, None]) -> int | None:
+    return next(reversed(members), None)

@@ -1,0 +1,93 @@
+"""What a client may say about the priority of a stream.
+
+A *signal* names what the client wants; a scheduler acts on it. Streams have ids of 0 and above.
+Placeholders (nodes that carry no data and only group others) have ids below 0, so that the two
+can never be mistaken for one another: see `placeholder_id`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = [
+    "DEFAULT_WEIGHT",
+    "BucketPriority",
+    "H2Priority",
+    "Signal",
+    "SignalChange",
+    "placeholder_id",
+]
+
+DEFAULT_WEIGHT = 16
+"""The weight of a stream about which nothing was said (RFC 7540 § 5.3.5)."""
+
+_MAX_WEIGHT = 256
+_MAX_BUCKET = 63
+_LEVELS = (1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class H2Priority:
+    """A place in the dependency tree (RFC 7540 § 5.3): under *depends_on*, sharing by *weight*.
+
+    *depends_on* is a stream's or placeholder's id, or None for the root. Weights are effective
+    ones (wire value + 1), 1 to 256; trees with zero weights (base-drafts PR 2723) use 0 to 255.
+
+    Raises:
+        ValueError: if the weight is outside 0 to 256.
+
+    >>> H2Priority(weight=256).depends_on is None
+    True
+    """
+
+    weight: int = DEFAULT_WEIGHT
+    depends_on: int | None = None
+    exclusive: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= _MAX_WEIGHT:
+            raise ValueError(f"weight must be 0 to {_MAX_WEIGHT}, is {self.weight}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketPriority:
+    """A strict bucket, 63 first, and a concurrency level in it (Marx 2019, Fig. 7).
+
+    Level 3 goes first and one at a time, then levels 2 (one at a time) and 1 (round robin) halve
+    what is left. One byte on the wire holds both: bucket * 4 + level.
+
+    Raises:
+        ValueError: if the bucket is outside 0 to 63 or the level outside 1 to 3.
+
+    >>> BucketPriority(bucket=63, level=3).wire_byte
+    255
+    """
+
+    bucket: int
+    level: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bucket <= _MAX_BUCKET:
+            raise ValueError(f"bucket must be 0 to {_MAX_BUCKET}, is {self.bucket}")
+        if self.level not in _LEVELS:
+            raise ValueError(f"level must be 1, 2 or 3, is {self.level}")
+
+    @property
+    def wire_byte(self) -> int:
+        """The byte that carries the signal."""
+        return self.bucket * 4 + self.level
+
+
+Signal: TypeAlias = H2Priority | BucketPriority
+SignalChange: TypeAlias = tuple[int, Signal]
+"""A stream's or placeholder's id, and what is now wanted for it."""
+
+
+def placeholder_id(index: int) -> int:
+    """Return the id of the placeholder that was declared as number *index*, from 0 on.
+
+    >>> placeholder_id(0), placeholder_id(4)
+    (-1, -5)
+    """
+    return -1 - index

@@ -1,0 +1,16 @@
+"""Studies: single loads by name, and comparisons of many."""
+
+from h3sim.study.compare import Comparison, ComparisonRow, MeanRow, compare
+from h3sim.study.run import Setting, resolve_pages, resolve_schemes, run_setting, simulate
+
+__all__ = [
+    "Comparison",
+    "ComparisonRow",
+    "MeanRow",
+    "Setting",
+    "compare",
+    "resolve_pages",
+    "resolve_schemes",
+    "run_setting",
+    "simulate",
+]

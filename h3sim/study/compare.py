@@ -1,0 +1,181 @@
+"""Compares schemes over pages: the table of Marx 2019 § 5.1, for any pages, schemes and network."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.errors import InputError, Problem
+from h3sim.study.run import Setting, resolve_pages, resolve_schemes, run_setting
+from h3sim.trace import Rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from h3sim.engine import Load
+    from h3sim.study.run import PageLike, SchemeLike
+
+__all__ = ["Comparison", "ComparisonRow", "MeanRow", "compare"]
+
+Progress = Callable[[int, int], None]
+"""Told, after each load, how many are done and how many there are."""
+
+
+class ComparisonRow(NamedTuple):
+    """One load. Speedups are ratios to the baseline without a send buffer; above 1 is faster."""
+
+    page: str
+    scheme: str
+    buffer_kb: float
+    byte_index_all_ms: float | None
+    byte_index_atf_ms: float | None
+    speedup_all: float | None
+    speedup_atf: float | None
+    page_load_ms: float
+    document_ms: float
+    last_atf_ms: float | None
+    last_atf_id: str | None
+
+
+class MeanRow(NamedTuple):
+    """Means of the speedups over the pages that have them: the columns of Marx 2019, Table 2."""
+
+    scheme: str
+    buffer_kb: float
+    pages: int
+    mean_all: float | None
+    mean_atf: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Rows by page, buffer and scheme, in the order given; `loads` holds what they come from."""
+
+    baseline: str
+    rows: Rows[ComparisonRow]
+    loads: tuple[Load, ...]
+
+    @cached_property
+    def means(self) -> Rows[MeanRow]:
+        """The arithmetic mean speedups, by scheme and buffer."""
+        return self.means_by(statistics.fmean)
+
+    def means_by(self, mean: Callable[[list[float]], float]) -> Rows[MeanRow]:
+        """Return the mean speedups under another *mean*, say `statistics.geometric_mean`."""
+        cells = dict.fromkeys((row.scheme, row.buffer_kb) for row in self.rows)
+        return Rows(MeanRow, (self._mean(*cell, mean) for cell in cells))
+
+    def loads_of(self, page: str, *, buffer_kb: float) -> list[Load]:
+        """Return the loads of one page with one send buffer, in the order of the schemes."""
+        return [
+            load
+            for load, row in zip(self.loads, self.rows, strict=True)
+            if row.page == page and row.buffer_kb == buffer_kb
+        ]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `rows` as a pandas DataFrame.
+
+        Raises:
+            MissingExtraError: if pandas is not installed.
+        """
+        return self.rows.to_pandas()
+
+    def _repr_html_(self) -> str:
+        return self.rows._repr_html_() + self.means._repr_html_()
+
+    def _mean(self, scheme: str, buffer_kb: float, mean: Callable[[list[float]], float]) -> MeanRow:
+        rows = [row for row in self.rows if (row.scheme, row.buffer_kb) == (scheme, buffer_kb)]
+
+        def over(values: Iterable[float | None]) -> float | None:
+            known = [value for value in values if value is not None]
+            return mean(known) if known else None
+
+        return MeanRow(
+            scheme,
+            buffer_kb,
+            len(rows),
+            over(row.speedup_all for row in rows),
+            over(row.speedup_atf for row in rows),
+        )
+
+
+def compare(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    setting: Setting | None = None,
+    buffers_kb: Sequence[float] = (0, 1000),
+    baseline: SchemeLike = "rr",
+    progress: Progress | None = None,
+) -> Comparison:
+    """Load each page with each scheme and send buffer, and compare with *baseline*.
+
+    The baseline is loaded without a send buffer, whatever *buffers_kb* are (as Marx 2019 does:
+    with a large one every scheme, the baseline too, turns into fifo).
+
+    Raises:
+        InputError: listing every mistake in what was given.
+        UnknownNameError: if a name is not known.
+
+    >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], buffers_kb=[0])
+    >>> [round(row.speedup_all, 2) for row in comparison.rows]
+    [1.0, 1.4]
+    """
+    cells = list(_cells(setting or Setting(), buffers_kb))
+    wanted_pages, wanted_schemes = resolve_pages(pages), resolve_schemes(schemes)
+    base_scheme = resolve_schemes(baseline)[0]
+    _check_some(pages=wanted_pages, schemes=wanted_schemes, buffers_kb=cells)
+    total = len(wanted_pages) * len(wanted_schemes) * len(cells)
+    rows: list[ComparisonRow] = []
+    loads: list[Load] = []
+    for page in wanted_pages:
+        base = run_setting(page, base_scheme, replace(cells[0], buffer_kb=0))
+        for cell in cells:
+            for scheme in wanted_schemes:
+                load = run_setting(page, scheme, cell)
+                loads.append(load)
+                rows.append(_row(load, base, cell.buffer_kb))
+                if progress is not None:
+                    progress(len(rows), total)
+    return Comparison(baseline=base_scheme.name, rows=Rows(ComparisonRow, rows), loads=tuple(loads))
+
+
+def _cells(setting: Setting, buffers_kb: Sequence[float]) -> Iterator[Setting]:
+    return (replace(setting, buffer_kb=buffer_kb) for buffer_kb in buffers_kb)
+
+
+def _check_some(**given: Sequence[object]) -> None:
+    problems = [
+        Problem(key=key, message="at least one is needed")
+        for key, values in given.items()
+        if not values
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _row(load: Load, base: Load, buffer_kb: float) -> ComparisonRow:
+    above = [timing for timing in load.timings if timing.above_the_fold]
+    last = max(above, key=lambda timing: timing.finished_ms, default=None)
+    root = load.page.resources[load.page.root].id
+    return ComparisonRow(
+        page=load.page.name,
+        scheme=load.scheme.name,
+        buffer_kb=buffer_kb,
+        byte_index_all_ms=load.byte_index_or_none("all"),
+        byte_index_atf_ms=load.byte_index_or_none("atf"),
+        speedup_all=_ratio(base.byte_index_or_none("all"), load.byte_index_or_none("all")),
+        speedup_atf=_ratio(base.byte_index_or_none("atf"), load.byte_index_or_none("atf")),
+        page_load_ms=load.page_load_ms,
+        document_ms=next(timing.finished_ms for timing in load.timings if timing.id == root),
+        last_atf_ms=None if last is None else last.finished_ms,
+        last_atf_id=None if last is None else last.id,
+    )
+
+
+def _ratio(base_ms: float | None, other_ms: float | None) -> float | None:
+    return base_ms / other_ms if base_ms is not None and other_ms else None

@@ -1,0 +1,90 @@
+"""The trace of a load: requests, signals and packets, from which every metric follows.
+
+The engine writes a trace and knows no metric; a metric reads one and knows no engine. So the log
+of a real stack, brought into this form, is measured by the same code.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.trace.rows import Rows
+
+if TYPE_CHECKING:
+    from h3sim.signals import Signal
+
+__all__ = ["Delivery", "Packet", "PacketRow", "Request", "SignalSent", "Trace"]
+
+PacketRow = tuple[int, int, int, int, int]
+"""A `Packet` as the engine writes it: a plain tuple costs a third of a named one."""
+
+
+class Delivery(enum.Enum):
+    """In what order bytes that have arrived are handed to the application."""
+
+    STREAM = "stream"
+    """Each stream in its own order (QUIC)."""
+    CONNECTION = "connection"
+    """All bytes in the one order in which they were sent (TCP)."""
+
+
+class Request(NamedTuple):
+    """A request: *resource* is its place in the page, *length_bytes* what the stream carries."""
+
+    stream_id: int
+    resource: int
+    requested_at_ns: int
+    arrived_at_ns: int
+    length_bytes: int
+
+
+class SignalSent(NamedTuple):
+    """A priority signal as the server learnt it; *element_id* below 0 is a placeholder."""
+
+    at_ns: int
+    element_id: int
+    signal: Signal
+
+
+class Packet(NamedTuple):
+    """A data packet: *length_bytes* of one stream from *offset* on."""
+
+    sent_at_ns: int
+    arrived_at_ns: int
+    stream_id: int
+    offset: int
+    length_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """Everything that happened in one load.
+
+    `requests` stand in the order they were made, which is that of their stream ids; `packet_rows`
+    in the order they were sent; `signals` in the order the server learnt them. Times are
+    nanoseconds since navigation start.
+    """
+
+    delivery: Delivery
+    requests: tuple[Request, ...]
+    signals: tuple[SignalSent, ...]
+    packet_rows: tuple[PacketRow, ...]
+
+    @cached_property
+    def packets(self) -> Rows[Packet]:
+        """The packets as named rows."""
+        return Rows(Packet, map(Packet._make, self.packet_rows))
+
+    @property
+    def order(self) -> list[int]:
+        """The stream id of each data packet, in the order sent."""
+        return [row[2] for row in self.packet_rows]
+
+    def digest(self) -> str:
+        """Return the SHA-256 of the whole trace: equal for equal loads, in any process."""
+        parts = (self.delivery.value, self.requests, self.signals, self.packet_rows)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,0 +1,89 @@
+"""Tables as sequences of named tuples: a row per observation, plain columns, units in the names."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+
+from h3sim.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Rows"]
+
+RowT = TypeVar("RowT", bound=NamedTuple)
+
+
+class Rows(Sequence[RowT], Generic[RowT]):
+    """An immutable table; *row_type* names its columns even where it has no row.
+
+    >>> class Point(NamedTuple):
+    ...     x: int
+    ...     y: int
+    >>> points = Rows(Point, [Point(1, 2), Point(3, 4)])
+    >>> points.columns, points[1].y, points.column("x")
+    (('x', 'y'), 4, [1, 3])
+    """
+
+    def __init__(self, row_type: type[RowT], rows: Iterable[RowT]) -> None:
+        self._row_type = row_type
+        self._rows = tuple(rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return self._row_type._fields
+
+    def column(self, name: str) -> list[Any]:
+        """Return one column as a list.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        if name not in self.columns:
+            raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}")
+        return [getattr(row, name) for row in self._rows]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a pandas DataFrame.
+
+        Raises:
+            MissingExtraError: if pandas is not installed.
+        """
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise MissingExtraError("pandas", "analysis") from error
+        frame: pd.DataFrame = pandas.DataFrame(list(self._rows), columns=list(self.columns))
+        return frame
+
+    @overload
+    def __getitem__(self, index: int) -> RowT: ...
+    @overload
+    def __getitem__(self, index: slice) -> Rows[RowT]: ...
+    def __getitem__(self, index: int | slice) -> RowT | Rows[RowT]:
+        if isinstance(index, slice):
+            return Rows(self._row_type, self._rows[index])
+        return self._rows[index]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[RowT]:
+        return iter(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and self._rows == other._rows
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rows of {self._row_type.__name__}({', '.join(self.columns)})>"
+
+    def _repr_html_(self) -> str:
+        from tabulate import tabulate
+
+        return str(tabulate(list(self._rows), headers=self.columns, tablefmt="html"))

@@ -1,0 +1,42 @@
+"""Units: time is whole nanoseconds, size whole bytes, rate whole bits per second.
+
+Values with other units exist at the edge only (files, command line, tables); they are converted
+here and nowhere else. Rounding is to the nearest whole unit, halves to the even one.
+
+>>> ms(1.5), to_ms(2_500_000), kbyte(1000), mbps(1.12)
+(1500000, 2.5, 1000000, 1120000)
+"""
+
+from __future__ import annotations
+
+__all__ = ["NS_PER_MS", "NS_PER_S", "kbyte", "mbps", "ms", "to_mbps", "to_ms"]
+
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+_BPS_PER_MBPS = 1_000_000
+_BYTES_PER_KBYTE = 1000
+
+
+def ms(value_ms: float) -> int:
+    """Return *value_ms* milliseconds in nanoseconds."""
+    return round(value_ms * NS_PER_MS)
+
+
+def to_ms(value_ns: int) -> float:
+    """Return *value_ns* nanoseconds in milliseconds."""
+    return value_ns / NS_PER_MS
+
+
+def mbps(value_mbps: float) -> int:
+    """Return *value_mbps* megabits per second in bits per second."""
+    return round(value_mbps * _BPS_PER_MBPS)
+
+
+def to_mbps(value_bps: int) -> float:
+    """Return *value_bps* bits per second in megabits per second."""
+    return value_bps / _BPS_PER_MBPS
+
+
+def kbyte(value_kb: float) -> int:
+    """Return *value_kb* kilobytes of 1000 bytes in bytes."""
+    return round(value_kb * _BYTES_PER_KBYTE)

@@ -1,0 +1,1 @@
+"""The shipped networks, schemes and sets, as TOML."""
