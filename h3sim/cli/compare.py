@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import statistics
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from h3sim.cli.options import BAD_INPUT, Mistakes, add_setting, read_setting
+from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, read_setting
 from h3sim.cli.run import RawHelp, check_plot_path
 from h3sim.cli.tables import in_ms, ratio, table
 from h3sim.errors import InputError, Problem
@@ -37,7 +38,7 @@ _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean
 _BAR_AFTER_S = 1.0
 
 
-def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "compare",
@@ -80,9 +81,9 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def _compare(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     names = [name for given in options.scheme or ["marx-2019"] for name in given.split(",")]
-    found = [mistakes.collect(lambda name=name: resolve_pages(name)) for name in options.pages]
+    found = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
     pages = [page for group in found for page in group or ()]
-    schemes = [mistakes.collect(lambda name=name: resolve_schemes(name)) for name in names]
+    schemes = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
     mistakes.collect(lambda: _check_different(pages))
     baseline = mistakes.collect(lambda: resolve_schemes(options.baseline)[0])
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]

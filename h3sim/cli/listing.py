@@ -12,12 +12,13 @@ from h3sim.units import to_mbps, to_ms
 if TYPE_CHECKING:
     import argparse
 
+    from h3sim.cli.options import Parser
     from h3sim.transport import Jitter
 
 __all__ = ["add_command"]
 
 
-def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "list",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim import catalog
-from h3sim.cli.options import BAD_INPUT, Mistakes, add_setting, read_setting
+from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, read_setting
 from h3sim.cli.tables import in_ms, table
 from h3sim.errors import InputError, Problem
 from h3sim.study import run_setting
@@ -31,7 +31,7 @@ examples:
 """
 
 
-def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "run",
