@@ -6,7 +6,6 @@ True
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,6 +87,8 @@ class UnknownNameError(H3SimError, KeyError):
     """
 
     def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
+        import difflib  # on use: importing h3sim should stay quick
+
         self.kind = kind
         self.name = name
         self.known = tuple(known)

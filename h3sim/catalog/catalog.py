@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -158,6 +157,8 @@ def _schemes() -> dict[str, Traversable]:
 
 @cache
 def _sets() -> dict[str, dict[str, list[str]]]:
+    import tomllib  # on use: importing h3sim should stay quick
+
     document: dict[str, Any] = tomllib.loads((root("models") / "sets.toml").read_text("utf-8"))
     return document
 

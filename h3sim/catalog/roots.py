@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,8 @@ def root(kind: str) -> Traversable:
     Where Python starts inside a checkout its `h3sim/` hides an installed one, which has the data;
     then the folder beside it is taken.
     """
+    from importlib.resources import files  # on use: importing h3sim should stay quick
+
     try:
         return files(f"h3sim.{kind}")
     except ModuleNotFoundError:

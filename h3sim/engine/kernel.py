@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import simpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Kernel", "Rank"]
+__all__ = ["Call", "Callbacks", "Kernel", "Rank"]
 
 
 class Rank(enum.IntEnum):
@@ -30,6 +30,9 @@ class Rank(enum.IntEnum):
     """The server may send a packet."""
 
 
+Callbacks: TypeAlias = "tuple[Callable[[Call], None], ...]"
+
+
 class Call:
     """A SimPy event reduced to what the event loop touches.
 
@@ -38,8 +41,8 @@ class Call:
 
     __slots__ = ("_ok", "callbacks", "value")
 
-    def __init__(self, callbacks: tuple[Callable[[Call], None], ...], value: Any) -> None:
-        self.callbacks: tuple[Callable[[Call], None], ...] | None = callbacks
+    def __init__(self, callbacks: Callbacks, value: Any) -> None:
+        self.callbacks: Callbacks | None = callbacks
         self.value = value
         self._ok = True
 
@@ -49,35 +52,41 @@ class Kernel:
 
     >>> kernel = Kernel()
     >>> log = []
-    >>> callbacks = (lambda call: log.append((kernel.now_ns, call.value)),)
-    >>> kernel.at(5, Rank.SEND, callbacks, "send"); kernel.at(5, Rank.DELIVERY, callbacks, "arrive")
-    >>> kernel.run(lambda: len(log) == 2)
+    >>> note = (lambda call: log.append((kernel.now_ns, call.value)),)
+    >>> kernel.after(5, Rank.SEND, note, "send"); kernel.after(5, Rank.DELIVERY, note, "arrive")
+    >>> kernel.after(9, Rank.SEND, (lambda call: kernel.stop(),), None)
+    >>> kernel.run()
     True
     >>> log
     [(5, 'arrive'), (5, 'send')]
     """
 
+    __slots__ = ("_env", "_schedule", "_stopped")
+
     def __init__(self) -> None:
         self._env = simpy.Environment()
         self._schedule = cast(Any, self._env.schedule)
+        self._stopped = False
 
     @property
     def now_ns(self) -> int:
         """The time."""
         return cast(int, self._env.now)
 
-    def at(
-        self, at_ns: int, rank: int, callbacks: tuple[Callable[[Call], None], ...], value: Any
-    ) -> None:
+    def at(self, at_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
         """Call each of *callbacks* at *at_ns*, which must not lie in the past."""
         self._schedule(Call(callbacks, value), rank, at_ns - self._env.now)
 
-    def run(self, is_done: Callable[[], bool]) -> bool:
-        """Let time pass until *is_done*; return False if nothing is left to happen before that."""
-        step = self._env.step
-        try:
-            while not is_done():
-                step()
-        except simpy.core.EmptySchedule:
-            return False
-        return True
+    def after(self, delay_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
+        """Call each of *callbacks* once *delay_ns* have passed."""
+        self._schedule(Call(callbacks, value), rank, delay_ns)
+
+    def stop(self) -> None:
+        """Let `run` return once the call that is being made has returned."""
+        self._stopped = True
+        raise simpy.core.StopSimulation(None)
+
+    def run(self) -> bool:
+        """Let time pass until `stop`; return False if nothing is left to happen before that."""
+        self._env.run()
+        return self._stopped

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +83,8 @@ def schema() -> dict[str, Any]:
     >>> schema()["properties"]["format"]
     {'const': 'h3sim-page/1'}
     """
+    from importlib.resources import files  # on use: importing h3sim should stay quick
+
     text = files("h3sim.page").joinpath("h3sim-page-1.schema.json").read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document

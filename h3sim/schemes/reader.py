@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +52,8 @@ def read_scheme(path: str | Path) -> Scheme:
 
 def scheme_from_toml(text: str, *, source: str) -> Scheme:
     """Return the scheme that *text* describes; errors as `read_scheme`."""
+    import tomllib  # on use: importing h3sim should stay quick
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

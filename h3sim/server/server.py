@@ -50,12 +50,8 @@ class Server:
         self._buffered_bytes = 0
         self._sent: dict[int, int] = {}
         self._left: dict[int, int] = {}
-        self._drained: list[int] = []
-
-    @property
-    def has_data(self) -> bool:
-        """Whether there is something to send."""
-        return bool(self._left) or bool(self._buffer)
+        self.drained: list[int] = []
+        """The streams whose last chunk the scheduler gave out; whoever reads it, clears it."""
 
     def on_signal(self, element_id: int, signal: Signal) -> None:
         """Let *signal* replace what was wanted for an open stream or placeholder."""
@@ -90,11 +86,6 @@ class Server:
         self._fill()
         return chunk
 
-    def drained(self) -> list[int]:
-        """Return the streams whose last chunk the scheduler gave out since this was last asked."""
-        drained, self._drained = self._drained, []
-        return drained
-
     def _turn(self) -> Chunk | None:
         """Let the scheduler give one turn."""
         stream_id = self._scheduler.pick()
@@ -107,7 +98,7 @@ class Server:
         if left == n_bytes:
             del self._left[stream_id], self._sent[stream_id]
             self._scheduler.deactivate(stream_id)
-            self._drained.append(stream_id)
+            self.drained.append(stream_id)
         else:
             self._left[stream_id] = left - n_bytes
             self._sent[stream_id] = offset + n_bytes

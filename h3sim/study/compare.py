@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -61,7 +61,7 @@ class Comparison:
     @cached_property
     def means(self) -> Rows[MeanRow]:
         """The arithmetic mean speedups, by scheme and buffer."""
-        return self.means_by(statistics.fmean)
+        return self.means_by(lambda values: math.fsum(values) / len(values))
 
     def means_by(self, mean: Callable[[list[float]], float]) -> Rows[MeanRow]:
         """Return the mean speedups under another *mean*, say `statistics.geometric_mean`."""

@@ -7,7 +7,6 @@ of a real stack, brought into this form, is measured by the same code.
 from __future__ import annotations
 
 import enum
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -86,5 +85,7 @@ class Trace:
 
     def digest(self) -> str:
         """Return the SHA-256 of the whole trace: equal for equal loads, in any process."""
+        import hashlib  # on use: importing h3sim should stay quick
+
         parts = (self.delivery.value, self.requests, self.signals, self.packet_rows)
         return hashlib.sha256(repr(parts).encode()).hexdigest()

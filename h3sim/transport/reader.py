@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +38,8 @@ def read_network(path: str | Path) -> Network:
 
 def network_from_toml(text: str, *, source: str) -> Network:
     """Return the network that *text* describes; errors as `read_network`."""
+    import tomllib  # on use: importing h3sim should stay quick
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
