@@ -96,7 +96,7 @@ class UnknownNameError(H3SimError, KeyError):
         super().__init__(kind, name, self.known)
 
     def __str__(self) -> str:
-        hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ";"
+        hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
         return f"no {self.kind} is called {self.name!r}{hint} (`h3sim list {self.kind}s` shows all)"
 
 

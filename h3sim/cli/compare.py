@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
-from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, read_setting
+from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress_bar, read_setting
 from h3sim.cli.run import RawHelp, check_plot_path
-from h3sim.cli.tables import in_ms, ratio, table
+from h3sim.cli.tables import in_ms, plural, ratio, table
 from h3sim.errors import InputError, Problem
 from h3sim.study import compare, resolve_pages, resolve_schemes
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     import argparse
 
     from h3sim.page import Page
+    from h3sim.schemes import Scheme
     from h3sim.study import Comparison
 
 __all__ = ["add_command"]
@@ -35,7 +35,6 @@ A speedup is a ratio of ByteIndexes: that of the baseline without a send buffer 
 scheme. 2.00 is twice as fast, 0.50 half as fast.
 """
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
-_BAR_AFTER_S = 1.0
 
 
 def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -69,6 +68,7 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument(
         "--mean", choices=tuple(_MEANS), default="arithmetic", help="default: %(default)s"
     )
+    parser.add_argument("--json", action="store_true", help="print h3sim-comparison/1 instead")
     parser.add_argument(
         "--plot",
         metavar="FILE",
@@ -87,28 +87,28 @@ def _compare(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: _check_different(pages))
     baseline = mistakes.collect(lambda: resolve_schemes(options.baseline)[0])
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]
-    setting = mistakes.collect(lambda: read_setting(options, buffer_kb=buffers_kb[0]))
+    setting = read_setting(options, mistakes, buffer_kb=buffers_kb[0])
     mistakes.collect(lambda: check_plot_path(options.plot))
     if mistakes.lines or baseline is None:
         for line in mistakes.lines:
             print(f"h3sim compare: {line}", file=sys.stderr)
         return BAD_INPUT
-    with tqdm(unit="load", leave=False, disable=None, delay=_BAR_AFTER_S) as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
+    with progress_bar("load") as progress:
         comparison = compare(
             pages,
             schemes=[scheme for group in schemes for scheme in group or ()],
             setting=setting,
             buffers_kb=buffers_kb,
             baseline=baseline,
+            keep_loads=options.plot is not None,
             progress=progress,
         )
-    _show(comparison, pages, buffers_kb, options.mean)
     _draw(comparison, pages, buffers_kb[0], options.plot)
+    if options.json:
+        print(json.dumps(comparison.to_dict(), allow_nan=False))
+        return 0
+    _show(comparison, pages, buffers_kb, options.mean)
+    _explain([scheme for group in schemes for scheme in group or ()])
     return 0
 
 
@@ -143,10 +143,10 @@ def _show(
 ) -> None:
     for page in pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
-        print(f"{page.name}: {n} resources, {kb:,.0f} kB; ByteIndex and what came when\n")
+        print(f"{page.name}: {plural(n, 'resource')}, {kb:,.0f} kB\n")
         print(_page_table(comparison, page, buffers_kb))
         print()
-    print(f"{mean_name} mean speedups to {comparison.baseline} over {len(pages)} pages\n")
+    print(f"{mean_name} mean speedups to {comparison.baseline} over {plural(len(pages), 'page')}\n")
     means = {(row.scheme, row.buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])}
     schemes = dict.fromkeys(scheme for scheme, _ in means)
     headers = [f"{which} {kb:g} kB" for kb in buffers_kb for which in ("all", "above the fold")]
@@ -160,6 +160,18 @@ def _show(
         for scheme in schemes
     )
     print(table(["scheme", *headers], rows))
+
+
+def _explain(schemes: list[Scheme]) -> None:
+    """Say what a reader must know of the schemes before comparing them."""
+    notes = [f"{scheme.name}: {scheme.caveat}" for scheme in schemes if scheme.caveat]
+    notes += [
+        f"{scheme.name}: knows what no browser does ({', '.join(scheme.knows)})"
+        for scheme in schemes
+        if scheme.knows
+    ]
+    if notes:
+        print("\n" + "\n".join(notes))
 
 
 def _page_table(comparison: Comparison, page: Page, buffers_kb: list[float]) -> str:
@@ -191,10 +203,9 @@ def _draw(comparison: Comparison, pages: list[Page], buffer_kb: float, path: str
         return
     from h3sim.plots import LoadPlots
 
-    print()
     for page in pages:
         target = Path(path)
         if len(pages) > 1:
             target = target.with_stem(f"{target.stem}-{page.name}")
         LoadPlots(comparison.loads_of(page.name, buffer_kb=buffer_kb)).save(target)
-        print(f"wrote {target}")
+        print(f"wrote {target}", file=sys.stderr)

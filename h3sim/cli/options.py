@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
+from tqdm import tqdm
+
+from h3sim import catalog
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.study import Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
+
+    from h3sim.transport import Network
 
     ValueT = TypeVar("ValueT")
 
-__all__ = ["Mistakes", "Parser", "add_setting", "read_setting"]
+__all__ = ["Mistakes", "Parser", "add_setting", "progress_bar", "read_setting"]
 
 BAD_INPUT = 2
+_BAR_AFTER_S = 1.0
 
 
 class Parser(argparse.ArgumentParser):
@@ -42,6 +49,18 @@ class Mistakes:
         except UnknownNameError as error:
             self.lines.append(str(error))
         return None
+
+
+@contextmanager
+def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield what to tell of progress (done, total): a bar after a second, on a terminal only."""
+    with tqdm(unit=unit, leave=False, disable=None, delay=_BAR_AFTER_S) as bar:
+
+        def progress(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield progress
 
 
 _OPTION_OF = {
@@ -96,16 +115,20 @@ def add_setting(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
 
 
-def read_setting(options: argparse.Namespace, *, buffer_kb: float) -> Setting:
-    """Return the setting that the options say.
+def read_setting(
+    options: argparse.Namespace, mistakes: Mistakes, *, buffer_kb: float
+) -> Setting | None:
+    """Return the setting that the options say, or None after noting every mistake in them."""
+    network = mistakes.collect(lambda: catalog.load_network(options.network))
+    setting = mistakes.collect(lambda: _setting(options, network or "marx-2019", buffer_kb))
+    return None if network is None else setting
 
-    Raises:
-        InputError: listing every option that is out of range, by its name on the command line.
-        UnknownNameError: if the network is not known.
-    """
+
+def _setting(options: argparse.Namespace, network: Network | str, buffer_kb: float) -> Setting:
+    """Return the setting; mistakes are told by the names of the command line."""
     try:
         return Setting(
-            network=options.network,
+            network=network,
             transport=options.transport,
             rate_mbps=options.rate_mbps,
             interval_ms=options.interval_ms,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim import catalog
-from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, read_setting
+from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress_bar, read_setting
 from h3sim.cli.tables import in_ms, table
 from h3sim.errors import InputError, Problem
 from h3sim.study import run_setting
@@ -82,13 +82,14 @@ def _run(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     page = mistakes.collect(lambda: catalog.load_page(options.page))
     scheme = mistakes.collect(lambda: catalog.load_scheme(options.scheme))
-    setting = mistakes.collect(lambda: read_setting(options, buffer_kb=options.buffer_kb))
+    setting = read_setting(options, mistakes, buffer_kb=options.buffer_kb)
     mistakes.collect(lambda: check_plot_path(options.plot))
     if page is None or scheme is None or setting is None or mistakes.lines:
         for line in mistakes.lines:
             print(f"h3sim run: {line}", file=sys.stderr)
         return BAD_INPUT
-    load = run_setting(page, scheme, setting)
+    with progress_bar("packet") as progress:
+        load = run_setting(page, scheme, setting, progress=progress)
     if options.plot is not None:
         load.plot.save(options.plot)
     if options.json:
@@ -101,8 +102,9 @@ def _run(options: argparse.Namespace) -> int:
 def _show(load: Load, *, order: bool) -> None:
     print(
         f"{load.page.name}: {load.scheme.name} over {load.network.name}"
-        f" ({load.protocol.value}), seed {load.seed}\n"
+        f" ({load.protocol.value}), seed {load.seed}"
     )
+    print(f"{load.scheme.name}: {load.scheme.caveat}\n" if load.scheme.caveat else "")
     print(_figures(load))
     print()
     rows = (
@@ -130,9 +132,9 @@ def _figures(load: Load) -> str:
     hol = load.hol
     stacks = ", ".join(f"{n} of {height}" for height, n in hol.stack_histogram.items())
     rows = [
-        ("ByteIndex, all", f"{in_ms(load.byte_index_or_none('all'))} ms"),
-        ("ByteIndex, above the fold", f"{in_ms(load.byte_index_or_none('atf'))} ms"),
-        ("page load", f"{in_ms(load.page_load_ms)} ms"),
+        ("ByteIndex, all", _ms(load.byte_index_or_none("all"))),
+        ("ByteIndex, above the fold", _ms(load.byte_index_or_none("atf"))),
+        ("page load", _ms(load.page_load_ms)),
         ("packets", f"{load.packets.sent:,}"),
         ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
         ("HOL blocking in one order", _hol(hol.connection_bytes, hol.connection_delay_ms)),
@@ -140,6 +142,10 @@ def _figures(load: Load) -> str:
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _ms(value_ms: float | None) -> str:
+    return "none of its resources has bytes" if value_ms is None else f"{in_ms(value_ms)} ms"
 
 
 def _hol(n_bytes: int, delay_ms: float) -> str:

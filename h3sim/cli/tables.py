@@ -9,7 +9,7 @@ from tabulate import tabulate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["in_ms", "ratio", "table"]
+__all__ = ["in_ms", "plural", "ratio", "table"]
 
 _NONE = "-"
 
@@ -40,6 +40,15 @@ def in_ms(value_ms: float | None) -> str:
 def ratio(value: float | None) -> str:
     """Return a ratio with two decimals, or a dash for none."""
     return _NONE if value is None else f"{value:.2f}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Return the number with its noun.
+
+    >>> plural(1, "page"), plural(1200, "page")
+    ('1 page', '1,200 pages')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _is_word(cell: object) -> bool:

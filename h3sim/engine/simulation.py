@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim import seeds
 from h3sim.browser import Due, ReplayBrowser
-from h3sim.engine.kernel import Call, Kernel, Rank
+from h3sim.engine.kernel import Call, Callbacks, Kernel, Rank
 from h3sim.engine.load import Load
 from h3sim.errors import PageError, Problem, StalledError
 from h3sim.schemes import make_policy
@@ -15,7 +15,7 @@ from h3sim.trace import Delivery, Request, SignalSent, Trace
 from h3sim.transport import ConnectionOrder, HoldEveryNth, Protocol, StreamOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from h3sim.page import Page
     from h3sim.schedulers import Scheduler
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from h3sim.trace.model import PacketRow
     from h3sim.transport import Network, Receiver
 
-__all__ = ["MAX_PACKETS", "simulate"]
+__all__ = ["MAX_PACKETS", "packets_of", "simulate"]
 
 MAX_PACKETS = 5_000_000
 """The largest load that is taken on; it takes about 2 GB and half a minute."""
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
 _DELIVERY, _SEND = int(Rank.DELIVERY), int(Rank.SEND)
+
+Progress: TypeAlias = "Callable[[int, int], None]"
+_REPORT_EVERY_PACKETS = 4096
 
 _STREAM_ID_STEP = 4
 """Client-initiated bidirectional streams are 0, 4, 8, ... (RFC 9000 § 2.1)."""
@@ -44,18 +47,25 @@ def simulate(
     buffer_bytes: int = 0,
     handshake: bool = True,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Load:
     """Return what happens when *page* is loaded.
 
     *buffer_bytes* is the size of the server's send buffer, 0 for none. Without *handshake* the
-    first request leaves at 0 on an established connection.
+    first request leaves at 0 on an established connection. *progress* is told, every so many
+    packets, how many have been sent and how many there are.
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
         StalledError: if the load cannot come to its end.
     """
-    _check_size(page, network.pacing.packet_bytes)
+    n_packets = packets_of(page, network.pacing.packet_bytes)
+    if n_packets > MAX_PACKETS:
+        message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
+        raise PageError([Problem(key="resources", message=message)], page.name)
     run = _Simulation(page, scheme, network, protocol, buffer_bytes, seed)
+    if progress is not None:
+        run.report(progress, n_packets)
     trace = run.run(protocol.handshake_rtts * network.rtt_ns if handshake else 0)
     return Load(
         page=page,
@@ -68,11 +78,9 @@ def simulate(
     )
 
 
-def _check_size(page: Page, packet_bytes: int) -> None:
-    n_packets = sum(max(1, -(-r.stream_bytes // packet_bytes)) for r in page.resources)
-    if n_packets > MAX_PACKETS:
-        message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
-        raise PageError([Problem(key="resources", message=message)], page.name)
+def packets_of(page: Page, packet_bytes: int) -> int:
+    """Return how many packets *page* takes; a response without a byte takes one."""
+    return sum(max(1, -(-r.stream_bytes // packet_bytes)) for r in page.resources)
 
 
 class _Simulation:
@@ -118,8 +126,18 @@ class _Simulation:
         self._when_arrived = (self._on_request_arrived,)
         self._when_ready = (self._on_response_ready,)
         self._when_closed = (self._on_closed,)
-        self._when_tick = (self._on_tick,)
+        self._when_tick: Callbacks = (self._on_tick,)
         self._when_delivered = (self._on_delivered,)
+
+    def report(self, progress: Progress, n_packets: int) -> None:
+        """Tell *progress* how far the load is; loads that nobody watches pay nothing for it."""
+
+        def on_tick(call: Call) -> None:
+            self._on_tick(call)
+            if not len(self._packets) % _REPORT_EVERY_PACKETS:
+                progress(len(self._packets), n_packets)
+
+        self._when_tick = (on_tick,)
 
     def run(self, first_request_at_ns: int) -> Trace:
         for element_id, signal in self._policy.on_connected():

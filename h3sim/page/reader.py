@@ -52,7 +52,9 @@ def read_page(path: str | Path) -> Page:
     except json.JSONDecodeError as error:
         message = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         raise PageError([_problem("", message)], str(path)) from error
-    except (RecursionError, ValueError) as error:
+    except RecursionError as error:
+        raise PageError([_problem("", "is nested too deeply")], str(path)) from error
+    except ValueError as error:
         message = f"is not JSON that a page file may hold: {error}"
         raise PageError([_problem("", message)], str(path)) from error
     return page_from_dict(document, source=str(path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h3sim.errors import Problem, SchemeError
@@ -136,7 +136,10 @@ class Scheme:
     """A row of `models/schemes/`: `docs/schemes.md` explains its fields.
 
     The first rule that matches a resource decides its class; one that no rule matches falls into
-    *otherwise*. Raises:
+    *otherwise*. A *caveat* is told wherever results of the scheme are shown; *knows* names what
+    the scheme uses that no browser knows.
+
+    Raises:
         SchemeError: listing every name that is used and not defined.
     """
 
@@ -150,7 +153,8 @@ class Scheme:
     otherwise: str = ""
     placeholders: tuple[Placeholder, ...] = ()
     notes: str = ""
-    knows: tuple[str, ...] = field(default=())
+    caveat: str = ""
+    knows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         problems = list(self._problems())

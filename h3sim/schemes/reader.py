@@ -26,7 +26,7 @@ __all__ = ["FORMAT", "read_scheme", "scheme_from_dict"]
 FORMAT = "h3sim-scheme/1"
 _TEXTS = ("name", "title", "signalling", "source")
 _KEYS = (
-    *("format", *_TEXTS, "mechanism", "notes", "knows"),
+    *("format", *_TEXTS, "mechanism", "notes", "caveat", "knows"),
     *("placeholders", "classes", "rules", "otherwise"),
 )
 _MAX_BUCKET = 63
@@ -97,7 +97,7 @@ class _Reader:
         return {
             **{name: self._value("", document, name, str, required=True) for name in _TEXTS},
             "mechanism": self._choice("", document, "mechanism", Mechanism, Mechanism.TREE),
-            "notes": self._value("", document, "notes", str),
+            **{name: self._value("", document, name, str) for name in ("notes", "caveat")},
             "knows": tuple(map(str, document.get("knows", ()))),
             "classes": tuple(self._class(name, entry) for name, entry in classes.items()),
             "otherwise": document.get("otherwise", names[-1] if names else ""),

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.study.run import Setting, resolve_pages, resolve_schemes, run_setting
 from h3sim.trace import Rows
 
@@ -52,7 +52,10 @@ class MeanRow(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Rows by page, buffer and scheme, in the order given; `loads` holds what they come from."""
+    """Rows by page, buffer and scheme, in the order given.
+
+    `loads` holds what each row comes from, if it was asked for.
+    """
 
     baseline: str
     rows: Rows[ComparisonRow]
@@ -69,7 +72,13 @@ class Comparison:
         return Rows(MeanRow, (self._mean(*cell, mean) for cell in cells))
 
     def loads_of(self, page: str, *, buffer_kb: float) -> list[Load]:
-        """Return the loads of one page with one send buffer, in the order of the schemes."""
+        """Return the loads of one page with one send buffer, in the order of the schemes.
+
+        Raises:
+            NothingToMeasureError: if the loads were not kept.
+        """
+        if not self.loads:
+            raise NothingToMeasureError("the loads were not kept: compare(..., keep_loads=True)")
         return [
             load
             for load, row in zip(self.loads, self.rows, strict=True)
@@ -83,6 +92,15 @@ class Comparison:
             MissingExtraError: if pandas is not installed.
         """
         return self.rows.to_pandas()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as a document of format `h3sim-comparison/1`."""
+        return {
+            "format": "h3sim-comparison/1",
+            "baseline": self.baseline,
+            "rows": [row._asdict() for row in self.rows],
+            "means": [row._asdict() for row in self.means],
+        }
 
     def _repr_html_(self) -> str:
         return self.rows._repr_html_() + self.means._repr_html_()
@@ -110,12 +128,14 @@ def compare(
     setting: Setting | None = None,
     buffers_kb: Sequence[float] = (0, 1000),
     baseline: SchemeLike = "rr",
+    keep_loads: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
     """Load each page with each scheme and send buffer, and compare with *baseline*.
 
     The baseline is loaded without a send buffer, whatever *buffers_kb* are (as Marx 2019 does:
-    with a large one every scheme, the baseline too, turns into fifo).
+    with a large one every scheme, the baseline too, turns into fifo). The loads themselves are
+    kept only with *keep_loads*, since their traces are large. *progress* is told of each load.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -137,7 +157,8 @@ def compare(
         for cell in cells:
             for scheme in wanted_schemes:
                 load = run_setting(page, scheme, cell)
-                loads.append(load)
+                if keep_loads:
+                    loads.append(load)
                 rows.append(_row(load, base, cell.buffer_kb))
                 if progress is not None:
                     progress(len(rows), total)

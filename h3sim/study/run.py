@@ -16,7 +16,7 @@ from h3sim.transport import Jitter, Network, Pacing, Protocol
 from h3sim.units import kbyte, mbps, ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from h3sim.engine import Load
@@ -149,8 +149,14 @@ def simulate(
     return run_setting(resolve_page(page), resolve_scheme(scheme), setting)
 
 
-def run_setting(page: Page, scheme: Scheme, setting: Setting) -> Load:
-    """Load *page* with *scheme* over *setting*."""
+def run_setting(
+    page: Page,
+    scheme: Scheme,
+    setting: Setting,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Load:
+    """Load *page* with *scheme* over *setting*; *progress* is told packets sent, and in all."""
     return engine.simulate(
         page,
         scheme=scheme,
@@ -159,6 +165,7 @@ def run_setting(page: Page, scheme: Scheme, setting: Setting) -> Load:
         buffer_bytes=kbyte(setting.buffer_kb),
         handshake=setting.handshake,
         seed=setting.seed,
+        progress=progress,
     )
 
 
