@@ -1,0 +1,35 @@
+"""The notebooks run from top to bottom, and are committed without output."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+TIMEOUT_S = 120
+
+with warnings.catch_warnings():
+    # Jupyter's own packages warn of one another's changes while they are imported.
+    warnings.simplefilter("ignore")
+    import nbclient
+    import nbformat
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.filterwarnings("ignore")  # what the kernel's client warns of is not ours
+def test_a_notebook_runs_from_top_to_bottom(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=TIMEOUT_S, kernel_name="python3").execute()
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert code
+    assert all(cell.execution_count for cell in code)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_committed_without_output(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    assert [cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs] == []
+
+
+def test_there_is_a_notebook() -> None:
+    assert NOTEBOOKS
