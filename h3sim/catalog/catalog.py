@@ -121,7 +121,8 @@ def _load(
     if isinstance(name, str) and name in shipped:
         return from_shipped(shipped[name])
     looks_like_path = text.endswith(f".{suffix}") or os.sep in text or isinstance(name, Path)
-    if looks_like_path or Path(text).is_file():
+    # os.path, unlike pathlib, says no to what cannot be a path at all.
+    if looks_like_path or os.path.isfile(text):  # noqa: PTH113
         return from_path(text)
     raise UnknownNameError(kind, text, sorted(shipped))
 

@@ -84,7 +84,9 @@ def _compare(options: argparse.Namespace) -> int:
     found = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
     pages = [page for group in found for page in group or ()]
     schemes = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
-    mistakes.collect(lambda: _check_different(pages))
+    mistakes.collect(lambda: _check_different("PAGE", "pages", [p.name for p in pages]))
+    wanted = list(dict.fromkeys(scheme for group in schemes for scheme in group or ()))
+    mistakes.collect(lambda: _check_different("--scheme", "schemes", [s.name for s in wanted]))
     baseline = mistakes.collect(lambda: resolve_schemes(options.baseline)[0])
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]
     setting = read_setting(options, mistakes, buffer_kb=buffers_kb[0])
@@ -96,7 +98,7 @@ def _compare(options: argparse.Namespace) -> int:
     with progress_bar("load") as progress:
         comparison = compare(
             pages,
-            schemes=[scheme for group in schemes for scheme in group or ()],
+            schemes=wanted,
             setting=setting,
             buffers_kb=buffers_kb,
             baseline=baseline,
@@ -108,16 +110,17 @@ def _compare(options: argparse.Namespace) -> int:
         print(json.dumps(comparison.to_dict(), allow_nan=False))
         return 0
     _show(comparison, pages, buffers_kb, options.mean)
-    _explain([scheme for group in schemes for scheme in group or ()])
+    _explain(wanted)
     return 0
 
 
-def _check_different(pages: list[Page]) -> None:
-    names = [page.name for page in pages]
-    twice = sorted({name for name in names if names.count(name) > 1})
+def _check_different(key: str, noun: str, names: list[str]) -> None:
+    """Refuse what a table could not tell apart."""
+    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
     if twice:
-        problems = (Problem(key="PAGE", message=f"two pages are called {name!r}") for name in twice)
-        raise InputError(problems)
+        raise InputError(
+            Problem(key=key, message=f"two {noun} are called {name!r}") for name in twice
+        )
 
 
 def _buffers(text: str) -> list[float]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.documents import is_quantity
 from h3sim.errors import PageError, Problem
 from h3sim.page.model import (
     FLAGS,
@@ -109,11 +109,13 @@ def _problem(key: str, message: str) -> Problem:
 
 
 def _only_parent(discovery: Discovery | None) -> Discovery | None:
-    """Return what is left of a wrong *discovery*: who the parent is, if any."""
+    """Return what a wrong *discovery* still says of its parent: who it is, and where in it."""
     if discovery is None:
         return None
     if discovery.at is At.TIME or discovery.by is None:
         return _LATE
+    if discovery.at is At.OFFSET and (discovery.offset_bytes or -1) >= 0:
+        return Discovery(at=At.OFFSET, by=discovery.by, offset_bytes=discovery.offset_bytes)
     return Discovery(at=At.COMPLETE, by=discovery.by)
 
 
@@ -121,7 +123,10 @@ def _said(value: object) -> str:
     """Return how a wrong value is shown: as JSON, cut where it is long."""
     if value is _BAD:
         return "nothing"
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(value, default=str)
+    except (RecursionError, ValueError):
+        text = "too much to show"
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
@@ -247,7 +252,11 @@ class _Reader:
 
 
 def _text(reader: _Reader, key: str, value: object) -> object:
-    return value if isinstance(value, str) else reader.wrong(key, "text", value)
+    if not isinstance(value, str):
+        return reader.wrong(key, "text", value)
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        return reader.wrong(key, "whole characters, not halves of them (surrogates)", value)
+    return value
 
 
 def _whole(reader: _Reader, key: str, value: object) -> object:
@@ -259,11 +268,7 @@ def _whole(reader: _Reader, key: str, value: object) -> object:
 
 
 def _number(reader: _Reader, key: str, value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return reader.wrong(key, "a number", value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return reader.wrong(key, "a finite number", value)
-    return value
+    return value if is_quantity(value) else reader.wrong(key, "a finite number", value)
 
 
 def _milliseconds(reader: _Reader, key: str, value: object) -> object:

@@ -41,6 +41,11 @@ class Weights(enum.Enum):
     ZERO = "zero"
     """255 first and one at a time; 1 to 254 share; 0 last and one at a time (Marx 2019 § 3.3)."""
 
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest weight."""
+        return (1, 256) if self is Weights.SHARES else (0, 255)
+
 
 class _Node:
     """A stream, a placeholder or the root.
@@ -202,7 +207,7 @@ class TreeScheduler:
         wanted = signal if isinstance(signal, H2Priority) else H2Priority()
         if wanted.depends_on == node_id:
             raise ValueError(f"stream {node_id} cannot depend on itself (RFC 7540 § 5.3.1)")
-        low, high = (1, 256) if self._weights is Weights.SHARES else (0, 255)
+        low, high = self._weights.limits
         if not low <= wanted.weight <= high:
             raise ValueError(f"weight must be {low} to {high}, is {wanted.weight}")
         if wanted.depends_on is not None and wanted.depends_on not in self._nodes:

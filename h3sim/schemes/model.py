@@ -42,6 +42,11 @@ class Mechanism(enum.Enum):
     ZERO_TREE = "zero-weight-tree"
     BUCKETS = "buckets"
 
+    @property
+    def weights(self) -> Weights:
+        """What weights mean to it."""
+        return Weights.ZERO if self is Mechanism.ZERO_TREE else Weights.SHARES
+
     def make(self, *, turn_bytes: int) -> Scheduler:
         """Return a new scheduler; *turn_bytes* is what a turn is expected to carry."""
         match self:
@@ -51,10 +56,8 @@ class Mechanism(enum.Enum):
                 return RoundRobinScheduler()
             case Mechanism.BUCKETS:
                 return BucketScheduler()
-            case Mechanism.TREE:
-                return TreeScheduler(turn_bytes=turn_bytes)
-            case Mechanism.ZERO_TREE:
-                return TreeScheduler(turn_bytes=turn_bytes, weights=Weights.ZERO)
+            case Mechanism.TREE | Mechanism.ZERO_TREE:
+                return TreeScheduler(turn_bytes=turn_bytes, weights=self.weights)
 
 
 class Arrangement(enum.Enum):
@@ -174,6 +177,12 @@ class Scheme:
         return next(entry for entry in self.classes if entry.name == name)
 
     def _problems(self) -> Iterator[Problem]:
+        yield from self._weight_problems()
+        names = [holder.name for holder in self.placeholders]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                message = f"{name!r} is already the name of placeholders[{names.index(name)}]"
+                yield Problem(key=f"placeholders[{place}].name", message=message)
         classes = {entry.name for entry in self.classes}
         groups: dict[str, int] = {entry.name: i for i, entry in enumerate(self.placeholders)}
         yield from _unknown("otherwise", self.otherwise, classes)
@@ -190,6 +199,19 @@ class Scheme:
             if holder.parent is not None and groups.get(holder.parent, place) >= place:
                 message = f"{holder.parent!r} is not a placeholder declared before it"
                 yield Problem(key=f"{key}.parent", message=message)
+
+    def _weight_problems(self) -> Iterator[Problem]:
+        """Yield each weight that the mechanism has no meaning for."""
+        low, high = self.mechanism.weights.limits
+        weights: dict[str, int | None] = {
+            f"classes.{entry.name}.weight": entry.weight for entry in self.classes
+        }
+        for place, holder in enumerate(self.placeholders):
+            weights[f"placeholders[{place}].weight"] = holder.weight
+            weights[f"placeholders[{place}].yielding_weight"] = holder.yielding_weight
+        for key, weight in weights.items():
+            if weight is not None and not low <= weight <= high:
+                yield Problem(key=key, message=f"must be {low} to {high}, is {weight}")
 
 
 def _unknown(key: str, name: str | None, known: set[str] | Mapping[str, int]) -> Iterator[Problem]:

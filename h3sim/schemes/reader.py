@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
+from h3sim.documents import DocumentReader
 from h3sim.errors import Problem, SchemeError
 from h3sim.page import Kind
 from h3sim.schemes.model import (
@@ -16,19 +17,29 @@ from h3sim.schemes.model import (
     Rule,
     Scheme,
 )
+from h3sim.signals import DEFAULT_WEIGHT
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from enum import Enum
+DefaultT = TypeVar("DefaultT")
 
 __all__ = ["FORMAT", "read_scheme", "scheme_from_dict"]
 
 FORMAT = "h3sim-scheme/1"
 _TEXTS = ("name", "title", "signalling", "source")
+_NOTES = ("notes", "caveat")
 _KEYS = (
-    *("format", *_TEXTS, "mechanism", "notes", "caveat", "knows"),
+    *("format", *_TEXTS, "mechanism", *_NOTES, "knows"),
     *("placeholders", "classes", "rules", "otherwise"),
 )
+_TREE_KEYS = ("weight", "group", "arrangement")
+_CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
+    Mechanism.FIFO: (),
+    Mechanism.ROUND_ROBIN: (),
+    Mechanism.TREE: _TREE_KEYS,
+    Mechanism.ZERO_TREE: _TREE_KEYS,
+    Mechanism.BUCKETS: ("bucket", "level"),
+}
+"""What a class may say: only what its mechanism acts on."""
+_ALL_CLASS_KEYS = (*_TREE_KEYS, "bucket", "level")
 _MAX_BUCKET = 63
 _MAX_LEVEL = 3
 _MAX_WEIGHT = 256
@@ -72,157 +83,103 @@ def scheme_from_dict(document: dict[str, Any], *, source: str = "scheme") -> Sch
     try:
         scheme = Scheme(**values)
     except SchemeError as error:
-        told = {problem.key for problem in reader.problems}
-        reader.problems += [problem for problem in error.problems if problem.key not in told]
+        reader.add(error.problems)
         raise SchemeError(reader.problems, source) from error
     if reader.problems:
         raise SchemeError(reader.problems, source)
     return scheme
 
 
-class _Reader:
-    """Collects the mistakes instead of stopping at the first."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
+class _Reader(DocumentReader):
+    """Reads a scheme file."""
 
     def scheme(self, document: dict[str, Any]) -> dict[str, Any]:
         if document.get("format") != FORMAT:
-            self._report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
-        self._keys("", document, _KEYS)
-        classes = self._table("classes", document.get("classes", {}))
+            self.report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
+        self.keys("", document, _KEYS)
+        for name in _TEXTS:
+            if name not in document:
+                self.report(name, "is missing")
+        if "mechanism" not in document:
+            self.report("mechanism", "is missing")
+        known = len(self.problems)
+        mechanism = self.choice("mechanism", document.get("mechanism", "tree"), Mechanism)
+        acts_on = mechanism if "mechanism" in document and len(self.problems) == known else None
+        classes = self.table("classes", document.get("classes", {}))
         if not classes:
-            self._report("classes", "at least one class is needed")
-        names = tuple(classes)
+            self.report("classes", "at least one class is needed")
+        last = next(reversed(classes), "")
         return {
-            **{name: self._value("", document, name, str, required=True) for name in _TEXTS},
-            "mechanism": self._choice("", document, "mechanism", Mechanism, Mechanism.TREE),
-            **{name: self._value("", document, name, str) for name in ("notes", "caveat")},
-            "knows": tuple(map(str, document.get("knows", ()))),
-            "classes": tuple(self._class(name, entry) for name, entry in classes.items()),
-            "otherwise": document.get("otherwise", names[-1] if names else ""),
+            **{name: self.text(name, document.get(name, "")) for name in (*_TEXTS, *_NOTES)},
+            "mechanism": mechanism,
+            "knows": self.texts("knows", document.get("knows", [])),
+            "classes": tuple(self._class(acts_on, *item) for item in classes.items()),
+            "otherwise": self.text("otherwise", document.get("otherwise", last)),
             "placeholders": tuple(
-                self._placeholder(f"placeholders[{i}]", entry)
-                for i, entry in enumerate(self._list("placeholders", document))
+                self._placeholder(f"placeholders[{place}]", entry)
+                for place, entry in enumerate(self._tables("placeholders", document))
             ),
             "rules": tuple(
-                self._rule(f"rules[{i}]", entry)
-                for i, entry in enumerate(self._list("rules", document))
+                self._rule(f"rules[{place}]", entry)
+                for place, entry in enumerate(self._tables("rules", document))
             ),
         }
 
-    def _class(self, name: str, entry: Any) -> PriorityClass:
+    def _tables(self, key: str, document: dict[str, Any]) -> list[dict[str, Any]]:
+        return self.tables(key, document.get(key, []))
+
+    def _class(self, mechanism: Mechanism | None, name: str, entry: Any) -> PriorityClass:
         key = f"classes.{name}"
-        entry = self._table(key, entry)
-        self._keys(key, entry, ("weight", "group", "arrangement", "bucket", "level"))
-        level = self._whole(key, entry, "level", 1, _MAX_LEVEL)
-        bucket = self._whole(key, entry, "bucket", 0, _MAX_BUCKET)
-        if (bucket is None) != (level is None):
-            self._report(key, "bucket and level go together")
-        weight = self._whole(key, entry, "weight", 0, _MAX_WEIGHT)
+        entry = self.table(key, entry)
+        self.keys(key, entry, _ALL_CLASS_KEYS if mechanism is None else _CLASS_KEYS[mechanism])
+        if ("bucket" in entry) != ("level" in entry):
+            self.report(key, "bucket and level go together")
+        arrangement = entry.get("arrangement", Arrangement.SIBLINGS.value)
         return PriorityClass(
             name=name,
-            weight=16 if weight is None else weight,
-            group=entry.get("group"),
-            arrangement=self._choice(key, entry, "arrangement", Arrangement, Arrangement.SIBLINGS),
-            bucket=bucket,
-            level=level,
+            weight=self._optional(key, entry, "weight", 0, _MAX_WEIGHT, DEFAULT_WEIGHT),
+            group=self._name(key, entry, "group"),
+            arrangement=self.choice(f"{key}.arrangement", arrangement, Arrangement),
+            bucket=self._optional(key, entry, "bucket", 0, _MAX_BUCKET, None),
+            level=self._optional(key, entry, "level", 1, _MAX_LEVEL, None),
         )
 
-    def _placeholder(self, key: str, entry: Any) -> Placeholder:
-        entry = self._table(key, entry)
-        self._keys(key, entry, ("name", "weight", "parent", "yields_to", "yielding_weight"))
+    def _placeholder(self, key: str, entry: dict[str, Any]) -> Placeholder:
+        self.keys(key, entry, ("name", "weight", "parent", "yields_to", "yielding_weight"))
         if ("yields_to" in entry) != ("yielding_weight" in entry):
-            self._report(key, "yields_to and yielding_weight go together")
-        weight = self._whole(key, entry, "weight", 0, _MAX_WEIGHT)
+            self.report(key, "yields_to and yielding_weight go together")
         return Placeholder(
-            name=self._value(key, entry, "name", str, required=True),
-            weight=16 if weight is None else weight,
-            parent=entry.get("parent"),
-            yields_to=entry.get("yields_to"),
-            yielding_weight=self._whole(key, entry, "yielding_weight", 0, _MAX_WEIGHT),
+            name=self._required(key, entry, "name"),
+            weight=self._optional(key, entry, "weight", 0, _MAX_WEIGHT, DEFAULT_WEIGHT),
+            parent=self._name(key, entry, "parent"),
+            yields_to=self._name(key, entry, "yields_to"),
+            yielding_weight=self._optional(key, entry, "yielding_weight", 0, _MAX_WEIGHT, None),
         )
 
-    def _rule(self, key: str, entry: Any) -> Rule:
-        entry = self._table(key, entry)
-        self._keys(key, entry, ("class", "kind", "root", "any_of", *CONDITIONS))
-        kinds = entry.get("kind", [])
-        names = {kind.value: kind for kind in Kind}
-        for name in [kinds] if isinstance(kinds, str) else kinds:
-            if name not in names:
-                self._report(f"{key}.kind", f"{name!r} is not one of {', '.join(names)}")
-        any_of = tuple(entry.get("any_of", ()))
-        for name in any_of:
-            if name not in CONDITIONS:
-                self._report(f"{key}.any_of", f"{name!r} is not one of {', '.join(CONDITIONS)}")
+    def _rule(self, key: str, entry: dict[str, Any]) -> Rule:
+        self.keys(key, entry, ("class", "kind", "root", "any_of", *CONDITIONS))
+        kinds = {kind.value: kind for kind in Kind}
+        wanted = self.texts(f"{key}.kind", entry.get("kind", []), kinds)
+        flags = [name for name in CONDITIONS if name in entry]
         return Rule(
-            class_name=self._value(key, entry, "class", str, required=True),
-            kinds=tuple(
-                names[k] for k in ([kinds] if isinstance(kinds, str) else kinds) if k in names
-            ),
-            flags=tuple((n, self._value(key, entry, n, bool)) for n in CONDITIONS if n in entry),
-            any_of=tuple(name for name in any_of if name in CONDITIONS),
-            root=self._value(key, entry, "root", bool) if "root" in entry else None,
+            class_name=self._required(key, entry, "class"),
+            kinds=tuple(kinds[name] for name in wanted),
+            flags=tuple((name, self.flag(f"{key}.{name}", entry[name])) for name in flags),
+            any_of=self.texts(f"{key}.any_of", entry.get("any_of", []), CONDITIONS),
+            root=self.flag(f"{key}.root", entry["root"]) if "root" in entry else None,
         )
 
-    # Single values: each is returned, or a stand-in after reporting.
-
-    def _value(
-        self, key: str, entry: dict[str, Any], name: str, wanted: type, *, required: bool = False
-    ) -> Any:
+    def _required(self, key: str, entry: dict[str, Any], name: str) -> str:
         if name not in entry:
-            if required:
-                self._report(_join(key, name), "is missing")
-            return wanted()
-        if not isinstance(entry[name], wanted):
-            kind = "text" if wanted is str else "true or false"
-            self._report(_join(key, name), f"must be {kind}, is {entry[name]!r}")
-            return wanted()
-        return entry[name]
+            self.report(f"{key}.{name}", "is missing")
+        return self.text(f"{key}.{name}", entry.get(name, ""))
 
-    def _whole(self, key: str, entry: dict[str, Any], name: str, low: int, high: int) -> int | None:
-        value = entry.get(name)
-        if value is None:
-            return None
-        if type(value) is not int or not low <= value <= high:
-            message = f"must be a whole number from {low} to {high}, is {value!r}"
-            self._report(_join(key, name), message)
-            return None
-        return value
+    def _name(self, key: str, entry: dict[str, Any], name: str) -> str | None:
+        return self.text(f"{key}.{name}", entry[name]) if name in entry else None
 
-    def _choice(
-        self, key: str, entry: dict[str, Any], name: str, options: type[Enum], default: Enum
-    ) -> Any:
-        value = entry.get(name, default.value)
-        for option in options:
-            if option.value == value:
-                return option
-        known = ", ".join(str(option.value) for option in options)
-        self._report(_join(key, name), f"{value!r} is not one of {known}")
-        return default
-
-    def _table(self, key: str, entry: Any) -> dict[str, Any]:
-        if isinstance(entry, dict):
-            return entry
-        self._report(key, f"must be a table, is {entry!r}")
-        return {}
-
-    def _list(self, key: str, document: dict[str, Any]) -> list[Any]:
-        entries = document.get(key, [])
-        if isinstance(entries, list):
-            return entries
-        self._report(key, f"must be a list of tables, is {entries!r}")
-        return []
-
-    def _keys(self, key: str, entry: dict[str, Any], known: Iterable[str]) -> None:
-        for name in entry:
-            if name not in known:
-                message = f"unknown key; allowed are {', '.join(known)}"
-                self._report(_join(key, name), message)
-
-    def _report(self, key: str, message: str) -> None:
-        self.problems.append(Problem(key=key, message=message))
-
-
-def _join(key: str, name: str) -> str:
-    return f"{key}.{name}" if key else name
+    def _optional(
+        self, key: str, entry: dict[str, Any], name: str, low: int, high: int, default: DefaultT
+    ) -> int | DefaultT:
+        if name not in entry:
+            return default
+        return self.whole(f"{key}.{name}", entry[name], low=low, high=high)

@@ -88,7 +88,7 @@ class Pacing:
             yield Problem(key="packet_bytes", message=message)
         if not _MIN_INTERVAL_NS <= self.interval_ns <= _MAX_INTERVAL_NS:
             message = "must be 1 ns to 60 s between packets"
-            yield Problem(key="interval", message=f"{message}, is {float(self.interval_ns)} ns")
+            yield Problem(key="interval_ms", message=f"{message}, is {float(self.interval_ns)} ns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.documents import is_quantity
 from h3sim.errors import NetworkError, Problem
 from h3sim.transport.network import Jitter, Network, Pacing
 from h3sim.units import mbps, ms
@@ -96,14 +96,19 @@ class _Reader:
         if ("interval_ms" in entry) == ("rate_mbps" in entry):
             self._report("pacing", "needs interval_ms or rate_mbps, and not both")
             return stand_in
+        known = len(self.problems)
         key = "rate_mbps" if "rate_mbps" in entry else "interval_ms"
         value = self._number(f"pacing.{key}", entry[key])
-        if value <= 0:
-            self._report(f"pacing.{key}", f"must be more than 0, is {value}")
+        # In whole bits per second or nanoseconds, which is what the simulation counts in.
+        amount = mbps(value) if key == "rate_mbps" else ms(value)
+        if len(self.problems) > known:
             return stand_in
-        if key == "rate_mbps":
-            return Pacing.at_rate(packet_bytes=packet_bytes, rate_bps=mbps(value))
-        return Pacing(packet_bytes=packet_bytes, interval_ns=Fraction(ms(value)))
+        if amount <= 0:
+            self._report(f"pacing.{key}", f"must be more than 0, is {value:g}")
+            return stand_in
+        if key == "interval_ms" or packet_bytes < 1:
+            return Pacing(packet_bytes=packet_bytes, interval_ns=Fraction(max(amount, 1)))
+        return Pacing.at_rate(packet_bytes=packet_bytes, rate_bps=amount)
 
     def _jitter(self, entry: Any) -> Jitter:
         names = ("every", "min_overtaken", "max_overtaken")
@@ -124,8 +129,8 @@ class _Reader:
         return ""
 
     def _number(self, key: str, value: Any) -> float:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-            return value
+        if is_quantity(value):
+            return float(value)
         self._report(key, f"must be a number, is {value!r}")
         return 0
 

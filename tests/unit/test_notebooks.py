@@ -28,7 +28,9 @@ def test_a_notebook_runs_from_top_to_bottom(path: Path) -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_committed_without_output(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
-    assert [cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs] == []
+    assert [
+        cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs
+    ] == []
 
 
 def test_there_is_a_notebook() -> None:

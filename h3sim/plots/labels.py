@@ -1,0 +1,120 @@
+"""What figures say in words: names cut to size, and what the loads of a figure differ in."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from functools import cache
+from typing import TYPE_CHECKING
+
+from h3sim.units import to_mbps, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.engine import Load
+    from h3sim.page import Page, Resource
+    from h3sim.transport import Jitter
+
+__all__ = ["NAME_CHARS", "folded", "lane_labels", "plain", "resource_label", "shortened", "title"]
+
+NAME_CHARS = 28
+"""The longest name of a resource that is shown whole."""
+
+_LINE_CHARS = 40
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
+_NO_GLYPH = "\N{WHITE SQUARE}"
+
+
+def shortened(name: str, limit: int = NAME_CHARS) -> str:
+    """Return *name* in at most *limit* characters; what is left out is left out of its middle.
+
+    More of the end is kept, where paths differ, and no "https://".
+
+    >>> shortened("https://example.org/static/js/jquery-1.11.0.min.js")
+    'example.o\N{HORIZONTAL ELLIPSIS}uery-1.11.0.min.js'
+    """
+    name = re.sub(r"^https?://(?=.)", "", name)
+    if len(name) <= limit:
+        return name
+    tail = limit * 2 // 3
+    return f"{name[: limit - 1 - tail]}{_ELLIPSIS}{name[-tail:]}"
+
+
+def plain(text: str) -> str:
+    r"""Return *text* such that matplotlib shows it as it is: no formulas, no missing glyphs.
+
+    >>> plain("a$b$c\n")
+    'a\\$b\\$c\u25a1'
+    """
+    shown = "".join(char if ord(char) in _glyphs() else _NO_GLYPH for char in text)
+    return re.sub(r"\\*\$", r"\\$", shown)
+
+
+def folded(text: str) -> str:
+    """Return *text* in lines that fit beside a figure."""
+    return textwrap.fill(text, _LINE_CHARS)
+
+
+def resource_label(page: Page, place: int) -> str:
+    """Return the number, name and, where it is above the fold, the mark of a resource."""
+    resource: Resource = page.resources[place]
+    mark = f" {_ATF_MARK}" if resource.above_the_fold else ""
+    return f"{place + 1}  {plain(shortened(resource.id))}{mark}"
+
+
+def lane_labels(loads: Sequence[Load]) -> list[str]:
+    """Return what to call each load: its scheme, and the settings that not all loads share."""
+    settings = [_settings(load) for load in loads]
+    own = [key for key in settings[0] if len({setting[key] for setting in settings}) > 1]
+    return [
+        plain(", ".join([shortened(load.scheme.name), *(setting[key] for key in own)]))
+        for load, setting in zip(loads, settings, strict=True)
+    ]
+
+
+def title(loads: Sequence[Load]) -> str:
+    """Return the page's name, and under it the settings that all loads share."""
+    settings = [_settings(load) for load in loads]
+    shared = [
+        value
+        for key, value in settings[0].items()
+        if all(setting[key] == value for setting in settings)
+    ]
+    page = loads[0].page
+    n = len(page.resources)
+    head = f"{shortened(page.name, 60)}: {n} resource{'s' * (n != 1)}"
+    head += f", {page.total_bytes / 1000:,.0f} kB"
+    if len(loads) == 1:
+        head += f", scheme {shortened(loads[0].scheme.name)}"
+    return plain(head) + "\n" + plain(", ".join(shared))
+
+
+def _settings(load: Load) -> dict[str, str]:
+    network = load.network
+    return {
+        "network": shortened(network.name),
+        "transport": load.protocol.value.upper(),
+        "rate": f"{to_mbps(network.pacing.rate_bps):g} Mbit/s",
+        "packets": f"packets of {network.pacing.packet_bytes} bytes",
+        "RTT": f"RTT {to_ms(network.rtt_ns):g} ms",
+        "jitter": _jitter(network.jitter),
+        "buffer": f"{load.buffer_bytes / 1000:g} kB buffer" if load.buffer_bytes else "no buffer",
+        "seed": f"seed {load.seed}",
+    }
+
+
+def _jitter(jitter: Jitter | None) -> str:
+    if jitter is None:
+        return "no jitter"
+    low, high = jitter.min_overtaken, jitter.max_overtaken
+    return f"jitter {jitter.every}:{low}" + ("" if low == high else f"-{high}")
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    """Return the characters that the font of the figures has."""
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont("DejaVu Sans")).get_charmap())

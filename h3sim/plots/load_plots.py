@@ -1,0 +1,202 @@
+"""Figures of one load, or of several loads of one page."""
+
+from __future__ import annotations
+
+import io
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from h3sim.errors import InputError, Problem
+from h3sim.plots import files, labels, legend, progress, strip, waterfall
+from h3sim.plots.style import SMALL, in_style
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.engine import Load
+    from h3sim.engine.load import Which
+    from h3sim.page import Page
+
+__all__ = ["LoadPlots"]
+
+MAX_WATERFALL = 60
+"""The most resources that the waterfall of a whole figure shows."""
+_WIDTH_IN = 12.0
+_MAX_HEIGHT_IN = 200.0
+_LANE_IN, _LEVEL_IN, _MAX_LEVELS = 0.37, 0.1, 8
+_ROW_IN = 0.19
+_LINE_IN = 0.14
+_CURVE_IN = 2.5
+_AXIS_IN = 0.6
+_TITLE_IN = 0.5
+
+
+class LoadPlots:
+    """Draws *loads*, which are of one page: one lane or line each, in the order given.
+
+    Nothing is shown: each method returns what it drew on, and `save` writes it. A notebook shows
+    the whole `figure`.
+
+    Raises:
+        InputError: if there is no load, or they are of several pages.
+    """
+
+    def __init__(self, loads: Sequence[Load]) -> None:
+        self.loads = tuple(loads)
+        if not self.loads:
+            raise InputError([Problem(key="loads", message="at least one is needed")])
+        if any(load.page != self._page for load in self.loads):
+            names = ", ".join(dict.fromkeys(load.page.name for load in self.loads))
+            raise InputError([Problem(key="loads", message=f"must be of one page, are of {names}")])
+
+    def multiplexing(self, ax: Axes | None = None, *, annotate: bool = True) -> Axes:
+        """Draw which resource's bytes reached the application when (Marx 2019, Fig. 8 and 13).
+
+        A lane per load and a rectangle per packet, which ends at the time in ms since navigation
+        start at which its bytes were handed over; a resource looks the same in all lanes. Packets
+        that were handed over at one instant are stacked, first sent lowest, and the highest stack
+        of the figure fills its lane. A rectangle is as wide as a send interval, or as what of it
+        has passed since the last handover. In lanes of more than 480 packets, neighbours of one
+        resource are joined.
+
+        With *annotate*, a resource's number (its place in the page, from 1 on) stands where there
+        is room. Returns *ax*, or the axes of a new figure with a legend of the resources.
+        """
+        with in_style():
+            if ax is None:
+                ax = self._new_figure([])[1][0]
+            strip.draw(ax, self._lanes, self._lane_labels, annotate=annotate)
+        return ax
+
+    def byte_index(self, ax: Axes | None = None, *, which: Which = "atf") -> Axes:
+        """Draw the share of bytes in complete resources over time (Marx 2019, Fig. 11).
+
+        A line per load, from its first request on, over ms since navigation start. *which* is
+        "all" or "atf" (above the fold); where nothing above the fold has a byte, all resources
+        are drawn and the title says so. The area above a line is the exact ByteIndex; the legend
+        names the one sampled every 100 ms, as tables do. Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if *which* is something else.
+        """
+        shown = progress.shown_set(self.loads[0], which)
+        with in_style():
+            if ax is None:
+                ax = _figure_of(self._curve_in + _AXIS_IN).subplots()
+            names = labels.lane_labels(self.loads)
+            progress.draw(ax, self.loads, names, shown=shown, wanted=which)
+        return ax
+
+    def waterfall(self, ax: Axes | None = None) -> Axes:
+        """Draw when each resource of the first load was requested, began to come and was there.
+
+        Rows stand in request order; times are ms since navigation start. A thin line runs from the
+        request to the first byte handed over, a bar from there to the last. Colours, hatches and
+        numbers are those of `multiplexing` (Marx 2019, Fig. 8); a triangle marks what is above the
+        fold. Returns *ax*, or the axes of a new figure.
+        """
+        with in_style():
+            if ax is None:
+                ax = _figure_of(self._waterfall_in + _AXIS_IN).subplots()
+            waterfall.draw(ax, self.loads[0])
+        return ax
+
+    def figure(self) -> Figure:
+        """Return a new figure of it all: the strip, its legend, and the ByteIndex.
+
+        One load of at most 60 resources comes with its waterfall. All share one axis of time, in
+        ms since navigation start. The legend names at most 24 resources, the root
+        and those of most bytes.
+        """
+        has_waterfall = len(self.loads) == 1 and len(self._page.resources) <= MAX_WATERFALL
+        with in_style():
+            figure, (first, *more) = self._new_figure(
+                [self._curve_in, self._waterfall_in] if has_waterfall else [self._curve_in],
+                title=labels.title(self.loads),
+            )
+            self.multiplexing(first)
+            self.byte_index(more[0])
+            if has_waterfall:
+                self.waterfall(more[1])
+            for ax in more:
+                ax.set_xlim(first.get_xlim())
+        return figure
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `figure` to *path*, whose ending says how: .png, .svg or .pdf.
+
+        The file is written whole or not at all, and equal loads give equal bytes.
+
+        Raises:
+            InputError: if the ending is another, or the file cannot be written.
+        """
+        kind = files.check_ending(path)
+        figure = self.figure()
+        files.write_whole(path, lambda file: files.render(figure, file, kind))
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        files.render(self.figure(), file, "png")
+        return file.getvalue()
+
+    def __repr__(self) -> str:
+        return f"<Figures of {self._page.name}: {', '.join(labels.lane_labels(self.loads))}>"
+
+    @property
+    def _page(self) -> Page:
+        return self.loads[0].page
+
+    @cached_property
+    def _lanes(self) -> list[strip.Lane]:
+        return [strip.lane_of(load) for load in self.loads]
+
+    @property
+    def _lane_labels(self) -> list[str]:
+        heads_tails = (label.partition(", ") for label in labels.lane_labels(self.loads))
+        return [f"{head}\n{labels.folded(tail)}".rstrip() for head, _, tail in heads_tails]
+
+    @property
+    def _strip_in(self) -> float:
+        levels = min(strip.tallest(self._lanes), _MAX_LEVELS)
+        lines = max(label.count("\n") + 1 for label in self._lane_labels)
+        lane_in = max(_LANE_IN + _LEVEL_IN * (levels - 1), _LINE_IN * (lines + 0.5))
+        return len(self.loads) * lane_in
+
+    @property
+    def _waterfall_in(self) -> float:
+        return _ROW_IN * len(self._page.resources)
+
+    @property
+    def _curve_in(self) -> float:
+        names = map(labels.folded, labels.lane_labels(self.loads))
+        lines = sum(name.count("\n") + 1 for name in names)
+        return max(_CURVE_IN, _ROW_IN * (lines + 2))
+
+    def _new_figure(self, more_in: list[float], *, title: str = "") -> tuple[Figure, list[Axes]]:
+        """Return a new figure and its axes: for the strip, and one of each height in *more_in*.
+
+        The legend of the resources is there: beside the strip if that is high enough, else below.
+        """
+        is_beside = legend.height_in(self._page, columns=1) <= self._strip_in
+        below_in = [] if is_beside else [legend.height_in(self._page)]
+        heights_in = [self._strip_in, *below_in, *more_in]
+        figure = _figure_of(
+            sum(heights_in) + _AXIS_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
+        )
+        figure.suptitle(title, fontsize=SMALL + 2)
+        grid = figure.add_gridspec(len(heights_in), 1, height_ratios=heights_in)
+        axes = [figure.add_subplot(grid[row]) for row in range(len(heights_in))]
+        if is_beside:
+            legend.beside(axes[0], self._page)
+        else:
+            legend.below(axes.pop(1), self._page)
+        return figure, axes
+
+
+def _figure_of(height_in: float) -> Figure:
+    return Figure(figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained")

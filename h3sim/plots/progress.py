@@ -1,0 +1,136 @@
+"""The curve of Marx 2019, Fig. 11: the share of bytes that is there, whole resources only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.plots.labels import folded
+from h3sim.plots.style import SMALL, line
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.engine import Load
+    from h3sim.engine.load import Which
+
+__all__ = ["curve", "draw", "shown_set"]
+
+_MARKERS_PER_LINE = 6
+
+
+def curve(load: Load, which: Which) -> tuple[list[float], list[float]]:
+    """Return times in ms and, from each on, the share of bytes in complete resources.
+
+    The first point is the first request, with 0; the last has 1. The area above the steps is the
+    exact ByteIndex. Without a byte to weigh there is no point.
+    """
+    rows = [row for row in load.timings if which == "all" or row.above_the_fold]
+    total = sum(row.bytes for row in rows)
+    if not total:
+        return [], []
+    share_at = {to_ms(load.trace.requests[0].requested_at_ns): 0.0}
+    done = 0
+    for row in sorted(rows, key=lambda row: row.finished_ms):
+        done += row.bytes
+        if row.bytes:
+            share_at[row.finished_ms] = done / total
+    return list(share_at), list(share_at.values())
+
+
+def shown_set(load: Load, which: Which) -> Which:
+    """Return *which*, or "all" where nothing above the fold has a byte.
+
+    Raises:
+        InputError: if there is no such set of resources.
+    """
+    if which not in ("all", "atf"):
+        message = f"must be 'all' or 'atf', is {which!r}"
+        raise InputError([Problem(key="which", message=message)])
+    try:
+        load.byte_index(which)
+    except NothingToMeasureError:
+        return "all"
+    return which
+
+
+def draw(
+    ax: Axes, loads: Sequence[Load], labels: Sequence[str], *, shown: Which, wanted: Which
+) -> None:
+    """Draw a line per load over the resources *shown*, and name them with their ByteIndexes."""
+    for number, (load, label) in enumerate(zip(loads, labels, strict=True)):
+        times_ms, shares = curve(load, shown)
+        if times_ms:
+            index_ms = load.byte_index(shown)
+            _draw_line(
+                ax, number, len(loads), times_ms, shares, f"{folded(label)}: BI {index_ms:,.0f} ms"
+            )
+    ax.set_title(_title(shown, wanted), fontsize=SMALL + 1, loc="left")
+    ax.set_xlabel("time since navigation start in ms", fontsize=SMALL)
+    ax.set_ylabel("share of bytes,\nwhole resources only", fontsize=SMALL)
+    ax.set_xlim(left=0)
+    ax.set_ylim(0, 1.03)
+    ax.tick_params(labelsize=SMALL)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    if ax.get_lines():
+        _legend(ax)
+    else:
+        ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
+
+
+def _draw_line(
+    ax: Axes,
+    number: int,
+    of: int,
+    times_ms: list[float],
+    shares: list[float],
+    label: str,
+) -> None:
+    look = line(number)
+    # Each line is marked at other points, and where it ends.
+    step = max(1, len(times_ms) // _MARKERS_PER_LINE)
+    marked = [*range(1 + number * step // of, len(times_ms) - 1, step), len(times_ms) - 1]
+    ax.plot(
+        times_ms,
+        shares,
+        drawstyle="steps-post",
+        color=look.color,
+        linestyle=look.linestyle,
+        linewidth=1.2,
+        marker=look.marker,
+        markevery=marked,
+        markersize=4.5,
+        markerfacecolor="white",
+        label=label,
+        clip_on=False,
+    )
+
+
+def _title(shown: Which, wanted: Which) -> str:
+    if shown == "atf":
+        return "ByteIndex of the resources above the fold"
+    if wanted == "atf":
+        return "ByteIndex of all resources (none above the fold has a byte)"
+    return "ByteIndex of all resources"
+
+
+def _legend(ax: Axes) -> None:
+    """Beside the lines where there are many, below them where one alone leaves the room."""
+    is_alone = len(ax.get_lines()) == 1
+    ax.legend(
+        handles=ax.get_lines(),
+        loc="lower right" if is_alone else "upper left",
+        bbox_to_anchor=None if is_alone else (1.01, 1.0),
+        borderaxespad=0.5 if is_alone else 0.0,
+        fontsize=SMALL,
+        title="BI: ByteIndex,\nsampled every 100 ms",
+        title_fontsize=SMALL,
+        alignment="left",
+        frameon=is_alone,
+        handlelength=4,
+    )

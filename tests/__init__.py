@@ -1,0 +1,1 @@
+"""The tests: four kinds of truth, a folder for each."""

@@ -1,0 +1,192 @@
+"""What is shipped, by name, and what people bring, by path."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+import h3sim
+from h3sim import catalog
+from h3sim.catalog.roots import root
+from h3sim.errors import H3SimError, PageError, SchemeError, UnknownNameError
+from h3sim.page import page_to_dict
+from h3sim.schemes.reader import scheme_from_dict
+
+MARX_2019 = (
+    *("rr", "wrr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr"),
+    *("bucket", "bucket-html", "zeroweight"),
+)
+
+
+def test_schemes_are_listed_in_the_order_of_the_table_and_then_by_name() -> None:
+    names = [scheme.name for scheme in h3sim.list_schemes()]
+    assert names == [*MARX_2019, "firefox-figure", "zeroweight-simple"]
+    assert catalog.scheme_set("marx-2019") == MARX_2019
+
+
+def test_pages_and_networks_are_listed_by_name() -> None:
+    assert [page.name for page in h3sim.list_pages()] == ["davies-meenan", "http2rulez"]
+    assert [network.name for network in h3sim.list_networks()] == [
+        *("marx-2019", "marx-2019-jitter", "marx-2019-jitter-fixed")
+    ]
+    assert catalog.page_set("corpus") == ("http2rulez", "davies-meenan")
+
+
+@pytest.mark.parametrize("name", [scheme.name for scheme in h3sim.list_schemes()])
+def test_a_scheme_goes_by_the_name_in_its_file(name: str) -> None:
+    assert h3sim.load_scheme(name).name == name
+
+
+def test_a_set_that_is_not_there_is_none() -> None:
+    assert catalog.scheme_set("sander-2022") is None
+    assert catalog.page_set("alexa") is None
+
+
+@pytest.mark.parametrize(
+    ("load", "kind", "name", "nearest"),
+    [
+        (h3sim.load_scheme, "scheme", "buket", "bucket"),
+        (h3sim.load_scheme, "scheme", "firefoks", "firefox"),
+        (h3sim.load_network, "network", "marx2019", "marx-2019"),
+        (h3sim.load_page, "page", "davis-meenan", "davies-meenan"),
+    ],
+)
+def test_an_unknown_name_suggests_the_nearest(
+    load: object, kind: str, name: str, nearest: str
+) -> None:
+    assert callable(load)
+    with pytest.raises(UnknownNameError) as caught:
+        load(name)
+    assert isinstance(caught.value, KeyError)
+    assert caught.value.nearest[0] == nearest
+    assert str(caught.value).startswith(f"no {kind} is called {name!r}; did you mean {nearest}")
+
+
+def test_a_name_unlike_any_other_suggests_none() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        h3sim.load_scheme("qqqqqqq")
+    assert caught.value.nearest == ()
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 5000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_unknown(name: str) -> None:
+    with pytest.raises(UnknownNameError):
+        h3sim.load_page(name)
+
+
+@pytest.mark.parametrize("given", [str, Path])
+def test_a_page_is_read_from_a_path(tmp_path: Path, given: type[str] | type[Path]) -> None:
+    path = tmp_path / "mine.json"
+    page = h3sim.load_page("davies-meenan")
+    path.write_text(json.dumps(page_to_dict(page)), encoding="utf-8")
+    assert h3sim.load_page(given(path)) == page
+
+
+def test_a_file_without_the_usual_ending_is_read_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = h3sim.load_page("davies-meenan")
+    (tmp_path / "mine").write_text(json.dumps(page_to_dict(page)), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert h3sim.load_page("mine") == page
+
+
+def test_a_shipped_name_goes_before_a_file_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rr").write_text("no scheme", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert h3sim.load_scheme("rr").title.startswith("Round robin")
+    with pytest.raises(SchemeError):
+        h3sim.load_scheme(Path("rr"))
+
+
+def test_what_looks_like_a_path_is_not_called_an_unknown_name(tmp_path: Path) -> None:
+    with pytest.raises(PageError, match="cannot be read"):
+        h3sim.load_page("nothing-here.json")
+    with pytest.raises(PageError, match="cannot be read"):
+        h3sim.load_page(str(tmp_path / "nothing"))
+
+
+def test_a_shipped_scheme_file_reads_alike_by_path() -> None:
+    path = Path(str(root("models"))) / "schemes" / "p-plus.toml"
+    assert h3sim.read_scheme(path) == h3sim.load_scheme("p+")
+
+
+GOOD_SCHEME = {
+    "format": "h3sim-scheme/1",
+    "name": "mine",
+    "title": "My own",
+    "mechanism": "tree",
+    "signalling": "server",
+    "source": "made up",
+    "placeholders": [{"name": "group", "weight": 8}],
+    "classes": {"all": {"group": "group", "weight": 3}},
+    "rules": [{"kind": "image", "class": "all"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "places"),
+    [
+        ({"format": "h3sim-scheme/0"}, ["format"]),
+        ({"mechanism": "lottery"}, ["mechanism"]),
+        ({"colour": "red"}, ["colour"]),
+        ({"otherwise": "none"}, ["otherwise"]),
+        ({"rules": [{"class": "every"}]}, ["rules[0].class"]),
+        ({"rules": [{"class": "all", "kind": "video"}]}, ["rules[0].kind"]),
+        ({"rules": [{"class": "all", "any_of": ["big"]}]}, ["rules[0].any_of"]),
+        ({"rules": [{"class": "all", "async": 1}]}, ["rules[0].async"]),
+        ({"placeholders": []}, ["classes.all.group"]),
+        ({"placeholders": [{"name": "group", "weight": 300}]}, ["placeholders[0].weight"]),
+        (
+            {"placeholders": [{"name": "group", "weight": 1, "parent": "group"}]},
+            ["placeholders[0].parent"],
+        ),
+        ({"classes": {"all": {"bucket": 3}}}, ["classes.all.bucket", "classes.all"]),
+        ({"classes": {"all": {"weight": "big"}}}, ["classes.all.weight"]),
+        (
+            {"mechanism": "buckets"},
+            ["classes.all.group", "classes.all.weight", "classes.all.bucket"],
+        ),
+        ({"classes": {"all": {"weight": 0}}}, ["classes.all.weight"]),
+        ({"classes": {"all": {"group": ["group"]}}}, ["classes.all.group"]),
+        ({"knows": 5}, ["knows"]),
+        ({"rules": [{"class": "all", "kind": [["image"]]}]}, ["rules[0].kind"]),
+        ({"placeholders": [{"name": "group"}, {"name": "group"}]}, ["placeholders[1].name"]),
+    ],
+)
+def test_a_mistake_in_a_scheme_is_told_with_its_place(
+    change: dict[str, object], places: list[str]
+) -> None:
+    scheme_from_dict(GOOD_SCHEME)
+    with pytest.raises(SchemeError) as caught:
+        scheme_from_dict(GOOD_SCHEME | change)
+    assert [problem.key for problem in caught.value.problems] == places
+
+
+def test_a_scheme_of_ones_own_runs() -> None:
+    scheme = scheme_from_dict(GOOD_SCHEME)
+    load = h3sim.simulate("davies-meenan", scheme=scheme)
+    assert load.page_load_ms == 4580
+    assert load.scheme.name == "mine"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PageError([], "a.json"),
+        UnknownNameError("scheme", "x", ["rr"]),
+        h3sim.errors.StalledError(["a"]),
+        h3sim.errors.MissingExtraError("pandas", "analysis"),
+    ],
+)
+def test_errors_survive_the_way_between_processes(error: H3SimError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)

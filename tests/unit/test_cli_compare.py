@@ -1,0 +1,145 @@
+"""`h3sim compare`: its tables and its document."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import h3sim
+from h3sim.cli import main
+from tests.helpers import page_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ELEVEN = [
+    *("rr", "wrr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr"),
+    *("bucket", "bucket-html", "zeroweight"),
+]
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run the command, which must succeed and complain of nothing; return what it prints."""
+    assert main(["compare", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
+def test_the_table_has_every_scheme_with_every_buffer(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "davies-meenan")
+    table, _, means = out.partition("mean speedups")
+    rows = [row for row in rows_of(table) if row and row[0] in ELEVEN]
+    assert [row[0] for row in rows] == ELEVEN * 2
+    assert [row[1] for row in rows] == ["0"] * 11 + ["1000"] * 11
+    assert [row[0] for row in rows_of(means) if len(row) == 5 and row[0] in ELEVEN] == ELEVEN
+
+
+def test_a_row_tells_the_byte_indexes_speedups_and_what_came_last(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = printed(capsys, "davies-meenan", "--scheme", "rr,fifo", "--buffer-kb", "0")
+    (row,) = [row for row in rows_of(out) if row[:1] == ["fifo"] and len(row) == 9]
+    # Above the fold, by hand from the timeline of fifo, sampled every 100 ms: index.html 3379 at
+    # 30 (100), top.js 50034 at 390 (400), font 12052 at 3110 (3200), hero 104484 at 3860 (3900):
+    # (3379 * 100 + 50034 * 400 + 12052 * 3200 + 104484 * 3900) / 169949 = 2744.4.
+    assert row[3] == "2,744.4"
+    assert row[6:] == ["30.0", "3,860.0", "hero.jpg"]
+
+
+def test_schemes_may_be_given_with_commas_in_several_options_and_as_sets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = (
+        "--scheme",
+        "rr,firefox-figure",
+        "--scheme",
+        "marx-2019",
+        "--buffer-kb",
+        "0",
+        "--json",
+    )
+    document = json.loads(printed(capsys, "davies-meenan", *options))
+    assert [row["scheme"] for row in document["rows"]] == [
+        "rr",
+        "firefox-figure",
+        *ELEVEN[1:],  # rr, which stands first there, is loaded once
+    ]
+
+
+def test_pages_may_be_given_as_a_set(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(printed(capsys, "corpus", "--scheme", "fifo", "--json"))
+    assert [(row["page"], row["buffer_kb"]) for row in document["rows"]] == [
+        ("http2rulez", 0),
+        ("http2rulez", 1000),
+        ("davies-meenan", 0),
+        ("davies-meenan", 1000),
+    ]
+
+
+def test_json_is_a_comparison_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "davies-meenan", "--scheme", "rr,bucket-html", "--json")
+    assert out.count("\n") == 1
+    document = json.loads(out)
+    assert list(document) == ["format", "baseline", "rows", "means"]
+    assert (document["format"], document["baseline"]) == ("h3sim-comparison/1", "rr")
+    comparison = h3sim.compare("davies-meenan", schemes=["rr", "bucket-html"])
+    assert document["rows"] == [row._asdict() for row in comparison.rows]
+    assert document["means"] == [row._asdict() for row in comparison.means]
+
+
+def test_the_baseline_is_loaded_without_a_buffer(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--scheme", "fifo", "--baseline", "fifo", "--buffer-kb", "1000,0", "--json")
+    document = json.loads(printed(capsys, "davies-meenan", *options))
+    assert [row["buffer_kb"] for row in document["rows"]] == [1000, 0]
+    # fifo is fifo with and without.
+    assert [row["speedup_all"] for row in document["rows"]] == [1, 1]
+
+
+def test_pages_without_anything_above_the_fold_do_not_count_in_that_mean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = page_file(tmp_path, {"id": "/", "kind": "document", "bytes": 10}, name="bare")
+    options = ("--scheme", "fifo", "--baseline", "fifo", "--buffer-kb", "0")
+    document = json.loads(printed(capsys, bare, "davies-meenan", *options, "--json"))
+    row = document["rows"][0]
+    assert (row["byte_index_atf_ms"], row["speedup_atf"], row["last_atf_id"]) == (None, None, None)
+    assert document["means"] == [
+        {"scheme": "fifo", "buffer_kb": 0, "pages": 2, "mean_all": 1, "mean_atf": 1}
+    ]
+    rows = rows_of(printed(capsys, bare, *options))
+    assert ["fifo", "0", "100.0", "-", "1.00", "-", "10.0", "-", "-"] in rows
+
+
+@pytest.mark.parametrize(("mean", "expected"), [("arithmetic", "2.50"), ("geometric", "2.00")])
+def test_means_are_of_the_kind_that_is_asked_for(
+    tmp_path: Path, mean: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Samples of 100 ms; fifo against dfifo. On "one" both take 100: 1. On "four" the image of 30
+    # packets, not above the fold, goes before the stylesheet under fifo, complete at 310 + 10 =
+    # 320 (seen at 400), and behind it under dfifo: 20 (seen at 100): 4. (1 + 4) / 2, sqrt(1 * 4).
+    root = {"id": "/", "kind": "document", "bytes": 10}
+    visible = {"above_the_fold": True, "discovered": {"by": "/", "at": "complete"}}
+    image = {"id": "i", "kind": "image", "bytes": 42000}
+    css = {"id": "c", "kind": "stylesheet", "bytes": 10} | visible
+    pages = [
+        page_file(tmp_path, root, css, name="one"),
+        page_file(tmp_path, root, image | {"discovered": visible["discovered"]}, css, name="four"),
+    ]
+    options = ("--scheme", "dfifo", "--baseline", "fifo", "--buffer-kb", "0", "--mean", mean)
+    out = printed(capsys, *pages, *options)
+    assert rows_of(out.partition("mean speedups")[2])[4][2] == expected
+
+
+def test_what_a_reader_must_know_of_a_scheme_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "davies-meenan", "--scheme", "zeroweight,fifo", "--buffer-kb", "0")
+    lines = out.splitlines()
+    assert any(line.startswith("zeroweight: ") and "reconstruction" in line for line in lines)
+    assert any(line.startswith("zeroweight: ") and "visible images" in line for line in lines)
+    assert not any(line.startswith("fifo: ") for line in lines)

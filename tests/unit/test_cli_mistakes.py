@@ -1,0 +1,240 @@
+"""The command line against bad input: exit code 2, a line for each mistake, never a traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from h3sim.cli import main
+from tests.helpers import page_file
+
+ROOT = {"id": "/", "kind": "document", "bytes": 10}
+
+
+def complaints(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    """Run the command, which must refuse its input; return what it says, line by line."""
+    try:
+        code = main(arguments)
+    except SystemExit as exited:  # argparse
+        code = int(exited.code or 0)
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert err
+    assert "Traceback" not in err
+    return err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "htp2rulez"], "did you mean http2rulez?"),
+        (["run", "http2rulez", "--scheme", "buckethtml"], "did you mean bucket-html"),
+        (["run", "http2rulez", "--network", "marx2019"], "did you mean marx-2019"),
+        (["compare", "davies-mennan"], "did you mean davies-meenan?"),
+        (["compare", "http2rulez", "--scheme", "rr,fiffo"], "did you mean fifo"),
+        (["compare", "http2rulez", "--baseline", "dfiffo"], "did you mean dfifo"),
+    ],
+)
+def test_a_wrong_name_suggests_near_ones(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = complaints(capsys, *arguments)
+    assert line.startswith(f"h3sim {arguments[0]}: no ")
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["run"],
+        ["run", "http2rulez", "--seed", "x"],
+        ["run", "http2rulez", "--transport", "sctp"],
+        ["run", "http2rulez", "--cc", "cubic"],
+        ["run", "http2rulez", "--fast"],
+        ["compare"],
+        ["compare", "http2rulez", "--mean", "harmonic"],
+        ["list"],
+        ["list", "browsers"],
+    ],
+)
+def test_bad_usage_is_told_in_one_line_that_points_to_the_help(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = complaints(capsys, *arguments)
+    assert line.startswith("h3sim")
+    assert "--help`" in line
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--rate-mbps", "0"),
+        ("--rate-mbps", "inf"),
+        ("--interval-ms", "-1"),
+        ("--packet-bytes", "0"),
+        ("--packet-bytes", "65508"),
+        ("--rtt-ms", "-1"),
+        ("--rtt-ms", "nan"),
+        ("--buffer-kb", "-1"),
+        ("--buffer-kb", "1e400"),
+        ("--jitter", "4"),
+        ("--jitter", "4:3-1"),
+        ("--plot", "load.jpeg2000"),
+        ("--plot", "load"),
+        ("--plot", "no/such/folder/load.png"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_value_that_is_out_of_range_is_told_by_its_option(
+    command: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = complaints(capsys, command, "http2rulez", f"{option}={value}")
+    assert line.startswith(f"h3sim {command}: {option}: ")
+
+
+def test_an_unknown_kind_of_figure_is_told_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (line,) = complaints(capsys, "run", "http2rulez", "--plot", "load.gif")
+    assert "load.gif" in line
+    assert ".png" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_mistakes_give_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = complaints(
+        capsys,
+        *("run", "nowhere", "--scheme", "nothing", "--network", "nobody"),
+        *("--rtt-ms=-1", "--packet-bytes=0", "--jitter=often", "--plot=x.gif"),
+    )
+    starts = [
+        *("no page is called 'nowhere'", "no scheme is called 'nothing'"),
+        *("no network is called 'nobody'", "--rtt-ms: ", "--packet-bytes: ", "--jitter: "),
+        "--plot: ",
+    ]
+    assert len(lines) == len(starts)
+    for start in starts:
+        assert len([line for line in lines if line.startswith(f"h3sim run: {start}")]) == 1
+
+
+def test_several_mistakes_of_a_comparison_give_a_line_each(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = complaints(
+        capsys,
+        *("compare", "nowhere", "never", "--scheme", "rr,nothing", "--scheme", "neither"),
+        *("--baseline", "nil", "--buffer-kb", "0,many,-1", "--rtt-ms=-1"),
+    )
+    told = ("'nowhere'", "'never'", "'nothing'", "'neither'", "'nil'", "'many'", "-1", "--rtt-ms")
+    assert len(lines) == len(told)
+    assert all(any(said in line for line in lines) for said in told)
+
+
+def test_a_broken_page_file_lists_all_its_mistakes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = page_file(
+        tmp_path,
+        ROOT | {"bytes": -1, "colour": "red"},
+        {"id": "a", "kind": "film", "bytes": 1, "discovered": {"by": "b", "at": "complete"}},
+    )
+    lines = complaints(capsys, "run", path)
+    places = [line.removeprefix(f"h3sim run: {path}: ").partition(":")[0] for line in lines]
+    assert sorted(places) == [
+        *("resources[0].bytes", "resources[0].colour"),
+        *("resources[1].discovered.by", "resources[1].kind"),
+    ]
+
+
+def test_broken_files_of_several_kinds_are_told_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, scheme, network = (tmp_path / name for name in ("p.json", "s.toml", "n.toml"))
+    page.write_text("{", encoding="utf-8")
+    scheme.write_text("mechanism = ", encoding="utf-8")
+    network.write_text("rtt_ms = ", encoding="utf-8")
+    options = ("--scheme", str(scheme), "--network", str(network))
+    lines = complaints(capsys, "run", str(page), *options)
+    assert len(lines) == 3
+    for path in (page, scheme, network):
+        assert len([line for line in lines if f": {path}: is not " in line]) == 1
+
+
+def test_an_empty_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.json"
+    path.write_text('{"resources": []}', encoding="utf-8")
+    lines = complaints(capsys, "run", str(path))
+    places = [line.removeprefix(f"h3sim run: {path}: ").partition(":")[0] for line in lines]
+    assert sorted(places) == ["format", "name", "resources"]
+
+
+@pytest.mark.parametrize("name", ["missing.json", "folder.json", "missing/page.json"])
+def test_a_file_that_cannot_be_read_is_told(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder.json").mkdir()
+    (line,) = complaints(capsys, "run", str(tmp_path / name))
+    assert line.startswith(f"h3sim run: {tmp_path / name}: cannot be read: ")
+
+
+@pytest.mark.parametrize("option", ["--scheme", "--network"])
+def test_a_file_of_another_kind_that_cannot_be_read_is_told(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "none.toml"
+    (line,) = complaints(capsys, "run", "http2rulez", option, str(path))
+    assert line.startswith(f"h3sim run: {path}: cannot be read: ")
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_page_over_the_limit_of_packets_is_refused_at_once_in_one_line(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # One byte more than 5 million packets carry.
+    path = page_file(tmp_path, ROOT | {"bytes": 5_000_000 * 1400 + 1})
+    (line,) = complaints(capsys, command, path)
+    assert "5,000,001 packets" in line
+    assert "5,000,000" in line
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "", " ", "résumé", "../nothing", "-"])
+@pytest.mark.parametrize("where", ["page", "--scheme", "--network"])
+def test_no_name_whatever_breaks_the_program(
+    name: str, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [name] if where == "page" else ["http2rulez", f"{where}={name}"]
+    assert len(complaints(capsys, "run", *arguments)) == 1
+
+
+@pytest.mark.parametrize("value", ["1e308", "1" + "0" * 400])
+def test_no_number_whatever_breaks_the_program(
+    tmp_path: Path, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(page_file(tmp_path, ROOT | {"server_ms": "?"}))
+    path.write_text(path.read_text("utf-8").replace('"?"', value), encoding="utf-8")
+    (line,) = complaints(capsys, "run", str(path))
+    assert line.startswith(f"h3sim run: {path}: resources[0].server_ms: ")
+
+
+def test_half_a_character_in_an_id_does_not_break_the_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # JSON may hold half of a surrogate pair, which no output can show as it is.
+    path = Path(page_file(tmp_path, ROOT | {"id": "?"}))
+    path.write_text(path.read_text("utf-8").replace('"?"', '"\\ud83d"'), encoding="utf-8")
+    code = main(["run", str(path)])
+    assert code in (0, 2)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_two_pages_of_one_name_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Rows of a comparison go by the name of the page.
+    path = page_file(tmp_path, ROOT, name="http2rulez")
+    (line,) = complaints(capsys, "compare", "http2rulez", path)
+    assert "two pages are called 'http2rulez'" in line

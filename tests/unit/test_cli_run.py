@@ -1,0 +1,245 @@
+"""`h3sim run` and `h3sim list`: what they print, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim.cli import main
+from h3sim.cli import run as run_command
+from h3sim.errors import StalledError
+from tests.helpers import page_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROOT = {"id": "/", "kind": "document", "bytes": 2800}
+
+
+def child(id_: str, n_bytes: int, **keys: Any) -> dict[str, Any]:
+    discovered = {"by": "/", "at": "complete"}
+    return {"id": id_, "kind": "image", "bytes": n_bytes, "discovered": discovered} | keys
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run the command, which must succeed and complain of nothing; return what it prints."""
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_json_is_a_load_of_the_documented_format_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = page_file(tmp_path, ROOT, child("a", 1400, above_the_fold=True))
+    out = printed(capsys, "run", path, "--scheme", "fifo", "--json", "--order", "--seed", "7")
+    # "/" is complete at 20, brings "a", and that is complete at 30. ByteIndex: (2800 * 20 +
+    # 1400 * 30) / 4200 = 23.33; sampled at 100.
+    assert out.count("\n") == 1
+    document = json.loads(out)
+    exact = document.pop("byte_index_exact_ms")
+    assert exact == {"all": pytest.approx(70 / 3, rel=1e-12), "atf": 30}  # float of a third
+    assert document == {
+        "format": "h3sim-load/1",
+        "page": "mine",
+        "scheme": "fifo",
+        "network": "marx-2019",
+        "transport": "quic",
+        "seed": 7,
+        "byte_index_ms": {"all": 100, "atf": 100},
+        "page_load_ms": 30,
+        "first_paint_ms": None,
+        "speed_index_ms": None,
+        "hol": {
+            "stream_bytes": 0,
+            "stream_delay_ms": 0,
+            "connection_bytes": 0,
+            "connection_delay_ms": 0,
+            "sander_stream_bytes": 0,
+            "sander_connection_bytes": 0,
+            "stack_histogram": {"1": 3},
+        },
+        "packets": {"sent": 3, "lost": 0, "retransmitted": 0},
+        "resources": [
+            {
+                "id": "/",
+                "stream_id": 0,
+                "requested_ms": 0,
+                "first_byte_ms": 10,
+                "finished_ms": 20,
+                "bytes": 2800,
+            },
+            {
+                "id": "a",
+                "stream_id": 4,
+                "requested_ms": 20,
+                "first_byte_ms": 30,
+                "finished_ms": 30,
+                "bytes": 1400,
+            },
+        ],
+        "order": [0, 0, 4],
+    }
+
+
+def test_json_without_order_has_no_order(capsys: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(printed(capsys, "run", "davies-meenan", "--json"))
+    assert "order" not in document
+    assert document == h3sim.simulate("davies-meenan").to_dict()
+
+
+def test_what_cannot_be_given_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = page_file(tmp_path, ROOT | {"bytes": 0})
+    document = json.loads(printed(capsys, "run", path, "--json"))
+    assert document["byte_index_ms"] == {"all": None, "atf": None}
+    assert document["byte_index_exact_ms"] == {"all": None, "atf": None}
+    assert document["page_load_ms"] == 10
+
+
+def test_the_table_shows_each_resource_and_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "run", "davies-meenan", "--scheme", "fifo", "--order")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    # From the hand-drawn timeline of the page.
+    assert "28 hero.jpg image 104,484 yes 390.0 3,120.0 3,860.0" in lines
+    assert "page load 4,580.0 ms" in lines
+    assert "packets 458" in lines
+    assert lines[-1] == "0x3 4x36 8x76 12x76 16x76 20x35 24x9 28x75 32x72"
+
+
+def test_a_page_without_anything_above_the_fold_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = printed(capsys, "run", page_file(tmp_path, ROOT))
+    (line,) = [line for line in out.splitlines() if line.startswith("ByteIndex, above the fold")]
+    assert "none" in line
+
+
+def test_every_override_reaches_the_load(capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = {
+        "--scheme": "bucket",
+        "--network": "marx-2019-jitter",
+        "--transport": "tcp",
+        "--interval-ms": "5",
+        "--packet-bytes": "1200",
+        "--rtt-ms": "30",
+        "--jitter": "5:2",
+        "--buffer-kb": "14",
+        "--seed": "3",
+    }
+    options = [part for pair in overrides.items() for part in pair]
+    out = printed(capsys, "run", "davies-meenan", "--json", "--order", "--no-handshake", *options)
+    load = h3sim.simulate(
+        "davies-meenan",
+        scheme="bucket",
+        network="marx-2019-jitter",
+        transport="tcp",
+        interval_ms=5,
+        packet_bytes=1200,
+        rtt_ms=30,
+        jitter="5:2",
+        buffer_kb=14,
+        seed=3,
+        handshake=False,
+    )
+    assert json.loads(out) == load.to_dict(order=True)
+
+
+def test_a_rate_reaches_the_load(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(
+        capsys, "run", "davies-meenan", "--json", "--rate-mbps", "2.24", "--cc", "constant"
+    )
+    # Twice the pace: the 458 packets leave every 5 ms, with no pause under rr.
+    assert json.loads(out)["page_load_ms"] == 2290
+
+
+def test_ten_thousand_resources_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = page_file(tmp_path, ROOT, *(child(f"r{n}", 10) for n in range(9_999)))
+    document = json.loads(printed(capsys, "run", path, "--scheme", "fifo", "--json"))
+    assert len(document["resources"]) == 10_000
+    # 2 packets of the root and one for each of the others.
+    assert document["page_load_ms"] == 10 * (2 + 9_999)
+
+
+def test_a_resource_of_100_mb_loads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = page_file(tmp_path, ROOT | {"bytes": 10**8})
+    document = json.loads(printed(capsys, "run", path, "--scheme", "fifo", "--json"))
+    # 10^8 / 1400 = 71 428.6 packets.
+    assert document["packets"]["sent"] == 71_429
+    assert document["page_load_ms"] == 714_290
+
+
+def test_the_shipped_names_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    def first_words(what: str) -> list[str]:
+        return [line.split()[0] for line in printed(capsys, "list", what).splitlines()[2:]]
+
+    assert first_words("schemes") == [scheme.name for scheme in h3sim.list_schemes()]
+    assert first_words("networks") == [network.name for network in h3sim.list_networks()]
+    assert first_words("pages") == ["davies-meenan", "http2rulez"]
+
+
+def test_the_list_of_pages_tells_their_size(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [line.split() for line in printed(capsys, "list", "pages").splitlines()]
+    # 635 kB: 634.5; 1 611 kB: 1610.6.
+    assert ["davies-meenan", "9", "635", "4"] in [row[:4] for row in rows]
+    assert ["http2rulez", "32", "1,611", "11"] in [row[:4] for row in rows]
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["list"]])
+def test_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main([*command, "--help"])
+    assert exited.value.code == 0
+    out = capsys.readouterr().out
+    assert f"examples:\n  h3sim {' '.join(command)}" in out
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["--version"])
+    assert exited.value.code == 0
+    assert capsys.readouterr().out == f"h3sim {h3sim.__version__}\n"
+
+
+def test_a_run_that_fails_exits_with_1_and_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StalledError(["late.js", "hero.jpg"])
+
+    monkeypatch.setattr(run_command, "run_setting", fail)
+    assert main(["run", "davies-meenan"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "late.js, hero.jpg" in err
+
+
+def test_an_interrupt_exits_with_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_command, "run_setting", interrupt)
+    assert main(["run", "davies-meenan"]) == 130
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "h3sim", "run", "http2rulez", "--json", "--order"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()  # long before the load is done
+    process.stdout = None
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, b"")

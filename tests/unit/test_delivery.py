@@ -1,0 +1,217 @@
+"""From the wire to the application: arrivals made by hand, jitter, round trips, handshakes."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import h3sim
+from h3sim.errors import NetworkError
+from h3sim.transport import ConnectionOrder, HoldEveryNth, Jitter, StreamOrder
+from tests.helpers import finished_ms, page_of, replay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from h3sim.transport import Receiver
+
+Arrival = tuple[int, int, int, int]
+"""(number, stream, offset, bytes)."""
+
+
+def handed_over(receiver: Receiver, *arrivals: Arrival) -> list[list[tuple[int, int]]]:
+    """Return what each arrival releases: streams, and how far they have been handed over."""
+    return [list(receiver.on_packet(*arrival)) for arrival in arrivals]
+
+
+class TestStreamOrder:
+    def test_packets_in_order_are_handed_over_as_they_come(self) -> None:
+        released = handed_over(StreamOrder(), (0, 0, 0, 10), (1, 4, 0, 5), (2, 0, 10, 10))
+        assert released == [[(0, 10)], [(4, 5)], [(0, 20)]]
+
+    def test_a_hole_makes_its_own_stream_wait_and_no_other(self) -> None:
+        arrivals = ((1, 0, 10, 10), (2, 4, 0, 5), (3, 0, 20, 10), (0, 0, 0, 10))
+        assert handed_over(StreamOrder(), *arrivals) == [[], [(4, 5)], [], [(0, 30)]]
+
+    def test_filling_the_first_of_two_holes_releases_up_to_the_second(self) -> None:
+        arrivals = ((1, 0, 10, 10), (3, 0, 30, 10), (0, 0, 0, 10), (2, 0, 20, 10))
+        assert handed_over(StreamOrder(), *arrivals) == [[], [], [(0, 20)], [(0, 40)]]
+
+    def test_a_duplicate_releases_nothing_new(self) -> None:
+        arrivals = ((0, 0, 0, 10), (0, 0, 0, 10), (2, 0, 20, 10), (2, 0, 20, 10), (1, 0, 10, 10))
+        released = handed_over(StreamOrder(), *arrivals)
+        assert [max((n for _, n in entry), default=10) for entry in released] == [10] * 4 + [30]
+
+    def test_an_overlap_counts_its_new_bytes(self) -> None:
+        assert handed_over(StreamOrder(), (0, 0, 0, 10), (1, 0, 5, 10)) == [[(0, 10)], [(0, 15)]]
+
+    def test_an_empty_response_is_handed_over(self) -> None:
+        assert handed_over(StreamOrder(), (0, 0, 0, 0)) == [[(0, 0)]]
+
+    def test_nothing_is_said_before_the_bytes_that_are_watched_for(self) -> None:
+        receiver = StreamOrder()
+        receiver.watch(0, 25)
+        arrivals = ((0, 0, 0, 10), (2, 0, 20, 10), (1, 0, 10, 10))
+        assert handed_over(receiver, *arrivals) == [[], [], [(0, 30)]]
+
+
+class TestConnectionOrder:
+    def test_packets_in_order_are_handed_over_as_they_come(self) -> None:
+        released = handed_over(ConnectionOrder(), (0, 0, 0, 10), (1, 4, 0, 5), (2, 0, 10, 10))
+        assert released == [[(0, 10)], [(4, 5)], [(0, 20)]]
+
+    def test_a_hole_makes_all_streams_wait(self) -> None:
+        arrivals = ((1, 4, 0, 5), (2, 0, 10, 10), (4, 4, 5, 5), (0, 0, 0, 10), (3, 0, 20, 10))
+        assert handed_over(ConnectionOrder(), *arrivals) == [
+            [],
+            [],
+            [],
+            [(0, 10), (4, 5), (0, 20)],
+            [(0, 30), (4, 10)],
+        ]
+
+    def test_a_duplicate_releases_nothing(self) -> None:
+        arrivals = ((0, 0, 0, 10), (0, 0, 0, 10), (2, 0, 20, 10), (2, 0, 20, 10), (1, 0, 10, 10))
+        assert handed_over(ConnectionOrder(), *arrivals) == [
+            [(0, 10)],
+            [],
+            [],
+            [],
+            [(0, 20), (0, 30)],
+        ]
+
+    def test_nothing_is_said_before_the_bytes_that_are_watched_for(self) -> None:
+        receiver = ConnectionOrder()
+        receiver.watch(0, 25)
+        arrivals = ((0, 0, 0, 10), (2, 0, 20, 10), (1, 0, 10, 10))
+        assert handed_over(receiver, *arrivals) == [[], [], [(0, 30)]]
+
+
+def holds(jitter: Jitter, n_packets: int, seed: int = 0) -> list[int]:
+    hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(seed))
+    return [hold.next_hold_ns() for _ in range(n_packets)]
+
+
+class TestJitter:
+    def test_every_nth_packet_is_held_for_half_an_interval_more_than_those_that_overtake(
+        self,
+    ) -> None:
+        jitter = Jitter(every=3, min_overtaken=2, max_overtaken=2)
+        assert holds(jitter, 7) == [0, 0, 25, 0, 0, 25, 0]
+
+    def test_the_number_of_overtakers_is_drawn_between_the_ends(self) -> None:
+        jitter = Jitter(every=2, min_overtaken=0, max_overtaken=3)
+        drawn = holds(jitter, 200)
+        assert set(drawn[::2]) == {0}
+        # Nobody overtaking means not held at all.
+        assert set(drawn[1::2]) == {0, 15, 25, 35}
+
+    def test_a_held_packet_arrives_even_if_no_other_is_sent(self) -> None:
+        # The second and last packet, of 20, is held for 3.5 intervals.
+        load = replay([(0, "document", 2)], "fifo", jitter="2:3")
+        assert finished_ms(load) == {0: 55}
+
+    def test_equal_seeds_hold_alike_and_other_seeds_do_not(self) -> None:
+        steps = [(0, "document", 100)]
+        arrivals = [
+            [row[1] for row in replay(steps, "fifo", jitter="4:1-3", seed=seed).trace.packet_rows]
+            for seed in (1, 1, 2)
+        ]
+        assert arrivals[0] == arrivals[1] != arrivals[2]
+
+    def test_all_schemes_meet_the_same_jitter(self) -> None:
+        steps = [(0, "document", 50), (0, "image", 50)]
+        delays = [
+            [row[1] - row[0] for row in replay(steps, scheme, jitter="4:1-3").trace.packet_rows]
+            for scheme in ("rr", "fifo", "bucket")
+        ]
+        assert delays[0] == delays[1] == delays[2]
+
+    @pytest.mark.parametrize(
+        ("text", "jitter"),
+        [
+            ("4:1-3", Jitter(every=4, min_overtaken=1, max_overtaken=3)),
+            ("10:0", Jitter(every=10, min_overtaken=0, max_overtaken=0)),
+            ("none", None),
+        ],
+    )
+    def test_jitter_is_read_from_text(self, text: str, jitter: Jitter | None) -> None:
+        assert Jitter.parse(text) == jitter
+
+    @pytest.mark.parametrize("text", ["", "4", "4:", "4:-1", "a:1", "4:1-3-5", "4:3-1", "0:1"])
+    def test_other_text_is_refused(self, text: str) -> None:
+        with pytest.raises(NetworkError, match="jitter"):
+            Jitter.parse(text)
+
+
+class TestRoundTrips:
+    @pytest.mark.parametrize(
+        ("setting", "requested_ms", "sent_ms", "finished_ms"),
+        # Half a round trip each way. QUIC asks after one round trip, TCP with TLS after two; the
+        # packet leaves at the first tick from the request's arrival on.
+        [
+            ({"transport": "quic"}, 50, 80, 105),  # arrives at 75
+            ({"transport": "tcp"}, 100, 130, 155),  # arrives at 125
+            ({"transport": "quic", "handshake": False}, 0, 30, 55),  # arrives at 25
+            ({"transport": "tcp", "handshake": False}, 0, 30, 55),
+        ],
+    )
+    def test_the_first_request_waits_for_the_handshake(
+        self,
+        setting: dict[str, object],
+        requested_ms: float,
+        sent_ms: float,
+        finished_ms: float,
+    ) -> None:
+        load = replay([(0, "document", 1)], "fifo", rtt_ms=50, **setting)
+        assert load.timings[0].requested_ms == requested_ms
+        assert load.trace.packets[0].sent_at_ns == sent_ms * 10**6
+        assert load.timings[0].finished_ms == finished_ms
+
+    def test_a_request_by_the_clock_waits_for_the_handshake_too(self) -> None:
+        # 1 round trip of 50: the requests of 0 and 20 leave at 50, that of 60 at 60.
+        load = replay([(0, "document", 1), (20, "image", 1), (60, "image", 1)], "fifo", rtt_ms=50)
+        assert [timing.requested_ms for timing in load.timings] == [50, 50, 60]
+
+    def test_an_odd_round_trip_is_spent_to_the_last_nanosecond(self) -> None:
+        load = replay([(0, "document", 1)], "fifo", rtt_ms=0.000003, handshake=False)
+        request, packet = load.trace.requests[0], load.trace.packets[0]
+        # 1 ns down, so 2 ns up.
+        assert request.arrived_at_ns - request.requested_at_ns == 2
+        assert packet.arrived_at_ns - packet.sent_at_ns == 1
+
+    def test_a_follow_up_request_takes_a_round_trip_and_the_wait_for_a_tick(self) -> None:
+        page = page_of(
+            {"id": "/", "kind": "document", "bytes": 100},
+            {
+                "id": "a",
+                "kind": "image",
+                "bytes": 100,
+                "discovered": {"by": "/", "at": "complete"},
+            },
+        )
+        load = h3sim.simulate(page, scheme="fifo", rtt_ms=40, handshake=False)
+        # 0 asks, 20 arrives, at the tick of 20 sent, 40 there; 60 arrives and leaves, 80 there.
+        assert finished_ms(load) == {0: 40, 4: 80}
+
+
+class TestPace:
+    def test_a_packet_leaves_at_each_multiple_of_the_interval_from_the_first_on(self) -> None:
+        load = replay([(0, "document", 3)], "fifo", interval_ms=2.5)
+        assert sent_ms(load.trace.packet_rows) == [2.5, 5, 7.5]
+
+    def test_a_rate_that_does_not_divide_a_second_is_kept_exactly(self) -> None:
+        # 1400 bytes at 3 Mbit/s: 3.7333 ms; the third packet leaves at 11.2 ms exactly.
+        load = replay([(0, "document", 3)], "fifo", rate_mbps=3)
+        assert [row[0] for row in load.trace.packet_rows] == [3_733_333, 7_466_666, 11_200_000]
+
+    def test_smaller_packets_keep_the_interval(self) -> None:
+        load = replay([(0, "document", 1)], "fifo", packet_bytes=600)
+        assert [row[4] for row in load.trace.packet_rows] == [600, 600, 200]
+        assert sent_ms(load.trace.packet_rows) == [10, 20, 30]
+
+
+def sent_ms(rows: Iterable[tuple[int, ...]]) -> list[float]:
+    return [row[0] / 10**6 for row in rows]

@@ -1,0 +1,280 @@
+"""What the documentation shows is true: its examples run, and print what it says they print.
+
+In a Markdown file, `$ h3sim ...` in a console block is run, and the lines below it must be among
+those that come out, in order; blocks of JSON and TOML are files for these commands, named after
+the name in them; Python blocks are run, and a text block right behind one is what it prints.
+"""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import doctest
+import io
+import itertools
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import h3sim
+from h3sim.cli import main
+from h3sim.page import page_from_dict, schema
+from h3sim.schemes import Arrangement, Mechanism, scheme_from_dict
+from h3sim.schemes.model import CONDITIONS
+from h3sim.transport import network_from_dict
+
+ROOT = Path(__file__).parents[2]
+DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BROKEN = "broken"
+"""The name of the page that shows mistakes."""
+
+
+class Block(NamedTuple):
+    """A fenced block, and where its fence begins and ends in the file."""
+
+    language: str
+    text: str
+    start: int
+    stop: int
+
+
+class Command(NamedTuple):
+    """A command of a console block, and what is shown of its output."""
+
+    line: str
+    shown: list[str]
+
+
+def blocks_of(path: Path, *languages: str) -> list[Block]:
+    found = re.finditer(r"^```(\w+)\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S)
+    blocks = [Block(match[1], match[2], *match.span()) for match in found]
+    return [block for block in blocks if not languages or block.language in languages]
+
+
+def docs_with(*languages: str):
+    """Return a mark for a test of each file that has a block in one of *languages*."""
+    found = [path for path in DOCS if blocks_of(path, *languages)]
+    return pytest.mark.parametrize("path", found, ids=lambda path: path.name)
+
+
+every_doc = pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+
+
+def commands_of(path: Path) -> list[Command]:
+    commands: list[Command] = []
+    for block in blocks_of(path, "console"):
+        for line in block.text.splitlines():
+            if line.startswith("$ "):
+                commands.append(Command(line.removeprefix("$ "), []))
+            elif line != "...":
+                commands[-1].shown.append(line)
+    return commands
+
+
+def document_of(block: Block) -> dict:
+    return json.loads(block.text) if block.language == "json" else tomllib.loads(block.text)
+
+
+def write_files(path: Path, folder: Path) -> None:
+    for block in blocks_of(path, "json", "toml"):
+        name = f"{document_of(block)['name']}.{block.language}"
+        (folder / name).write_text(block.text, encoding="utf-8")
+
+
+def output_of(command: str) -> tuple[int, list[str]]:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        code = main(shlex.split(command)[1:])
+    return code, out.getvalue().splitlines()
+
+
+@docs_with("console")
+def test_every_command_prints_what_is_shown(path, tmp_path, monkeypatch):
+    write_files(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for command in commands_of(path):
+        if not command.line.startswith("h3sim "):
+            continue
+        code, printed = output_of(command.line)
+        is_refused = any(line.startswith("h3sim ") for line in command.shown)
+        assert code == (2 if is_refused else 0), f"{command.line}: {printed}"
+        rest = iter([" ".join(line.split()) for line in printed])
+        for shown in command.shown:
+            assert " ".join(shown.split()) in rest, (
+                f"{command.line} does not print, or not in this order: {shown}"
+            )
+
+
+@docs_with("python")
+def test_every_python_example_prints_what_is_shown(path):
+    blocks = [*blocks_of(path), None]
+    text = path.read_text("utf-8")
+    dialogue = [block.text for block in blocks[:-1] if is_dialogue(block)]
+    test = doctest.DocTestParser().get_doctest("\n".join(dialogue), {}, path.name, str(path), 0)
+    assert doctest.DocTestRunner().run(test).failed == 0
+    for block, after in itertools.pairwise(blocks):
+        if block.language != "python" or is_dialogue(block):
+            continue
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(block.text, str(path), "exec"), {"__name__": "__main__"})
+        assert after is not None
+        assert text[block.stop : after.start].strip() == "", "no text block behind a Python block"
+        assert (after.language, after.text) == ("text", out.getvalue())
+
+
+def is_dialogue(block: Block) -> bool:
+    return block.language == "python" and block.text.startswith(">>>")
+
+
+@docs_with("json", "toml")
+def test_every_example_of_a_file_can_be_read(path):
+    read = {
+        "h3sim-page/1": page_from_dict,
+        "h3sim-scheme/1": scheme_from_dict,
+        "h3sim-network/1": network_from_dict,
+    }
+    for block in blocks_of(path, "json", "toml"):
+        document = document_of(block)
+        if document["name"] != BROKEN:
+            assert read[document["format"]](document).name == document["name"]
+
+
+@docs_with("json")
+def test_every_example_of_a_page_fits_the_schema(path):
+    jsonschema = pytest.importorskip("jsonschema")
+    for block in blocks_of(path, "json"):
+        document = document_of(block)
+        if document["name"] != BROKEN:
+            jsonschema.validate(document, schema())
+
+
+@every_doc
+def test_every_link_leads_to_a_file_and_a_heading(path):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(path)):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        assert file.exists(), target
+        assert not anchor or anchor in anchors_of(file), target
+
+
+def prose_of(path: Path) -> str:
+    text = path.read_text("utf-8")
+    for block in reversed(blocks_of(path)):
+        text = text[: block.start] + text[block.stop :]
+    return text
+
+
+def anchors_of(path: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", prose_of(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_leads_to_every_page_of_the_documentation():
+    links = set(re.findall(r"\]\((docs/[\w-]+\.md)", (ROOT / "README.md").read_text("utf-8")))
+    assert links == {f"docs/{path.name}" for path in DOCS if path.parent.name == "docs"}
+
+
+@every_doc
+def test_every_make_target_that_is_named_exists(path):
+    named = re.findall(r"\bmake ([a-z][a-z-]*)`|^\$ make ([a-z][a-z-]*)$", path.read_text(), re.M)
+    targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    assert {first or second for first, second in named} <= set(targets)
+
+
+def test_contributors_are_told_of_every_make_target():
+    targets = set(
+        re.findall(r"^([a-z][a-z-]*):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    )
+    told = set(re.findall(r"^\| `make ([a-z-]+)`", (ROOT / "CONTRIBUTING.md").read_text(), re.M))
+    assert told == targets - {"help"}
+
+
+@pytest.mark.parametrize("scheme", h3sim.list_schemes(), ids=lambda scheme: scheme.name)
+def test_a_scheme_is_described_as_its_file_has_it(scheme):
+    section = section_of(ROOT / "docs" / "schemes.md", scheme.name)
+    assert f"Mechanism `{scheme.mechanism.value}`" in section
+    assert "\nSource: " in section
+    expected = [
+        [holder.name, holder.parent or "the root", str(holder.weight)]
+        for holder in scheme.placeholders
+    ]
+    expected += [[rule.class_name, *asked(scheme, rule.class_name)] for rule in scheme.rules]
+    if scheme.rules:
+        expected.append([scheme.otherwise, *asked(scheme, scheme.otherwise)])
+    rows = re.findall(r"^\| (?!placeholder|a resource)(.*) \|$", section, re.M)
+    assert len(rows) == len(expected)
+    for row, words in zip(rows, expected, strict=True):
+        assert [
+            word for word in words if not re.search(rf"(?<![\w-]){word}(?![\w-])", row)
+        ] == [], row
+
+
+def asked(scheme, class_name):
+    """Return the words that must stand in the row of a class."""
+    entry = scheme.class_named(class_name)
+    if entry.bucket is not None:
+        return [f"bucket {entry.bucket}", f"level {entry.level}"]
+    words = [f"weight {entry.weight}"] + ([entry.group] if entry.group else [])
+    return words + ([] if entry.arrangement is Arrangement.SIBLINGS else ["chain"])
+
+
+def section_of(path, heading):
+    """Return what stands under a heading of the third level."""
+    parts = re.split(r"^#{1,3} ", path.read_text("utf-8"), flags=re.M)
+    found = [part for part in parts if part.split("\n", 1)[0] == heading]
+    assert len(found) == 1, f"{len(found)} sections are headed {heading}"
+    return found[0]
+
+
+def test_every_word_of_a_scheme_file_is_explained():
+    text = (ROOT / "docs" / "schemes.md").read_text("utf-8")
+    documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
+    words = {option.value for options in (Mechanism, Arrangement) for option in options}
+    words |= {key for document in documents for key in document} | set(CONDITIONS)
+    for document in documents:
+        entries = [*document["classes"].values(), *document.get("placeholders", ())]
+        words |= {key for entry in [*entries, *document.get("rules", ())] for key in entry}
+    assert sorted(word for word in words if f"`{word}`" not in text) == []
+
+
+def test_every_key_of_a_page_file_is_explained():
+    text = (ROOT / "docs" / "page-format.md").read_text("utf-8")
+    definitions = schema()["$defs"]
+    words = [*schema()["properties"], *definitions["resource"]["properties"]]
+    words += [*definitions["discovered"]["properties"]]
+    words += definitions["resource"]["properties"]["kind"]["enum"]
+    words += definitions["discovered"]["properties"]["at"]["enum"]
+    assert [word for word in words if f"`{word}`" not in text] == []
+
+
+def test_every_floor_is_explained_in_its_order():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    lines = config["importlinter:contract:floors"]["layers"].split("\n")
+    floors = [sorted(re.split(r"\s*\|\s*", line.strip())) for line in lines if line.strip()]
+    text = section_of(ROOT / "docs" / "architecture.md", "Floors")
+    rows = re.findall(r"^\| (`.*?) \|", text, re.M)
+    assert [sorted(re.findall(r"`(\w+)`", row)) for row in rows] == floors
+
+
+def test_the_citation_and_the_changelog_are_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    version = re.search(r"^version: (\S+)$", citation, re.M)
+    released = re.search(r"^date-released: (\S+)$", citation, re.M)
+    assert version[1] == h3sim.__version__
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert f"\n## {version[1]}, {released[1]}\n" in changelog
+
+
+def test_the_documentation_has_no_path_of_one_machine():
+    files = [*DOCS, ROOT / "CHANGELOG.md", ROOT / "CITATION.cff"]
+    pattern = r"(?<![\w.])/(?:home|root|tmp|work|Users)/"
+    assert [file.name for file in files if re.search(pattern, file.read_text("utf-8"))] == []

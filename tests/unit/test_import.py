@@ -1,0 +1,88 @@
+"""What `import h3sim` costs and needs; each in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+HEAVY = ("numpy", "networkx", "matplotlib", "pandas", "tabulate", "tqdm", "scipy", "jsonschema")
+
+
+def python(code: str, cwd: Path) -> str:
+    """Return what *code* prints in a new process, with warnings as errors."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("do", ["pass", "h3sim.simulate('davies-meenan').byte_index()"])
+def test_import_and_numbers_load_simpy_and_the_standard_library_only(
+    tmp_path: Path, do: str
+) -> None:
+    code = (
+        "import sys\nbefore = set(sys.modules)\nimport h3sim\n"
+        f"{do}\n"
+        "loaded = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
+        "print(*sorted(loaded - set(sys.stdlib_module_names)))"
+    )
+    # Not counted: what the interpreter has loaded before, such as the hook of an editable install.
+    assert python(code, tmp_path) == "h3sim simpy"
+
+
+def test_none_of_the_heavy_libraries_is_loaded(tmp_path: Path) -> None:
+    code = f"import sys, h3sim\nprint(*[name for name in {HEAVY} if name in sys.modules])"
+    assert python(code, tmp_path) == ""
+
+
+@pytest.mark.parametrize("folder", [CHECKOUT, CHECKOUT / "tests", CHECKOUT / "h3sim"])
+def test_it_works_from_inside_the_checkout(folder: Path) -> None:
+    code = "import h3sim; print(h3sim.simulate('davies-meenan', scheme='fifo').page_load_ms)"
+    assert python(code, folder) == "4580.0"
+
+
+def test_importing_changes_nothing_in_the_process(tmp_path: Path) -> None:
+    code = (
+        "import random, locale, sys, warnings, logging\n"
+        "random.seed(1)\n"
+        "def state():\n"
+        "    return (random.getstate(), locale.setlocale(locale.LC_ALL), sys.getrecursionlimit(),\n"
+        "            list(warnings.filters), logging.root.level, list(logging.root.handlers))\n"
+        "before = state()\n"
+        "import h3sim\n"
+        "h3sim.simulate('davies-meenan', jitter='4:1-3')\n"
+        "print(state() == before)"
+    )
+    assert python(code, tmp_path) == "True"
+
+
+def test_a_load_is_the_same_in_any_process(tmp_path: Path) -> None:
+    code = (
+        "import h3sim\n"
+        "load = h3sim.simulate('http2rulez', scheme='firefox', jitter='4:1-3', seed=7)\n"
+        "print(load.trace.digest())"
+    )
+    assert python(code, tmp_path) == python(code, CHECKOUT)
+
+
+def test_the_module_runs_as_a_command(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "h3sim", "list", "pages"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "http2rulez" in done.stdout

@@ -1,0 +1,193 @@
+"""Network files, and networks as values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+
+import h3sim
+from h3sim.errors import InputError, NetworkError, UnknownNameError
+from h3sim.transport import Jitter, Network, Pacing, network_from_toml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = """\
+format = "h3sim-network/1"
+name = "lab"
+title = "A link"
+source = "made up"
+rtt_ms = 12.5
+
+[pacing]
+packet_bytes = 1200
+rate_mbps = 3
+
+[jitter]
+every = 4
+min_overtaken = 1
+max_overtaken = 3
+"""
+
+
+def places(text: str) -> list[str]:
+    """Return the places of the mistakes in a network file."""
+    with pytest.raises(NetworkError) as caught:
+        network_from_toml(text, source="lab.toml")
+    assert all(line.startswith("lab.toml: ") for line in caught.value.lines())
+    return [problem.key for problem in caught.value.problems]
+
+
+def test_every_field_is_read() -> None:
+    # 1200 bytes at 3 Mbit/s: 9600 / 3 = 3200 microseconds.
+    assert network_from_toml(GOOD, source="lab.toml") == Network(
+        name="lab",
+        title="A link",
+        source="made up",
+        rtt_ns=12_500_000,
+        pacing=Pacing(packet_bytes=1200, interval_ns=Fraction(3_200_000)),
+        jitter=Jitter(every=4, min_overtaken=1, max_overtaken=3),
+    )
+
+
+def test_a_pace_may_be_an_interval() -> None:
+    network = network_from_toml(GOOD.replace("rate_mbps = 3", "interval_ms = 2.5"), source="x")
+    assert network.pacing.interval_ns == 2_500_000
+    assert network.pacing.rate_bps == 3_840_000
+
+
+def test_marx_2019_is_1400_bytes_every_10_ms_and_no_round_trip() -> None:
+    network = h3sim.load_network("marx-2019")
+    assert network.pacing == Pacing(packet_bytes=1400, interval_ns=Fraction(10_000_000))
+    assert (network.rtt_ns, network.jitter) == (0, None)
+    # 1.12 Mbit/s
+    assert network.pacing.rate_bps == 1_120_000
+
+
+@pytest.mark.parametrize(
+    ("name", "overtaken"), [("marx-2019-jitter", (1, 3)), ("marx-2019-jitter-fixed", (2, 2))]
+)
+def test_the_jitter_networks_hold_every_fourth_packet(
+    name: str, overtaken: tuple[int, int]
+) -> None:
+    network = h3sim.load_network(name)
+    low, high = overtaken
+    assert network.jitter == Jitter(every=4, min_overtaken=low, max_overtaken=high)
+    assert network.pacing == h3sim.load_network("marx-2019").pacing
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("h3sim-network/1", "h3sim-network/9", "format"),
+        ('name = "lab"\n', "", "name"),
+        ('title = "A link"', "title = 3", "title"),
+        ("rtt_ms = 12.5", "rtt_ms = -1", "rtt_ms"),
+        ("rtt_ms = 12.5", "rtt_ms = nan", "rtt_ms"),
+        ("rtt_ms = 12.5", "rtt_ms = 1e308", "rtt_ms"),
+        ("rtt_ms = 12.5", "rtt_ms = true", "rtt_ms"),
+        ("rtt_ms = 12.5", "rtt_ms = 600001", "rtt_ms"),
+        ("rtt_ms = 12.5", "delay_ms = 1", "delay_ms"),
+        ("packet_bytes = 1200", "packet_bytes = 0", "pacing.packet_bytes"),
+        ("packet_bytes = 1200", "packet_bytes = 1.5", "pacing.packet_bytes"),
+        ("packet_bytes = 1200\n", "", "pacing.packet_bytes"),
+        ("rate_mbps = 3", "rate_mbps = 0", "pacing.rate_mbps"),
+        ("rate_mbps = 3", "rate_mbps = 1e-9", "pacing.rate_mbps"),
+        ("rate_mbps = 3", "rate_mbps = 'fast'", "pacing.rate_mbps"),
+        ("rate_mbps = 3\n", "", "pacing"),
+        ("rate_mbps = 3", "rate_mbps = 3\ninterval_ms = 1", "pacing"),
+        ("rate_mbps = 3", "interval_ms = 1e305", "pacing.interval_ms"),
+        ("rate_mbps = 3", "rate_mbps = 3\nburst = 1", "pacing.burst"),
+        ("every = 4", "every = 0", "jitter.every"),
+        ("min_overtaken = 1", "min_overtaken = 4", "jitter.max_overtaken"),
+        ("min_overtaken = 1", "min_overtaken = -1", "jitter.min_overtaken"),
+        ("max_overtaken = 3", "max_overtaken = 3\nseed = 1", "jitter.seed"),
+    ],
+)
+def test_a_single_mistake_is_told_with_its_place(old: str, new: str, place: str) -> None:
+    assert old in GOOD
+    assert places(GOOD.replace(old, new)) == [place]
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    text = (
+        GOOD.replace("rtt_ms = 12.5", "rtt_ms = -1")
+        .replace("packet_bytes = 1200", "packet_bytes = 0")
+        .replace("every = 4", "every = 'four'")
+        .replace("source", "sauce")
+    )
+    assert sorted(places(text)) == ["jitter.every", "pacing.packet_bytes", "rtt_ms", "sauce"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"rtt_ms = ", "not TOML"), (b'name = "\xff"', "not UTF-8")]
+)
+def test_a_file_that_is_no_network_is_told_in_one_line(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_bytes(content)
+    with pytest.raises(NetworkError) as caught:
+        h3sim.read_network(path)
+    (line,) = caught.value.lines()
+    assert line.startswith(f"{path}: ")
+    assert said in line
+
+
+def test_a_file_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(NetworkError, match=r"none\.toml: cannot be read: "):
+        h3sim.read_network(tmp_path / "none.toml")
+
+
+class TestSettings:
+    def test_what_is_not_said_stays_as_the_network_has_it(self) -> None:
+        named = h3sim.Setting(network="marx-2019-jitter")
+        assert named.resolved_network() == h3sim.load_network("marx-2019-jitter")
+
+    def test_overrides_replace_single_values(self) -> None:
+        setting = h3sim.Setting(
+            network="marx-2019-jitter", rtt_ms=7, jitter="none", packet_bytes=700, interval_ms=3
+        )
+        network = setting.resolved_network()
+        assert (network.rtt_ns, network.jitter) == (7_000_000, None)
+        assert network.pacing == Pacing(packet_bytes=700, interval_ns=Fraction(3_000_000))
+
+    def test_a_rate_counts_with_the_packet_size_that_is_given(self) -> None:
+        # 700 bytes at 1.12 Mbit/s: 5 ms.
+        network = h3sim.Setting(packet_bytes=700, rate_mbps=1.12).resolved_network()
+        assert network.pacing.interval_ns == 5_000_000
+
+    def test_every_mistake_is_told_at_once(self) -> None:
+        with pytest.raises(InputError) as caught:
+            h3sim.Setting(
+                transport="sctp",
+                rate_mbps=0,
+                interval_ms=-1,
+                packet_bytes=0,
+                rtt_ms=float("nan"),
+                jitter="often",
+                buffer_kb=-1,
+            )
+        assert {problem.key for problem in caught.value.problems} == {
+            *("transport", "rate_mbps", "interval_ms", "packet_bytes"),
+            *("rtt_ms", "jitter", "buffer_kb"),
+        }
+
+    def test_rate_and_interval_say_the_same_and_only_one_is_taken(self) -> None:
+        with pytest.raises(InputError, match="only one"):
+            h3sim.Setting(rate_mbps=1, interval_ms=1)
+
+    def test_an_unknown_network_is_an_error(self) -> None:
+        with pytest.raises(UnknownNameError, match="marx-2019"):
+            h3sim.Setting(network="marx-2020")
+
+
+def test_ticks_fall_on_whole_multiples_and_are_cut_to_nanoseconds() -> None:
+    pacing = Pacing.at_rate(packet_bytes=1400, rate_bps=3_000_000)
+    assert [pacing.tick_at_ns(n) for n in (0, 1, 3)] == [0, 3_733_333, 11_200_000]
+    # The first tick from an instant on: at it, or the next.
+    assert [pacing.first_tick_from(at_ns) for at_ns in (0, 1, 11_200_000, 11_200_001)] == [
+        *(0, 1, 3, 4)
+    ]

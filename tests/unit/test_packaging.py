@@ -1,0 +1,115 @@
+"""What setup.cfg ships: the list is by hand, so it is checked against the folders."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import importlib.metadata
+import re
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+import h3sim
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DATA = {"h3sim.models": "models", "h3sim.corpora": "corpora"}
+
+
+def config() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser()
+    parser.read(CHECKOUT / "setup.cfg", encoding="utf-8")
+    return parser
+
+
+def lines(section: str, option: str) -> list[str]:
+    return [line for line in config()[section][option].splitlines() if line.strip()]
+
+
+def is_shipped(path: Path, folder: Path, patterns: str) -> bool:
+    """Return whether a pattern of package_data takes the file in; `**` stands for any folders."""
+    name = PurePosixPath(path.relative_to(folder).as_posix())
+    for pattern in re.split(r"[,\s]+", patterns.strip()):
+        regex = re.escape(pattern).replace(r"\*\*/", "(.*/)?").replace(r"\*", "[^/]*")
+        if re.fullmatch(regex, str(name)):
+            return True
+    return False
+
+
+def test_every_package_is_listed_and_every_listed_one_is_there() -> None:
+    folders = {
+        ".".join(path.parent.relative_to(CHECKOUT).parts)
+        for path in (CHECKOUT / "h3sim").rglob("__init__.py")
+    }
+    assert folders | set(DATA) == set(lines("options", "packages"))
+
+
+def test_data_packages_are_the_folders_at_the_top() -> None:
+    mapping = dict(line.replace(" ", "").split("=") for line in lines("options", "package_dir"))
+    assert mapping == {"h3sim": "h3sim", **DATA}
+    for folder in DATA.values():
+        # An editable install finds the data only where the folder is a package.
+        assert (CHECKOUT / folder / "__init__.py").is_file()
+
+
+@pytest.mark.parametrize(("package", "folder"), DATA.items())
+def test_every_data_file_is_shipped(package: str, folder: str) -> None:
+    patterns = config()["options.package_data"][package]
+    files = [
+        path
+        for path in (CHECKOUT / folder).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    ]
+    assert files
+    assert [path for path in files if not is_shipped(path, CHECKOUT / folder, patterns)] == []
+
+
+def test_every_file_of_the_code_that_is_not_python_is_shipped() -> None:
+    data = config()["options.package_data"]
+    for path in (CHECKOUT / "h3sim").rglob("*"):
+        if path.is_dir() or path.suffix in (".py", ".pyc"):
+            continue
+        package = ".".join(path.parent.relative_to(CHECKOUT).parts)
+        assert is_shipped(path, path.parent, data[package]), path
+
+
+def test_the_patterns_are_read_as_setuptools_reads_them() -> None:
+    folder = Path("models")
+    assert is_shipped(folder / "sets.toml", folder, "**/*.toml")
+    assert is_shipped(folder / "a" / "b" / "x.toml", folder, "*.json, **/*.toml")
+    assert not is_shipped(folder / "a" / "x.yaml", folder, "**/*.toml")
+    assert not is_shipped(folder / "a" / "x.toml", folder, "*.toml")
+
+
+def test_the_command_leads_to_main() -> None:
+    (entry,) = lines("options.entry_points", "console_scripts")
+    name, _, target = entry.replace(" ", "").partition("=")
+    module, _, function = target.partition(":")
+    assert name == "h3sim"
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_the_version_is_said_once() -> None:
+    assert config()["metadata"]["version"] == "attr: h3sim._version.__version__"
+    assert re.fullmatch(r"\d+\.\d+\.\d+", h3sim.__version__)
+    assert importlib.metadata.version("h3sim") == h3sim.__version__
+
+
+def test_the_licence_is_there() -> None:
+    assert (CHECKOUT / config()["metadata"]["license_files"]).is_file()
+
+
+def test_the_citation_names_this_software_and_its_version() -> None:
+    path = CHECKOUT / "CITATION.cff"
+    if not path.is_file():
+        pytest.skip("there is no CITATION.cff")
+    text = path.read_text(encoding="utf-8")
+    entries = dict(re.findall(r"^([a-z-]+):[ ]*(.*)$", text, flags=re.MULTILINE))
+    assert entries["cff-version"].strip("\"'") == "1.2.0"
+    assert entries["version"].strip("\"'") == h3sim.__version__
+    assert {"message", "title", "authors"} <= set(entries)
+    assert "\t" not in text
+
+
+def test_public_names_exist() -> None:
+    assert [name for name in h3sim.__all__ if not hasattr(h3sim, name)] == []

@@ -1,0 +1,400 @@
+import sys
+from collections import defaultdict
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import h3sim
+from h3sim.errors import InputError
+from h3sim.page import page_from_dict
+from h3sim.plots import LoadPlots, files, labels, strip
+from h3sim.plots.style import paint
+
+
+def resource(name, n_bytes, **more):
+    more.setdefault("kind", "image")
+    return {"id": name, "bytes": n_bytes, **more}
+
+
+def page_of(*resources, name="small"):
+    return page_from_dict({"format": "h3sim-page/1", "name": name, "resources": list(resources)})
+
+
+def after(parent, **more):
+    return {"discovered": {"by": parent, "at": "request", **more}}
+
+
+SMALL = page_of(
+    resource("index.html", 5000, kind="document", above_the_fold=True),
+    resource("a.css", 4000, above_the_fold=True, **after("index.html")),
+    resource("b.jpg", 9000, **after("index.html", delay_ms=15)),
+)
+JITTER = "4:1-3"
+
+
+def collections_of(ax, what):
+    """The collections that are faces, hatches or edges, by lane and number of the resource."""
+    found = {}
+    for collection in ax.collections:
+        _, lane, *rest = collection.get_gid().split("-")
+        kind = rest[2] if len(rest) == 3 else {"resource": "face", "edges": "edges"}[rest[0]]
+        if kind == what:
+            found[int(lane), int(rest[1]) if len(rest) > 1 else None] = collection
+    return found
+
+
+def rectangles(ax, lane):
+    """The corners (left, bottom, right, top) of the lane's rectangles, with their resources."""
+    return [
+        (*path.vertices.min(axis=0), *path.vertices.max(axis=0), place)
+        for (number, place), collection in collections_of(ax, "face").items()
+        if number == lane
+        for path in collection.get_paths()
+    ]
+
+
+def area_above(xs, ys):
+    return sum((1 - y) * (right - left) for left, right, y in zip(xs, xs[1:], ys, strict=False))
+
+
+# The strip
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+@pytest.mark.parametrize("jitter", ["none", JITTER])
+def test_a_small_page_has_a_rectangle_per_packet_that_ends_when_its_bytes_were_handed_over(
+    transport, jitter
+):
+    load = h3sim.simulate(SMALL, scheme="rr", transport=transport, jitter=jitter, rtt_ms=30)
+    ax = load.plot.multiplexing()
+    drawn = sorted((round(right, 6), place) for _, _, right, _, place in rectangles(ax, 1))
+    places = {request.stream_id: request.resource + 1 for request in load.trace.requests}
+    packets = zip(load.handed_over_ns, load.trace.order, strict=True)
+    assert drawn == sorted((at_ns / 1e6, places[stream]) for at_ns, stream in packets)
+    assert len(collections_of(ax, "edges")[1, None].get_paths()) == len(load.trace.packet_rows)
+
+
+def test_a_rectangle_is_as_wide_as_a_send_interval():
+    ax = h3sim.simulate(SMALL, scheme="fifo").plot.multiplexing()
+    assert [right - left for left, _, right, _, _ in rectangles(ax, 1)] == pytest.approx([10] * 14)
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+def test_no_two_rectangles_of_a_lane_overlap(transport):
+    load = h3sim.simulate(SMALL, scheme="rr", transport=transport, jitter=JITTER, seed=3)
+    boxes = sorted(rectangles(load.plot.multiplexing(), 1))
+    assert len(boxes) == len(load.trace.packet_rows)
+    for number, (left, bottom, right, top, _) in enumerate(boxes):
+        assert left < right
+        for other in boxes[number + 1 :]:
+            apart_in_time = other[0] >= right - 1e-6 or other[2] <= left + 1e-6
+            assert apart_in_time or other[1] >= top - 1e-6 or other[3] <= bottom + 1e-6
+
+
+def test_packets_handed_over_together_are_stacked_and_the_highest_stack_fills_its_lane():
+    loads = [h3sim.simulate(SMALL, transport=name, jitter=JITTER) for name in ("quic", "tcp")]
+    ax = LoadPlots(loads).multiplexing()
+    tops = []
+    for lane, load in enumerate(loads, start=1):
+        stacks = defaultdict(list)
+        for _, bottom, right, top, _ in rectangles(ax, lane):
+            stacks[round(right, 6)].append((bottom, top))
+        heights = sorted(len(set(stack)) for stack in stacks.values())
+        histogram = load.hol.stack_histogram
+        assert heights == [height for height, n in histogram.items() for _ in range(n)]
+        assert all(2 - lane <= low < high <= 3 - lane for s in stacks.values() for low, high in s)
+        tops.append(max(high for s in stacks.values() for _, high in s) - (2 - lane))
+    assert max(tops) == pytest.approx(0.92)
+    assert max(loads[1].hol.stack_histogram) > 1
+
+
+def test_a_lone_packet_can_be_seen_beside_any_stack():
+    assert strip.stack_share(1, 1) == strip.stack_share(1000, 1000) == 1
+    assert strip.stack_share(1, 1000) == 0.25
+    shares = [strip.stack_share(height, 1000) for height in range(1, 1001)]
+    assert shares == sorted(set(shares))
+
+
+def test_a_resource_has_one_colour_and_one_hatch_in_all_lanes():
+    # Asked for in another order than the page's, so that stream ids do not tell the resource.
+    page = page_of(
+        resource("index.html", 5000, kind="document"),
+        resource("last.jpg", 4000, **after("index.html", delay_ms=25)),
+        resource("first.jpg", 4000, **after("index.html")),
+    )
+    loads = [h3sim.simulate(page, scheme=scheme) for scheme in ("rr", "fifo")]
+    ax = LoadPlots(loads).multiplexing()
+    keys = [(lane, place) for lane in (1, 2) for place in (1, 2, 3)]
+    faces = collections_of(ax, "face").items()
+    assert {key: to_hex(face.get_facecolor()[0]) for key, face in faces} == {
+        (lane, place): paint(place - 1).face for lane, place in keys
+    }
+    assert {key: hatch.get_hatch() for key, hatch in collections_of(ax, "hatch").items()} == {
+        (lane, place): paint(place - 1).hatch for lane, place in keys
+    }
+    assert [request.resource for request in loads[0].trace.requests] == [0, 2, 1]
+
+
+def test_resources_look_different_in_grey_where_they_stand_side_by_side():
+    def lightness(place):
+        face = paint(place).face
+        parts = [int(face[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        return sum(share * part for share, part in zip((0.21, 0.72, 0.07), parts, strict=True))
+
+    for place in range(70):
+        assert abs(lightness(place) - lightness(place + 1)) > 0.1
+        assert paint(place).hatch != paint(place + 1).hatch
+
+
+def test_many_packets_are_drawn_joined_and_cover_the_same_time():
+    ax = h3sim.simulate(page_of(resource("/", 1400 * 600))).plot.multiplexing()
+    ((left, _, right, _, _),) = rectangles(ax, 1)
+    assert (left, right) == pytest.approx((0, 6000))
+    assert "joined" in ax.get_xlabel()
+    assert not collections_of(ax, "edges")
+
+
+def test_lanes_stand_in_the_order_of_the_loads_and_say_what_they_differ_in():
+    loads = [
+        h3sim.simulate(SMALL, scheme=scheme, transport=transport, buffer_kb=buffer_kb)
+        for scheme, transport, buffer_kb in [("rr", "quic", 0), ("fifo", "tcp", 14)]
+    ]
+    ax = LoadPlots(loads).multiplexing()
+    ticks = dict(zip(ax.get_yticks(), (t.get_text() for t in ax.get_yticklabels()), strict=True))
+    assert ticks == {1.5: "rr\nQUIC, no buffer", 0.5: "fifo\nTCP, 14 kB buffer"}
+    alike = LoadPlots([h3sim.simulate(SMALL, scheme=scheme) for scheme in ("rr", "p+")])
+    assert [t.get_text() for t in alike.multiplexing().get_yticklabels()] == ["rr", "p+"]
+    shared = "marx-2019, 1.12 Mbit/s, packets of 1400 bytes, RTT 0 ms, no jitter, seed 0"
+    assert labels.title(loads).endswith(f"\n{shared}")
+
+
+def test_numbers_stand_on_long_runs_and_only_if_wanted():
+    load = h3sim.simulate(SMALL, scheme="fifo")
+    assert [text.get_text() for text in load.plot.multiplexing().texts] == ["1", "2", "3"]
+    assert not load.plot.multiplexing(annotate=False).texts
+
+
+# The ByteIndex
+
+
+@pytest.mark.parametrize("which", ["all", "atf"])
+@pytest.mark.parametrize("setting", [{}, {"rtt_ms": 60, "transport": "tcp", "jitter": JITTER}])
+def test_the_curve_rises_to_1_and_the_area_above_it_is_the_exact_byte_index(which, setting):
+    loads = [h3sim.simulate(SMALL, scheme=scheme, **setting) for scheme in ("rr", "fifo")]
+    ax = LoadPlots(loads).byte_index(which=which)
+    for line, load in zip(ax.get_lines(), loads, strict=True):
+        xs, ys = (list(data) for data in line.get_data())
+        assert (ys[0], ys[-1]) == (0, 1)
+        assert xs == sorted(xs)
+        assert ys == sorted(ys)
+        assert line.get_drawstyle() == "steps-post"
+        # Sums of floats: nine digits are as many as can be asked for.
+        exact = load.byte_index(which, sample_ms=None)
+        assert area_above(xs, ys) == pytest.approx(exact, rel=1e-9)
+
+
+def test_the_legend_holds_the_byte_indexes_and_lines_differ_without_colour():
+    schemes = h3sim.list_schemes()
+    loads = [h3sim.simulate("davies-meenan", scheme=scheme) for scheme in schemes]
+    ax = LoadPlots(loads).byte_index()
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == [f"{load.scheme.name}: BI {load.byte_index('atf'):,.0f} ms" for load in loads]
+    assert "bucket-html: BI 969 ms" in names
+    assert len({line.get_marker() for line in ax.get_lines()}) == len(loads)
+
+
+def test_a_page_with_nothing_above_the_fold_shows_all_and_says_so():
+    page = page_of(resource("/", 3000), resource("empty", 0, above_the_fold=True, **after("/")))
+    load = h3sim.simulate(page)
+    ax = load.plot.byte_index()
+    assert "all resources (none above the fold" in ax.get_title(loc="left")
+    assert area_above(*ax.get_lines()[0].get_data()) == load.byte_index("all", sample_ms=None)
+    assert "none" not in load.plot.byte_index(which="all").get_title(loc="left")
+
+
+@pytest.mark.parametrize("which", ["atd", "", None])
+def test_an_unknown_set_of_resources_is_refused(which):
+    with pytest.raises(InputError, match="which: must be 'all' or 'atf'"):
+        h3sim.simulate(SMALL).plot.byte_index(which=which)
+
+
+# The waterfall
+
+
+def test_a_waterfall_has_a_row_per_resource_in_request_order_with_marks_in_words():
+    load = h3sim.simulate(SMALL, scheme="rr", rtt_ms=20)
+    ax = load.plot.waterfall()
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == ["1  index.html \u25b2", "2  a.css \u25b2", "3  b.jpg"]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]
+    (waits,) = ax.collections
+    bars, frames = ax.containers
+    for row, timing in enumerate(load.timings):
+        wait = [[timing.requested_ms, row], [timing.first_byte_ms, row]]
+        assert waits.get_segments()[row].tolist() == wait
+        for bar in (bars[row], frames[row]):
+            span = (bar.get_x(), bar.get_x() + bar.get_width())
+            assert span == pytest.approx((timing.first_byte_ms, timing.finished_ms))
+        assert (to_hex(bars[row].get_facecolor()), bars[row].get_hatch() or "") == paint(row)[:2]
+        assert frames[row].get_linewidth() > 0
+
+
+# Everything together
+
+
+def n_resources(n):
+    return page_of(resource("/", 0), *(resource(f"r{i}", 10, **after("/")) for i in range(1, n)))
+
+
+def test_one_load_of_few_resources_comes_with_its_waterfall_and_others_do_not():
+    def n_titles(plots):
+        return sum(bool(ax.get_title(loc="left")) for ax in plots.figure().axes)
+
+    small, other = h3sim.simulate(SMALL), h3sim.simulate(SMALL, scheme="fifo")
+    assert n_titles(LoadPlots([small])) == 2
+    assert n_titles(LoadPlots([small, other])) == 1
+    assert n_titles(h3sim.simulate(n_resources(60)).plot) == 2
+    assert n_titles(h3sim.simulate(n_resources(61)).plot) == 1
+
+
+@pytest.mark.parametrize(("n", "last"), [(24, "24  r23"), (25, "... and 2 more")])
+def test_a_legend_has_at_most_24_entries(n, last):
+    figure = h3sim.simulate(n_resources(n)).plot.figure()
+    (names,) = (ax for ax in figure.axes if not ax.axison)
+    entries = [text.get_text() for text in names.get_legend().get_texts()]
+    assert (len(entries), entries[0], entries[-1]) == (24, "1  /", last)
+
+
+def test_a_figure_names_page_network_and_transport_and_has_one_axis_of_time():
+    figure = h3sim.simulate(SMALL, scheme="fifo", transport="tcp", rtt_ms=50).plot.figure()
+    head, settings = figure.get_suptitle().split("\n")
+    assert head == "small: 3 resources, 18 kB, scheme fifo"
+    assert settings.startswith("marx-2019, TCP, 1.12 Mbit/s")
+    assert len({ax.get_xlim() for ax in figure.axes if ax.axison}) == 1
+
+
+def test_labels_do_not_overlap():
+    schemes = ["rr", "fifo", "bucket-html", "zeroweight-simple"]
+    figure = LoadPlots([h3sim.simulate(SMALL, scheme=s, jitter=JITTER) for s in schemes]).figure()
+    figure.draw_without_rendering()
+    shown = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+    boxes = [text.get_window_extent() for text in shown]
+    assert len(boxes) > 40
+    for number, box in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+        assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+
+
+@pytest.mark.parametrize("method", ["multiplexing", "byte_index", "waterfall"])
+def test_each_part_draws_on_the_axes_it_is_given(method):
+    figure = Figure()
+    ax = figure.subplots()
+    assert getattr(h3sim.simulate(SMALL).plot, method)(ax) is ax
+    assert figure.axes == [ax]
+    assert ax.has_data()
+
+
+def test_a_notebook_shows_the_figure_without_pyplot(monkeypatch):
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
+    assert h3sim.simulate(SMALL).plot._repr_png_().startswith(b"\x89PNG")
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+EMPTY = resource("/", 0, kind="document")
+ODD = "a$b$\n^{x"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page_of(EMPTY),
+        page_of(resource("/", 1, kind="document")),
+        page_of(EMPTY, resource("b", 2000, **after("/"))),
+        page_of(resource(ODD, 10), resource("\u65e5\u672c", 10, **after(ODD)), name="$_$"),
+        page_of(EMPTY, *(resource("x" * 500 + str(i), 90, **after("/")) for i in range(80))),
+    ],
+    ids=["nothing", "one", "an empty root", "odd names", "long names"],
+)
+def test_any_page_can_be_drawn(page, tmp_path):
+    h3sim.simulate(page).plot.save(tmp_path / "load.png")
+    assert (tmp_path / "load.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_loads_of_several_pages_and_none_at_all_are_refused():
+    other = h3sim.simulate(page_of(EMPTY, name="other"))
+    with pytest.raises(InputError, match="must be of one page, are of small, other"):
+        LoadPlots([h3sim.simulate(SMALL), other])
+    with pytest.raises(InputError, match="at least one"):
+        LoadPlots([])
+
+
+# Files
+
+
+@pytest.mark.parametrize("ending", ["PNG", "svg", "pdf"])
+def test_equal_loads_give_equal_files(ending, tmp_path):
+    paths = [tmp_path / f"{name}.{ending}" for name in ("one", "two")]
+    for path in paths:
+        h3sim.simulate(SMALL, jitter=JITTER, seed=5).plot.save(path)
+    one, two = (path.read_bytes() for path in paths)
+    assert one == two
+    assert b"CreationDate" not in one
+    assert one.startswith({"svg": b"<?xml", "pdf": b"%PDF"}.get(ending, b"\x89PNG"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"one.{ending}", f"two.{ending}"]
+
+
+def test_an_svg_is_well_formed_and_has_an_element_per_lane_and_resource(tmp_path):
+    h3sim.simulate(SMALL).plot.save(tmp_path / "load.svg")
+    ids = [e.get("id") for e in ElementTree.parse(tmp_path / "load.svg").iter() if e.get("id")]
+    assert len(ids) == len(set(ids))
+    assert {f"lane-1-resource-{place}" for place in (1, 2, 3)} <= set(ids)
+
+
+def test_a_save_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    plots = h3sim.simulate(SMALL).plot
+    (tmp_path / "old.svg").write_text("old")
+
+    def broken(figure, file, kind):
+        file.write(b"half")
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(files, "render", broken)
+    for name in ("old.svg", "new.svg"):
+        with pytest.raises(ZeroDivisionError):
+            plots.save(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["old.svg"]
+    assert (tmp_path / "old.svg").read_text() == "old"
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
+    def full(figure, file, kind):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "render", full)
+    with pytest.raises(InputError, match=r"load\.png: cannot be written: No space left"):
+        h3sim.simulate(SMALL).plot.save(tmp_path / "load.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(tmp_path):
+    with pytest.raises(InputError, match=r"load\.png: cannot be written: No such file"):
+        h3sim.simulate(SMALL).plot.save(tmp_path / "none" / "load.png")
+
+
+@pytest.mark.parametrize("name", ["load.gif", "load", ".png"])
+def test_other_endings_are_refused_before_anything_is_drawn(name, tmp_path, monkeypatch):
+    plots = h3sim.simulate(SMALL).plot
+    monkeypatch.setattr(LoadPlots, "figure", lambda self: pytest.fail("it was drawn"))
+    with pytest.raises(InputError, match=r"must end in \.png, \.svg, \.pdf"):
+        plots.save(tmp_path / name)
+
+
+def test_a_figure_has_the_rights_of_any_new_file_and_a_link_to_it_stays(tmp_path):
+    (tmp_path / "link.png").symlink_to("target.png")
+    h3sim.simulate(SMALL).plot.save(tmp_path / "link.png")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "link.png").is_symlink()
+    assert (tmp_path / "target.png").stat().st_mode == (tmp_path / "other").stat().st_mode

@@ -1,0 +1,157 @@
+"""Schedulers alone, with no page, server or time: what all obey, fifo, round robin, buckets."""
+
+from __future__ import annotations
+
+import pytest
+
+from h3sim.schedulers import (
+    BucketScheduler,
+    FifoScheduler,
+    RoundRobinScheduler,
+    Scheduler,
+    TreeScheduler,
+)
+from h3sim.signals import BucketPriority, H2Priority
+from tests.unit.driving import drain_order, on, opened, turns
+
+
+@pytest.mark.parametrize(
+    "make", [TreeScheduler, FifoScheduler, RoundRobinScheduler, BucketScheduler]
+)
+class TestEveryScheduler:
+    def test_it_has_the_methods_of_the_contract(self, make: type[Scheduler]) -> None:
+        assert isinstance(make(), Scheduler)
+
+    def test_without_an_active_stream_it_picks_none(self, make: type[Scheduler]) -> None:
+        scheduler = make()
+        assert scheduler.pick() is None
+        scheduler.open(0, H2Priority())
+        assert scheduler.pick() is None
+
+    def test_a_pick_changes_nothing(self, make: type[Scheduler]) -> None:
+        scheduler = opened(make(), {0: H2Priority(), 4: H2Priority()})
+        assert [scheduler.pick() for _ in range(3)] == [0, 0, 0]
+
+    def test_activating_twice_is_activating_once(self, make: type[Scheduler]) -> None:
+        scheduler = opened(make(), {0: H2Priority(), 4: H2Priority()})
+        scheduler.activate(0)
+        scheduler.deactivate(0)
+        scheduler.deactivate(0)
+        assert turns(scheduler, 2) == [4, 4]
+
+    def test_a_closed_stream_is_not_picked(self, make: type[Scheduler]) -> None:
+        scheduler = opened(make(), {0: H2Priority(), 4: H2Priority()})
+        scheduler.close(0)
+        assert turns(scheduler, 2) == [4, 4]
+        scheduler.close(4)
+        assert scheduler.pick() is None
+
+    def test_a_stream_that_comes_back_is_picked_again(self, make: type[Scheduler]) -> None:
+        scheduler = opened(make(), {0: H2Priority()})
+        scheduler.deactivate(0)
+        assert scheduler.pick() is None
+        scheduler.activate(0)
+        assert scheduler.pick() == 0
+
+
+class TestFifo:
+    def test_the_lowest_id_is_sent_to_its_end(self) -> None:
+        scheduler = opened(FifoScheduler(), {8: H2Priority(weight=256), 0: H2Priority(weight=1)})
+        assert turns(scheduler, 3) == [0, 0, 0]
+        scheduler.deactivate(0)
+        assert turns(scheduler, 2) == [8, 8]
+
+    def test_signals_change_nothing(self) -> None:
+        scheduler = opened(FifoScheduler(), {0: on(None), 4: on(None)})
+        scheduler.update(4, on(None, 256, exclusive=True))
+        assert scheduler.pick() == 0
+
+
+class TestRoundRobin:
+    def test_each_stream_has_a_turn_a_round_whatever_it_sends(self) -> None:
+        scheduler = opened(RoundRobinScheduler(), {0: on(None, 256), 4: on(None, 1), 8: on(0)})
+        assert turns(scheduler, 3, n_bytes=1) == [0, 4, 8]
+        assert turns(scheduler, 3, n_bytes=1400) == [0, 4, 8]
+
+    def test_a_stream_that_joins_or_returns_waits_for_the_next_round(self) -> None:
+        scheduler = opened(RoundRobinScheduler(), {4: on(None), 8: on(None)})
+        assert turns(scheduler, 1) == [4]
+        opened(scheduler, {0: on(None)})
+        # 8 ends round 1; then round 2, lowest id first.
+        assert turns(scheduler, 4) == [8, 0, 4, 8]
+
+    def test_signals_change_nothing(self) -> None:
+        scheduler = opened(RoundRobinScheduler(), {0: on(None), 4: on(None)})
+        scheduler.update(4, on(None, 256, exclusive=True))
+        assert turns(scheduler, 4) == [0, 4, 0, 4]
+
+
+def place(bucket: int, level: int) -> BucketPriority:
+    return BucketPriority(bucket=bucket, level=level)
+
+
+class TestBuckets:
+    def test_the_highest_bucket_is_emptied_first(self) -> None:
+        scheduler = opened(BucketScheduler(), {0: place(0, 3), 4: place(63, 1), 8: place(31, 3)})
+        assert drain_order(scheduler, 3) == [4, 8, 0]
+
+    def test_level_3_goes_first_then_levels_2_and_1_by_turns(self) -> None:
+        scheduler = opened(
+            BucketScheduler(),
+            {0: place(5, 1), 4: place(5, 1), 8: place(5, 2), 12: place(5, 2), 16: place(5, 3)},
+        )
+        assert turns(scheduler, 2) == [16, 16]
+        scheduler.deactivate(16)
+        # Level 2 is one at a time, level 1 in rounds.
+        assert turns(scheduler, 6) == [8, 0, 8, 4, 8, 0]
+        scheduler.deactivate(8)
+        # Stream 0 of level 1 had the last turn: level 2, then the second round's stream 4.
+        assert turns(scheduler, 4) == [12, 4, 12, 0]
+
+    def test_levels_3_and_2_are_ordered_by_arrival_not_by_id(self) -> None:
+        scheduler = opened(BucketScheduler(), {8: place(5, 3), 0: place(5, 3), 4: place(5, 2)})
+        assert drain_order(scheduler, 3) == [8, 0, 4]
+
+    def test_a_stream_that_comes_back_keeps_its_arrival(self) -> None:
+        scheduler = opened(BucketScheduler(), {0: place(5, 3), 4: place(5, 3)})
+        scheduler.deactivate(0)
+        assert scheduler.pick() == 4
+        scheduler.activate(0)
+        assert scheduler.pick() == 0
+
+    def test_an_update_moves_a_stream_at_once(self) -> None:
+        scheduler = opened(BucketScheduler(), {0: place(31, 3), 4: place(31, 3)})
+        scheduler.update(4, place(63, 1))
+        assert turns(scheduler, 2) == [4, 4]
+        scheduler.update(4, place(0, 3))
+        assert turns(scheduler, 2) == [0, 0]
+
+    def test_a_stream_updated_while_idle_joins_where_it_was_put(self) -> None:
+        scheduler = opened(BucketScheduler(), {0: place(31, 3), 4: place(0, 1)})
+        scheduler.deactivate(4)
+        scheduler.update(4, place(63, 2))
+        assert scheduler.pick() == 0
+        scheduler.activate(4)
+        assert scheduler.pick() == 4
+
+    def test_a_signal_of_another_kind_counts_as_bucket_0_level_2(self) -> None:
+        scheduler = opened(BucketScheduler(), {0: on(None, 256), 4: place(0, 1), 8: place(0, 3)})
+        assert turns(scheduler, 1) == [8]
+        scheduler.deactivate(8)
+        assert turns(scheduler, 3) == [0, 4, 0]
+
+
+class TestSignals:
+    @pytest.mark.parametrize("weight", [-1, 257])
+    def test_a_weight_outside_0_to_256_is_refused(self, weight: int) -> None:
+        with pytest.raises(ValueError, match=f"weight must be 0 to 256, is {weight}"):
+            H2Priority(weight=weight)
+
+    @pytest.mark.parametrize(("bucket", "level"), [(-1, 1), (64, 1), (0, 0), (0, 4)])
+    def test_a_place_outside_the_buckets_is_refused(self, bucket: int, level: int) -> None:
+        with pytest.raises(ValueError, match="must be"):
+            BucketPriority(bucket=bucket, level=level)
+
+    @pytest.mark.parametrize(("bucket", "level", "byte"), [(0, 1, 1), (31, 2, 126), (63, 3, 255)])
+    def test_bucket_and_level_share_a_byte(self, bucket: int, level: int, byte: int) -> None:
+        assert BucketPriority(bucket=bucket, level=level).wire_byte == byte

@@ -1,0 +1,223 @@
+"""Which class each scheme puts a resource into: every row of every scheme's table.
+
+The expectations are read off the descriptions of the schemes (Marx 2019, Table 1, Figs. 7, 9 and
+10, and its code), not off the shipped files. Each resource is asked for as the second of its page,
+after one of kind `other`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import h3sim
+from h3sim.signals import BucketPriority, H2Priority, Signal
+from tests.helpers import replay
+
+# Resources, by a name that says their kind and what is known of them.
+RESOURCES = {
+    "html": ("document", {}),
+    "css": ("stylesheet", {}),
+    "css-head": ("stylesheet", {"in_head": True}),
+    "css-critical": ("stylesheet", {"critical": True}),
+    "css-preload": ("stylesheet", {"preload": True}),
+    "js": ("script", {}),
+    "js-head": ("script", {"in_head": True}),
+    "js-head-defer": ("script", {"in_head": True, "defer": True}),
+    "js-head-async": ("script", {"in_head": True, "async": True}),
+    "js-defer": ("script", {"defer": True}),
+    "js-async": ("script", {"async": True}),
+    "js-critical": ("script", {"critical": True}),
+    "js-critical-async": ("script", {"critical": True, "async": True}),
+    "js-late": ("script", {"after_first_image": True}),
+    "js-late-async": ("script", {"after_first_image": True, "async": True}),
+    "js-preload": ("script", {"preload": True}),
+    "font": ("font", {}),
+    "font-preload": ("font", {"preload": True}),
+    "image": ("image", {}),
+    "image-visible": ("image", {"above_the_fold": True}),
+    "image-late": ("image", {"after_first_image": True}),
+    "image-preload": ("image", {"preload": True}),
+    "fetch": ("fetch", {}),
+    "fetch-preload": ("fetch", {"preload": True}),
+    "media": ("media", {}),
+    "other": ("other", {}),
+    "other-preload": ("other", {"preload": True}),
+}
+
+CSS = "css css-head css-critical css-preload"
+JS_SYNC_EARLY = "js js-head js-critical js-preload"
+JS_ASYNC = "js-head-defer js-head-async js-defer js-async js-critical-async js-late-async"
+JS = f"{JS_SYNC_EARLY} {JS_ASYNC} js-late"
+FONTS = "font font-preload"
+IMAGES = "image image-visible image-late image-preload"
+FETCH = "fetch fetch-preload"
+REST = "media other other-preload"
+
+# Chrome's classes, by the weights of SPDY's priorities 0 to 4, and as buckets 4 to 0.
+CHROME = (
+    f"html {CSS} {FONTS}",
+    f"{JS_SYNC_EARLY} {FETCH}",
+    "js-late",
+    f"{JS_ASYNC} {IMAGES}",
+    REST,
+)
+
+FIREFOX_LEADING_JS = "js js-head js-head-defer js-head-async js-critical js-late js-preload"
+FIREFOX_UNBLOCKED_JS = "js-defer js-async js-critical-async js-late-async"
+FIREFOX_LEADERS = f"{FIREFOX_LEADING_JS} css css-head css-critical"
+FIREFOX_IMAGES = "image image-visible image-late"
+
+
+def under(placeholder: int, weight: int) -> H2Priority:
+    """Return the priority of a child of the placeholder declared as number so-and-so, from 1."""
+    return H2Priority(weight=weight, depends_on=-placeholder)
+
+
+def weighing(weight: int) -> H2Priority:
+    return H2Priority(weight=weight)
+
+
+def bucket(number: int, level: int) -> BucketPriority:
+    return BucketPriority(bucket=number, level=level)
+
+
+def strict(weight: int) -> H2Priority:
+    """Return a priority of dfifo: of the classes here only the lowest goes below the `other`."""
+    return H2Priority(weight=weight, depends_on=0 if weight == 110 else None, exclusive=True)
+
+
+def meenan(documents: tuple[int, int]) -> dict[Signal, str]:
+    """Return Fig. 7 of Marx 2019, with the place of documents as it is given."""
+    table = {
+        (63, 3): "css-head css-critical js-head js-critical",
+        (63, 2): "font",
+        (63, 1): "image-visible",
+        (31, 3): f"css css-preload js js-late js-preload {FETCH}",
+        (31, 2): f"{JS_ASYNC} font-preload",
+        (31, 1): "image image-late image-preload media",
+        (0, 2): "other other-preload",
+    }
+    table[documents] += " html"
+    return {bucket(*place): names for place, names in table.items()}
+
+
+EXPECTED: dict[str, dict[Signal, str]] = {
+    "rr": {weighing(16): " ".join(RESOURCES)},
+    "fifo": {weighing(16): " ".join(RESOURCES)},
+    "wrr": {
+        weighing(256): f"html {CSS}",
+        weighing(24): JS,
+        weighing(16): FONTS,
+        weighing(8): f"{FETCH} {IMAGES} {REST}",
+    },
+    "dfifo": dict(zip(map(strict, (256, 220, 183, 147, 110)), CHROME, strict=True)),
+    "spdyrr": {bucket(4 - place, 1): names for place, names in enumerate(CHROME)},
+    # Placeholders: 1 leaders, 2 followers, 3 unblocked, 4 background, 5 speculative.
+    "firefox": {
+        under(1, 32): FIREFOX_LEADERS,
+        under(2, 32): "html font",
+        under(2, 22): FIREFOX_IMAGES,
+        under(3, 32): f"{FIREFOX_UNBLOCKED_JS} fetch",
+        under(4, 32): "media other",
+        under(5, 32): "css-preload font-preload fetch-preload other-preload",
+        under(5, 22): "image-preload",
+    },
+    # Placeholders: 1 urgent-start, 2 leaders, 3 followers, 4 unblocked, 5 background,
+    # 6 speculative.
+    "firefox-figure": {
+        under(1, 255): "html",
+        under(2, 32): FIREFOX_LEADERS,
+        under(3, 42): "font",
+        under(3, 22): FIREFOX_IMAGES,
+        under(4, 32): f"{FIREFOX_UNBLOCKED_JS} fetch",
+        under(5, 16): "media other",
+        under(6, 42): "font-preload",
+        under(6, 22): "image-preload",
+        under(6, 32): "css-preload fetch-preload other-preload",
+    },
+    # Placeholders: 1 high, 2 normal, 3 low.
+    "p+": {
+        under(1, 256): f"html {CSS} {FONTS} {FETCH} {JS_SYNC_EARLY}",
+        under(2, 183): "js-late",
+        under(3, 110): f"{JS_ASYNC} {IMAGES} {REST}",
+    },
+    # Placeholders: 1 high, 2 medium, 3 low, 4 leaders, 5 followers, 6 unblocked, 7 background,
+    # 8 speculative.
+    "s+": {
+        under(1, 16): f"{CSS} js-head",
+        under(2, 16): f"js js-critical js-late js-preload {JS_ASYNC} {FETCH}",
+        under(5, 16): "html font image image-visible image-late",
+        under(7, 16): "media other",
+        under(8, 16): "font-preload image-preload other-preload",
+    },
+    "bucket": meenan(documents=(31, 2)),
+    "bucket-html": meenan(documents=(63, 2)),
+    "zeroweight": {
+        weighing(255): "css-critical js-critical js-critical-async",
+        weighing(128): f"{FONTS} image-visible",
+        weighing(16): (
+            f"css css-head css-preload js js-head js-preload js-head-defer js-head-async js-defer"
+            f" js-async js-late js-late-async {FETCH}"
+        ),
+        weighing(0): f"html image image-late image-preload {REST}",
+    },
+    "zeroweight-simple": {
+        weighing(254): f"html {CSS}",
+        weighing(24): JS,
+        weighing(16): FONTS,
+        weighing(8): "image-visible",
+        weighing(1): "image image-late image-preload",
+        weighing(0): f"{FETCH} {REST}",
+    },
+}
+
+ROWS = [
+    pytest.param(scheme, name, signal, id=f"{scheme}-{name}")
+    for scheme, table in EXPECTED.items()
+    for signal, names in table.items()
+    for name in names.split()
+]
+
+
+def test_every_scheme_has_an_expectation_for_every_resource() -> None:
+    assert sorted(EXPECTED) == sorted(scheme.name for scheme in h3sim.list_schemes())
+    for scheme, table in EXPECTED.items():
+        assert sorted(" ".join(table.values()).split()) == sorted(RESOURCES), scheme
+
+
+@pytest.mark.parametrize(("scheme", "name", "signal"), ROWS)
+def test_a_resource_is_put_into_the_class_of_its_row(
+    scheme: str, name: str, signal: Signal
+) -> None:
+    kind, flags = RESOURCES[name]
+    load = replay([(0, "other", 1), (0, kind, 1, flags)], scheme)
+    assert [s.signal for s in load.trace.signals if s.element_id == 4] == [signal]
+
+
+@pytest.mark.parametrize("scheme", ["zeroweight", "zeroweight-simple"])
+@pytest.mark.parametrize("kind", ["document", "image", "other"])
+def test_the_root_goes_first_whatever_its_kind(scheme: str, kind: str) -> None:
+    load = replay([(0, kind, 1)], scheme)
+    assert [s.signal for s in load.trace.signals] == [weighing(255)]
+
+
+ROOT, LEADERS = None, -1
+PLACEHOLDERS = {
+    "firefox": [(201, ROOT), (1, LEADERS), (101, ROOT), (1, ROOT), (1, -4)],
+    "firefox-figure": [(240, ROOT), (201, ROOT), (1, -2), (101, ROOT), (1, ROOT), (1, -5)],
+    "p+": [(256, ROOT), (256, ROOT), (1, ROOT)],
+    "s+": [
+        *((256, ROOT), (256, ROOT), (1, ROOT)),
+        *((201, -3), (1, -4), (101, -3), (1, -3), (1, -7)),
+    ],
+}
+
+
+@pytest.mark.parametrize("scheme", EXPECTED)
+def test_placeholders_are_declared_before_the_first_request(scheme: str) -> None:
+    load = replay([(0, "other", 1)], scheme)
+    declared = [(s.element_id, s.signal) for s in load.trace.signals if s.element_id < 0]
+    assert declared == [
+        (-1 - place, H2Priority(weight=weight, depends_on=parent))
+        for place, (weight, parent) in enumerate(PLACEHOLDERS.get(scheme, []))
+    ]

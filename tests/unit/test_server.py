@@ -1,0 +1,151 @@
+"""The server: turns, the send buffer, think time, and how long a stream is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
+from h3sim.server import Server
+from h3sim.signals import H2Priority
+from tests.helpers import finished_ms, replay
+
+if TYPE_CHECKING:
+    from h3sim.server.server import Chunk
+
+TURN = 1400
+
+
+def server_of(
+    scheduler: FifoScheduler | RoundRobinScheduler, buffer_bytes: int, **responses: int
+) -> Server:
+    """Return a server with responses, named s0, s4, ..., that are ready in the order given."""
+    server = Server(scheduler, turn_bytes=TURN, buffer_bytes=buffer_bytes)
+    for name, n_bytes in responses.items():
+        answer(server, int(name[1:]), n_bytes)
+    return server
+
+
+def answer(server: Server, stream_id: int, n_bytes: int) -> None:
+    server.on_request(stream_id, H2Priority())
+    server.on_response(stream_id, n_bytes)
+
+
+def all_of(server: Server) -> list[Chunk]:
+    """Take until there is nothing left."""
+    return list(iter(server.take, None))
+
+
+def test_a_response_is_cut_into_turns_and_the_rest() -> None:
+    server = server_of(FifoScheduler(), 0, s0=3000)
+    assert all_of(server) == [(0, 0, 1400), (0, 1400, 1400), (0, 2800, 200)]
+    assert server.take() is None
+
+
+@pytest.mark.parametrize("buffer_bytes", [0, 1, 10**6])
+def test_a_response_without_a_byte_is_one_empty_chunk(buffer_bytes: int) -> None:
+    server = server_of(FifoScheduler(), buffer_bytes, s0=0, s4=1)
+    assert all_of(server) == [(0, 0, 0), (4, 0, 1)]
+
+
+def test_a_stream_without_a_response_is_not_sent() -> None:
+    server = Server(FifoScheduler(), turn_bytes=TURN)
+    server.on_request(0, H2Priority())
+    answer(server, 4, 100)
+    assert all_of(server) == [(4, 0, 100)]
+
+
+def test_streams_are_told_as_drained_when_the_scheduler_gives_out_their_last_chunk() -> None:
+    server = server_of(FifoScheduler(), 0, s0=TURN, s4=2 * TURN)
+    assert server.drained == []
+    server.take()
+    assert server.drained == [0]
+    server.take()
+    assert server.drained == [0]
+    server.take()
+    assert server.drained == [0, 4]
+    # With a buffer that is when the chunk enters it, before it is sent.
+    assert server_of(FifoScheduler(), 10**6, s0=TURN, s4=2 * TURN).drained == [0, 4]
+
+
+class TestSendBuffer:
+    def test_a_turn_enters_whole_or_not_at_all(self) -> None:
+        # Stream 4 has turns of 1400 and 500. A buffer of 1900 takes both before stream 0, which
+        # fifo would put first, is there; one of 1899 takes only the first.
+        for buffer_bytes, order in ((1900, [4, 4, 0]), (1899, [4, 0, 4])):
+            server = server_of(FifoScheduler(), buffer_bytes, s4=1900)
+            answer(server, 0, 100)
+            assert [chunk[0] for chunk in all_of(server)] == order
+
+    def test_an_empty_buffer_takes_a_turn_of_any_size(self) -> None:
+        # 1 byte of room: always one turn, taken before stream 0 is there.
+        server = server_of(FifoScheduler(), 1, s4=2 * TURN)
+        answer(server, 0, 2 * TURN)
+        assert [chunk[0] for chunk in all_of(server)] == [4, 0, 0, 4]
+
+    def test_what_leaves_makes_room_at_once(self) -> None:
+        # Room for two turns. 4 4 enter. After the first has left, stream 0 enters, and again.
+        server = server_of(FifoScheduler(), 2 * TURN, s4=4 * TURN)
+        answer(server, 0, 2 * TURN)
+        assert [chunk[0] for chunk in all_of(server)] == [4, 4, 0, 0, 4, 4]
+
+    def test_a_small_turn_behind_a_large_one_waits_for_it(self) -> None:
+        # Room for 1500: the turn of 1400 of stream 0 is in, and its next does not fit; so stream
+        # 4, though its 100 would fit, waits behind it.
+        server = server_of(FifoScheduler(), 1500, s0=2 * TURN, s4=100)
+        assert [chunk[0] for chunk in all_of(server)] == [0, 0, 4]
+
+    @pytest.mark.parametrize(
+        ("buffer_kb", "order"),
+        [
+            # None: turns by turns.
+            (0, [0, 4, 0, 4, 0, 4]),
+            # One turn: it is taken before stream 4 is there, which so joins round 2.
+            (0.001, [0, 0, 4, 0, 4, 4]),
+            # Two turns: rounds 1 and 2 of stream 0; both are in round 3, lower id first.
+            (2.8, [0, 0, 0, 4, 4, 4]),
+            # All.
+            (1000, [0, 0, 0, 4, 4, 4]),
+        ],
+    )
+    def test_the_larger_the_buffer_the_later_rr_begins_to_share(
+        self, buffer_kb: float, order: list[int]
+    ) -> None:
+        load = replay([(0, "document", 3), (0, "image", 3)], "rr", buffer_kb=buffer_kb)
+        assert load.trace.order == order
+
+    def test_a_late_stylesheet_waits_for_what_is_in_the_buffer(self) -> None:
+        # 4.2 kB hold three turns. At 0 the image's first three enter; at 10 the fourth, for the
+        # first that leaves. The stylesheet of 15 enters at 20 and leaves behind it.
+        steps = [(0, "image", 6), (15, "stylesheet", 1)]
+        load = replay(steps, "dfifo", buffer_kb=4.2)
+        assert load.trace.order == [0, 0, 0, 0, 4, 0, 0]
+        assert finished_ms(load) == {0: 70, 4: 50}
+
+
+class TestThinkTime:
+    def test_a_response_is_sent_from_the_first_tick_at_which_it_is_ready(self) -> None:
+        load = replay([(0, "document", 1, {"server_ms": 40})], "fifo")
+        assert finished_ms(load) == {0: 40}
+        load = replay([(0, "document", 1, {"server_ms": 40.000001})], "fifo")
+        assert finished_ms(load) == {0: 50}
+
+    def test_others_go_meanwhile(self) -> None:
+        steps = [(0, "document", 1), (0, "stylesheet", 2, {"server_ms": 25}), (0, "image", 3)]
+        load = replay(steps, "dfifo")
+        # 10: document, 20: image; ready at 25: stylesheet at 30 and 40; then the image.
+        assert load.trace.order == [0, 8, 4, 4, 8, 8]
+        assert finished_ms(load) == {0: 10, 4: 40, 8: 60}
+
+    def test_a_ready_response_of_a_page_without_others_is_found_after_a_pause(self) -> None:
+        steps = [(0, "document", 1), (0, "image", 1, {"server_ms": 1000})]
+        assert finished_ms(replay(steps, "rr")) == {0: 10, 4: 1000}
+
+
+def test_a_zero_byte_resource_takes_a_packet() -> None:
+    load = replay([(0, "document", 1), (0, "image", 0), (0, "image", 1)], "fifo")
+    assert load.trace.order == [0, 4, 8]
+    assert load.packets.sent == 3
+    assert finished_ms(load) == {0: 10, 4: 20, 8: 30}
+    assert load.timings[1].first_byte_ms == 20
