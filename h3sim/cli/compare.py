@@ -13,7 +13,7 @@ from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress
 from h3sim.cli.run import RawHelp, check_plot_path
 from h3sim.cli.tables import in_ms, plural, ratio, table
 from h3sim.errors import InputError, Problem
-from h3sim.study import compare, resolve_pages, resolve_schemes
+from h3sim.study import compare, resolve_pages, resolve_scheme, resolve_schemes
 
 if TYPE_CHECKING:
     import argparse
@@ -87,7 +87,7 @@ def _compare(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: _check_different("PAGE", "pages", [p.name for p in pages]))
     wanted = list(dict.fromkeys(scheme for group in schemes for scheme in group or ()))
     mistakes.collect(lambda: _check_different("--scheme", "schemes", [s.name for s in wanted]))
-    baseline = mistakes.collect(lambda: resolve_schemes(options.baseline)[0])
+    baseline = mistakes.collect(lambda: resolve_scheme(options.baseline))
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]
     setting = read_setting(options, mistakes, buffer_kb=buffers_kb[0])
     mistakes.collect(lambda: check_plot_path(options.plot))

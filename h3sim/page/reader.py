@@ -44,7 +44,9 @@ def read_page(path: str | Path) -> Page:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise PageError([_problem("", f"cannot be read: {error.strerror}")], str(path)) from error
-    except UnicodeDecodeError as error:
+    except ValueError as error:
+        if not isinstance(error, UnicodeDecodeError):  # a path with a NUL in it
+            raise PageError([_problem("", f"cannot be read: {error}")], repr(path)) from error
         message = f"is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
         raise PageError([_problem("", message)], str(path)) from error
     try:
@@ -281,9 +283,10 @@ def _flag(reader: _Reader, key: str, value: object) -> object:
 
 
 def _offsets(reader: _Reader, key: str, value: object) -> object:
-    if not isinstance(value, list) or not all(type(item) is int for item in value):
+    if not isinstance(value, list):
         return reader.wrong(key, "a list of whole numbers", value)
-    return tuple(value)
+    offsets = [_whole(reader, f"{key}[{place}]", item) for place, item in enumerate(value)]
+    return _BAD if _BAD in offsets else tuple(offsets)
 
 
 def _choice(options: type[Enum]) -> Callable[[_Reader, str, object], object]:

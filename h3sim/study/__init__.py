@@ -1,7 +1,14 @@
 """Studies: single loads by name, and comparisons of many."""
 
 from h3sim.study.compare import Comparison, ComparisonRow, MeanRow, compare
-from h3sim.study.run import Setting, resolve_pages, resolve_schemes, run_setting, simulate
+from h3sim.study.run import (
+    Setting,
+    resolve_pages,
+    resolve_scheme,
+    resolve_schemes,
+    run_setting,
+    simulate,
+)
 
 __all__ = [
     "Comparison",
@@ -10,6 +17,7 @@ __all__ = [
     "Setting",
     "compare",
     "resolve_pages",
+    "resolve_scheme",
     "resolve_schemes",
     "run_setting",
     "simulate",

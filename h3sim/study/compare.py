@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, NothingToMeasureError, Problem
-from h3sim.study.run import Setting, resolve_pages, resolve_schemes, run_setting
+from h3sim.study.run import Setting, resolve_pages, resolve_scheme, resolve_schemes, run_setting
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def compare(
     """
     cells = list(_cells(setting or Setting(), buffers_kb))
     wanted_pages, wanted_schemes = resolve_pages(pages), resolve_schemes(schemes)
-    base_scheme = resolve_schemes(baseline)[0]
+    base_scheme = resolve_scheme(baseline)
     _check_some(pages=wanted_pages, schemes=wanted_schemes, buffers_kb=cells)
     total = len(wanted_pages) * len(wanted_schemes) * len(cells)
     rows: list[ComparisonRow] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import importlib
-import importlib.metadata
 import re
 from pathlib import Path, PurePosixPath
 
@@ -92,7 +91,6 @@ def test_the_command_leads_to_main() -> None:
 def test_the_version_is_said_once() -> None:
     assert config()["metadata"]["version"] == "attr: h3sim._version.__version__"
     assert re.fullmatch(r"\d+\.\d+\.\d+", h3sim.__version__)
-    assert importlib.metadata.version("h3sim") == h3sim.__version__
 
 
 def test_the_licence_is_there() -> None:

@@ -103,6 +103,8 @@ class TestSendBuffer:
             (0, [0, 4, 0, 4, 0, 4]),
             # One turn: it is taken before stream 4 is there, which so joins round 2.
             (0.001, [0, 0, 4, 0, 4, 4]),
+            # A kB has 1000 bytes: 2.75 of them still hold one turn and not two.
+            (2.75, [0, 0, 4, 0, 4, 4]),
             # Two turns: rounds 1 and 2 of stream 0; both are in round 3, lower id first.
             (2.8, [0, 0, 0, 4, 4, 4]),
             # All.
