@@ -101,7 +101,10 @@ SINGLE = {
     "viewport over 1": (set_("viewport", to=1.1), f"{RESOURCE}.viewport"),
     "viewport true": (set_("viewport", to=True), f"{RESOURCE}.viewport"),
     "response_offsets a number": (set_("response_offsets", to=3), f"{RESOURCE}.response_offsets"),
-    "response_offsets text": (set_("response_offsets", to=["0"]), f"{RESOURCE}.response_offsets"),
+    "response_offsets text": (
+        set_("response_offsets", to=["0"]),
+        f"{RESOURCE}.response_offsets[0]",
+    ),
     "response_offsets negative": (
         set_("response_offsets", to=[-1]),
         f"{RESOURCE}.response_offsets",
