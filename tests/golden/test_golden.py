@@ -1,0 +1,32 @@
+"""Loads come out as they were recorded."""
+
+from __future__ import annotations
+
+import json
+
+from tests.golden.cells import COMMAND, RECORDED, compute, text_of
+
+
+def test_loads_come_out_as_recorded():
+    recorded = json.loads(RECORDED.read_text("utf-8"))
+    computed = json.loads(text_of(compute()))
+    differing = [
+        f"{cell}: {key}"
+        for cell in {**recorded, **computed}
+        for key in {**recorded.get(cell, {}), **computed.get(cell, {})}
+        if recorded.get(cell, {}).get(key) != computed.get(cell, {}).get(key)
+    ]
+    assert recorded == computed, (
+        f"not as recorded: {differing}; if that is meant, rewrite the record with: {COMMAND}"
+    )
+
+
+def test_the_record_is_as_it_is_written():
+    """So that rewriting without a change leaves no difference."""
+    text = RECORDED.read_text("utf-8")
+    assert text == text_of(json.loads(text)), f"edited by hand? Rewrite it with: {COMMAND}"
+
+
+def test_no_two_recorded_loads_are_alike():
+    digests = [cell["digest"] for cell in json.loads(RECORDED.read_text("utf-8")).values()]
+    assert len(set(digests)) == len(digests) == 16

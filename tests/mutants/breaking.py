@@ -1,0 +1,170 @@
+"""Ways to put a broken part where a whole one belongs, and to apply a law there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from h3sim import metrics
+from h3sim.engine import simulation
+from h3sim.schedulers import TreeScheduler
+from h3sim.schemes import Mechanism
+from tests.mutants import schedulers
+from tests.property import laws, scheduler_laws
+from tests.property.runs import engine_part, scheduler_made_by
+from tests.property.runs import usual_scheduler as usual
+from tests.property.strategies import law as budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Mutation(NamedTuple):
+    """*check(part)* applies *law*; it holds for the part that is *whole*, and not for *mutant*."""
+
+    law: Callable
+    mutant: Callable
+    whole: Callable
+    check: Callable
+
+
+def maker(part):
+    """Return what makes *part* in the place of every mechanism's scheduler."""
+    if part is usual:
+        return usual
+    if part is schedulers.Overtaken:
+        return lambda *mechanism: part(usual(*mechanism))
+    if issubclass(part, TreeScheduler):
+        return lambda _, turn_bytes: part(turn_bytes=turn_bytes)
+    return lambda *_: part()
+
+
+def scheduling(law, mutant, case, *more):
+    """Break the scheduler of *case*, and apply *law* to the load."""
+
+    def check(part):
+        with scheduler_made_by(maker(part)):
+            law(case.run(), *more)
+
+    return Mutation(law, mutant, usual, check)
+
+
+def sharing(mutant, case, weights):
+    """Break the scheduler of *case*; its streams shall have shares by *weights*."""
+
+    def check(part):
+        with scheduler_made_by(maker(part)):
+            laws.check_shares_follow_weights(case.run().trace.order, weights)
+
+    return Mutation(laws.check_shares_follow_weights, mutant, usual, check)
+
+
+def building(name, law, mutant, case):
+    """Break the part that the engine knows as *name*."""
+
+    def check(part):
+        with engine_part(name, part):
+            law(case.run())
+
+    return Mutation(law, mutant, getattr(simulation, name), check)
+
+
+def measuring(name, law, mutant, case, *more):
+    """Break the metric of that name."""
+
+    def check(part):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(metrics, name, part)
+            law(case.run(), *more)
+
+    return Mutation(law, mutant, getattr(metrics, name), check)
+
+
+def ending(mutant, case):
+    """Break the scheduler; there may be no load to apply the law to."""
+
+    def check(part):
+        with scheduler_made_by(maker(part)):
+            laws.check_the_load_ends(case.run)
+
+    return Mutation(laws.check_the_load_ends, mutant, usual, check)
+
+
+def taking_as_long(mutant, case):
+    """Break fifo alone, and compare it with round robin."""
+
+    def make(part, *mechanism):
+        return (maker(part) if mechanism[0] is Mechanism.FIFO else usual)(*mechanism)
+
+    def check(part):
+        with scheduler_made_by(lambda *mechanism: make(part, *mechanism)):
+            both = [case.but(scheme=scheme).run() for scheme in ("rr", "fifo")]
+            laws.check_page_loads_take_equally_long(both)
+
+    return Mutation(laws.check_page_loads_take_equally_long, mutant, usual, check)
+
+
+def buffering(mutant, case):
+    """Break the server, and compare what its large buffer does with fifo without a buffer."""
+
+    def check(part):
+        with engine_part("Server", part):
+            buffered = case.but(buffer_kb=1000).run()
+            laws.check_large_buffers_hide_the_scheme(buffered, case.but(scheme="fifo").run())
+
+    return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, simulation.Server, check)
+
+
+def picking(mutant, case):
+    """Break the scheduler, and ask it everything twice."""
+
+    def check(part):
+        scheduler_laws.check_pick_is_pure(case, maker(part))
+
+    return Mutation(scheduler_laws.check_pick_is_pure, mutant, usual, check)
+
+
+def charging(mutant, case):
+    """Break the server, and watch what it charges."""
+
+    def check(part):
+        with engine_part("Server", part):
+            scheduler_laws.check_pick_is_pure(case, usual)
+
+    return Mutation(scheduler_laws.check_pick_is_pure, mutant, simulation.Server, check)
+
+
+def agreeing(mutant, whole, script, signal):
+    """Compare with the tree that *signal* builds."""
+
+    def check(part):
+        scheduler_laws.check_schedulers_agree(part(), TreeScheduler(), script, signal=signal)
+
+    return Mutation(scheduler_laws.check_schedulers_agree, mutant, whole, check)
+
+
+def calling(law, mutant, whole, *arguments):
+    """Apply the law to a part that stands alone."""
+    return Mutation(law, mutant, whole, lambda part: law(part(), *arguments))
+
+
+def hashing(mutant, whole):
+    """Compare processes; the part goes by its name, since the child has to find it."""
+    law = scheduler_laws.check_every_process_says_the_same
+    return Mutation(law, mutant, whole, lambda part: law(f"{part.__module__}:{part.__name__}"))
+
+
+def stepping(machine, mutant):
+    """Drive the mutant beside the reference; no time is spent on a shorter example."""
+
+    def check(part):
+        class Machine(machine):
+            make = staticmethod(part)
+
+        short = settings(budget(60), phases=[Phase.generate], report_multiple_bugs=False)
+        run_state_machine_as_test(Machine, settings=settings(short, stateful_step_count=40))
+
+    return Mutation(machine, mutant, machine.make, check)

@@ -1,0 +1,153 @@
+"""Other parts of a load that are broken on purpose: server, browser, receiver, ranges, metrics."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from h3sim import metrics
+from h3sim.browser import Due, ReplayBrowser
+from h3sim.ranges import Ranges
+from h3sim.server import Server
+from h3sim.transport import ConnectionOrder
+
+
+class StepOfEight(int):
+    """A step between stream ids that leaves out every second one."""
+
+
+class RepeatingServer(Server):
+    """Sends the second packet of each stream twice."""
+
+    def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
+        super().__init__(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
+        self._again = None
+
+    @property
+    def has_data(self):
+        return self._again is not None or super().has_data
+
+    def take(self):
+        chunk, self._again = self._again, None
+        if chunk is None:
+            chunk = super().take()
+            if chunk is not None and chunk[1] == 1400:
+                self._again = chunk
+        return chunk
+
+
+class GenerousServer(Server):
+    """Puts two turns into a packet."""
+
+    def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
+        super().__init__(scheduler, turn_bytes=2 * turn_bytes, buffer_bytes=buffer_bytes)
+
+
+class BackwardServer(Server):
+    """Sends the second of two chunks first."""
+
+    def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
+        super().__init__(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
+        self._held = None
+
+    @property
+    def has_data(self):
+        return self._held is not None or super().has_data
+
+    def take(self):
+        if self._held is not None:
+            held, self._held = self._held, None
+            return held
+        first, second = super().take(), super().take()
+        if second is None:
+            return first
+        self._held = first
+        return second
+
+
+class LastInFirstOutServer(Server):
+    """Takes from the wrong end of its send buffer."""
+
+    def take(self):
+        self._buffer.rotate(1)
+        return super().take()
+
+
+class DoubleChargingServer(Server):
+    """Charges each turn twice."""
+
+    def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
+        charge = scheduler.charge
+
+        def charge_twice(stream_id, n_bytes):
+            charge(stream_id, n_bytes)
+            charge(stream_id, n_bytes)
+
+        scheduler.charge = charge_twice
+        super().__init__(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
+
+
+class EagerBrowser(ReplayBrowser):
+    """Asks at the trigger, whatever the delay."""
+
+    def on_delivered(self, resource, contiguous_bytes, now_ns):
+        due = super().on_delivered(resource, contiguous_bytes, now_ns)
+        return [Due(now_ns, child) for _, child in due]
+
+
+class ImpatientConnection(ConnectionOrder):
+    """Hands over what has arrived, holes or not."""
+
+    def on_packet(self, number, stream_id, offset, n_bytes):
+        return [(stream_id, offset + n_bytes)]
+
+
+class UntidyRanges(Ranges):
+    """Counts bytes as new that are known."""
+
+    def add(self, start, stop):
+        super().add(start, stop)
+        return stop - start
+
+
+class SplitRanges(Ranges):
+    """Keeps spans apart that touch."""
+
+    def spans(self):
+        return [half for a, b in super().spans() for half in ((a, a + 1), (a + 1, b))]
+
+
+_releases = metrics.releases
+_byte_index_ns = metrics.byte_index_ns
+
+
+def releases_without_waiting(trace):
+    """Forgets that one order over the connection waits."""
+    released = _releases(trace)
+    return released._replace(connection=released.arrived)
+
+
+def releases_too_late(trace):
+    """Lets every stream and the connection wait, even where nothing is missing."""
+    released = _releases(trace)
+    late = [at_ns + 1 for at_ns in released.connection]
+    return released._replace(stream=late, connection=late)
+
+
+def byte_index_sampled_before(finished, *, origin_ns=0, sample_ns=None):
+    """Counts what completes between two samples at the first of them."""
+    index = _byte_index_ns(finished, origin_ns=origin_ns, sample_ns=sample_ns)
+    return index if sample_ns is None or index is None else index - sample_ns
+
+
+def lower_bound_with_empty_packets(responses, *, interval_ns, delay_ns=0):
+    """Lets every response take a packet more than it does."""
+    return metrics.bound.lower_bound_ns(
+        [job._replace(n_packets=job.n_packets + 1) for job in responses],
+        interval_ns=Fraction(interval_ns),
+        delay_ns=delay_ns,
+    )
+
+
+def stacks_of_one(handed_over_ns):
+    """Counts stacks as if each held one packet."""
+    return {1: len(set(handed_over_ns))}

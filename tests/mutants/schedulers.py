@@ -1,0 +1,225 @@
+"""Schedulers that are broken on purpose, each in one way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from h3sim.schedulers import BucketScheduler, FifoScheduler, RoundRobinScheduler, TreeScheduler
+from h3sim.signals import H2Priority
+
+
+class EqualShares(TreeScheduler):
+    """Ignores weights."""
+
+    def _set_weight(self, node, weight):
+        super()._set_weight(node, 16)
+
+
+class StaleAfterUpdate(TreeScheduler):
+    """Holds on to the first thing it was told."""
+
+    def update(self, stream_id, signal):
+        self._wanted(stream_id, signal)
+
+
+class ForgetfulTree(TreeScheduler):
+    """Loses the children of a node that closes."""
+
+    def close(self, stream_id):
+        node = self._nodes[stream_id]
+        for child in list(node.children.values()):
+            child.has_data = False
+            self._sleep(child)
+        super().close(stream_id)
+
+
+class FreePlaceholders(TreeScheduler):
+    """Charges a stream, and nothing to the placeholders above it."""
+
+    def __init__(self, *, turn_bytes, **options):
+        super().__init__(turn_bytes=turn_bytes, **options)
+        self._turn_bytes = 0
+
+
+class BackwardTies(TreeScheduler):
+    """Lets the higher stream id go first among equals."""
+
+    def open(self, stream_id, signal):
+        super().open(stream_id, signal)
+        node = self._nodes[stream_id]
+        node.tie = -node.tie
+        if node.entry is not None:
+            self._unlist(node)
+            self._list(node)
+
+
+class ForgetsAStream(RoundRobinScheduler):
+    """Never notices that stream 4 has data."""
+
+    def activate(self, stream_id):
+        if stream_id != 4:
+            super().activate(stream_id)
+
+
+class TakesTwoTurns(RoundRobinScheduler):
+    """Sends what it has picked twice before it charges it."""
+
+    def __init__(self):
+        super().__init__()
+        self._is_second = False
+
+    def charge(self, stream_id, n_bytes):
+        if self._is_second:
+            super().charge(stream_id, n_bytes)
+        self._is_second = not self._is_second
+
+    def deactivate(self, stream_id):
+        self._is_second = False
+        super().deactivate(stream_id)
+
+
+class NeverCharges(RoundRobinScheduler):
+    """Forgets what it has sent, and so picks the same stream for ever."""
+
+    def charge(self, stream_id, n_bytes):
+        pass
+
+
+class ImpurePick(RoundRobinScheduler):
+    """Takes the turn when it is asked whose it is."""
+
+    def pick(self):
+        picked = super().pick()
+        if picked is not None:
+            super().charge(picked, 0)
+        return picked
+
+    def charge(self, stream_id, n_bytes):
+        pass
+
+
+class Listed:
+    """What the mutants below share: the streams that have data, in the order they got it."""
+
+    def __init__(self):
+        self._active = []
+        self._turns = 0
+
+    def open(self, stream_id, signal):
+        pass
+
+    def update(self, stream_id, signal):
+        pass
+
+    def activate(self, stream_id):
+        if stream_id not in self._active:
+            self._active.append(stream_id)
+
+    def deactivate(self, stream_id):
+        if stream_id in self._active:
+            self._active.remove(stream_id)
+
+    def close(self, stream_id):
+        self.deactivate(stream_id)
+
+    def charge(self, stream_id, n_bytes):
+        self._turns += 1
+
+
+class HighestFirst(Listed):
+    """First in, first out, upside down."""
+
+    def pick(self):
+        return max(self._active, default=None)
+
+
+class StarvesTheHighest(Listed):
+    """Goes around all but the highest id, which has to wait for them."""
+
+    def pick(self):
+        if not self._active:
+            return None
+        fed = sorted(self._active)[:-1] or self._active
+        return fed[self._turns % len(fed)]
+
+
+class SetOrdered(Listed):
+    """Leaves ties to the order of a set, which another process has otherwise."""
+
+    def pick(self):
+        names = {f"stream {stream_id}" for stream_id in self._active}
+        return next((int(name.split()[1]) for name in names), None)
+
+
+class Lazy(FifoScheduler):
+    """Sends nothing at its third turn, until another response comes."""
+
+    def __init__(self):
+        super().__init__()
+        self._turns = 0
+
+    def pick(self):
+        return None if self._turns == 2 else super().pick()
+
+    def charge(self, stream_id, n_bytes):
+        self._turns += 1
+
+    def activate(self, stream_id):
+        if self._turns == 2:
+            self._turns += 1
+        super().activate(stream_id)
+
+
+class Overtaken:
+    """Gives every third turn to whoever came last, whatever its class."""
+
+    def __init__(self, scheduler):
+        self._strict, self._latest = scheduler, HighestFirst()
+        self._turns = 0
+
+    def open(self, stream_id, signal):
+        self._strict.open(stream_id, signal)
+
+    def update(self, stream_id, signal):
+        self._strict.update(stream_id, signal)
+
+    def activate(self, stream_id):
+        self._strict.activate(stream_id)
+        self._latest.activate(stream_id)
+
+    def deactivate(self, stream_id):
+        self._strict.deactivate(stream_id)
+        self._latest.deactivate(stream_id)
+
+    def close(self, stream_id):
+        self._strict.close(stream_id)
+        self._latest.close(stream_id)
+
+    def pick(self):
+        return (self._latest if self._turns % 3 == 2 else self._strict).pick()
+
+    def charge(self, stream_id, n_bytes):
+        self._turns += 1
+        self._strict.charge(stream_id, n_bytes)
+        self._latest.charge(stream_id, n_bytes)
+
+
+class OvertakenBuckets(Overtaken):
+    """Buckets in which every third turn goes to whoever came last."""
+
+    def __init__(self):
+        super().__init__(BucketScheduler())
+
+
+class OneLevel(BucketScheduler):
+    """Keeps the buckets and forgets the levels within them."""
+
+    def open(self, stream_id, signal):
+        super().open(stream_id, _shared(signal))
+
+    def update(self, stream_id, signal):
+        super().update(stream_id, _shared(signal))
+
+
+def _shared(signal):
+    return signal if isinstance(signal, H2Priority) else replace(signal, level=1)

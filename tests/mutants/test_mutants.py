@@ -1,0 +1,211 @@
+"""Every law fails on a part that is broken, and holds on the same input where it is not."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from h3sim.page import At
+from h3sim.ranges import Ranges
+from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
+from h3sim.signals import H2Priority
+from tests.helpers import page_of, scripted_page
+from tests.mutants import components, digests, schedulers
+from tests.mutants.breaking import (
+    agreeing,
+    buffering,
+    building,
+    calling,
+    charging,
+    ending,
+    hashing,
+    measuring,
+    picking,
+    scheduling,
+    sharing,
+    stepping,
+    taking_as_long,
+)
+from tests.property import laws, scheduler_laws
+from tests.property.runs import Case
+from tests.property.scheduler_laws import Step
+from tests.property.test_scheduler_laws import behind_the_last
+from tests.property.test_scheme_laws import STRICT
+from tests.stateful.test_buckets import BucketMachine
+from tests.stateful.test_tree import TreeMachine
+
+LATE_SCRIPT = ("script", 300, {"after_first_image": True})
+ALIKE = Case(scripted_page([(0, "document", 8), (0, "image", 8), (0, "media", 8)]))
+MIXED = Case(
+    scripted_page([(0, "document", 9), (0, "script", 9), (0, "image", 9), (200, "font", 2)])
+)
+LONE = Case(scripted_page([(0, "document", 9)]))
+WRR = Case(scripted_page([(0, "document", 60), (0, "script", 60)]), "wrr")
+P_PLUS = Case(scripted_page([(0, "document", 300), (0, *LATE_SCRIPT), (0, "image", 300)]), "p+")
+FIREFOX = Case(scripted_page([(0, "document", 60), (0, "fetch", 60), (0, "media", 9)]), "firefox")
+AFTER = {"by": "/", "at": At.COMPLETE.value, "delay_ms": 15}
+NESTED = Case(
+    page_of(
+        {"id": "/", "kind": "document", "bytes": 5 * 1400},
+        {"id": "a", "kind": "image", "bytes": 100, "discovered": AFTER},
+    )
+)
+# Several of every class of every strict scheme, the lower ones first.
+CROWD = [
+    (20 * n, kind, 6, {"above_the_fold": True, "in_head": n % 2 == 1, "async": n == 4})
+    for n in range(5)
+    for kind in ("other", "image", "fetch", "script", "font", "stylesheet", "document")
+] + [(100, kind, 6) for kind in ("stylesheet", "stylesheet", "font", "font")]
+CROWDED = Case(scripted_page([(0, "document", 3), *CROWD]))
+OPENED = [Step("open", 0), Step("open", 4, behind=0), Step("open", 8, behind=4)]
+SCRIPT = [*OPENED, *(Step("activate", n) for n in (0, 4, 8)), *[Step("serve")] * 7]
+EVEN = {0: 1, 4: 1, 8: 1}
+
+
+def flat(step):
+    """Return the same place for every stream."""
+    return H2Priority()
+
+
+MUTATIONS = [
+    ending(schedulers.ForgetsAStream, MIXED),
+    building("Server", laws.check_bytes_are_conserved, components.RepeatingServer, MIXED),
+    building("Server", laws.check_bytes_are_conserved, components.GenerousServer, MIXED),
+    building(
+        "ReplayBrowser",
+        laws.check_requests_follow_their_triggers,
+        components.EagerBrowser,
+        NESTED,
+    ),
+    building(
+        "ConnectionOrder",
+        laws.check_requests_follow_their_triggers,
+        components.ImpatientConnection,
+        NESTED.but(transport="tcp", jitter="4:2"),
+    ),
+    building(
+        "_STREAM_ID_STEP",
+        laws.check_streams_are_numbered_as_requested,
+        components.StepOfEight(8),
+        MIXED,
+    ),
+    scheduling(laws.check_no_tick_is_wasted, schedulers.Lazy, MIXED.but(scheme="fifo")),
+    taking_as_long(schedulers.Lazy, MIXED),
+    *(
+        scheduling(
+            laws.check_none_is_overtaken, schedulers.Overtaken, CROWDED.but(scheme=scheme), rank
+        )
+        for scheme, rank in STRICT.values()
+    ),
+    scheduling(
+        laws.check_none_is_overtaken,
+        schedulers.HighestFirst,
+        ALIKE.but(scheme="fifo"),
+        STRICT["fifo"][1],
+    ),
+    sharing(schedulers.EqualShares, WRR, {0: 256, 4: 24}),
+    sharing(schedulers.StaleAfterUpdate, P_PLUS, {0: 256, 4: 1, 8: 1}),
+    sharing(schedulers.FreePlaceholders, FIREFOX, {0: 201, 4: 101, 8: 1}),
+    sharing(schedulers.TakesTwoTurns, ALIKE, EVEN),
+    sharing(schedulers.NeverCharges, ALIKE, EVEN),
+    sharing(schedulers.StarvesTheHighest, ALIKE, EVEN),
+    picking(schedulers.ImpurePick, ALIKE),
+    charging(components.DoubleChargingServer, ALIKE),
+    buffering(components.LastInFirstOutServer, MIXED),
+    measuring(
+        "releases",
+        laws.check_one_order_is_never_earlier,
+        components.releases_without_waiting,
+        LONE.but(jitter="4:2"),
+    ),
+    measuring(
+        "releases",
+        laws.check_blocking_of_a_connection_contains_that_of_streams,
+        components.releases_without_waiting,
+        LONE.but(jitter="4:2"),
+    ),
+    measuring(
+        "releases",
+        laws.check_blocking_of_a_connection_contains_that_of_streams,
+        components.releases_too_late,
+        MIXED,
+    ),
+    measuring(
+        "stack_histogram",
+        laws.check_stacks_hold_all_packets,
+        components.stacks_of_one,
+        LONE.but(jitter="4:2"),
+    ),
+    building("Server", laws.check_sander_counts_nothing, components.BackwardServer, LONE),
+    building("Server", laws.check_no_scheme_beats_the_bound, components.GenerousServer, MIXED),
+    measuring(
+        "lower_bound_ns",
+        laws.check_no_scheme_beats_the_bound,
+        components.lower_bound_with_empty_packets,
+        ALIKE.but(scheme="fifo"),
+    ),
+    scheduling(laws.check_bound_is_attained, RoundRobinScheduler, ALIKE.but(scheme="fifo")),
+    measuring(
+        "byte_index_ns",
+        laws.check_sampling_never_hides_progress,
+        components.byte_index_sampled_before,
+        MIXED,
+        100,
+    ),
+    agreeing(schedulers.HighestFirst, FifoScheduler, SCRIPT, behind_the_last),
+    agreeing(schedulers.TakesTwoTurns, RoundRobinScheduler, SCRIPT, flat),
+    *(
+        calling(
+            scheduler_laws.check_ranges_are_sets, mutant, Ranges, [(0, 5), (5, 8), (3, 9), (20, 21)]
+        )
+        for mutant in (components.UntidyRanges, components.SplitRanges)
+    ),
+    hashing(digests.digest_of_a_set, digests.digest_of_ids),
+    *(
+        stepping(TreeMachine, mutant)
+        for mutant in (
+            schedulers.EqualShares,
+            schedulers.StaleAfterUpdate,
+            schedulers.ForgetfulTree,
+            schedulers.FreePlaceholders,
+            schedulers.BackwardTies,
+        )
+    ),
+    *(
+        stepping(BucketMachine, mutant)
+        for mutant in (schedulers.OneLevel, schedulers.OvertakenBuckets)
+    ),
+]
+
+
+def name_of(part):
+    """Return how the table names a law or a mutant."""
+    return getattr(part, "__name__", type(part).__name__)
+
+
+@pytest.mark.parametrize(
+    "mutation", MUTATIONS, ids=lambda m: f"{name_of(m.law)}-{name_of(m.mutant)}"
+)
+def test_a_law_holds_for_the_part_and_fails_on_its_mutant(mutation):
+    mutation.check(mutation.whole)
+    with pytest.raises(AssertionError):
+        mutation.check(mutation.mutant)
+
+
+def test_every_law_has_a_mutant():
+    named = {
+        function
+        for module in (laws, scheduler_laws)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if name.startswith("check_")
+    }
+    proved = {mutation.law for mutation in MUTATIONS}
+    assert named | {TreeMachine, BucketMachine} == proved
+
+
+def test_the_table_of_mutants_says_which_law_each_proves():
+    text = (Path(__file__).parent / "README.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    assert rows == sorted({f"| `{name_of(m.law)}` | `{name_of(m.mutant)}` |" for m in MUTATIONS})

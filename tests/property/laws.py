@@ -1,0 +1,231 @@
+"""Laws that a load obeys, each a function that raises AssertionError where it is broken.
+
+They read traces and pages only, so that a law cannot share a mistake with what it checks.
+`tests/mutants` shows for each law a broken part that it finds out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from itertools import combinations
+
+import pytest
+
+from h3sim import metrics
+from h3sim.errors import StalledError
+from h3sim.page import At
+
+ROUNDING = 1e-6
+"""Relative: the bound counts in exact intervals, the clock in whole nanoseconds."""
+
+
+def check_the_load_ends(start):
+    """*start()* returns a load in which every resource is requested and finished."""
+    try:
+        load = start()
+    except StalledError as stalled:
+        raise AssertionError(f"the load stalls: {stalled}") from stalled
+    assert sorted(row.id for row in load.timings) == sorted(r.id for r in load.page.resources)
+    for row in load.timings:
+        assert row.requested_ms <= row.first_byte_ms <= row.finished_ms, row
+
+
+def check_bytes_are_conserved(load):
+    """The packets of each stream cover it once; none is too long; an empty one takes one packet."""
+    spans = defaultdict(list)
+    for _, _, stream_id, offset, length in load.trace.packet_rows:
+        assert length <= load.network.pacing.packet_bytes, f"a packet of {length} bytes"
+        spans[stream_id].append((offset, offset + length))
+    for request in load.trace.requests:
+        ordered = sorted(spans.pop(request.stream_id, []))
+        assert ordered, f"stream {request.stream_id} has no packet"
+        assert [start for start, _ in ordered] == [0, *(stop for _, stop in ordered[:-1])]
+        assert ordered[-1][1] == request.length_bytes
+        assert len(ordered) == 1 or all(start < stop for start, stop in ordered)
+    assert not spans, f"packets of streams that nobody asked for: {list(spans)}"
+
+
+def check_requests_follow_their_triggers(load):
+    """Each resource is requested its delay after its trigger, neither before nor later."""
+    requested_at_ns = {r.resource: r.requested_at_ns for r in load.trace.requests}
+    for place, resource in enumerate(load.page.resources):
+        if resource.discovered is not None:
+            expected = _trigger_ns(load, resource.discovered) + resource.discovered.delay_ns
+            if resource.discovered.at is At.TIME:
+                expected = max(expected, requested_at_ns[load.page.root])
+            assert requested_at_ns[place] == expected, f"{resource.id}: {resource.discovered}"
+
+
+def _trigger_ns(load, discovered):
+    """Recompute when the trigger fired, from the table of timings where that says it."""
+    if discovered.at is At.TIME:
+        return 0
+    parent = load.page.resources[load.page.index[discovered.by]]
+    timing = next(row for row in load.timings if row.id == parent.id)
+    if discovered.at is At.REQUEST:
+        return round(timing.requested_ms * 1e6)
+    if discovered.at is At.OFFSET:
+        return _handed_over_ns(
+            load, timing.stream_id, parent.header_bytes + discovered.offset_bytes
+        )
+    busy_ns = parent.parse_ns + parent.execute_ns if discovered.at is At.EXECUTED else 0
+    return round(timing.finished_ms * 1e6) + busy_ns
+
+
+def _handed_over_ns(load, stream_id, n_bytes):
+    """Return when *n_bytes* of the stream had been handed over, and at least its first packet."""
+    rows = zip(load.trace.packet_rows, load.handed_over_ns, strict=True)
+    return next(
+        at_ns
+        for (_, _, packet_of, offset, length), at_ns in rows
+        if packet_of == stream_id and offset + length >= n_bytes
+    )
+
+
+def check_no_tick_is_wasted(load):
+    """A packet leaves at every tick at which a response is ready and not wholly sent."""
+    pacing = load.network.pacing
+    sent = [row[0] for row in load.trace.packet_rows]
+    last_tick = pacing.first_tick_from(sent[-1])
+    ticks = [pacing.tick_at_ns(number) for number in range(1, last_tick + 1)]
+    assert sent == sorted(set(sent)), "two packets at once"
+    assert set(sent) <= set(ticks), "a packet beside its tick"
+    ready, until = _ready_ns(load), _last_sent_ns(load)
+    for at_ns in sorted(set(ticks) - set(sent)):
+        waiting = [s for s, ready_ns in ready.items() if ready_ns <= at_ns < until[s]]
+        assert not waiting, f"at {at_ns} ns nothing leaves, though {waiting} wait"
+
+
+def _ready_ns(load):
+    """Return when each stream's response is ready."""
+    resources = load.page.resources
+    return {
+        r.stream_id: r.arrived_at_ns + resources[r.resource].server_ns for r in load.trace.requests
+    }
+
+
+def _last_sent_ns(load):
+    return {row[2]: row[0] for row in load.trace.packet_rows}
+
+
+def check_page_loads_take_equally_long(loads):
+    """Without jitter, and where no request waits for a delivery, no scheme ends sooner."""
+    assert len({load.page_load_ms for load in loads}) == 1, [
+        (load.scheme.name, load.page_load_ms) for load in loads
+    ]
+
+
+def check_none_is_overtaken(load, rank):
+    """No packet leaves while a stream of a lower *rank(resource, stream_id)* has data.
+
+    Ranks are compared as they are; None keeps a stream out of the law.
+    """
+    resources = [load.page.resources[r.resource] for r in load.trace.requests]
+    ranks = {4 * n: rank(resource, 4 * n) for n, resource in enumerate(resources)}
+    first, until = _certainly_ready_ns(load), _last_sent_ns(load)
+    for at_ns, _, stream_id, _, _ in load.trace.packet_rows:
+        own = ranks[stream_id]
+        if own is None:
+            continue
+        for other, theirs in ranks.items():
+            if theirs is not None and theirs < own and first[other] <= at_ns < until[other]:
+                message = f"{stream_id} ({own}) leaves at {at_ns} ns before {other} ({theirs})"
+                raise AssertionError(message)
+
+
+def _certainly_ready_ns(load):
+    """Return from when on each stream can be sent at a tick.
+
+    Without delay, a packet may bring about a request at the tick at which it leaves itself: that
+    is too late for this tick. Only where the instant itself leaves it open is one added.
+    """
+    ready = _ready_ns(load)
+    for request in load.trace.requests:
+        discovered = load.page.resources[request.resource].discovered
+        waits = discovered is not None and discovered.at is not At.TIME
+        if waits and ready[request.stream_id] == request.requested_at_ns:
+            ready[request.stream_id] += 1
+    return ready
+
+
+def check_shares_follow_weights(turns, weights):
+    """As long as all have something to send, none is a turn off its share against another.
+
+    *turns* names who sent each packet, *weights* those who share from the first packet on. With
+    n_i turns of weight w_i, fair queueing keeps n_i / w_i - n_j / w_j between -1 / w_i and 1 / w_j.
+    """
+    last_turn = {key: number for number, key in enumerate(turns)}
+    assert set(last_turn) == set(weights), "someone never sends"
+    counts = dict.fromkeys(weights, 0)
+    for key in turns[: min(last_turn.values())]:
+        counts[key] += 1
+        for i, j in combinations(weights, 2):
+            ahead = counts[i] * weights[j] - counts[j] * weights[i]
+            assert -weights[j] <= ahead <= weights[i], f"{i} and {j} have had {counts}"
+
+
+def check_large_buffers_hide_the_scheme(load, fifo):
+    """Where all responses fit into the send buffer, packets leave as they do under fifo."""
+    assert load.trace.order == fifo.trace.order
+    assert load.trace.packet_rows == fifo.trace.packet_rows
+    assert load.timings == fifo.timings
+
+
+def check_one_order_is_never_earlier(load):
+    """TCP hands no packet over before QUIC would, and exactly then where there is one stream."""
+    released = metrics.releases(load.trace)
+    quic, tcp = released.stream, released.connection
+    assert all(row[1] <= at for row, at in zip(load.trace.packet_rows, quic, strict=True))
+    assert all(early <= late for early, late in zip(quic, tcp, strict=True))
+    if len(load.trace.requests) == 1:
+        assert quic == tcp
+
+
+def check_blocking_of_a_connection_contains_that_of_streams(load):
+    """What waits within a stream waits in one order too; without overtaking nothing waits."""
+    hol = load.hol
+    assert hol.connection_bytes >= hol.stream_bytes
+    assert hol.connection_delay_ms >= hol.stream_delay_ms
+    if load.network.jitter is None:
+        assert (hol.connection_bytes, hol.connection_delay_ms) == (0, 0)
+
+
+def check_sander_counts_nothing(load):
+    """Streams sent in order and without loss are never blocked as Sander 2022 counts it."""
+    assert (load.hol.sander_stream_bytes, load.hol.sander_connection_bytes) == (0, 0)
+
+
+def check_stacks_hold_all_packets(load):
+    """Each packet is handed over in one stack."""
+    stacked = sum(height * n for height, n in load.hol.stack_histogram.items())
+    assert stacked == len(load.trace.packet_rows) == load.packets.sent
+
+
+def check_no_scheme_beats_the_bound(load):
+    """ByteIndex is no less than what these requests allow."""
+    index = load.byte_index_or_none("all", sample_ms=None)
+    if index is not None:
+        assert index >= load.lower_bound_ms * (1 - ROUNDING)
+
+
+def check_bound_is_attained(load):
+    """ByteIndex is what the bound says: sent one at a time, in packets that are all full."""
+    index = load.byte_index("all", sample_ms=None)
+    assert index == pytest.approx(load.lower_bound_ms, rel=ROUNDING)
+
+
+def check_sampling_never_hides_progress(load, sample_ms):
+    """The sampled ByteIndex exceeds the integral by less than one sampling interval."""
+    exact = load.byte_index_or_none("all", sample_ms=None)
+    if exact is not None:
+        late = load.byte_index("all", sample_ms=sample_ms) - exact
+        assert -ROUNDING <= late < sample_ms
+
+
+def check_streams_are_numbered_as_requested(load):
+    """Stream ids are 0, 4, 8, ... in the order of the requests."""
+    requests = load.trace.requests
+    assert [r.stream_id for r in requests] == list(range(0, 4 * len(requests), 4))
+    at_ns = [r.requested_at_ns for r in requests]
+    assert at_ns == sorted(at_ns)
+    assert Counter(r.resource for r in requests) == Counter(range(len(load.page.resources)))

@@ -1,0 +1,67 @@
+"""Loads as values, which can be run with another scheduler, server or browser put in."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim.engine import simulation
+from h3sim.schemes import Mechanism
+
+if TYPE_CHECKING:
+    from h3sim.page import Page
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything that a load follows from; *link* are more keyword arguments of `simulate`."""
+
+    page: Page
+    scheme: str = "rr"
+    transport: str = "quic"
+    buffer_kb: float = 0
+    link: dict[str, Any] = field(default_factory=dict)
+
+    def run(self):
+        """Return the load."""
+        return h3sim.simulate(
+            self.page,
+            scheme=self.scheme,
+            transport=self.transport,
+            buffer_kb=self.buffer_kb,
+            **self.link,
+        )
+
+    def but(self, **changed):
+        """Return the case with other values; unknown names are those of *link*."""
+        own = {
+            name: changed.pop(name)
+            for name in ("scheme", "transport", "buffer_kb")
+            if name in changed
+        }
+        return replace(self, **own, link={**self.link, **changed})
+
+
+def usual_scheduler(mechanism, turn_bytes, *, make=Mechanism.make):
+    """Return the scheduler that the mechanism has, whatever stands in its place now."""
+    return make(mechanism, turn_bytes=turn_bytes)
+
+
+@contextmanager
+def scheduler_made_by(make):
+    """Let every mechanism be the scheduler that *make(mechanism, turn_bytes)* returns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Mechanism, "make", lambda self, *, turn_bytes: make(self, turn_bytes))
+        yield
+
+
+@contextmanager
+def engine_part(name, part):
+    """Let the engine be built with *part* where it names *name*: `Server`, `ReplayBrowser`, ..."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, name, part)
+        yield

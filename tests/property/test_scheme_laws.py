@@ -1,0 +1,205 @@
+"""What the schemes promise beyond any load's laws: strictness, shares, one order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from h3sim.page import At
+from tests.helpers import replay
+from tests.property import laws
+from tests.property.runs import Case, usual_scheduler
+from tests.property.scheduler_laws import check_pick_is_pure
+from tests.property.strategies import SCHEMES, cases, law, links, pages, whole_packets
+
+each_scheme = pytest.mark.parametrize("scheme", SCHEMES)
+no_jitter = st.just("none")
+no_buffer = st.just(0)
+
+
+def first_come(resource, stream_id):
+    """One at a time, in the order of the requests."""
+    return (stream_id,)
+
+
+def class_by_class(scheme):
+    """Classes in the order of the file, first come first served in each (dfifo)."""
+    names = [entry.name for entry in scheme.classes]
+    return lambda resource, stream_id: (names.index(scheme.classify(resource).name), stream_id)
+
+
+def bucket_by_bucket(scheme):
+    """The higher bucket first, and in each level 3 one at a time before levels 2 and 1."""
+
+    def rank(resource, stream_id):
+        place = scheme.classify(resource)
+        is_exclusive = place.level == 3
+        return (-place.bucket, not is_exclusive, stream_id if is_exclusive else 0)
+
+    return rank
+
+
+def sequential_level(scheme, bucket):
+    """The streams of level 2 of one bucket, one at a time; others have no rank."""
+
+    def rank(resource, stream_id):
+        place = scheme.classify(resource)
+        return (stream_id,) if (place.bucket, place.level) == (bucket, 2) else None
+
+    return rank
+
+
+def zero_weights(scheme):
+    """Weight 255 first and 0 last, each one at a time; the others between."""
+
+    def rank(resource, stream_id):
+        weight = scheme.classify(resource).weight
+        turn = {255: 0, 0: 2}.get(weight, 1)
+        return (turn, 0 if turn == 1 else stream_id)
+
+    return rank
+
+
+def chain_of(scheme, class_name):
+    """The streams of a class that stands in a chain (p+, s+), one at a time."""
+
+    def rank(resource, stream_id):
+        return (stream_id,) if scheme.classify(resource).name == class_name else None
+
+    return rank
+
+
+STRICT = {
+    "fifo": ("fifo", first_come),
+    "dfifo": ("dfifo", class_by_class(SCHEMES["dfifo"])),
+    "spdyrr": ("spdyrr", bucket_by_bucket(SCHEMES["spdyrr"])),
+    "zeroweight": ("zeroweight", zero_weights(SCHEMES["zeroweight"])),
+    "zeroweight-simple": ("zeroweight-simple", zero_weights(SCHEMES["zeroweight-simple"])),
+    "p+ high": ("p+", chain_of(SCHEMES["p+"], "high")),
+    "s+ high": ("s+", chain_of(SCHEMES["s+"], "high")),
+    "s+ medium": ("s+", chain_of(SCHEMES["s+"], "medium")),
+    "bucket": ("bucket", bucket_by_bucket(SCHEMES["bucket"])),
+    "bucket 31,2": ("bucket", sequential_level(SCHEMES["bucket"], 31)),
+    "bucket 63,2": ("bucket", sequential_level(SCHEMES["bucket"], 63)),
+    "bucket-html": ("bucket-html", bucket_by_bucket(SCHEMES["bucket-html"])),
+    "bucket-html 31,2": ("bucket-html", sequential_level(SCHEMES["bucket-html"], 31)),
+    "bucket-html 63,2": ("bucket-html", sequential_level(SCHEMES["bucket-html"], 63)),
+}
+
+
+@pytest.mark.parametrize(("scheme", "rank"), STRICT.values(), ids=STRICT)
+@law(60)
+@given(case=cases(buffers_kb=no_buffer))
+def test_a_strict_class_is_never_overtaken(scheme, rank, case):
+    laws.check_none_is_overtaken(case.but(scheme=scheme).run(), rank)
+
+
+@law(50)
+@given(cases(pages=pages(at=(At.TIME,)), jitters=no_jitter))
+def test_all_schemes_load_a_timed_page_in_the_same_time(case):
+    laws.check_page_loads_take_equally_long([case.but(scheme=name).run() for name in SCHEMES])
+
+
+@each_scheme
+@law(25)
+@given(case=cases(buffers_kb=st.just(1000)))
+def test_a_buffer_larger_than_the_page_makes_every_scheme_fifo(scheme, case):
+    laws.check_large_buffers_hide_the_scheme(
+        case.but(scheme=scheme).run(), case.but(scheme="fifo").run()
+    )
+
+
+@law(40)
+@given(cases(pages=pages(bare=True)))
+def test_fifo_needs_no_buffer_to_send_in_the_order_of_the_requests(case):
+    """Where no response takes thought: else the order of responses is not that of requests."""
+    laws.check_large_buffers_hide_the_scheme(
+        case.but(scheme="rr", buffer_kb=1000).run(), case.but(scheme="fifo", buffer_kb=0).run()
+    )
+
+
+@each_scheme
+@law(25)
+@given(case=cases())
+def test_pick_is_pure_and_each_pick_is_charged_once(scheme, case):
+    check_pick_is_pure(case.but(scheme=scheme), usual_scheduler)
+
+
+@law(60)
+@given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter))
+def test_fifo_attains_the_bound_on_whole_packets(case):
+    assume(case.link["packet_bytes"] is None)
+    laws.check_bound_is_attained(case.but(scheme="fifo").run())
+
+
+@pytest.mark.parametrize("scheme", ["dfifo", "fifo"])
+@law(30)
+@given(sizes=st.lists(st.integers(1, 20), min_size=1, max_size=6), link=links(jitters=no_jitter))
+def test_any_order_one_at_a_time_attains_the_bound(scheme, sizes, link):
+    assume(link["packet_bytes"] is None)
+    steps = [(0, "image" if n else "document", size) for n, size in enumerate(sizes)]
+    laws.check_bound_is_attained(replay(steps, scheme, **link))
+
+
+WRR_WEIGHTS = {"stylesheet": 256, "script": 24, "font": 16, "image": 8, "fetch": 8, "media": 8}
+
+
+@law(40)
+@given(st.lists(st.sampled_from(list(WRR_WEIGHTS)), min_size=1, max_size=6))
+def test_shares_of_wrr_follow_its_weights(kinds):
+    steps = [(0, "document", 300), *((0, kind, 300) for kind in kinds)]
+    load = replay(steps, "wrr", handshake=False)
+    weights = [256, *(WRR_WEIGHTS[kind] for kind in kinds)]
+    laws.check_shares_follow_weights(
+        load.trace.order, {4 * n: weight for n, weight in enumerate(weights)}
+    )
+
+
+FIREFOX_GROUPS = {"stylesheet": "leaders", "document": "leaders", "image": "leaders"} | {
+    "fetch": "unblocked",
+    "media": "background",
+}
+FIREFOX_WEIGHTS = {"leaders": 201, "unblocked": 101, "background": 1}
+
+
+@law(40)
+@given(st.lists(st.sampled_from(["stylesheet", "image", "fetch", "media"]), max_size=4))
+def test_shares_of_firefoxs_placeholders_follow_their_weights(more):
+    kinds = ["document", "fetch", "media", *more]
+    load = replay([(0, kind, 250) for kind in kinds], "firefox", handshake=False)
+    turns = [FIREFOX_GROUPS[kinds[stream_id // 4]] for stream_id in load.trace.order]
+    laws.check_shares_follow_weights(turns, FIREFOX_WEIGHTS)
+
+
+@law(40)
+@given(st.lists(st.sampled_from(["normal", "low"]), max_size=4))
+def test_placeholders_of_p_plus_yield_as_long_as_high_has_a_stream(more):
+    groups = ["high", "normal", "low", *more]
+    late_script = ("script", 600, {"after_first_image": True})
+    steps = {"high": ("document", 600), "normal": late_script, "low": ("image", 600)}
+    load = replay([(0, *steps[group]) for group in groups], "p+", handshake=False)
+    turns = [groups[stream_id // 4] for stream_id in load.trace.order]
+    laws.check_shares_follow_weights(turns, {"high": 256, "normal": 1, "low": 1})
+
+
+@law(40)
+@given(st.integers(2, 9), st.integers(1, 12))
+def test_round_robin_shares_equally(n_streams, n_packets):
+    steps = [(0, "image" if n else "document", n_packets) for n in range(n_streams)]
+    load = replay(steps, "rr", handshake=False)
+    laws.check_shares_follow_weights(load.trace.order, {4 * n: 1 for n in range(n_streams)})
+
+
+def test_random_cases_are_told_apart_by_their_scheme():
+    """Else the laws above would look at one scheme thirteen times."""
+    steps = [(0, kind, 9) for kind in ("document", "image", "script", "font", "stylesheet")]
+    orders = {tuple(replay(steps, name).trace.order) for name in SCHEMES}
+    assert len(orders) >= 10
+
+
+def test_a_case_changes_only_what_is_named():
+    case = Case(page=replay([(0, "document", 1)], "rr").page, link={"rtt_ms": 5})
+    assert case.but(scheme="fifo", seed=2) == Case(
+        page=case.page, scheme="fifo", link={"rtt_ms": 5, "seed": 2}
+    )
