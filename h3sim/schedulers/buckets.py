@@ -87,9 +87,9 @@ class BucketScheduler:
         self._arrived += 1
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Move the stream to another bucket or level."""
-        self._place[stream_id] = _place(signal)
-        if stream_id in self._active:
+        """Move the stream to another bucket or level; one that stays keeps its turn."""
+        before, self._place[stream_id] = self._place[stream_id], _place(signal)
+        if stream_id in self._active and self._place[stream_id] != before:
             self.deactivate(stream_id)
             self.activate(stream_id)
 

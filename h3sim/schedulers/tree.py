@@ -82,6 +82,10 @@ class _Node:
         self.stale = 0
         self.last: float = 0
 
+    def __lt__(self, other: _Node) -> bool:
+        """Let the heap take two nodes of one id: a stale entry beside that of a reopened stream."""
+        return False
+
 
 _Entry: TypeAlias = tuple[float, int, _Node]
 """Virtual time (an exact integer, or infinity), tie and node."""

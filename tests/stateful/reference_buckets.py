@@ -33,8 +33,9 @@ class ReferenceBuckets:
 
     def update(self, stream_id, signal):
         stream = self._stream(stream_id)
-        stream.place = self._place(signal)
-        self._queue(stream)
+        before, stream.place = stream.place, self._place(signal)
+        if stream.place != before:
+            self._queue(stream)
 
     def activate(self, stream_id):
         stream = self._stream(stream_id)

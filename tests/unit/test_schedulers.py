@@ -155,3 +155,30 @@ class TestSignals:
     @pytest.mark.parametrize(("bucket", "level", "byte"), [(0, 1, 1), (31, 2, 126), (63, 3, 255)])
     def test_bucket_and_level_share_a_byte(self, bucket: int, level: int, byte: int) -> None:
         assert BucketPriority(bucket=bucket, level=level).wire_byte == byte
+
+
+def test_a_stream_that_was_closed_may_be_opened_again() -> None:
+    tree = TreeScheduler()
+    for stream_id in (0, 4):
+        tree.open(stream_id, H2Priority())
+        tree.activate(stream_id)
+    tree.close(4)
+    tree.open(4, H2Priority())
+    tree.activate(4)
+    tree.charge(0, 1400)
+    # Stream 0 had its turn, and the new stream 4 starts one turn behind it.
+    assert tree.pick() == 4
+
+
+def test_saying_the_same_again_costs_no_turn() -> None:
+    buckets = BucketScheduler()
+    signal = BucketPriority(bucket=31, level=1)
+    for stream_id in (0, 4):
+        buckets.open(stream_id, signal)
+        buckets.activate(stream_id)
+    picked = []
+    for _ in range(4):
+        picked.append(buckets.pick())
+        buckets.charge(picked[-1], 1400)
+        buckets.update(4, signal)
+    assert picked == [0, 4, 0, 4]
