@@ -53,3 +53,7 @@ golden: $(READY) ## rewrite the recorded loads in tests/golden
 .PHONY: clean
 clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info
+
+.PHONY: validate-stacks
+validate-stacks: $(READY) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
+	$(BIN)/python -m validation.stacks

@@ -19,6 +19,7 @@ import h3sim
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.probes import with_heapq, with_simpy_callbacks
 from h3sim import engine
+from h3sim.transport import Mode
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def least_seconds(calls: Sequence[Callable[[], object]], *, rounds: int) -> list
 
 def _load(page: Page, scheme: Scheme) -> Callable[[], object]:
     network = replace(h3sim.load_network("marx-2019"), rtt_ns=ms(100))
-    return lambda: engine.simulate(page, scheme=scheme, network=network, handshake=False)
+    return lambda: engine.simulate(page, scheme=scheme, network=network, mode=Mode.NONE)
 
 
 def _against_probes() -> str:

@@ -13,9 +13,11 @@ from h3sim._version import __version__
 from h3sim.catalog import (
     list_networks,
     list_pages,
+    list_profiles,
     list_schemes,
     load_network,
     load_page,
+    load_profile,
     load_scheme,
 )
 from h3sim.engine import Load
@@ -38,9 +40,11 @@ __all__ = [
     "compare",
     "list_networks",
     "list_pages",
+    "list_profiles",
     "list_schemes",
     "load_network",
     "load_page",
+    "load_profile",
     "load_scheme",
     "read_network",
     "read_page",

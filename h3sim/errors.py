@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 
+_SHOWN = 5
+"""So many names stand in a message; the rest are counted."""
+
+
 class H3SimError(Exception):
     """The root of every error that h3sim raises on purpose."""
 
@@ -101,14 +105,23 @@ class UnknownNameError(H3SimError, KeyError):
 
 
 class StalledError(H3SimError, RuntimeError):
-    """A load came to a stop before every resource had arrived; `waiting` names what is missing."""
+    """A load did not come to its end; `waiting` names the resources that did not arrive.
 
-    def __init__(self, waiting: Sequence[str]) -> None:
+    *limit_ns* is the time at which it was given up, or None if nothing more could happen.
+    """
+
+    def __init__(self, waiting: Sequence[str], limit_ns: int | None = None) -> None:
         self.waiting = tuple(waiting)
-        super().__init__(f"nothing more can happen, but these never arrived: {', '.join(waiting)}")
+        self.limit_ns = limit_ns
+        what = "nothing more can happen"
+        if limit_ns is not None:
+            what = f"given up after {limit_ns / 1e9:g} s of simulated time"
+        shown = ", ".join(self.waiting[:_SHOWN])
+        more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
+        super().__init__(f"{what}, still waiting for {shown}{more}")
 
-    def __reduce__(self) -> tuple[type[StalledError], tuple[tuple[str, ...]]]:
-        return type(self), (self.waiting,)
+    def __reduce__(self) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None]]:
+        return type(self), (self.waiting, self.limit_ns)
 
 
 class NothingToMeasureError(H3SimError, ValueError):

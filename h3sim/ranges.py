@@ -33,6 +33,9 @@ class Ranges:
             raise ValueError(f"not a byte range: [{start}, {stop})")
         if start == stop:
             return 0
+        if self._stops and start == self._stops[-1]:  # what comes in order is the common case
+            self._stops[-1] = stop
+            return stop - start
         first = bisect_left(self._stops, start)
         last = bisect_right(self._starts, stop)
         if first == last:
@@ -56,6 +59,23 @@ class Ranges:
     def end(self) -> int:
         """The offset behind the last byte that is there; 0 where there is none."""
         return self._stops[-1] if self._stops else 0
+
+    def last_spans(self, most: int) -> tuple[tuple[int, int], ...]:
+        """Return the last *most* spans, highest first, each as (first, last) inclusive.
+
+        >>> received = Ranges()
+        >>> received.add(0, 3), received.add(5, 6)
+        (3, 1)
+        >>> received.last_spans(8)
+        ((5, 5), (0, 2))
+        """
+        starts, stops = self._starts, self._stops
+        if len(starts) == 1:
+            return ((starts[0], stops[0] - 1),)
+        return tuple(
+            (starts[place], stops[place] - 1)
+            for place in range(len(starts) - 1, max(-1, len(starts) - 1 - most), -1)
+        )
 
     def spans(self) -> list[tuple[int, int]]:
         """Return the spans in rising order, each as (start, stop)."""

@@ -3,9 +3,11 @@
 from h3sim.catalog.catalog import (
     list_networks,
     list_pages,
+    list_profiles,
     list_schemes,
     load_network,
     load_page,
+    load_profile,
     load_scheme,
     page_set,
     scheme_set,
@@ -14,9 +16,11 @@ from h3sim.catalog.catalog import (
 __all__ = [
     "list_networks",
     "list_pages",
+    "list_profiles",
     "list_schemes",
     "load_network",
     "load_page",
+    "load_profile",
     "load_scheme",
     "page_set",
     "scheme_set",

@@ -13,7 +13,8 @@ from h3sim.errors import UnknownNameError
 from h3sim.page import page_from_dict, read_page
 from h3sim.schemes import read_scheme
 from h3sim.schemes.reader import scheme_from_toml
-from h3sim.transport import network_from_toml, read_network
+from h3sim.transport import network_from_toml, profile_from_toml, read_network
+from h3sim.transport.profile import read_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,14 +22,16 @@ if TYPE_CHECKING:
 
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.transport import Network
+    from h3sim.transport import Network, TransportProfile
 
 __all__ = [
     "list_networks",
     "list_pages",
+    "list_profiles",
     "list_schemes",
     "load_network",
     "load_page",
+    "load_profile",
     "load_scheme",
     "page_set",
     "scheme_set",
@@ -74,6 +77,24 @@ def load_scheme(name: str | Path) -> Scheme:
     'tree'
     """
     return _load(name, "scheme", "toml", _schemes(), _shipped_scheme, read_scheme)
+
+
+def load_profile(name: str | Path) -> TransportProfile:
+    """Return the shipped transport profile of that name, or the one in the file at that path.
+
+    Raises:
+        UnknownNameError: if there is neither.
+        ProfileError: listing every mistake of the file.
+
+    >>> load_profile("quicly").quic.datagram_bytes
+    1280
+    """
+    return _load(name, "profile", "toml", _profiles(), _shipped_profile, read_profile)
+
+
+def list_profiles() -> list[TransportProfile]:
+    """Return the shipped transport profiles, by name."""
+    return [_shipped_profile(_profiles()[name]) for name in sorted(_profiles())]
 
 
 def list_pages() -> list[Page]:
@@ -135,6 +156,10 @@ def _shipped_network(file: Traversable) -> Network:
     return network_from_toml(file.read_text(encoding="utf-8"), source=file.name)
 
 
+def _shipped_profile(file: Traversable) -> TransportProfile:
+    return profile_from_toml(file.read_text(encoding="utf-8"), source=file.name)
+
+
 def _shipped_scheme(file: Traversable) -> Scheme:
     return scheme_from_toml(file.read_text(encoding="utf-8"), source=file.name)
 
@@ -147,6 +172,11 @@ def _pages() -> dict[str, Traversable]:
 @cache
 def _networks() -> dict[str, Traversable]:
     return _files(root("models") / "networks", ".toml")
+
+
+@cache
+def _profiles() -> dict[str, Traversable]:
+    return _files(root("models") / "profiles", ".toml")
 
 
 @cache

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from h3sim import catalog
 from h3sim.cli.run import RawHelp
 from h3sim.cli.tables import table
+from h3sim.transport.congestion import controller_names
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
     import argparse
 
     from h3sim.cli.options import Parser
-    from h3sim.transport import Jitter
+    from h3sim.transport import Jitter, Network
 
 __all__ = ["add_command"]
 
@@ -46,24 +47,48 @@ def _schemes() -> str:
 
 
 def _networks() -> str:
-    headers = ("network", "rate Mbit/s", "packet bytes", "RTT ms", "jitter", "source")
+    headers = ("network", "Mbit/s down", "up", "RTT ms", "loss", "burst", "jitter", "source")
     rows = (
-        (
-            n.name,
-            f"{to_mbps(n.pacing.rate_bps):g}",
-            str(n.pacing.packet_bytes),
-            f"{to_ms(n.rtt_ns):g}",
-            _jitter(n.jitter),
-            n.source,
-        )
+        (n.name, *_rates(n), f"{to_ms(n.rtt_ns):g}", *_accidents(n), n.source)
         for n in catalog.list_networks()
+    )
+    return table(headers, rows)
+
+
+def _rates(network: Network) -> tuple[str, str]:
+    if network.pacing is not None:
+        return f"{to_mbps(network.pacing.rate_bps):g}", "-"
+    links = (network.down, network.up)
+    rates = [None if link is None else link.mean_rate_bps for link in links]
+    down, up = ("-" if rate is None else f"{float(rate) / 1e6:g}" for rate in rates)
+    return down, up
+
+
+def _accidents(network: Network) -> tuple[str, str, str]:
+    down = network.down
+    if down is None:
+        return "-", "-", _jitter(network.jitter)
+    burst = "-" if down.loss_burst is None else f"{down.loss_burst:g}"
+    jitter = "-" if down.jitter is None else f"{to_ms(down.jitter.mean_ns):g} ms"
+    return f"{100 * down.loss:g} %" if down.loss else "-", burst, jitter
+
+
+def _controllers() -> str:
+    return "\n".join(controller_names())
+
+
+def _profiles() -> str:
+    headers = ("profile", "what it is", "transport", "controller", "retransmits", "source")
+    rows = (
+        (p.name, p.title, p.protocol.value, p.cc, p.retransmit, p.source)
+        for p in catalog.list_profiles()
     )
     return table(headers, rows)
 
 
 def _jitter(jitter: Jitter | None) -> str:
     if jitter is None:
-        return "none"
+        return "-"
     low, high = jitter.min_overtaken, jitter.max_overtaken
     return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
 
@@ -83,4 +108,10 @@ def _pages() -> str:
     return table(headers, rows)
 
 
-_LISTS = {"schemes": _schemes, "networks": _networks, "pages": _pages}
+_LISTS = {
+    "schemes": _schemes,
+    "networks": _networks,
+    "profiles": _profiles,
+    "controllers": _controllers,
+    "pages": _pages,
+}

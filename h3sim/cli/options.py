@@ -70,6 +70,8 @@ _OPTION_OF = {
     "rtt_ms": "--rtt-ms",
     "buffer_kb": "--buffer-kb",
     "transport": "--transport",
+    "queue_bdp": "--queue-bdp",
+    "queue_bytes": "--queue-bytes",
 }
 
 
@@ -85,20 +87,25 @@ def add_setting(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--transport",
         choices=("quic", "tcp"),
-        default="quic",
-        help="what carries HTTP (default: %(default)s)",
+        help="what carries HTTP (default: as the transport profile says; quic)",
     )
     group.add_argument(
-        "--cc",
-        choices=("constant",),
-        default="constant",
-        help="congestion control; constant: packets leave at a steady pace",
+        "--transport-profile",
+        metavar="NAME",
+        help="how a stack sends and recovers: a shipped profile or a file.toml",
+    )
+    group.add_argument(
+        "--cc", metavar="NAME", help="the congestion controller: newreno, cubic, bbr, constant, ..."
     )
     for option, kind, metavar, text in (
         ("--rate-mbps", float, "RATE", "the pace as a rate, in Mbit/s of payload"),
         ("--interval-ms", float, "MS", "the pace as the time between two packets"),
         ("--packet-bytes", int, "BYTES", "the most payload of a packet"),
         ("--rtt-ms", float, "MS", "the round-trip time"),
+        ("--loss", _share, "SHARE", "the share of packets lost each way: 0.02, or 2%%"),
+        ("--burst", float, "PACKETS", "how many packets are lost in a row, on average"),
+        ("--queue-bdp", float, "BDPS", "the queue before the bottleneck, in rate times RTT"),
+        ("--queue-bytes", int, "BYTES", "the same in bytes"),
     ):
         group.add_argument(option, type=kind, metavar=metavar, help=text)
     group.add_argument(
@@ -112,7 +119,25 @@ def add_setting(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         help="the connection is established: the first request leaves at 0",
     )
+    group.add_argument(
+        "--zero-rtt",
+        dest="handshake",
+        action="store_const",
+        const="0-rtt",
+        help="the requests go with the client's first packet",
+    )
+    group.add_argument(
+        "--retransmit",
+        choices=("first", "priority", "turn"),
+        help="when lost bytes go again: before new ones as they were lost, or the most important"
+        " first, or at the stream's turn (default: as the transport profile says)",
+    )
+    group.set_defaults(handshake=True)
     group.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+
+
+def _share(text: str) -> float:
+    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
 def read_setting(
@@ -130,6 +155,13 @@ def _setting(options: argparse.Namespace, network: Network | str, buffer_kb: flo
         return Setting(
             network=network,
             transport=options.transport,
+            cc=options.cc,
+            transport_profile=options.transport_profile,
+            loss=options.loss,
+            burst=options.burst,
+            queue_bdp=options.queue_bdp,
+            queue_bytes=options.queue_bytes,
+            retransmit=options.retransmit,
             rate_mbps=options.rate_mbps,
             interval_ms=options.interval_ms,
             packet_bytes=options.packet_bytes,

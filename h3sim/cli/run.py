@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from h3sim import catalog
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress_bar, read_setting
 from h3sim.cli.tables import in_ms, table
+from h3sim.engine.document import write_load_qlog
 from h3sim.errors import InputError, Problem
+from h3sim.formats import check_qlog_path
 from h3sim.study import run_setting
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ examples:
   h3sim run my-page.json --scheme fifo --transport tcp --jitter 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run davies-meenan --scheme dfifo --plot load.png
+  h3sim run davies-meenan --scheme fifo --qlog load.qlog
 """
 
 
@@ -58,6 +61,11 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
     parser.add_argument("--json", action="store_true", help="print the load as h3sim-load/1")
     parser.add_argument("--order", action="store_true", help="add the stream id of each packet")
     parser.add_argument("--plot", metavar="FILE", help="draw the load: FILE.png, .svg or .pdf")
+    parser.add_argument(
+        "--qlog",
+        metavar="FILE",
+        help="write what both ends would have logged: FILE.qlog, or FILE.sqlog (the client only)",
+    )
     parser.set_defaults(command=_run)
 
 
@@ -84,14 +92,19 @@ def _run(options: argparse.Namespace) -> int:
     scheme = mistakes.collect(lambda: catalog.load_scheme(options.scheme))
     setting = read_setting(options, mistakes, buffer_kb=options.buffer_kb)
     mistakes.collect(lambda: check_plot_path(options.plot))
+    mistakes.collect(lambda: check_qlog_path(options.qlog))
     if page is None or scheme is None or setting is None or mistakes.lines:
         for line in mistakes.lines:
             print(f"h3sim run: {line}", file=sys.stderr)
         return BAD_INPUT
     with progress_bar("packet") as progress:
-        load = run_setting(page, scheme, setting, progress=progress)
+        load = run_setting(
+            page, scheme, setting, records_wire=options.qlog is not None, progress=progress
+        )
     if options.plot is not None:
         load.plot.save(options.plot)
+    if options.qlog is not None:
+        write_load_qlog(load, options.qlog)
     if options.json:
         print(json.dumps(load.to_dict(order=options.order), allow_nan=False))
         return 0

@@ -1,15 +1,26 @@
-"""A load as a document of format `h3sim-load/1`."""
+"""A load, or the log of one, as a document of format `h3sim-load/1`; and a load as a log."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from h3sim.engine.load import Load
+from h3sim import metrics
+from h3sim.trace import Delivery
+from h3sim.units import NS_PER_MS, ms, to_ms
 
-__all__ = ["FORMAT", "load_to_dict"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.engine.load import Load
+    from h3sim.formats import MeasuredLog
+    from h3sim.metrics import Releases, Timing
+    from h3sim.trace import Trace
+
+__all__ = ["FORMAT", "hol_figures", "load_to_dict", "measured_to_dict", "write_load_qlog"]
 
 FORMAT = "h3sim-load/1"
+_SAMPLE_MS = 100.0
+"""As `SAMPLE_MS` of loads."""
 
 
 def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
@@ -45,3 +56,97 @@ def _both(load: Load, *, sampled: bool) -> dict[str, float | None]:
     if sampled:
         return {which: load.byte_index_or_none(which) for which in ("all", "atf")}
     return {which: load.byte_index_or_none(which, sample_ms=None) for which in ("all", "atf")}
+
+
+def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
+    """Return a log as a document like that of a load; what it cannot give is None.
+
+    Times are ms since the log began. ByteIndex counts from the first request on.
+    """
+    trace = log.trace
+    released = metrics.releases(trace)
+    rows = metrics.timings(trace, released.handed_over(trace.delivery))
+    sent, lost, again = metrics.count_packets(trace)
+    unseen = log.unseen_packets
+    hol = hol_figures(trace, released)
+    hol["stack_histogram"] = {str(height): n for height, n in hol["stack_histogram"].items()}
+    if unseen:
+        # In one order it matters what the lost packets carried.
+        hol |= {"connection_bytes": None, "connection_delay_ms": None}
+    return {
+        "format": FORMAT,
+        "page": log.title,
+        "scheme": None,
+        "network": None,
+        "transport": "quic" if trace.delivery is Delivery.STREAM else "tcp",
+        "seed": None,
+        "byte_index_ms": {"all": _byte_index_ms(log, rows, ms(_SAMPLE_MS)), "atf": None},
+        "byte_index_exact_ms": {"all": _byte_index_ms(log, rows, None), "atf": None},
+        "page_load_ms": to_ms(max(row.finished_at_ns for row in rows)),
+        "first_paint_ms": None,
+        "speed_index_ms": None,
+        "hol": hol,
+        "packets": {
+            "sent": sent + unseen,
+            "lost": lost + unseen,
+            "retransmitted": None if unseen else again,
+        },
+        "resources": [_measured_row(log, row) for row in rows],
+    }
+
+
+def hol_figures(trace: Trace, released: Releases) -> dict[str, Any]:
+    """Return the figures of head-of-line blocking by their names in the document."""
+    exact = metrics.hol_blocking(trace, released)
+    counted = metrics.sander_count(metrics.frames_by_number(trace))
+    return {
+        "stream_bytes": exact.stream_bytes,
+        "stream_delay_ms": to_ms(exact.stream_delay_ns),
+        "connection_bytes": exact.connection_bytes,
+        "connection_delay_ms": to_ms(exact.connection_delay_ns),
+        "sander_stream_bytes": counted.stream_bytes,
+        "sander_connection_bytes": counted.connection_bytes,
+        "stack_histogram": metrics.stack_histogram(released.handed_over(trace.delivery)),
+    }
+
+
+def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> None:
+    """Write *load* as a qlog: FILE.qlog has both ends' logs, FILE.sqlog the client's.
+
+    Raises:
+        LogError: if the file cannot be written.
+    """
+    # On use: importing h3sim should stay quick.
+    from h3sim.formats import DEFAULT_REQUEST_BYTES, LoggedResource, write_qlog
+
+    requested = {row.stream_id: load.page.resources[row.resource] for row in load.trace.requests}
+    resources = {
+        stream_id: LoggedResource(
+            id=resource.id,
+            body_bytes=resource.size_bytes,
+            request_bytes=resource.request_bytes or DEFAULT_REQUEST_BYTES,
+        )
+        for stream_id, resource in requested.items()
+    }
+    write_qlog(load.trace, path, title=load.page.name, dialect=dialect, resources=resources)
+
+
+def _byte_index_ms(log: MeasuredLog, rows: list[Timing], sample_ns: int | None) -> float | None:
+    index_ns = metrics.byte_index_ns(
+        ((log.resources[row.resource].body_bytes, row.finished_at_ns) for row in rows),
+        origin_ns=rows[0].requested_at_ns,
+        sample_ns=sample_ns,
+    )
+    return None if index_ns is None else float(index_ns / NS_PER_MS)
+
+
+def _measured_row(log: MeasuredLog, row: Timing) -> dict[str, Any]:
+    resource = log.resources[row.resource]
+    return {
+        "id": resource.id,
+        "stream_id": row.stream_id,
+        "requested_ms": to_ms(row.requested_at_ns),
+        "first_byte_ms": to_ms(row.first_byte_at_ns),
+        "finished_ms": to_ms(row.finished_at_ns),
+        "bytes": resource.body_bytes,
+    }

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
-from h3sim.engine.document import load_to_dict
+from h3sim.engine.document import hol_figures, load_to_dict
 from h3sim.errors import NothingToMeasureError
 from h3sim.trace import Rows
 from h3sim.units import ms, to_ms
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page, Resource
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
-    from h3sim.transport import Network, Protocol
+    from h3sim.transport import Network, Protocol, TransportProfile
 
 __all__ = ["SAMPLE_MS", "Hol", "Load", "PacketCount", "ResourceTiming", "Which"]
 
@@ -80,6 +80,8 @@ class Load:
     buffer_bytes: int
     seed: int
     trace: Trace
+    profile: TransportProfile | None = None
+    """How the two ends sent and recovered; None at a constant pace, where nothing is lost."""
 
     def byte_index(self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS) -> float:
         """Return the ByteIndex in ms from the first request on.
@@ -111,9 +113,12 @@ class Load:
         """The least exact ByteIndex over all resources that any scheme has, given the requests.
 
         Raises:
-            NothingToMeasureError: if the page has no byte.
+            NothingToMeasureError: if the page has no byte, or the network no constant pace.
         """
-        packet_bytes = self.network.pacing.packet_bytes
+        pacing = self.network.pacing
+        if pacing is None:
+            raise NothingToMeasureError(f"{self.network.name} has no constant pace, so no bound")
+        packet_bytes = pacing.packet_bytes
         bound = metrics.lower_bound_ns(
             (
                 metrics.Response(
@@ -124,7 +129,7 @@ class Load:
                 for request in self.trace.requests
                 for resource in (self.page.resources[request.resource],)
             ),
-            interval_ns=self.network.pacing.interval_ns,
+            interval_ns=pacing.interval_ns,
             delay_ns=self.network.one_way_ns,
         )
         return self._given(None if bound is None else bound - self._origin_ns, "all")
@@ -142,27 +147,16 @@ class Load:
     @cached_property
     def hol(self) -> Hol:
         """Head-of-line blocking."""
-        exact = metrics.hol_blocking(self.trace, self._releases)
-        frames = ([metrics.Frame(*row[2:])] for row in self.trace.packet_rows)
-        counted = metrics.sander_count(frames)
-        return Hol(
-            stream_bytes=exact.stream_bytes,
-            stream_delay_ms=to_ms(exact.stream_delay_ns),
-            connection_bytes=exact.connection_bytes,
-            connection_delay_ms=to_ms(exact.connection_delay_ns),
-            sander_stream_bytes=counted.stream_bytes,
-            sander_connection_bytes=counted.connection_bytes,
-            stack_histogram=metrics.stack_histogram(self.handed_over_ns),
-        )
+        return Hol(**hol_figures(self.trace, self._releases))
 
     @property
     def packets(self) -> PacketCount:
-        """How many data packets there were; on these links none is lost."""
-        return PacketCount(sent=len(self.trace.packet_rows), lost=0, retransmitted=0)
+        """How many data packets there were, how many got lost, how many sent something again."""
+        return PacketCount(*metrics.count_packets(self.trace))
 
     @property
-    def handed_over_ns(self) -> list[int]:
-        """When each packet's bytes reached the application, in the order sent."""
+    def handed_over_ns(self) -> list[int | None]:
+        """When each packet's bytes reached the application, in the order sent; None if lost."""
         return self._releases.handed_over(self.trace.delivery)
 
     @property

@@ -1,6 +1,7 @@
 """Metrics: a trace turned into numbers. Each is a pure function of a trace, or of plain numbers."""
 
 from h3sim.metrics.bound import Response, lower_bound_ns
+from h3sim.metrics.count import count_packets, frames_by_number
 from h3sim.metrics.hol import HolBlocking, hol_blocking, stack_heights, stack_histogram
 from h3sim.metrics.indexes import byte_index_ns, object_index_ns
 from h3sim.metrics.release import Releases, releases
@@ -15,6 +16,8 @@ __all__ = [
     "SanderCount",
     "Timing",
     "byte_index_ns",
+    "count_packets",
+    "frames_by_number",
     "hol_blocking",
     "lower_bound_ns",
     "object_index_ns",

@@ -36,15 +36,18 @@ def hol_blocking(trace: Trace, released: Releases) -> HolBlocking:
     """Return the exact head-of-line blocking of *trace*."""
     lengths = [row[4] for row in trace.packet_rows]
 
-    def blocked(until: Sequence[int]) -> tuple[int, int]:
-        pairs = list(zip(lengths, released.arrived, until, strict=True))
-        n_bytes = sum(length for length, arrived, at_ns in pairs if at_ns > arrived)
-        return n_bytes, sum(at_ns - arrived for _, arrived, at_ns in pairs)
+    def blocked(until: Sequence[int | None]) -> tuple[int, int]:
+        n_bytes = delay_ns = 0
+        for length, arrived, at_ns in zip(lengths, released.arrived, until, strict=True):
+            if arrived is not None and at_ns is not None and at_ns > arrived:
+                n_bytes += length
+                delay_ns += at_ns - arrived
+        return n_bytes, delay_ns
 
     return HolBlocking(*blocked(released.stream), *blocked(released.connection))
 
 
-def stack_heights(handed_over_ns: Sequence[int]) -> list[int]:
+def stack_heights(handed_over_ns: Sequence[int | None]) -> list[int]:
     """Return how many packets were handed over together, per instant, in the order of time.
 
     These are the stacks of Marx 2019, Fig. 13.
@@ -52,10 +55,11 @@ def stack_heights(handed_over_ns: Sequence[int]) -> list[int]:
     >>> stack_heights([10, 20, 20, 30])
     [1, 2, 1]
     """
-    return [height for _, height in sorted(Counter(handed_over_ns).items())]
+    counted = Counter(at_ns for at_ns in handed_over_ns if at_ns is not None)
+    return [height for _, height in sorted(counted.items())]
 
 
-def stack_histogram(handed_over_ns: Sequence[int]) -> dict[int, int]:
+def stack_histogram(handed_over_ns: Sequence[int | None]) -> dict[int, int]:
     """Return how many stacks there are of each height, lowest first.
 
     >>> stack_histogram([10, 20, 20, 30])

@@ -29,7 +29,7 @@ class Timing(NamedTuple):
         return to_ms(self.finished_at_ns - self.requested_at_ns)
 
 
-def timings(trace: Trace, handed_over_ns: Sequence[int]) -> list[Timing]:
+def timings(trace: Trace, handed_over_ns: Sequence[int | None]) -> list[Timing]:
     """Return the times of each request of *trace*.
 
     *handed_over_ns* says when the bytes of each packet were handed over, as `releases` does.
@@ -37,6 +37,8 @@ def timings(trace: Trace, handed_over_ns: Sequence[int]) -> list[Timing]:
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     for row, at_ns in zip(trace.packet_rows, handed_over_ns, strict=True):
+        if at_ns is None:
+            continue
         stream_id = row[2]
         if stream_id not in first or at_ns < first[stream_id]:
             first[stream_id] = at_ns

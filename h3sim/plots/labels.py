@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from h3sim.engine import Load
     from h3sim.page import Page, Resource
-    from h3sim.transport import Jitter
+    from h3sim.transport import Jitter, Network
 
 __all__ = ["NAME_CHARS", "folded", "lane_labels", "plain", "resource_label", "shortened", "title"]
 
@@ -96,13 +96,32 @@ def _settings(load: Load) -> dict[str, str]:
     return {
         "network": shortened(network.name),
         "transport": load.protocol.value.upper(),
-        "rate": f"{to_mbps(network.pacing.rate_bps):g} Mbit/s",
-        "packets": f"packets of {network.pacing.packet_bytes} bytes",
-        "RTT": f"RTT {to_ms(network.rtt_ns):g} ms",
-        "jitter": _jitter(network.jitter),
+        **(_pace(network) if network.pacing is not None else _link(load)),
         "buffer": f"{load.buffer_bytes / 1000:g} kB buffer" if load.buffer_bytes else "no buffer",
         "seed": f"seed {load.seed}",
     }
+
+
+def _pace(network: Network) -> dict[str, str]:
+    return {
+        "rate": f"{to_mbps(network.pace.rate_bps):g} Mbit/s",
+        "packets": f"packets of {network.pace.packet_bytes} bytes",
+        "RTT": f"RTT {to_ms(network.rtt_ns):g} ms",
+        "jitter": _jitter(network.jitter),
+    }
+
+
+def _link(load: Load) -> dict[str, str]:
+    down = load.network.down
+    rate_bps = None if down is None else down.mean_rate_bps
+    settings = {
+        "rate": "no bottleneck" if rate_bps is None else f"{float(rate_bps) / 1e6:g} Mbit/s",
+        "RTT": f"RTT {to_ms(load.network.rtt_ns):g} ms",
+        "loss": "no loss" if down is None or not down.loss else f"{100 * down.loss:g} % loss",
+    }
+    if load.profile is not None:
+        settings["profile"] = f"{load.profile.name} with {load.profile.cc}"
+    return settings
 
 
 def _jitter(jitter: Jitter | None) -> str:

@@ -82,18 +82,19 @@ def boxes(load: Load) -> Iterator[Box]:
     wide as a send interval, or less where something else was handed over within that interval.
     """
     resource_of = {request.stream_id: request.resource for request in load.trace.requests}
-    handed_over_ns = load.handed_over_ns
-    heights = Counter(handed_over_ns)
+    in_time = sorted(
+        (at_ns, place) for place, at_ns in enumerate(load.handed_over_ns) if at_ns is not None
+    )
+    heights = Counter(at_ns for at_ns, _ in in_time)
     starts_ns: dict[int, float] = {}
     before_ns = 0
+    width_ns = load.network.packet_interval_ns
     for at_ns in sorted(heights):
-        starts_ns[at_ns] = max(before_ns, at_ns - float(load.network.pacing.interval_ns))
+        starts_ns[at_ns] = max(before_ns, at_ns - width_ns)
         before_ns = at_ns
     levels: Counter[int] = Counter()
-    in_time = sorted(range(len(handed_over_ns)), key=handed_over_ns.__getitem__)
-    for number in in_time:
-        at_ns = handed_over_ns[number]
-        resource = resource_of[load.trace.packet_rows[number][2]]
+    for at_ns, place in in_time:
+        resource = resource_of[load.trace.packet_rows[place][2]]
         start_ms, level = starts_ns[at_ns] / 1e6, levels[at_ns]
         yield Box(resource, start_ms, to_ms(at_ns), level, heights[at_ns])
         levels[at_ns] += 1

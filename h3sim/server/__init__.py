@@ -1,5 +1,5 @@
 """The server: scheduler and send buffer put together."""
 
-from h3sim.server.server import RETENTION_NS, Chunk, Server
+from h3sim.server.server import RETENTION_NS, Retransmit, Server
 
-__all__ = ["RETENTION_NS", "Chunk", "Server"]
+__all__ = ["RETENTION_NS", "Retransmit", "Server"]

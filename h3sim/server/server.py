@@ -6,16 +6,20 @@ learns in the meantime: the larger the buffer, the less a late signal can change
 
 from __future__ import annotations
 
+import enum
+from bisect import insort
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from h3sim.ranges import Ranges
 from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
 
-__all__ = ["RETENTION_NS", "Chunk", "Server"]
+__all__ = ["RETENTION_NS", "Retransmit", "Server"]
 
 RETENTION_NS = 500 * NS_PER_MS
 """How long a stream stays in the scheduler after its last chunk was given out (Marx 2019's code).
@@ -23,15 +27,51 @@ RETENTION_NS = 500 * NS_PER_MS
 Later streams may still be placed relative to it, and Parallel+ and Serial+ give up their
 restraint only when it is gone."""
 
-Chunk = tuple[int, int, int]
-"""A stream, an offset and a number of bytes: what one packet carries."""
+_UNLIMITED = 2**62
+
+HeaderBytes = Callable[[int, int], int]
+"""How long the header of a frame is that begins at an offset of a stream."""
+
+
+class Retransmit(enum.Enum):
+    """When bytes that were lost go again."""
+
+    FIRST = "first"
+    """Before anything new, in the order in which they were lost."""
+    PRIORITY = "priority"
+    """Before anything new, the most important stream first."""
+    TURN = "turn"
+    """When it is the stream's turn, before its new bytes (quicly)."""
+
+
+class _Response:
+    """What is left to send of one response."""
+
+    __slots__ = ("acked", "has_ended", "is_active", "limit", "lost", "next", "size")
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.size = size
+        self.next = 0
+        """The first byte that was never given out."""
+        self.has_ended = False
+        """Whether its end was given out."""
+        self.limit = limit
+        self.lost: list[tuple[int, int]] = []
+        """What was given out and must go again, lowest first."""
+        self.acked: Ranges | None = None
+        self.is_active = False
+
+    def has_new(self) -> bool:
+        return not self.has_ended and (self.next < self.limit or self.next == self.size)
 
 
 class Server:
     """Answers requests through *scheduler*, one turn of up to *turn_bytes* at a time.
 
     *buffer_bytes* is the size of the send buffer, 0 for none. A turn enters the buffer whole or
-    not at all; an empty buffer takes any.
+    not at all; an empty buffer takes any. With *lost_scheduler* (for `Retransmit.PRIORITY`), which
+    is told all that *scheduler* is told, lost bytes go in its order. With *keeps_unacked* a stream
+    counts as drained once all of it was acknowledged, else once all of it was given out.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
@@ -42,80 +82,256 @@ class Server:
     ((0, 0, 1400), (0, 1400, 600), None)
     """
 
-    def __init__(self, scheduler: Scheduler, *, turn_bytes: int, buffer_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        *,
+        turn_bytes: int,
+        buffer_bytes: int = 0,
+        retransmit: Retransmit = Retransmit.TURN,
+        lost_scheduler: Scheduler | None = None,
+        keeps_unacked: bool = False,
+        stream_window_bytes: int = _UNLIMITED,
+        connection_window_bytes: int = _UNLIMITED,
+    ) -> None:
         self._scheduler = scheduler
+        self._lost_scheduler = lost_scheduler
+        self._retransmit = retransmit
         self._turn_bytes = turn_bytes
         self._buffer_bytes = buffer_bytes
-        self._buffer: deque[Chunk] = deque()
+        self._keeps_unacked = keeps_unacked
+        self._stream_window_bytes = stream_window_bytes
+        self._credit_bytes = connection_window_bytes
+        self._buffer: deque[tuple[int, int, int]] = deque()
         self._buffered_bytes = 0
-        self._sent: dict[int, int] = {}
-        self._left: dict[int, int] = {}
+        self._responses: dict[int, _Response] = {}
+        self._with_lost: dict[int, None] = {}
         self.drained: list[int] = []
-        """The streams whose last chunk the scheduler gave out; whoever reads it, clears it."""
+        """The streams that are done with; whoever reads it, clears it."""
 
-    def on_signal(self, element_id: int, signal: Signal) -> None:
-        """Let *signal* replace what was wanted for an open stream or placeholder."""
-        self._scheduler.update(element_id, signal)
+    # What it is told
 
     def on_request(self, stream_id: int, signal: Signal) -> None:
         """Open a stream (or, below 0, a placeholder) whose response is not ready yet."""
-        self._scheduler.open(stream_id, signal)
+        for scheduler in self._schedulers():
+            scheduler.open(stream_id, signal)
+
+    def on_signal(self, element_id: int, signal: Signal) -> None:
+        """Let *signal* replace what was wanted for an open stream or placeholder."""
+        for scheduler in self._schedulers():
+            scheduler.update(element_id, signal)
 
     def on_response(self, stream_id: int, n_bytes: int) -> None:
         """Let the response of a stream, *n_bytes* in all, be ready to be sent."""
-        self._sent[stream_id] = 0
-        self._left[stream_id] = n_bytes
-        self._scheduler.activate(stream_id)
+        response = _Response(n_bytes, self._stream_window_bytes)
+        self._responses[stream_id] = response
+        self._wake(stream_id, response)
         self._fill()
+
+    def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
+        """Let the client have these bytes for good."""
+        response = self._responses.get(stream_id)
+        if response is None:
+            return
+        if response.acked is None:
+            response.acked = Ranges()
+        response.acked.add(offset, offset + n_bytes)
+        if response.has_ended and response.acked.contiguous >= response.size:
+            if response.lost:
+                response.lost.clear()
+                self._rest(stream_id, response)
+            del self._responses[stream_id]
+            self.drained.append(stream_id)
+
+    def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
+        """Take these bytes back, to be given out again unless they have arrived after all."""
+        response = self._responses.get(stream_id)
+        if response is None:
+            return
+        missing = _without(offset, offset + n_bytes, response)
+        if not n_bytes and not response.size:
+            response.has_ended = False
+        for span in missing:
+            insort(response.lost, span)
+        if response.lost:
+            self._with_lost.setdefault(stream_id)
+            if self._lost_scheduler is not None:
+                self._lost_scheduler.activate(stream_id)
+        self._wake(stream_id, response)
+        self._fill()
+
+    def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
+        """Let the client take up to *limit_bytes* of a stream, or (None) of all together."""
+        if stream_id is None:
+            self._credit_bytes = max(self._credit_bytes, limit_bytes)
+            self._fill()
+            return
+        response = self._responses.get(stream_id)
+        if response is not None and limit_bytes > response.limit:
+            response.limit = limit_bytes
+            self._wake(stream_id, response)
+            self._fill()
 
     def on_closed(self, stream_id: int) -> None:
         """Let the scheduler forget a stream."""
-        self._scheduler.close(stream_id)
+        for scheduler in self._schedulers():
+            scheduler.close(stream_id)
 
-    def take(self) -> Chunk | None:
-        """Return what goes into the next packet, or None where there is nothing to send.
+    # What it gives out
 
-        A response without a byte goes as a chunk of 0 bytes: the packet that says it has ended.
-        """
-        if not self._buffer_bytes:
-            return self._turn()
-        if not self._buffer:
-            return None
-        chunk = self._buffer.popleft()
-        self._buffered_bytes -= chunk[2]
-        self._fill()
-        return chunk
-
-    def _turn(self) -> Chunk | None:
-        """Let the scheduler give one turn."""
-        stream_id = self._scheduler.pick()
+    def peek(self) -> tuple[int, int] | None:
+        """Return the stream and the offset that `take` would give, or None; changes nothing."""
+        if self._buffer:
+            return self._buffer[0][:2]
+        stream_id = self._next_stream()
         if stream_id is None:
             return None
-        left = self._left[stream_id]
-        n_bytes = min(left, self._turn_bytes)
-        offset = self._sent[stream_id]
-        self._scheduler.charge(stream_id, n_bytes)
-        if left == n_bytes:
-            del self._left[stream_id], self._sent[stream_id]
-            self._scheduler.deactivate(stream_id)
-            self.drained.append(stream_id)
-        else:
-            self._left[stream_id] = left - n_bytes
-            self._sent[stream_id] = offset + n_bytes
+        response = self._responses[stream_id]
+        return stream_id, response.lost[0][0] if response.lost else response.next
+
+    def take(
+        self, max_bytes: int | None = None, header: HeaderBytes | None = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        """Return what goes into the next packet, or None where there is nothing to send.
+
+        That is a stream, an offset and a number of bytes. A response without a byte goes as 0
+        bytes: the packet that says that it has ended. With *header*, which says how long the header
+        of a frame from that offset is, that length is taken off *max_bytes*; None is returned where
+        fewer than *least* bytes would be left.
+        """
+        if not self._buffer_bytes:
+            return self._turn(max_bytes or self._turn_bytes, header, least)
+        if not self._buffer:
+            return None
+        stream_id, offset, n_bytes = self._buffer[0]
+        if header is not None and max_bytes is not None:
+            max_bytes -= header(stream_id, offset)
+            if max_bytes < least:
+                return None
+        self._buffer.popleft()
+        if max_bytes is not None and n_bytes > max_bytes:
+            self._buffer.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
+            n_bytes = max_bytes
+        self._buffered_bytes -= n_bytes
+        self._fill()
         return stream_id, offset, n_bytes
+
+    def _turn(
+        self, max_bytes: int, header: HeaderBytes | None = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        """Let the scheduler give one turn."""
+        stream_id = self._next_stream() if self._with_lost else self._scheduler.pick()
+        if stream_id is None:
+            return None
+        response = self._responses[stream_id]
+        offset = response.lost[0][0] if response.lost else response.next
+        if header is not None:
+            max_bytes -= header(stream_id, offset)
+            if max_bytes < least:
+                return None
+        if response.lost:
+            return self._again(stream_id, response, max_bytes)
+        n_bytes = min(response.size - offset, max_bytes, response.limit - offset)
+        if n_bytes > self._credit_bytes:
+            n_bytes = self._credit_bytes
+            if not n_bytes:
+                return None
+        self._credit_bytes -= n_bytes
+        self._scheduler.charge(stream_id, n_bytes)
+        response.next = offset + n_bytes
+        if response.next == response.size:
+            response.has_ended = True
+            self._rest(stream_id, response)
+            if not self._keeps_unacked:
+                del self._responses[stream_id]
+                self.drained.append(stream_id)
+        elif response.next >= response.limit:
+            self._rest(stream_id, response)
+        return stream_id, offset, n_bytes
+
+    def _again(self, stream_id: int, response: _Response, max_bytes: int) -> tuple[int, int, int]:
+        """Give out the lowest bytes of a stream that were lost."""
+        start, stop = response.lost[0]
+        n_bytes = min(stop - start, max_bytes)
+        if self._retransmit is Retransmit.TURN:
+            self._scheduler.charge(stream_id, n_bytes)
+        elif self._lost_scheduler is not None:
+            self._lost_scheduler.charge(stream_id, n_bytes)
+        if start + n_bytes < stop:
+            response.lost[0] = (start + n_bytes, stop)
+        else:
+            response.lost.pop(0)
+            if not response.lost:
+                self._rest(stream_id, response)
+        return stream_id, start, n_bytes
+
+    def _next_stream(self) -> int | None:
+        if self._with_lost:
+            if self._retransmit is Retransmit.FIRST:
+                return next(iter(self._with_lost))
+            if self._lost_scheduler is not None:
+                return self._lost_scheduler.pick()
+        stream_id = self._scheduler.pick()
+        if stream_id is None or self._credit_bytes:
+            return stream_id
+        # Nothing new may go; what was lost has been counted already.
+        if stream_id in self._with_lost:
+            return stream_id
+        return next(iter(self._with_lost), None)
+
+    def _schedulers(self) -> tuple[Scheduler, ...]:
+        lost = self._lost_scheduler
+        return (self._scheduler,) if lost is None else (self._scheduler, lost)
+
+    def _wake(self, stream_id: int, response: _Response) -> None:
+        """Let the stream take part if it has something that may go in its turn."""
+        waits = response.has_new() or (response.lost and self._retransmit is Retransmit.TURN)
+        if waits and not response.is_active:
+            response.is_active = True
+            self._scheduler.activate(stream_id)
+
+    def _rest(self, stream_id: int, response: _Response) -> None:
+        """Take the stream out of the running where nothing is left to give out."""
+        if not response.lost and self._with_lost and stream_id in self._with_lost:
+            del self._with_lost[stream_id]
+            if self._lost_scheduler is not None:
+                self._lost_scheduler.deactivate(stream_id)
+        waits = response.has_new() or (response.lost and self._retransmit is Retransmit.TURN)
+        if response.is_active and not waits:
+            response.is_active = False
+            self._scheduler.deactivate(stream_id)
 
     def _fill(self) -> None:
         """Refill the send buffer, as far as whole turns fit."""
-        while self._left and self._has_room():
-            chunk = self._turn()
+        while self._buffer_bytes and self._has_room():
+            chunk = self._turn(self._turn_bytes)
             if chunk is None:
                 return
             self._buffer.append(chunk)
             self._buffered_bytes += chunk[2]
 
     def _has_room(self) -> bool:
-        if not self._buffer:
-            return bool(self._buffer_bytes)
-        stream_id = self._scheduler.pick()
-        left = 0 if stream_id is None else self._left[stream_id]
-        return self._buffered_bytes + min(left, self._turn_bytes) <= self._buffer_bytes
+        following = self._next_stream()
+        if following is None:
+            return False
+        response = self._responses[following]
+        span = response.lost[0] if response.lost else (response.next, response.size)
+        n_bytes = min(span[1] - span[0], self._turn_bytes)
+        return not self._buffer or self._buffered_bytes + n_bytes <= self._buffer_bytes
+
+
+def _without(start: int, stop: int, response: _Response) -> list[tuple[int, int]]:
+    """Return what is left of a span without what was acknowledged or waits to go again already."""
+    done = [] if response.acked is None else response.acked.spans()
+    left = []
+    for a, b in sorted([*done, *response.lost]):
+        if b <= start:
+            continue
+        if a >= stop:
+            break
+        if a > start:
+            left.append((start, a))
+        start = b
+    if start < stop:
+        left.append((start, stop))
+    return left

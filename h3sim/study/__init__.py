@@ -2,13 +2,13 @@
 
 from h3sim.study.compare import Comparison, ComparisonRow, MeanRow, compare
 from h3sim.study.run import (
-    Setting,
     resolve_pages,
     resolve_scheme,
     resolve_schemes,
     run_setting,
     simulate,
 )
+from h3sim.study.setting import Setting
 
 __all__ = [
     "Comparison",

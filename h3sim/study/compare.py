@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, NothingToMeasureError, Problem
-from h3sim.study.run import Setting, resolve_pages, resolve_scheme, resolve_schemes, run_setting
+from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_setting
+from h3sim.study.setting import Setting
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:

@@ -16,9 +16,18 @@ from h3sim.trace.rows import Rows
 if TYPE_CHECKING:
     from h3sim.signals import Signal
 
-__all__ = ["Delivery", "Packet", "PacketRow", "Request", "SignalSent", "Trace"]
+__all__ = [
+    "Delivery",
+    "Packet",
+    "PacketRow",
+    "RecoveryRow",
+    "Request",
+    "SignalSent",
+    "Trace",
+    "WireRow",
+]
 
-PacketRow = tuple[int, int, int, int, int]
+PacketRow = tuple[int, int | None, int, int, int, int]
 """A `Packet` as the engine writes it: a plain tuple costs a third of a named one."""
 
 
@@ -50,13 +59,47 @@ class SignalSent(NamedTuple):
 
 
 class Packet(NamedTuple):
-    """A data packet: *length_bytes* of one stream from *offset* on."""
+    """Bytes of one stream in a packet: *length_bytes* from *offset* on.
+
+    *arrived_at_ns* is None if the packet was lost. Packets that carry several streams stand in as
+    many rows, with one *number*.
+    """
 
     sent_at_ns: int
-    arrived_at_ns: int
+    arrived_at_ns: int | None
     stream_id: int
     offset: int
     length_bytes: int
+    number: int
+
+
+class WireRow(NamedTuple):
+    """A packet as both ends of the link see it, whatever it carries.
+
+    *is_down* from server to client; *size_bytes* is the UDP payload or the TCP segment; *acked*
+    are the spans of numbers that it acknowledges, each (low, high) inclusive, highest first.
+    """
+
+    is_down: bool
+    number: int
+    sent_at_ns: int
+    arrived_at_ns: int | None
+    size_bytes: int
+    acked: tuple[tuple[int, int], ...]
+
+
+class RecoveryRow(NamedTuple):
+    """The server's recovery after something happened to it; *lost* are numbers declared lost."""
+
+    at_ns: int
+    congestion_window: int
+    ssthresh: int | None
+    bytes_in_flight: int
+    smoothed_rtt_ns: int
+    latest_rtt_ns: int
+    min_rtt_ns: int
+    rtt_variance_ns: int
+    lost: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +115,10 @@ class Trace:
     requests: tuple[Request, ...]
     signals: tuple[SignalSent, ...]
     packet_rows: tuple[PacketRow, ...]
+    wire: tuple[WireRow, ...] = ()
+    """Every packet both ways, if it was asked for (and the load had two ways)."""
+    recovery: tuple[RecoveryRow, ...] = ()
+    """The server's recovery, if it was asked for."""
 
     @cached_property
     def packets(self) -> Rows[Packet]:
@@ -80,7 +127,7 @@ class Trace:
 
     @property
     def order(self) -> list[int]:
-        """The stream id of each data packet, in the order sent."""
+        """The stream id of each data packet (of each part of it, if it has several), as sent."""
         return [row[2] for row in self.packet_rows]
 
     def digest(self) -> str:

@@ -2,19 +2,31 @@
 
 from h3sim.transport.delivery import ConnectionOrder, Receiver, StreamOrder
 from h3sim.transport.jitter import HoldEveryNth
+from h3sim.transport.link import Link
+from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.network import Jitter, Network, Pacing, Protocol
+from h3sim.transport.profile import TransportProfile, profile_from_toml
+from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, Role
 from h3sim.transport.reader import network_from_dict, network_from_toml, read_network
 
 __all__ = [
     "ConnectionOrder",
+    "Handshake",
     "HoldEveryNth",
     "Jitter",
+    "Link",
+    "LinkProfile",
+    "Mode",
     "Network",
     "Pacing",
     "Protocol",
+    "QuicEndpoint",
     "Receiver",
+    "Role",
     "StreamOrder",
+    "TransportProfile",
     "network_from_dict",
     "network_from_toml",
+    "profile_from_toml",
     "read_network",
 ]

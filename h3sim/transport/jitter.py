@@ -1,33 +1,87 @@
-"""Jitter as Marx 2019 § 5.2 made it: every nth packet is held while others overtake it."""
+"""Jitter: how much longer than the path's delay a packet takes, and who may overtake whom."""
 
 from __future__ import annotations
 
+import enum
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from h3sim.errors import NetworkError, Problem
+from h3sim.units import NS_PER_S, to_ms
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable, Iterator
 
-    from h3sim.transport.network import Jitter
+__all__ = ["Distribution", "HoldEveryNth", "Jitter", "LinkJitter", "make_draw"]
 
-__all__ = ["HoldEveryNth"]
+_SMALLEST_DRAW = 2.0**-53
+"""The step of `random.Random.random`; stands in for a draw of exactly 0."""
+_MAX_MEAN_NS = 600 * NS_PER_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jitter:
+    """Every *every*-th data packet is held until *min_overtaken* to *max_overtaken* others left."""
+
+    every: int
+    min_overtaken: int
+    max_overtaken: int
+
+    @classmethod
+    def parse(cls, text: str) -> Jitter | None:
+        """Return the jitter that *text* says: EVERY:LOW-HIGH, EVERY:N, or none.
+
+        Raises:
+            NetworkError: if it says something else.
+
+        >>> Jitter.parse("4:1-3")
+        Jitter(every=4, min_overtaken=1, max_overtaken=3)
+        """
+        if text == "none":
+            return None
+        match = re.fullmatch(r"(\d{1,9}):(\d{1,9})(?:-(\d{1,9}))?", text)
+        if match is None:
+            message = f"must be 'none', or like '4:1-3' or '4:2', is {text!r}"
+            raise NetworkError([Problem(key="jitter", message=message)])
+        every, low, high = (int(group or match[2]) for group in match.groups())
+        jitter = cls(every=every, min_overtaken=low, max_overtaken=high)
+        problems = [
+            Problem(key=f"jitter.{problem.key}", message=problem.message)
+            for problem in jitter.problems()
+        ]
+        if problems:
+            raise NetworkError(problems)
+        return jitter
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with it."""
+        if self.every < 1:
+            yield Problem(key="every", message=f"must be at least 1, is {self.every}")
+        if self.min_overtaken < 0:
+            message = f"must not be negative, is {self.min_overtaken}"
+            yield Problem(key="min_overtaken", message=message)
+        if self.max_overtaken < self.min_overtaken:
+            message = f"must be at least min_overtaken ({self.min_overtaken})"
+            yield Problem(key="max_overtaken", message=f"{message}, is {self.max_overtaken}")
 
 
 class HoldEveryNth:
-    """Says for how long each data packet is held.
+    """Says for how long each data packet is held, as Marx 2019 § 5.2 did it.
 
     A packet that k others shall overtake is held for k and a half send intervals: it arrives
     between the k-th packet behind it and the next. So it arrives even if nothing is sent any more,
     as in the original, whose timer ran for 20 to 25 ms at an interval of 10 ms.
 
     >>> import random
-    >>> from h3sim.transport.network import Jitter
     >>> jitter = Jitter(every=4, min_overtaken=2, max_overtaken=2)
     >>> hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(0))
     >>> [hold.next_hold_ns() for _ in range(8)]
     [0, 0, 0, 25, 0, 0, 0, 25]
     """
 
-    def __init__(self, jitter: Jitter, *, interval_ns: int, source: random.Random) -> None:
+    def __init__(self, jitter: Jitter, *, source: random.Random, interval_ns: int = 0) -> None:
         self._jitter = jitter
         self._interval_ns = interval_ns
         self._source = source
@@ -35,8 +89,76 @@ class HoldEveryNth:
 
     def next_hold_ns(self) -> int:
         """Return for how long the packet that is sent now is held."""
+        return self.next_hold_of_ns(self._interval_ns)
+
+    def next_hold_of_ns(self, interval_ns: int) -> int:
+        """Return the same where packets like the one that is sent now leave *interval_ns* apart."""
         self._sent += 1
         if self._sent % self._jitter.every:
             return 0
         overtaken = self._source.randint(self._jitter.min_overtaken, self._jitter.max_overtaken)
-        return overtaken * self._interval_ns + self._interval_ns // 2 if overtaken else 0
+        return overtaken * interval_ns + interval_ns // 2 if overtaken else 0
+
+
+class Distribution(enum.Enum):
+    """How the extra delay of packets is spread."""
+
+    UNIFORM = "uniform"
+    NORMAL = "normal"
+    PARETO = "pareto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkJitter:
+    """Each packet takes longer than the link's delay, by a time drawn from *distribution*.
+
+    UNIFORM lies within *deviation_ns* of *mean_ns* (as netem's does), NORMAL and PARETO have it as
+    standard deviation. NORMAL is cut at 0, which raises its mean where the deviation is large.
+    Without *reorder* a packet waits for those before it, as in a queue.
+    """
+
+    mean_ns: int
+    deviation_ns: int
+    distribution: Distribution = Distribution.UNIFORM
+    reorder: bool = False
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with it, under the keys of a network file."""
+        if not 0 < self.mean_ns <= _MAX_MEAN_NS:
+            message = f"must be more than 0, to {to_ms(_MAX_MEAN_NS):.0f}, is {to_ms(self.mean_ns)}"
+            yield Problem(key="jitter_ms", message=message)
+        elif not 0 < self.deviation_ns <= _MAX_MEAN_NS:
+            message = (
+                f"must be more than 0, to {to_ms(_MAX_MEAN_NS):.0f}, is {to_ms(self.deviation_ns)}"
+            )
+            yield Problem(key="jitter_deviation_ms", message=message)
+        elif self.distribution is Distribution.UNIFORM and self.deviation_ns > self.mean_ns:
+            message = f"must not exceed jitter_ms ({to_ms(self.mean_ns)}): no delay is negative"
+            message = f"{message}, is {to_ms(self.deviation_ns)}"
+            yield Problem(key="jitter_deviation_ms", message=message)
+
+
+def make_draw(jitter: LinkJitter, source: random.Random) -> Callable[[], int]:
+    """Return what gives the extra delay of one packet after the other, in nanoseconds.
+
+    Each takes exactly one number of *source*: the inverse of the distribution function is applied
+    to it, where sampling by rejection would take as many as it pleases.
+
+    >>> import random
+    >>> draw = make_draw(LinkJitter(mean_ns=1000, deviation_ns=100), random.Random(0))
+    >>> [draw() for _ in range(4)]
+    [1069, 1052, 984, 952]
+    """
+    uniform, mean, deviation = source.random, jitter.mean_ns, jitter.deviation_ns
+    if jitter.distribution is Distribution.UNIFORM:
+        return lambda: round(mean + deviation * (2 * uniform() - 1))
+    if jitter.distribution is Distribution.NORMAL:
+        from statistics import NormalDist  # on use: importing h3sim should stay quick
+
+        inverse = NormalDist(mean, deviation).inv_cdf
+        return lambda: max(0, round(inverse(uniform() or _SMALLEST_DRAW)))
+    # Pareto (type I) with scale x and shape a: its mean is a * x / (a - 1), and the square of mean
+    # over deviation a * (a - 2).
+    shape = 1 + (1 + (mean / deviation) ** 2) ** 0.5
+    scale, exponent = mean * (shape - 1) / shape, -1 / shape
+    return lambda: round(scale * (1 - uniform()) ** exponent)

@@ -1,15 +1,16 @@
-"""The network as a value: delay, pace and jitter between a server and a client."""
+"""The network as a value: what lies between a server and a client."""
 
 from __future__ import annotations
 
 import enum
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from h3sim.errors import NetworkError, Problem
 from h3sim.trace import Delivery
+from h3sim.transport.jitter import Jitter
+from h3sim.transport.link_profile import PACKET_BYTES, LinkProfile
 from h3sim.units import NS_PER_S, to_mbps, to_ms
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _MAX_RTT_NS = 600 * NS_PER_S
 _MIN_INTERVAL_NS = 1
 _MAX_INTERVAL_NS = 60 * NS_PER_S
 _BITS_PER_BYTE = 8
+_FULL_PACKET_BYTES = 1500
 
 
 class Protocol(enum.Enum):
@@ -92,54 +94,12 @@ class Pacing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Jitter:
-    """Every *every*-th data packet is held until *min_overtaken* to *max_overtaken* others left."""
-
-    every: int
-    min_overtaken: int
-    max_overtaken: int
-
-    @classmethod
-    def parse(cls, text: str) -> Jitter | None:
-        """Return the jitter that *text* says: EVERY:LOW-HIGH, EVERY:N, or none.
-
-        Raises:
-            NetworkError: if it says something else.
-
-        >>> Jitter.parse("4:1-3")
-        Jitter(every=4, min_overtaken=1, max_overtaken=3)
-        """
-        if text == "none":
-            return None
-        match = re.fullmatch(r"(\d{1,9}):(\d{1,9})(?:-(\d{1,9}))?", text)
-        if match is None:
-            message = f"must be 'none', or like '4:1-3' or '4:2', is {text!r}"
-            raise NetworkError([Problem(key="jitter", message=message)])
-        every, low, high = (int(group or match[2]) for group in match.groups())
-        jitter = cls(every=every, min_overtaken=low, max_overtaken=high)
-        problems = [
-            Problem(key=f"jitter.{problem.key}", message=problem.message)
-            for problem in jitter.problems()
-        ]
-        if problems:
-            raise NetworkError(problems)
-        return jitter
-
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with it."""
-        if self.every < 1:
-            yield Problem(key="every", message=f"must be at least 1, is {self.every}")
-        if self.min_overtaken < 0:
-            message = f"must not be negative, is {self.min_overtaken}"
-            yield Problem(key="min_overtaken", message=message)
-        if self.max_overtaken < self.min_overtaken:
-            message = f"must be at least min_overtaken ({self.min_overtaken})"
-            yield Problem(key="max_overtaken", message=f"{message}, is {self.max_overtaken}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """A path between a server and a client.
+    """A path between a server and a client: at a constant pace, or of two links.
+
+    It has either *pacing*, with *jitter* or without, or *down* and *up*; without *up*, up is as
+    down. *cc* and *profile* name the congestion controller and the stack's settings that a load
+    takes unless told otherwise.
 
     Raises:
         NetworkError: listing every value that is out of range.
@@ -153,9 +113,13 @@ class Network:
     """
 
     name: str
-    pacing: Pacing
+    pacing: Pacing | None = None
     rtt_ns: int = 0
     jitter: Jitter | None = None
+    down: LinkProfile | None = None
+    up: LinkProfile | None = None
+    cc: str | None = None
+    profile: str | None = None
     title: str = ""
     source: str = ""
 
@@ -163,18 +127,84 @@ class Network:
         problems = list(self._problems())
         if problems:
             raise NetworkError(problems, self.name)
+        if self.up is None:
+            object.__setattr__(self, "up", self.down)
 
     @property
     def one_way_ns(self) -> int:
         """The delay from server to client; upward the rest of the round trip is spent."""
         return self.rtt_ns // 2
 
+    @property
+    def pace(self) -> Pacing:
+        """The constant pace.
+
+        Raises:
+            NetworkError: if the network consists of links.
+        """
+        if self.pacing is None:
+            message = "is not constant: this network consists of links"
+            raise NetworkError([Problem(key="pacing", message=message)], self.name)
+        return self.pacing
+
+    @property
+    def packet_interval_ns(self) -> float:
+        """The time between two full packets at the pace, or at the rate of the link down.
+
+        Where nothing limits the rate, a tenth of a millisecond stands in, for figures.
+        """
+        if self.pacing is not None:
+            return float(self.pacing.interval_ns)
+        rate_bps = None if self.down is None else self.down.mean_rate_bps
+        if rate_bps is None:
+            return 1e5
+        return float(_FULL_PACKET_BYTES * _BITS_PER_BYTE * NS_PER_S / rate_bps)
+
+    def as_links(self) -> Network:
+        """Return the network as links, for loads whose sender has a congestion controller.
+
+        A constant pace becomes a link down that serializes at its rate (to the nearest bit/s), with
+        the same jitter and a queue without limit; as there, nothing but the delay is met upward.
+        The pace counts packets' payload, a link their headers too.
+
+        >>> pacing = Pacing.at_rate(packet_bytes=1400, rate_bps=1_120_000)
+        >>> Network(name="x", pacing=pacing).as_links().down.rate_bps
+        1120000
+        """
+        if self.pacing is None:
+            return self
+        try:
+            down = LinkProfile(rate_bps=self.pacing.rate_bps, burst_bytes=0, hold=self.jitter)
+        except NetworkError as error:
+            raise NetworkError(error.problems, self.name) from error
+        return replace(self, pacing=None, jitter=None, down=down, up=LinkProfile())
+
     def _problems(self) -> Iterator[Problem]:
         if not 0 <= self.rtt_ns <= _MAX_RTT_NS:
             message = f"must be 0 to {to_ms(_MAX_RTT_NS):.0f}, is {to_ms(self.rtt_ns)}"
             yield Problem(key="rtt_ms", message=message)
-        for problem in self.pacing.problems():
-            yield Problem(key=f"pacing.{problem.key}", message=problem.message)
+        if self.pacing is None and self.down is None and self.up is None:
+            yield Problem(key="pacing", message="is missing: a network needs pacing, or down")
+        if self.pacing is not None:
+            for problem in self.pacing.problems():
+                yield Problem(key=f"pacing.{problem.key}", message=problem.message)
         if self.jitter is not None:
             for problem in self.jitter.problems():
                 yield Problem(key=f"jitter.{problem.key}", message=problem.message)
+        yield from self._link_problems()
+
+    def _link_problems(self) -> Iterator[Problem]:
+        for key, link in (("down", self.down), ("up", self.up)):
+            if link is None:
+                continue
+            if self.pacing is not None:
+                yield Problem(key=key, message="cannot be combined with pacing: give only one")
+            limit_bytes = link.queue_limit_bytes(max(0, self.rtt_ns))
+            if limit_bytes is not None and limit_bytes < PACKET_BYTES:
+                message = f"must be at least a packet ({PACKET_BYTES} bytes) at this rate and RTT"
+                yield Problem(key=f"{key}.queue_bdp", message=f"{message}, is {limit_bytes}")
+        if self.up is not None and self.down is None and self.pacing is None:
+            yield Problem(key="down", message="is missing: a network with up needs it")
+        if self.jitter is not None and self.pacing is None:
+            message = "holds packets of a constant pace; a link takes jitter_ms or hold"
+            yield Problem(key="jitter", message=message)

@@ -6,18 +6,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import is_quantity
+from h3sim.documents import shown
 from h3sim.errors import NetworkError, Problem
-from h3sim.transport.network import Jitter, Network, Pacing
+from h3sim.transport.jitter import Jitter
+from h3sim.transport.link_reader import IntegerReader, read_link
+from h3sim.transport.network import Network, Pacing
 from h3sim.units import mbps, ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from h3sim.transport.link_profile import LinkProfile
 
 __all__ = ["FORMAT", "network_from_dict", "network_from_toml", "read_network"]
 
 FORMAT = "h3sim-network/1"
-_KEYS = ("format", "name", "title", "source", "rtt_ms", "pacing", "jitter")
+_NAMES = ("name", "title", "source")
+_CHOICES = ("cc", "profile")
+_KEYS = ("format", *_NAMES, "rtt_ms", "pacing", "jitter", "down", "up", *_CHOICES)
 
 
 def read_network(path: str | Path) -> Network:
@@ -33,78 +37,93 @@ def read_network(path: str | Path) -> Network:
         raise NetworkError([Problem(key="", message=message)], str(path)) from error
     except UnicodeDecodeError as error:
         raise NetworkError([Problem(key="", message="is not UTF-8")], str(path)) from error
-    return network_from_toml(text, source=str(path))
+    return network_from_toml(text, source=str(path), folder=Path(path).parent)
 
 
-def network_from_toml(text: str, *, source: str) -> Network:
-    """Return the network that *text* describes; errors as `read_network`."""
+def network_from_toml(text: str, *, source: str, folder: Path | None = None) -> Network:
+    """Return the network that *text* describes; *folder* and errors as `network_from_dict`."""
     import tomllib  # on use: importing h3sim should stay quick
 
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise NetworkError([Problem(key="", message=f"is not TOML: {error}")], source) from error
-    return network_from_dict(document, source=source)
+    return network_from_dict(document, source=source, folder=folder)
 
 
-def network_from_dict(document: dict[str, Any], *, source: str = "network") -> Network:
+def network_from_dict(
+    document: dict[str, Any], *, source: str = "network", folder: Path | None = None
+) -> Network:
     """Return the network that *document*, a parsed network file, describes.
+
+    The files that it names are looked for in *folder*, or where the process stands.
 
     Raises:
         NetworkError: listing every mistake in it.
     """
-    reader = _Reader()
+    reader = _Reader(folder or Path())
     values = reader.network(document)
     try:
         network = Network(**values)
     except NetworkError as error:
-        told = {problem.key for problem in reader.problems}
-        reader.problems += [problem for problem in error.problems if problem.key not in told]
+        reader.add(error.problems)
         raise NetworkError(reader.problems, source) from error
     if reader.problems:
         raise NetworkError(reader.problems, source)
     return network
 
 
-class _Reader:
-    """Collects the mistakes instead of stopping at the first."""
+class _Reader(IntegerReader):
+    """Reads a whole document."""
 
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
 
     def network(self, document: dict[str, Any]) -> dict[str, Any]:
         if document.get("format") != FORMAT:
-            self._report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
-        self._keys("", document, _KEYS)
+            self.report("format", f"must be {FORMAT!r}, is {shown(document.get('format'))}")
+        self.keys("", document, _KEYS)
         if "name" not in document:
-            self._report("name", "is missing")
+            self.report("name", "is missing")
         jitter = document.get("jitter")
+        links = "down" in document or "up" in document
         return {
-            **{name: self._text(document, name) for name in ("name", "title", "source")},
-            "rtt_ns": ms(self._number("rtt_ms", document.get("rtt_ms", 0))),
-            "pacing": self._pacing(document.get("pacing")),
+            **{name: self.text(name, document.get(name, "")) for name in _NAMES},
+            **{name: self.text(name, document[name]) for name in _CHOICES if name in document},
+            "rtt_ns": ms(self.number("rtt_ms", document.get("rtt_ms", 0))),
+            "pacing": self._pacing(document, is_optional=links),
             "jitter": None if jitter is None else self._jitter(jitter),
+            **{
+                name: self._link(name, document[name])
+                for name in ("down", "up")
+                if name in document
+            },
         }
 
-    def _pacing(self, entry: Any) -> Pacing:
+    def _pacing(self, document: dict[str, Any], *, is_optional: bool) -> Pacing | None:
         stand_in = Pacing(packet_bytes=1, interval_ns=Fraction(1))
+        if is_optional and "pacing" not in document:
+            return None
+        entry = document.get("pacing")
         if not isinstance(entry, dict):
-            self._report("pacing", "needs packet_bytes, and interval_ms or rate_mbps")
+            what = "packet_bytes, and interval_ms or rate_mbps"
+            self.report("pacing", f"needs {what}" if "pacing" in document else _NEITHER)
             return stand_in
-        self._keys("pacing", entry, ("packet_bytes", "interval_ms", "rate_mbps"))
-        packet_bytes = self._whole("pacing.packet_bytes", entry.get("packet_bytes"))
+        self.keys("pacing", entry, ("packet_bytes", "interval_ms", "rate_mbps"))
+        packet_bytes = self.integer("pacing.packet_bytes", entry.get("packet_bytes"))
         if ("interval_ms" in entry) == ("rate_mbps" in entry):
-            self._report("pacing", "needs interval_ms or rate_mbps, and not both")
+            self.report("pacing", "needs interval_ms or rate_mbps, and not both")
             return stand_in
         known = len(self.problems)
         key = "rate_mbps" if "rate_mbps" in entry else "interval_ms"
-        value = self._number(f"pacing.{key}", entry[key])
+        value = self.number(f"pacing.{key}", entry[key])
         # In whole bits per second or nanoseconds, which is what the simulation counts in.
         amount = mbps(value) if key == "rate_mbps" else ms(value)
         if len(self.problems) > known:
             return stand_in
         if amount <= 0:
-            self._report(f"pacing.{key}", f"must be more than 0, is {value:g}")
+            self.report(f"pacing.{key}", f"must be more than 0, is {value:g}")
             return stand_in
         if key == "interval_ms" or packet_bytes < 1:
             return Pacing(packet_bytes=packet_bytes, interval_ns=Fraction(max(amount, 1)))
@@ -113,38 +132,16 @@ class _Reader:
     def _jitter(self, entry: Any) -> Jitter:
         names = ("every", "min_overtaken", "max_overtaken")
         if not isinstance(entry, dict):
-            self._report("jitter", f"must be a table, is {entry!r}")
+            self.report("jitter", f"must be a table, is {shown(entry)}")
             return Jitter(every=1, min_overtaken=0, max_overtaken=0)
-        self._keys("jitter", entry, names)
-        every, low, high = (self._whole(f"jitter.{name}", entry.get(name)) for name in names)
+        self.keys("jitter", entry, names)
+        every, low, high = (self.integer(f"jitter.{name}", entry.get(name)) for name in names)
         return Jitter(every=every, min_overtaken=low, max_overtaken=high)
 
-    # Single values: each is returned, or a stand-in after reporting.
+    def _link(self, key: str, entry: Any) -> LinkProfile:
+        profile, problems = read_link(key, entry, self._folder)
+        self.problems += problems
+        return profile
 
-    def _text(self, document: dict[str, Any], name: str) -> str:
-        value = document.get(name, "")
-        if isinstance(value, str):
-            return value
-        self._report(name, f"must be text, is {value!r}")
-        return ""
 
-    def _number(self, key: str, value: Any) -> float:
-        if is_quantity(value):
-            return float(value)
-        self._report(key, f"must be a number, is {value!r}")
-        return 0
-
-    def _whole(self, key: str, value: Any) -> int:
-        if type(value) is int:
-            return value
-        self._report(key, "is missing" if value is None else f"must be whole, is {value!r}")
-        return 1
-
-    def _keys(self, key: str, entry: dict[str, Any], known: Iterable[str]) -> None:
-        for name in entry:
-            if name not in known:
-                message = f"unknown key; allowed are {', '.join(known)}"
-                self._report(f"{key}.{name}" if key else name, message)
-
-    def _report(self, key: str, message: str) -> None:
-        self.problems.append(Problem(key=key, message=message))
+_NEITHER = "is missing: a network needs [pacing], or [down] for links"

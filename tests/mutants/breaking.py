@@ -9,12 +9,12 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from h3sim import metrics
-from h3sim.engine import simulation
 from h3sim.schedulers import TreeScheduler
 from h3sim.schemes import Mechanism
+from h3sim.server import Server
 from tests.mutants import schedulers
 from tests.property import laws, scheduler_laws
-from tests.property.runs import engine_part, scheduler_made_by
+from tests.property.runs import engine_part, home_of, scheduler_made_by
 from tests.property.runs import usual_scheduler as usual
 from tests.property.strategies import law as budget
 
@@ -69,7 +69,7 @@ def building(name, law, mutant, case):
         with engine_part(name, part):
             law(case.run())
 
-    return Mutation(law, mutant, getattr(simulation, name), check)
+    return Mutation(law, mutant, getattr(home_of(name), name), check)
 
 
 def measuring(name, law, mutant, case, *more):
@@ -115,7 +115,7 @@ def buffering(mutant, case):
             buffered = case.but(buffer_kb=1000).run()
             laws.check_large_buffers_hide_the_scheme(buffered, case.but(scheme="fifo").run())
 
-    return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, simulation.Server, check)
+    return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, Server, check)
 
 
 def picking(mutant, case):
@@ -134,7 +134,7 @@ def charging(mutant, case):
         with engine_part("Server", part):
             scheduler_laws.check_pick_is_pure(case, usual)
 
-    return Mutation(scheduler_laws.check_pick_is_pure, mutant, simulation.Server, check)
+    return Mutation(scheduler_laws.check_pick_is_pure, mutant, Server, check)
 
 
 def agreeing(mutant, whole, script, signal):

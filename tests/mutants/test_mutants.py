@@ -86,7 +86,7 @@ MUTATIONS = [
         NESTED.but(transport="tcp", jitter="4:2"),
     ),
     building(
-        "_STREAM_ID_STEP",
+        "STREAM_ID_STEP",
         laws.check_streams_are_numbered_as_requested,
         components.StepOfEight(8),
         MIXED,

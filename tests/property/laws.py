@@ -33,7 +33,7 @@ def check_the_load_ends(start):
 def check_bytes_are_conserved(load):
     """The packets of each stream cover it once; none is too long; an empty one takes one packet."""
     spans = defaultdict(list)
-    for _, _, stream_id, offset, length in load.trace.packet_rows:
+    for _, _, stream_id, offset, length, _ in load.trace.packet_rows:
         assert length <= load.network.pacing.packet_bytes, f"a packet of {length} bytes"
         spans[stream_id].append((offset, offset + length))
     for request in load.trace.requests:
@@ -77,7 +77,7 @@ def _handed_over_ns(load, stream_id, n_bytes):
     rows = zip(load.trace.packet_rows, load.handed_over_ns, strict=True)
     return next(
         at_ns
-        for (_, _, packet_of, offset, length), at_ns in rows
+        for (_, _, packet_of, offset, length, _), at_ns in rows
         if packet_of == stream_id and offset + length >= n_bytes
     )
 
@@ -123,7 +123,7 @@ def check_none_is_overtaken(load, rank):
     resources = [load.page.resources[r.resource] for r in load.trace.requests]
     ranks = {4 * n: rank(resource, 4 * n) for n, resource in enumerate(resources)}
     first, until = _certainly_ready_ns(load), _last_sent_ns(load)
-    for at_ns, _, stream_id, _, _ in load.trace.packet_rows:
+    for at_ns, _, stream_id, _, _, _ in load.trace.packet_rows:
         own = ranks[stream_id]
         if own is None:
             continue

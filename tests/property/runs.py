@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.engine import simulation
+from h3sim.engine import application, paced
 from h3sim.schemes import Mechanism
 
 if TYPE_CHECKING:
@@ -63,5 +63,10 @@ def scheduler_made_by(make):
 def engine_part(name, part):
     """Let the engine be built with *part* where it names *name*: `Server`, `ReplayBrowser`, ..."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulation, name, part)
+        patch.setattr(home_of(name), name, part)
         yield
+
+
+def home_of(name):
+    """Return the module of the engine that builds a load at a constant pace with that part."""
+    return next(module for module in (paced, application) if hasattr(module, name))

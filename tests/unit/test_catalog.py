@@ -29,8 +29,15 @@ def test_schemes_are_listed_in_the_order_of_the_table_and_then_by_name() -> None
 
 def test_pages_and_networks_are_listed_by_name() -> None:
     assert [page.name for page in h3sim.list_pages()] == ["davies-meenan", "http2rulez"]
-    assert [network.name for network in h3sim.list_networks()] == [
-        *("marx-2019", "marx-2019-jitter", "marx-2019-jitter-fixed")
+    names = [network.name for network in h3sim.list_networks()]
+    assert names == sorted(names)
+    assert {"marx-2019", "marx-2019-jitter", "marx-2019-jitter-fixed"} < set(names)
+    assert [name for name in names if name.startswith("sander-2mbps-100ms")] == [
+        "sander-2mbps-100ms",
+        "sander-2mbps-100ms-1pct",
+        "sander-2mbps-100ms-2pct",
+        *(f"sander-2mbps-100ms-2pct-burst{burst}" for burst in (10, 15, 5)),
+        "sander-2mbps-100ms-5pct",
     ]
     assert catalog.page_set("corpus") == ("http2rulez", "davies-meenan")
 

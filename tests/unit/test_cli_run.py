@@ -180,6 +180,7 @@ def test_the_shipped_names_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
 
     assert first_words("schemes") == [scheme.name for scheme in h3sim.list_schemes()]
     assert first_words("networks") == [network.name for network in h3sim.list_networks()]
+    assert first_words("profiles") == [profile.name for profile in h3sim.list_profiles()]
     assert first_words("pages") == ["davies-meenan", "http2rulez"]
 
 

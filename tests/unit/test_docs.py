@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import configparser
 import contextlib
+import dataclasses
 import doctest
 import io
 import itertools
@@ -26,7 +27,13 @@ from h3sim.cli import main
 from h3sim.page import page_from_dict, schema
 from h3sim.schemes import Arrangement, Mechanism, scheme_from_dict
 from h3sim.schemes.model import CONDITIONS
-from h3sim.transport import network_from_dict
+from h3sim.server import Retransmit
+from h3sim.transport import TransportProfile, network_from_dict
+from h3sim.transport.congestion import controller_names
+from h3sim.transport.link_reader import LINK_KEYS
+from h3sim.transport.profile import profile_from_toml
+from h3sim.transport.quic import QuicSettings
+from h3sim.transport.tcp import TcpSettings
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -139,10 +146,16 @@ def test_every_example_of_a_file_can_be_read(path):
         "h3sim-scheme/1": scheme_from_dict,
         "h3sim-network/1": network_from_dict,
     }
+    read_text = {"h3sim-profile/1": profile_from_toml}
     for block in blocks_of(path, "json", "toml"):
         document = document_of(block)
-        if document["name"] != BROKEN:
-            assert read[document["format"]](document).name == document["name"]
+        if document["name"] == BROKEN:
+            continue
+        if document["format"] in read_text:
+            made = read_text[document["format"]](block.text, source=path.name)
+        else:
+            made = read[document["format"]](document)
+        assert made.name == document["name"]
 
 
 @docs_with("json")
@@ -253,6 +266,69 @@ def test_every_key_of_a_page_file_is_explained():
     words += definitions["resource"]["properties"]["kind"]["enum"]
     words += definitions["discovered"]["properties"]["at"]["enum"]
     assert [word for word in words if f"`{word}`" not in text] == []
+
+
+def test_every_key_of_a_network_file_is_explained():
+    text = (ROOT / "docs" / "networks.md").read_text("utf-8")
+    words = set(LINK_KEYS)
+    for file in (ROOT / "models" / "networks").iterdir():
+        document = tomllib.loads(file.read_text("utf-8"))
+        words |= {*document, *document.get("pacing", ()), *document.get("jitter", ())}
+    assert "max_overtaken" in words
+    assert sorted(word for word in words if f"`{word}`" not in text) == []
+
+
+@pytest.mark.parametrize(("name", "settings"), [("quic", QuicSettings), ("tcp", TcpSettings)])
+def test_every_setting_of_a_profile_is_explained_with_its_default(name, settings):
+    section = section_of(ROOT / "docs" / "networks.md", "Transport profiles")
+    table = section.split(f"\n`[{name}]` and `[{name}_client]`:\n\n", 1)[1].split("\n\n", 1)[0]
+    told = {}
+    for keys, defaults in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.M):
+        told |= dict(zip(re.findall(r"`(\w+)`", keys), defaults.split(", "), strict=True))
+    made = settings()
+    fields = [field.name for field in dataclasses.fields(settings)]
+    assert told == {key.replace("_ns", "_ms"): shown_default(made, key) for key in fields}
+
+
+def test_every_key_of_a_profile_file_is_explained():
+    section = section_of(ROOT / "docs" / "networks.md", "Transport profiles")
+    table = section.split("\n`[quic]` and", 1)[0]
+    fields = [field.name for field in dataclasses.fields(TransportProfile)]
+    assert sorted(first_column(table)) == sorted(["format", *fields])
+
+
+def shown_default(settings, name):
+    """Return the default of a setting as the documentation writes it."""
+    value = getattr(settings, name)
+    if value is None:
+        return '`"none"`'
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, str):
+        return f"`{value}`"
+    if name.endswith("_ns"):
+        return f"{value // 10**6}"
+    return f"{value >> 20} MiB" if value >= 2**20 else f"{value}"
+
+
+@pytest.mark.parametrize("folder", ["networks", "profiles"])
+def test_every_shipped_network_and_profile_is_described(folder):
+    text = section_of(ROOT / "docs" / "networks.md", f"The shipped {folder}")
+    names = {file.stem for file in (ROOT / "models" / folder).glob("*.toml")}
+    assert set(first_column(text)) == names
+
+
+def test_every_controller_and_retransmission_policy_is_described():
+    path = ROOT / "docs" / "networks.md"
+    assert sorted(first_column(section_of(path, "Controllers"))) == list(controller_names())
+    told = first_column(section_of(path, "When lost bytes go again"))
+    assert told == [policy.value for policy in Retransmit]
+
+
+def first_column(section):
+    """Return the names in the first column of a section's tables."""
+    rows = re.findall(r"^\| (`.*?) \|", section, re.M)
+    return [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
 
 
 def test_every_floor_is_explained_in_its_order():

@@ -115,7 +115,8 @@ def made_trace(*rows: tuple[int, int, int, int, int]) -> Trace:
         Request(stream_id, place, 0, 0, 0)
         for place, stream_id in enumerate(sorted({row[2] for row in rows}))
     )
-    return Trace(delivery=Delivery.STREAM, requests=requests, signals=(), packet_rows=rows)
+    numbered = tuple((*row, number) for number, row in enumerate(rows))
+    return Trace(delivery=Delivery.STREAM, requests=requests, signals=(), packet_rows=numbered)
 
 
 def test_a_retransmission_releases_what_waits_behind_it() -> None:

@@ -1,0 +1,107 @@
+"""`h3sim measure`: a log of a real stack, or of h3sim, in figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
+from h3sim.cli.run import RawHelp
+from h3sim.cli.tables import in_ms, table
+from h3sim.engine.document import measured_to_dict
+from h3sim.formats import read_qlog
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.formats import MeasuredLog
+
+__all__ = ["add_command"]
+
+_EPILOG = """\
+examples:
+  h3sim measure client.qlog
+  h3sim measure client.sqlog.gz --json > load.json
+  h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim measure load.qlog
+
+One connection is measured: from the client's log, from the server's, or best from both in one
+file. All dialects of qlog are read, from draft-00 on, as JSON or as a JSON text sequence.
+"""
+
+
+def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "measure",
+        help="measure a qlog",
+        description="Read a qlog and show the same figures as for a load.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument("file", metavar="FILE", help="a qlog: JSON or JSON-SEQ, may be gzipped")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print h3sim-load/1; what a log cannot give is null",
+    )
+    parser.set_defaults(command=_measure)
+
+
+def _measure(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    log = mistakes.collect(lambda: read_qlog(options.file))
+    if log is None:
+        for line in mistakes.lines:
+            print(f"h3sim measure: {line}", file=sys.stderr)
+        return BAD_INPUT
+    document = measured_to_dict(log)
+    if options.json:
+        print(json.dumps(document, allow_nan=False))
+    else:
+        _show(log, document)
+    for what in log.unknown:
+        print(f"h3sim measure: not known: {what}", file=sys.stderr)
+    return 0
+
+
+def _show(log: MeasuredLog, document: dict[str, Any]) -> None:
+    print(f"{log.title}: a log over {document['transport']}\n")
+    print(_figures(document))
+    print()
+    rows = (
+        (
+            row["stream_id"],
+            row["id"],
+            f"{row['bytes']:,}",
+            in_ms(row["requested_ms"]),
+            in_ms(row["first_byte_ms"]),
+            in_ms(row["finished_ms"]),
+        )
+        for row in document["resources"]
+    )
+    headers = ("stream", "resource", "bytes", "requested ms", "first byte ms", "finished ms")
+    print(table(headers, rows))
+
+
+def _figures(document: dict[str, Any]) -> str:
+    hol, packets = document["hol"], document["packets"]
+    again = "-" if packets["retransmitted"] is None else f"{packets['retransmitted']:,}"
+    stacks = ", ".join(f"{n} of {height}" for height, n in hol["stack_histogram"].items())
+    counted = f"{hol['sander_stream_bytes']:,} and {hol['sander_connection_bytes']:,} bytes"
+    rows = [
+        ("ByteIndex", f"{in_ms(document['byte_index_ms']['all'])} ms"),
+        ("page load", f"{in_ms(document['page_load_ms'])} ms"),
+        ("packets", f"{packets['sent']:,} sent, {packets['lost']:,} lost, {again} sent again"),
+        ("HOL blocking within streams", _hol(hol, "stream")),
+        ("HOL blocking in one order", _hol(hol, "connection")),
+        ("both as Sander 2022 counts them", counted),
+        ("packets handed over together", stacks),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _hol(hol: dict[str, Any], what: str) -> str:
+    n_bytes = hol[f"{what}_bytes"]
+    return "-" if n_bytes is None else f"{n_bytes:,} bytes, {in_ms(hol[f'{what}_delay_ms'])} ms"

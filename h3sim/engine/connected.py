@@ -1,0 +1,275 @@
+"""A load over links: two endpoints with acknowledgements, congestion control and recovery."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.engine.application import Application
+from h3sim.engine.kernel import Call, Kernel, Rank
+from h3sim.errors import StalledError
+from h3sim.schedulers import FifoScheduler
+from h3sim.server import Retransmit, Server
+from h3sim.signals import H2Priority
+from h3sim.trace import RecoveryRow, Trace, WireRow
+from h3sim.transport import Role, StreamOrder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.engine.ends import End, EndMaker
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+    from h3sim.trace.model import PacketRow
+    from h3sim.transport import Protocol
+
+__all__ = ["ConnectedRun"]
+
+_DEFAULT_REQUEST_BYTES = 100
+"""What a request takes where the page does not say (network.md: 60 to 400 bytes)."""
+_NEVER = 2**62
+_REPORT_EVERY_PACKETS = 1024
+
+# Plain numbers: looking a member of an enum up costs as much as half a pick.
+_DELIVERY, _TIMER = int(Rank.DELIVERY), int(Rank.SEND)
+
+
+class _Driven:
+    """An end that the kernel drives: its timer, and whom to call when its packets arrive."""
+
+    __slots__ = (
+        "endpoint",
+        "is_flush_due",
+        "link",
+        "overhead_bytes",
+        "role",
+        "timer_at_ns",
+        "when_arrived",
+        "when_flush",
+        "when_timer",
+    )
+
+    def __init__(self, end: End) -> None:
+        self.role = end.role
+        self.endpoint = end.endpoint
+        self.link = end.link
+        self.overhead_bytes = end.overhead_bytes
+        self.timer_at_ns: int | None = None
+        self.is_flush_due = False
+        self.when_flush: tuple[Callable[[Call], None], ...] = ()
+        self.when_timer: tuple[Callable[[Call], None], ...] = ()
+        self.when_arrived: tuple[Callable[[Call], None], ...] = ()
+
+
+class ConnectedRun:
+    """One load. Every method is called at an instant and only schedules what comes of it."""
+
+    def __init__(
+        self,
+        page: Page,
+        scheme: Scheme,
+        *,
+        protocol: Protocol,
+        makes: EndMaker,
+        turn_bytes: int,
+        buffer_bytes: int,
+        retransmit: Retransmit,
+        limit_ns: int,
+        records_wire: bool,
+    ) -> None:
+        self._page = page
+        self._protocol = protocol
+        self._limit_ns = limit_ns
+        self._kernel = Kernel()
+        make = scheme.mechanism.make
+        server_windows, client_windows = makes.windows(Role.SERVER), makes.windows(Role.CLIENT)
+        ranks_lost = retransmit is Retransmit.PRIORITY
+        self._answers = Server(
+            make(turn_bytes=turn_bytes),
+            turn_bytes=turn_bytes,
+            buffer_bytes=buffer_bytes,
+            retransmit=retransmit,
+            lost_scheduler=make(turn_bytes=turn_bytes) if ranks_lost else None,
+            keeps_unacked=True,
+            stream_window_bytes=server_windows[0],
+            connection_window_bytes=server_windows[1],
+        )
+        self._questions = Server(
+            FifoScheduler(),
+            turn_bytes=turn_bytes,
+            keeps_unacked=True,
+            stream_window_bytes=client_windows[0],
+            connection_window_bytes=client_windows[1],
+        )
+        self._answers_received = StreamOrder()
+        self._questions_received = StreamOrder()
+        self._application = Application(
+            page,
+            scheme,
+            kernel=self._kernel,
+            server=self._answers,
+            receiver=self._answers_received,
+            send_request=self._send_request,
+            on_response=self._on_response,
+        )
+        self._client = _Driven(makes.end(Role.CLIENT, self._questions))
+        self._server = _Driven(makes.end(Role.SERVER, self._answers))
+        for end in (self._client, self._server):
+            end.when_timer = (self._timer_of(end),)
+            end.when_flush = (self._flush_of(end),)
+        self._client.when_arrived = (self._on_question,)
+        self._server.when_arrived = (self._on_answer,)
+        self._packets: list[PacketRow] = []
+        self._progress: Callable[[int, int], None] | None = None
+        self._n_packets = 0
+        self._wire: list[WireRow] | None = [] if records_wire else None
+        self._recovery: list[RecoveryRow] = []
+
+    def report(self, progress: Callable[[int, int], None], n_packets: int) -> None:
+        """Tell *progress* how far the load is."""
+        self._progress = progress
+        self._n_packets = n_packets
+
+    def run(self) -> Trace:
+        """Return what happened."""
+        self._kernel.at(self._limit_ns, Rank.SEND, (self._on_limit,), None)
+        self._application.start(0)
+        if not self._kernel.run():
+            raise StalledError(self._application.waiting)
+        return Trace(
+            delivery=self._protocol.delivery,
+            requests=self._application.requests(),
+            signals=self._application.signals,
+            packet_rows=tuple(self._packets),
+            wire=tuple(self._wire or ()),
+            recovery=tuple(self._recovery),
+        )
+
+    def _on_limit(self, call: Call) -> None:
+        del call
+        raise StalledError(self._application.waiting, limit_ns=self._limit_ns)
+
+    # The application's side
+
+    def _send_request(self, stream_id: int, resource: int) -> None:
+        n_bytes = self._page.resources[resource].request_bytes or _DEFAULT_REQUEST_BYTES
+        self._questions_received.watch(stream_id, n_bytes)
+        self._questions.on_request(stream_id, H2Priority())
+        self._questions.on_response(stream_id, n_bytes)
+        self._flush_soon(self._client)
+
+    def _on_response(self) -> None:
+        self._flush_soon(self._server)
+
+    def _flush_soon(self, end: _Driven) -> None:
+        """Flush once all that falls on this instant has happened.
+
+        So requests that are made together leave in one packet, and a server that gets several
+        at once knows all of them before it begins to answer.
+        """
+        if not end.is_flush_due:
+            end.is_flush_due = True
+            self._kernel.after(0, Rank.SEND, end.when_flush, None)
+
+    # The endpoints
+
+    def _flush(self, end: _Driven) -> None:
+        """Send what the endpoint has to send, and arm its timer."""
+        now_ns = self._kernel.now_ns
+        endpoint = end.endpoint
+        for packet in endpoint.packets_to_send(now_ns):
+            arrives_at_ns = end.link.send(now_ns, packet.size_bytes + end.overhead_bytes)
+            if arrives_at_ns is not None:
+                self._kernel.at(arrives_at_ns, _DELIVERY, end.when_arrived, packet)
+            if end is self._server:
+                self._record(packet, now_ns, arrives_at_ns)
+            if self._wire is not None:
+                self._record_wire(end, packet, now_ns, arrives_at_ns)
+        at_ns = endpoint.timer_at_ns()
+        if at_ns is not None and (end.timer_at_ns is None or at_ns < end.timer_at_ns):
+            end.timer_at_ns = at_ns
+            self._kernel.at(max(at_ns, now_ns), _TIMER, end.when_timer, at_ns)
+
+    def _flush_of(self, end: _Driven) -> Callable[[Call], None]:
+        def on_flush(call: Call) -> None:
+            del call
+            end.is_flush_due = False
+            self._flush(end)
+
+        return on_flush
+
+    def _timer_of(self, end: _Driven) -> Callable[[Call], None]:
+        def on_timer(call: Call) -> None:
+            """Wake the endpoint, unless an earlier timer has taken the place of this one.
+
+            A timer that was put off is let run and looks again: that is cheaper than to take an
+            event out of the queue with every packet.
+            """
+            armed_at_ns: int = call.value
+            if armed_at_ns != end.timer_at_ns:
+                return
+            end.timer_at_ns = None
+            due_at_ns = end.endpoint.timer_at_ns()
+            now_ns = self._kernel.now_ns
+            if due_at_ns is not None and due_at_ns > now_ns:
+                end.timer_at_ns = due_at_ns
+                self._kernel.at(due_at_ns, _TIMER, end.when_timer, due_at_ns)
+                return
+            end.endpoint.on_timer(now_ns)
+            if end is self._server:
+                self._record_recovery(now_ns)
+            self._flush(end)
+
+        return on_timer
+
+    def _on_answer(self, call: Call) -> None:
+        """A packet of the server arrives at the client."""
+        packet: Any = call.value
+        now_ns = self._kernel.now_ns
+        for stream_id, offset, n_bytes in self._client.endpoint.on_packet(packet, now_ns):
+            released = self._answers_received.on_packet(packet.number, stream_id, offset, n_bytes)
+            for released_id, contiguous in released:
+                self._application.on_delivered(released_id, contiguous, now_ns)
+        self._flush(self._client)
+
+    def _on_question(self, call: Call) -> None:
+        """A packet of the client arrives at the server."""
+        packet: Any = call.value
+        now_ns = self._kernel.now_ns
+        for stream_id, offset, n_bytes in self._server.endpoint.on_packet(packet, now_ns):
+            done = self._questions_received.on_packet(packet.number, stream_id, offset, n_bytes)
+            for released_id, _ in done:
+                self._questions_received.watch(released_id, _NEVER)
+                self._application.on_request_arrived(released_id, now_ns)
+        if self._answers.drained:
+            self._application.close_drained()
+        self._record_recovery(now_ns)
+        self._flush(self._server)
+
+    # The record
+
+    def _record(self, packet: Any, now_ns: int, arrives_at_ns: int | None) -> None:
+        for stream_id, offset, n_bytes in packet.frames:
+            if stream_id >= 0:
+                row = (now_ns, arrives_at_ns, stream_id, offset, n_bytes, packet.number)
+                self._packets.append(row)
+        if self._progress is not None and not packet.number % _REPORT_EVERY_PACKETS:
+            self._progress(min(packet.number, self._n_packets), self._n_packets)
+
+    def _record_recovery(self, now_ns: int) -> None:
+        if self._wire is not None:
+            self._recovery.append(self._server.endpoint.recovery_row(now_ns))
+
+    def _record_wire(
+        self, end: _Driven, packet: Any, now_ns: int, arrives_at_ns: int | None
+    ) -> None:
+        assert self._wire is not None  # noqa: S101 - only called where there is a record
+        self._wire.append(
+            WireRow(
+                is_down=end is self._server,
+                number=packet.number,
+                sent_at_ns=now_ns,
+                arrived_at_ns=arrives_at_ns,
+                size_bytes=packet.size_bytes,
+                acked=end.endpoint.acked_by(packet),
+            )
+        )

@@ -1,0 +1,126 @@
+"""Puts the two ends of a connection together from a network and a transport profile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim import seeds
+from h3sim.transport import Handshake, Protocol, QuicEndpoint, Role
+from h3sim.transport.congestion import ControllerSettings, make_controller
+from h3sim.transport.link import Link
+from h3sim.transport.tcp import TcpEndpoint
+
+if TYPE_CHECKING:
+    import random
+
+    from h3sim.transport import Mode, Network, TransportProfile
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.endpoint import Endpoint, Source
+
+__all__ = ["End", "EndMaker"]
+
+_IP_HEADER_BYTES = 20
+_UNLIMITED = 2**62
+_CLIENT_CONTROLLER = "newreno"
+"""Requests are few and small: what controls them does not matter."""
+
+
+class End:
+    """One endpoint, and the link that it sends over."""
+
+    __slots__ = ("endpoint", "link", "overhead_bytes", "role")
+
+    def __init__(self, role: Role, endpoint: Endpoint, link: Link, overhead_bytes: int) -> None:
+        self.role = role
+        self.endpoint = endpoint
+        self.link = link
+        self.overhead_bytes = overhead_bytes
+        """What IP (and UDP) add to each packet."""
+
+
+class EndMaker:
+    """Makes the client's and the server's end of one connection."""
+
+    def __init__(
+        self,
+        network: Network,
+        profile: TransportProfile,
+        protocol: Protocol,
+        *,
+        mode: Mode,
+        seed: int,
+    ) -> None:
+        self._network = network
+        self._profile = profile
+        self._protocol = protocol
+        self._mode = mode
+        self._seed = seed
+
+    @property
+    def turn_bytes(self) -> int:
+        """What a turn of the scheduler carries: a packet of QUIC, a DATA frame over TCP."""
+        if self._protocol is Protocol.TCP:
+            return self._profile.tcp.data_frame_bytes
+        quic = self._profile.quic
+        return quic.datagram_bytes - quic.header_bytes
+
+    def windows(self, role: Role) -> tuple[int, int]:
+        """Return what the peer of that end lets it send at first: per stream, and in all.
+
+        Over TCP only the receive window of the connection counts, which the endpoint keeps.
+        """
+        if self._protocol is Protocol.TCP:
+            return _UNLIMITED, _UNLIMITED
+        peer = self._profile.quic_client if role is Role.SERVER else self._profile.quic
+        return peer.stream_window_bytes, peer.connection_window_bytes
+
+    def end(self, role: Role, source: Source) -> End:
+        """Return the end of that role, which gives out what *source* has."""
+        network = self._network
+        profile = network.down if role is Role.SERVER else network.up
+        assert profile is not None  # noqa: S101 - a network without a pace has links
+        direction = "down" if role is Role.SERVER else "up"
+
+        def stream(purpose: str) -> random.Random:
+            return seeds.stream(self._seed, f"{purpose}.{direction}")
+
+        link = Link(profile, rtt_ns=network.rtt_ns, streams=stream, upward=role is Role.CLIENT)
+        if self._protocol is Protocol.TCP:
+            return End(role, self._tcp(role, source), link, _IP_HEADER_BYTES)
+        return End(role, self._quic(role, source), link, self._profile.quic.ip_bytes)
+
+    def _quic(self, role: Role, source: Source) -> Endpoint:
+        is_server = role is Role.SERVER
+        settings = self._profile.quic if is_server else self._profile.quic_client
+        peer = self._profile.quic_client if is_server else self._profile.quic
+        return QuicEndpoint(
+            settings,
+            self._controller(role, settings.datagram_bytes),
+            source,
+            Handshake(self._profile.quic, role, self._mode),
+            peer_max_ack_delay_ns=peer.max_ack_delay_ns,
+            path_rtt_ns=self._path_rtt_ns(),
+        )
+
+    def _tcp(self, role: Role, source: Source) -> Endpoint:
+        settings = self._profile.tcp if role is Role.SERVER else self._profile.tcp_client
+        controller = self._controller(role, settings.mss_bytes)
+        return TcpEndpoint(
+            settings, controller, source, role, self._mode, path_rtt_ns=self._path_rtt_ns()
+        )
+
+    def _path_rtt_ns(self) -> int | None:
+        """An established connection has measured its path."""
+        return self._network.rtt_ns if self._mode.is_established else None
+
+    def _controller(self, role: Role, datagram_bytes: int) -> CongestionController:
+        profile = self._profile
+        down = self._network.down
+        settings = ControllerSettings(
+            max_datagram_bytes=datagram_bytes,
+            initial_window_bytes=profile.initial_window_bytes,
+            beta=profile.beta,
+            hystart=profile.hystart,
+            rate_bps=None if down is None else down.rate_bps,
+        )
+        return make_controller(profile.cc if role is Role.SERVER else _CLIENT_CONTROLLER, settings)

@@ -1,0 +1,30 @@
+"""qlog: loads written as logs that qvis opens, and logs of real stacks read as traces.
+
+What is written: version 0.3, which qvis reads, or the dialect of the current drafts
+(draft-ietf-quic-qlog-main-schema, -quic-events and -h3-events). What is read: those two, and the
+older ones with `event_fields` (draft-00 to draft-02).
+"""
+
+from h3sim.formats.qlog_packets import DEFAULT_REQUEST_BYTES
+from h3sim.formats.qlog_reader import MeasuredLog, MeasuredResource, read_qlog
+from h3sim.formats.qlog_source import LogError
+from h3sim.formats.qlog_writer import (
+    DIALECTS,
+    LoggedResource,
+    check_qlog_path,
+    qlog_document,
+    write_qlog,
+)
+
+__all__ = [
+    "DEFAULT_REQUEST_BYTES",
+    "DIALECTS",
+    "LogError",
+    "LoggedResource",
+    "MeasuredLog",
+    "MeasuredResource",
+    "check_qlog_path",
+    "qlog_document",
+    "read_qlog",
+    "write_qlog",
+]

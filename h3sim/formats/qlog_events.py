@@ -1,0 +1,185 @@
+"""Events of any qlog dialect in one form: when, what, and their data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.units import NS_PER_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.formats.qlog_source import Findings, RawTrace
+
+__all__ = ["MAX_WHOLE", "Clock", "Event", "events_of", "said", "whole"]
+
+MAX_WHOLE = 2**62 - 1
+"""The largest number, offset or id that QUIC can carry (RFC 9000 § 16)."""
+_DAY_NS = 86_400 * 10**9
+_MAX_TIME = 1e18
+"""In any unit; today is 1.8e15 microseconds from 1970."""
+_NS_PER_US = 1000
+_DELTA = ("delta", "delta_time", "relative_to_previous_event")
+_WANTED = {
+    "packet_sent": "sent",
+    "packet_received": "received",
+    "packet_lost": "lost",
+    "metrics_updated": "metrics",
+    "metric_update": "metrics",
+    "recovery_metrics_updated": "metrics",
+    "frame_created": "created",
+    "frame_parsed": "parsed",
+}
+_TIME_FIELDS = ("time", "relative_time", "delta_time")
+
+
+class Event(NamedTuple):
+    """An event that matters to a measurement; *key* is its place in the file."""
+
+    key: str
+    at_ns: int
+    what: str
+    data: dict[str, Any]
+
+
+def whole(value: object) -> int | None:
+    """Return a whole number from 0 to 2^62 - 1, also where it stands as text; None for others.
+
+    >>> whole(4), whole("4"), whole(4.0), whole(-4), whole(4.5), whole(True), whole("4a")
+    (4, 4, 4, None, None, None, None)
+    """
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_WHOLE:
+        return None
+    return value
+
+
+class Clock:
+    """Turns the times of a trace into nanoseconds since its reference.
+
+    Times of day, and other times since long ago, count from the first event on.
+    """
+
+    def __init__(self, raw: RawTrace, findings: Findings, time_field: str | None) -> None:
+        common = _object(raw.head.get("common_fields"))
+        configuration = _object(raw.head.get("configuration"))
+        units = configuration.get("time_units", common.get("time_units", "ms"))
+        self._findings = findings
+        self._ns_per_unit = _NS_PER_US if units == "us" else NS_PER_MS
+        self._form = str(common.get("time_format", time_field))
+        self.is_delta = self._form in _DELTA
+        self.reference = (self._form, units, repr(common.get("reference_time")))
+        self.base: float | None = None
+        """What counts as 0, in the units of the trace."""
+        self._now_ns = 0
+
+    def at_ns(self, key: str, value: object) -> int | None:
+        """Return the time that *value* says, None after noting what is wrong with it."""
+        number = _number(value)
+        if number is None:
+            self._findings.wrong(f"{key}.time", f"must be a number, is {said(value)}")
+            return None
+        if self.base is None:
+            is_long_ago = abs(number) * self._ns_per_unit > _DAY_NS
+            self.base = number if is_long_ago else 0
+            if is_long_ago and self.is_delta:
+                number = 0
+        if self.is_delta:
+            self._now_ns += round(number * self._ns_per_unit)
+            return self._now_ns
+        return round((number - self.base) * self._ns_per_unit)
+
+    def ns(self, value: object) -> int | None:
+        """Return a duration in nanoseconds, None if it is none."""
+        number = _number(value)
+        return None if number is None else round(number * self._ns_per_unit)
+
+
+def events_of(raw: RawTrace, findings: Findings) -> tuple[Clock, Iterator[Event]]:
+    """Return the clock of a trace, and an iterator over the events of it that matter."""
+    names = raw.head.get("event_fields")
+    if not isinstance(names, list):
+        clock = Clock(raw, findings, None)
+        return clock, _events(raw, findings, clock, None, "time")
+    columns = [str(name).casefold() for name in names]
+    time_field = next((name for name in _TIME_FIELDS if name in columns), None)
+    clock = Clock(raw, findings, time_field)
+    return clock, _events(raw, findings, clock, columns, time_field or "time")
+
+
+def _events(
+    raw: RawTrace, findings: Findings, clock: Clock, columns: list[str] | None, time_field: str
+) -> Iterator[Event]:
+    common = _object(raw.head.get("common_fields"))
+    groups: dict[str, None] = {}
+    is_first = True
+    for key, entry in raw.events:
+        event = _as_object(entry, columns)
+        if event is None:
+            wanted = "an object" if columns is None else f"an object or {len(columns)} fields"
+            findings.wrong(key, f"must be {wanted}, is {said(entry)}")
+            continue
+        if not event:
+            continue  # an empty last event stands for the comma before it
+        what = _WANTED.get(_name(event, common))
+        if what is None and not is_first and not clock.is_delta:
+            continue
+        is_first = False
+        at_ns = clock.at_ns(key, event.get(time_field))
+        if what is None or at_ns is None:
+            continue
+        data = event.get("data")
+        if not isinstance(data, dict):
+            findings.wrong(f"{key}.data", f"must be an object, is {said(data)}")
+            continue
+        groups[repr(event.get("group_id"))] = None
+        if len(groups) > 1:
+            group = said(event.get("group_id"))
+            findings.fatal(key, f"is of a second connection (group_id {group}); one is measured")
+        yield Event(key, at_ns, what, data)
+
+
+def _as_object(entry: object, columns: list[str] | None) -> dict[str, Any] | None:
+    if isinstance(entry, dict):
+        return entry
+    if isinstance(entry, list) and not entry:
+        return {}
+    if columns is None or not isinstance(entry, list) or len(entry) < len(columns):
+        return None
+    return dict(zip(columns, entry, strict=False))
+
+
+def _name(event: dict[str, Any], common: dict[str, Any]) -> str:
+    """Return the name of an event without its category."""
+    for field in ("name", "event_type", "event", "type"):
+        name = event.get(field, common.get(field))
+        if isinstance(name, str):
+            return name.rpartition(":")[2].casefold()
+    return ""
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) <= _MAX_TIME else None  # which is false for NaN
+
+
+def said(value: object) -> str:
+    """Return how a wrong value is shown, cut where it is long."""
+    if value is None:
+        return "missing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:37]}..."

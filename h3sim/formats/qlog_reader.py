@@ -1,0 +1,158 @@
+"""Reads a qlog, of h3sim or of a real stack, as a trace that can be measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.formats.qlog_events import events_of
+from h3sim.formats.qlog_rows import responses_of
+from h3sim.formats.qlog_side import Side
+from h3sim.formats.qlog_source import Findings, LogError, opened, raw_traces
+from h3sim.trace import Delivery, Request, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.formats.qlog_rows import Responses
+    from h3sim.formats.qlog_source import RawTrace
+
+__all__ = ["LogError", "MeasuredLog", "MeasuredResource", "read_qlog"]
+
+_VANTAGES = {"client": True, "server": False}
+
+
+class MeasuredResource(NamedTuple):
+    """What a stream carried: what was asked for, and how long its body was."""
+
+    id: str
+    body_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredLog:
+    """A connection as a log tells it.
+
+    `Request.resource` is a place in *resources*. Rows of `trace.packet_rows` stand by packet
+    number, which is the order in which packets were sent. *unseen_packets* is how many numbers a
+    client never saw: they count as lost, and what they carried is not known.
+    """
+
+    title: str
+    trace: Trace
+    resources: tuple[MeasuredResource, ...]
+    unseen_packets: int
+    unknown: tuple[str, ...]
+    """What the log does not say, and what stands in for it."""
+
+
+def read_qlog(path: str | Path) -> MeasuredLog:
+    """Return what the qlog at *path* tells of one connection.
+
+    Where both ends were logged, arrivals are the client's and the rest is the server's. Times are
+    nanoseconds since the log's reference, or since its first event where that is a time of day.
+
+    Raises:
+        LogError: if the file cannot be read, or listing the mistakes in it.
+    """
+    findings = Findings(str(path))
+    with opened(path, findings) as stream:
+        title, protocols, sides = _sides(raw_traces(stream, findings), findings)
+    findings.raise_if_any()
+    client, server = sides.get(True), sides.get(False)
+    if not any(side.frames for side in sides.values()):
+        findings.fatal("", "holds no packet with bytes of a response")
+    responses = responses_of(client, server, findings)
+    is_tcp = "TCP" in protocols
+    if is_tcp and responses.unseen_packets:
+        message = "lost packets hold up all behind them, and only the server's log says which"
+        findings.fatal("", message)
+    trace, resources = _trace(responses, Delivery.CONNECTION if is_tcp else Delivery.STREAM)
+    if not trace.requests:
+        findings.fatal("", "holds no response that arrived to its end")
+    return MeasuredLog(
+        title=title or Path(path).name.partition(".")[0],
+        trace=trace,
+        resources=resources,
+        unseen_packets=responses.unseen_packets,
+        unknown=tuple(findings.unknown),
+    )
+
+
+def _sides(
+    traces: Iterator[RawTrace], findings: Findings
+) -> tuple[str, list[str], dict[bool, Side]]:
+    """Return title, protocols, and what the client and the server saw."""
+    title = ""
+    protocols: list[str] = []
+    sides: dict[bool, Side] = {}
+    connections: dict[str, None] = {}
+    for raw in traces:
+        side = _side(raw, findings)
+        if side is None or (not side.frames and side.is_client in sides):
+            continue
+        known = sides.get(side.is_client)
+        if known is not None and known.frames:
+            end = "client" if side.is_client else "server"
+            findings.fatal(raw.key, f"is a second log of a {end}; one connection is measured")
+        sides[side.is_client] = side
+        title = title or raw.title
+        common = raw.head.get("common_fields")
+        if isinstance(common, dict):
+            named = common.get("protocol_type")
+            protocols += [str(name) for name in named] if isinstance(named, list) else []
+            connection = common.get("ODCID", common.get("group_id"))
+            if connection is not None:
+                connections[str(connection)] = None
+        if len(connections) > 1:
+            findings.fatal(raw.key, f"is of another connection ({' and '.join(connections)})")
+    return title, protocols, sides
+
+
+def _side(raw: RawTrace, findings: Findings) -> Side | None:
+    """Return what a trace tells, None if it tells nothing of packets."""
+    clock, events = events_of(raw, findings)
+    is_client = _vantage(raw)
+    side: Side | None = None
+    for event in events:
+        if side is None:
+            if is_client is None:
+                if event.what not in ("sent", "received"):
+                    continue
+                is_client = event.what == "sent"
+                end = "client" if is_client else "server"
+                findings.unknown.append(f"who wrote {raw.key}; by its first packet, the {end}")
+            side = Side(findings, clock, is_client=is_client)
+        side.on_event(event)
+    return side
+
+
+def _vantage(raw: RawTrace) -> bool | None:
+    """Return whether the client wrote a trace, None if it does not say; the client speaks first."""
+    vantage = raw.head.get("vantage_point")
+    if not isinstance(vantage, dict):
+        return None
+    for name in (vantage.get("type"), vantage.get("flow")):
+        if str(name).casefold() in _VANTAGES:
+            return _VANTAGES[str(name).casefold()]
+    return None
+
+
+def _trace(responses: Responses, delivery: Delivery) -> tuple[Trace, tuple[MeasuredResource, ...]]:
+    asked = sorted(responses.streams, key=lambda row: (row.requested_at_ns, row.stream_id))
+    kept = {row.stream_id for row in asked}
+    rows = responses.rows
+    if delivery is Delivery.CONNECTION:
+        # Behind bytes that never came nothing is handed over in one order; leave those out.
+        rows = [row for row in rows if row[2] in kept]
+    trace = Trace(
+        delivery=delivery,
+        requests=tuple(
+            Request(row.stream_id, place, row.requested_at_ns, row.arrived_at_ns, row.length_bytes)
+            for place, row in enumerate(asked)
+        ),
+        signals=(),
+        packet_rows=tuple(rows),
+    )
+    return trace, tuple(MeasuredResource(row.id, row.body_bytes) for row in asked)

@@ -1,0 +1,197 @@
+"""What the log of one end tells of a connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.formats.qlog_events import MAX_WHOLE, said, whole
+from h3sim.formats.qlog_packets import StreamFrame
+from h3sim.ranges import Ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.formats.qlog_events import Clock, Event
+    from h3sim.formats.qlog_source import Findings
+
+__all__ = ["Side"]
+
+_REQUEST_STREAMS = 4
+"""Client-initiated bidirectional streams are the multiples of 4 (RFC 9000 § 2.1)."""
+
+
+class Side:
+    """What a client or a server saw: packets down to the client, requests, acknowledgements.
+
+    Packets are those with a short header; streams those that carry requests and responses.
+    """
+
+    def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
+        self._findings = findings
+        self.clock = clock
+        self.is_client = is_client
+        self.packets: dict[int, int] = {}
+        """When each packet down was received (client) or sent (server), by number."""
+        self.handshake_numbers: dict[int, None] = {}
+        """The numbers of packets down in the two other number spaces."""
+        self.frames: dict[int, list[StreamFrame]] = {}
+        """What those packets carried of streams, where they did."""
+        self.asked_at_ns: dict[int, int] = {}
+        """When each stream's request was made (client) or came (server)."""
+        self.ids: dict[int, str] = {}
+        """What each stream asks for (`:path`)."""
+        self.body_bytes: dict[int, int] = {}
+        """How long each response says that it is (`content-length`)."""
+        self.acked = Ranges()
+        self.lost: dict[int, None] = {}
+        self.min_rtt_ns: int | None = None
+
+    def on_event(self, event: Event) -> None:
+        """Note what an event says."""
+        match event.what:
+            case "sent" | "received":
+                self._on_packet(event, is_down=(event.what == "received") == self.is_client)
+            case "created" | "parsed":
+                self._on_frame(event, is_request=(event.what == "created") == self.is_client)
+            case "lost":
+                self._on_lost(event)
+            case "metrics":
+                rtt_ns = self.clock.ns(event.data.get("min_rtt"))
+                if rtt_ns is not None and rtt_ns > 0:
+                    self.min_rtt_ns = min(rtt_ns, self.min_rtt_ns or rtt_ns)
+
+    # Packets
+
+    def _on_packet(self, event: Event, *, is_down: bool) -> None:
+        header = event.data.get("header")
+        fields = {**event.data, **header} if isinstance(header, dict) else event.data
+        packet_type = str(fields.get("packet_type", "1RTT")).casefold()
+        if not is_down:
+            if packet_type in ("1rtt", "0rtt"):
+                self._on_upward(event)
+            return
+        number = whole(fields.get("packet_number"))
+        if packet_type != "1rtt":
+            if number is not None and packet_type in ("initial", "handshake"):
+                self.handshake_numbers[number] = None
+            return
+        if number is None:
+            value = said(fields.get("packet_number"))
+            message = f"must be a whole number from 0 on, is {value}"
+            self._findings.wrong(f"{event.key}.data.header.packet_number", message)
+            return
+        if number in self.packets:
+            return  # a receiver takes each packet once
+        self.packets[number] = event.at_ns
+        frames = [
+            frame
+            for key, entry in self._frames(event, "stream")
+            if (frame := self._stream_frame(key, entry)) is not None
+        ]
+        if frames:
+            self.frames[number] = frames
+
+    def _on_upward(self, event: Event) -> None:
+        for key, entry in self._frames(event, "stream"):
+            stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
+            if stream_id is not None:
+                self._on_asked(stream_id, event.at_ns)
+        if not self.is_client:
+            for key, entry in self._frames(event, "ack"):
+                self._on_ack(key, entry.get("acked_ranges", []))
+
+    def _frames(self, event: Event, frame_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        frames = event.data.get("frames") or []
+        if not isinstance(frames, list):
+            message = f"must be a list, is {said(frames)}"
+            self._findings.wrong(f"{event.key}.data.frames", message)
+            return
+        for place, frame in enumerate(frames):
+            key = f"{event.key}.data.frames[{place}]"
+            if not isinstance(frame, dict):
+                self._findings.wrong(key, f"must be an object, is {said(frame)}")
+            elif str(frame.get("frame_type")).casefold() == frame_type:
+                yield key, frame
+
+    def _stream_frame(self, key: str, entry: dict[str, Any]) -> StreamFrame | None:
+        """Return a frame of a response; None if it is of another stream, or says nothing."""
+        stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
+        if stream_id is None or stream_id % _REQUEST_STREAMS:
+            return None
+        offset = self._whole(key, "offset", entry.get("offset", 0))
+        n_bytes = self._whole(key, "length", _length(entry))
+        if offset is None or n_bytes is None:
+            return None
+        if offset + n_bytes > MAX_WHOLE:
+            self._findings.wrong(key, "reaches beyond the largest offset of a stream (2^62 - 1)")
+            return None
+        fin = entry.get("fin") in (True, "true", 1)
+        return StreamFrame(stream_id, offset, n_bytes, fin) if n_bytes or fin else None
+
+    def _on_ack(self, key: str, ranges: object) -> None:
+        for entry in ranges if isinstance(ranges, list) else [ranges]:
+            ends = [whole(end) for end in entry] if isinstance(entry, list) else []
+            low, high = (ends[0], ends[-1]) if ends else (None, None)
+            if low is None or high is None or len(ends) > 2 or low > high:
+                message = f"must be like [[0, 4], [6]], is {said(ranges)}"
+                self._findings.wrong(f"{key}.acked_ranges", message)
+                return
+            self.acked.add(low, high + 1)
+
+    def _on_lost(self, event: Event) -> None:
+        header = event.data.get("header")
+        fields = {**event.data, **header} if isinstance(header, dict) else event.data
+        number = whole(fields.get("packet_number"))
+        if number is not None and str(fields.get("packet_type", "1RTT")).casefold() == "1rtt":
+            self.lost[number] = None
+
+    # HTTP
+
+    def _on_frame(self, event: Event, *, is_request: bool) -> None:
+        frame = event.data.get("frame")
+        if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() != "headers":
+            return
+        stream_id = self._whole(f"{event.key}.data", "stream_id", event.data.get("stream_id"))
+        if stream_id is None or stream_id % _REQUEST_STREAMS:
+            return
+        headers = dict(_headers(frame.get("headers")))
+        if is_request:
+            self._on_asked(stream_id, event.at_ns)
+            if ":path" in headers:
+                self.ids.setdefault(stream_id, headers[":path"])
+            return
+        n_bytes = whole(headers.get("content-length"))
+        if n_bytes is not None:
+            self.body_bytes.setdefault(stream_id, n_bytes)
+
+    def _on_asked(self, stream_id: int, at_ns: int) -> None:
+        known_ns = self.asked_at_ns.get(stream_id, at_ns)
+        self.asked_at_ns[stream_id] = min(known_ns, at_ns)
+
+    def _whole(self, key: str, name: str, value: object) -> int | None:
+        number = whole(value)
+        if number is None:
+            message = f"must be a whole number from 0 to 2^62 - 1, is {said(value)}"
+            self._findings.wrong(f"{key}.{name}", message)
+        return number
+
+
+def _length(entry: dict[str, Any]) -> object:
+    """Return what a frame says its data's length is.
+
+    Older dialects say `length`, newer ones `raw.length` or `raw.payload_length`.
+    """
+    raw = entry.get("raw")
+    raw = raw if isinstance(raw, dict) else {}
+    return entry.get("length", raw.get("payload_length", raw.get("length")))
+
+
+def _headers(entries: object) -> Iterator[tuple[str, str]]:
+    """Yield names and values, which are a list of objects, or one object."""
+    if isinstance(entries, dict):
+        entries = [{"name": name, "value": value} for name, value in entries.items()]
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict):
+            name, value = entry.get("name"), entry.get("value")
+            if isinstance(name, str) and isinstance(value, str | int):
+                yield name.casefold(), str(value)

@@ -1,0 +1,204 @@
+"""Opens a qlog file, whatever its container: JSON or a JSON text sequence, gzipped or not."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
+
+from h3sim.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["RECORD_SEPARATOR", "Findings", "LogError", "RawTrace", "opened", "raw_traces"]
+
+RECORD_SEPARATOR = "\x1e"
+"""What each record of a JSON text sequence begins with (RFC 7464 § 2.2)."""
+_MAX_PROBLEMS = 20
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+class LogError(InputError):
+    """A log cannot be written where it should go, or read as what it should be."""
+
+
+class Findings:
+    """What is found out about a log while it is read: mistakes, and what it does not say."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.unknown: list[str] = []
+        self._problems: list[Problem] = []
+
+    def wrong(self, key: str, message: str) -> None:
+        """Note a mistake.
+
+        Raises:
+            LogError: with all so far, if there are too many to go on.
+        """
+        self._problems.append(Problem(key=key, message=message))
+        if len(self._problems) == _MAX_PROBLEMS:
+            self._problems.append(Problem(key="", message="and maybe more: reading stopped here"))
+            self.raise_if_any()
+
+    def fatal(self, key: str, message: str) -> NoReturn:
+        """Raise a mistake after which nothing more can be said."""
+        raise LogError([*self._problems, Problem(key=key, message=message)], self.source)
+
+    def raise_if_any(self) -> None:
+        """Raise a LogError if there was a mistake."""
+        if self._problems:
+            raise LogError(self._problems, self.source)
+
+
+class RawTrace(NamedTuple):
+    """One trace of a file: *head* is all but its events; each event comes with its place."""
+
+    key: str
+    title: str
+    head: dict[str, Any]
+    events: Iterable[tuple[str, Any]]
+
+
+@contextmanager
+def opened(path: str | Path, findings: Findings) -> Iterator[TextIO]:
+    """Open the file at *path* as text; what goes wrong while it is read becomes a LogError."""
+    try:
+        with ExitStack() as stack:
+            raw = stack.enter_context(Path(path).open("rb"))
+            is_gzip = raw.peek(2)[:2] == _GZIP_MAGIC
+            binary = stack.enter_context(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
+            yield io.TextIOWrapper(binary, encoding="utf-8-sig")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        findings.fatal("", f"cannot be unpacked: {error}")
+    except OSError as error:
+        findings.fatal("", f"cannot be read: {error.strerror}")
+    except UnicodeDecodeError as error:
+        findings.fatal("", f"is not UTF-8: {error.reason}")
+
+
+def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
+    """Yield the traces of a file; read the events of each before the next is asked for.
+
+    A sequence is read record by record, so that it may be larger than memory.
+    """
+    first = stream.readline()
+    while first and not first.strip():
+        first = stream.readline()
+    if first.startswith(RECORD_SEPARATOR):
+        yield _sequence(_records(chain([first], stream)), findings)
+        return
+    document, message = _parsed(first)
+    if isinstance(document, dict) and "trace" in document:
+        yield _sequence(_lines(chain([first], stream)), findings)
+        return
+    rest = stream.read()
+    if message or rest.strip():
+        document, message = _parsed(first + rest)
+    if message:
+        findings.fatal("", f"is not JSON: {message}")
+    yield from _contained(document, findings)
+
+
+def _contained(document: object, findings: Findings) -> Iterator[RawTrace]:
+    """Yield the traces of a document."""
+    if not isinstance(document, dict) or "traces" not in document:
+        findings.fatal("", "is not a qlog: it has neither 'traces' nor 'trace'")
+    traces = document["traces"]
+    if not isinstance(traces, list):
+        findings.fatal("traces", "must be a list")
+    for number, trace in enumerate(traces):
+        key = f"traces[{number}]"
+        if not isinstance(trace, dict):
+            findings.wrong(key, "must be an object")
+        elif "error_description" in trace and "events" not in trace:
+            continue  # a trace that could not be logged says why, and has no event
+        elif not isinstance(trace.get("events"), list):
+            findings.wrong(f"{key}.events", "must be a list" if "events" in trace else "is missing")
+        else:
+            events = (
+                (f"{key}.events[{place}]", event) for place, event in enumerate(trace["events"])
+            )
+            head = {name: value for name, value in trace.items() if name != "events"}
+            yield RawTrace(key, _title(document, trace), head, events)
+
+
+def _sequence(records: Iterator[tuple[int, str, bool]], findings: Findings) -> RawTrace:
+    """Return the one trace of a sequence."""
+    line, text, _ = next(records)
+    head, message = _parsed(text)
+    if message:
+        findings.fatal(f"line {line}", f"is not JSON: {message}")
+    if not isinstance(head, dict) or not isinstance(head.get("trace"), dict):
+        findings.fatal(f"line {line}", "is not the head of a qlog: it has no 'trace'")
+    trace = head["trace"]
+    return RawTrace("trace", _title(head, trace), trace, _events(records, findings))
+
+
+def _events(
+    records: Iterator[tuple[int, str, bool]], findings: Findings
+) -> Iterator[tuple[str, Any]]:
+    for line, text, is_whole in records:
+        event, message = _parsed(text)
+        if not message:
+            yield f"line {line}", event
+        elif is_whole:
+            findings.wrong(f"line {line}", f"is not JSON: {message}")
+        else:
+            # Whoever wrote it was stopped; what stands before is good (RFC 7464 § 2.3).
+            findings.unknown.append(f"what came after line {line}, where the log is cut off")
+
+
+def _records(lines: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
+    """Yield (line, text, whether it has its end) of each record that begins with a separator."""
+    parts: list[str] = []
+    begun = 1
+    for number, line in enumerate(lines, 1):
+        *before, rest = line.split(RECORD_SEPARATOR)
+        for piece in before:
+            parts.append(piece)
+            text = "".join(parts)
+            if text.strip():
+                yield begun, text, True
+            parts, begun = [], number
+        parts.append(rest)
+    text = "".join(parts)
+    if text.strip():
+        yield begun, text, text.endswith("\n")
+
+
+def _lines(lines: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
+    """Yield the same of records that stand one a line."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield number, line, line.endswith("\n")
+
+
+def _title(outer: dict[str, Any], trace: dict[str, Any]) -> str:
+    titles = (outer.get("title"), trace.get("title"))
+    return next((title for title in titles if isinstance(title, str) and title), "")
+
+
+def _parsed(text: str) -> tuple[Any, str]:
+    """Return what *text* says, and what is wrong with it."""
+    try:
+        return json.loads(text, parse_constant=_refuse), ""
+    except json.JSONDecodeError as error:
+        if not text.strip():
+            return None, "there is nothing"
+        place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else ""
+        return None, f"{error.msg} at {place or f'column {error.colno}'}"
+    except RecursionError:
+        return None, "it is nested too deeply"
+    except ValueError as error:
+        return None, str(error)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")

@@ -1,0 +1,175 @@
+"""Writes a load as a qlog: the server's log and the client's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+from h3sim.errors import Problem
+from h3sim.formats.qlog_log import Log, client_log, server_log
+from h3sim.formats.qlog_packets import DEFAULT_REQUEST_BYTES, logged_packets
+from h3sim.formats.qlog_source import RECORD_SEPARATOR, LogError
+from h3sim.formats.qlog_words import DIALECTS, Words
+from h3sim.trace import Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from h3sim.trace import Trace
+
+__all__ = ["DIALECTS", "LoggedResource", "check_qlog_path", "qlog_document", "write_qlog"]
+
+_SUFFIXES = (".qlog", ".sqlog")
+
+
+class LoggedResource(NamedTuple):
+    """What a log calls a resource, and its sizes; *body_bytes* is None where it is not known."""
+
+    id: str
+    body_bytes: int | None = None
+    request_bytes: int = DEFAULT_REQUEST_BYTES
+
+
+def qlog_document(
+    trace: Trace,
+    *,
+    title: str,
+    dialect: str = "0.3",
+    resources: Mapping[int, LoggedResource] | None = None,
+    priorities: Mapping[int, str] | None = None,
+) -> dict[str, Any]:
+    """Return *trace* as a qlog document with the server's log and the client's.
+
+    *resources* and *priorities* go by stream id: what is asked for (`:path`), and the text of the
+    `priority` header; where that is not given it is what the signals of the trace say.
+
+    Raises:
+        ValueError: if the dialect is not known.
+    """
+    words = _words(dialect)
+    document = words.file_head(title, is_sequence=False)
+    document["traces"] = [
+        {**_trace_head(log, words, trace), "events": [words.event(*row) for row in log.events()]}
+        for log in _logs(trace, resources or {}, priorities)
+    ]
+    return document
+
+
+def write_qlog(
+    trace: Trace,
+    path: str | Path,
+    *,
+    title: str,
+    dialect: str = "0.3",
+    resources: Mapping[int, LoggedResource] | None = None,
+    priorities: Mapping[int, str] | None = None,
+) -> None:
+    """Write *trace* to the file at *path*, whole or not at all; arguments as `qlog_document`'s.
+
+    FILE.qlog is JSON and holds both logs. FILE.sqlog is a JSON text sequence, of which the format
+    has it that it holds one log: the client's.
+
+    Raises:
+        LogError: if the file cannot be written.
+        ValueError: if the dialect is not known.
+    """
+    words = _words(dialect)
+    check_qlog_path(path)
+    target = Path(path)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    logs = list(_logs(trace, resources or {}, priorities))
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as stream:
+            if target.suffix == ".sqlog":
+                client = logs[-1]
+                _write_sequence(stream, words, title, client, _trace_head(client, words, trace))
+            else:
+                heads = [_trace_head(log, words, trace) for log in logs]
+                _write_json(stream, words, title, logs, heads)
+        part.replace(target)
+    except OSError as error:
+        message = f"cannot be written: {error.strerror}"
+        raise LogError([Problem(key="", message=message)], str(path)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def check_qlog_path(path: str | Path | None) -> None:
+    """Refuse a path to which no log could be written; None is none.
+
+    Raises:
+        LogError: saying what is wrong with it.
+
+    >>> check_qlog_path("load.json")
+    Traceback (most recent call last):
+    ...
+    h3sim.formats.qlog_source.LogError: load.json: must end in .qlog or .sqlog
+    """
+    if path is None:
+        return
+    message = ""
+    if Path(path).suffix not in _SUFFIXES:
+        message = f"must end in {' or '.join(_SUFFIXES)}"
+    elif not Path(path).parent.is_dir():
+        message = f"there is no folder {str(Path(path).parent)!r}"
+    if message:
+        raise LogError([Problem(key="", message=message)], str(path))
+
+
+def _words(dialect: str) -> Words:
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, is {dialect!r}")
+    return DIALECTS[dialect]
+
+
+def _logs(
+    trace: Trace, resources: Mapping[int, LoggedResource], priorities: Mapping[int, str] | None
+) -> Iterator[Log]:
+    request_bytes = {stream_id: entry.request_bytes for stream_id, entry in resources.items()}
+    packets = logged_packets(trace, request_bytes)
+    ids = {stream_id: entry.id for stream_id, entry in resources.items()}
+    bodies = {
+        stream_id: entry.body_bytes
+        for stream_id, entry in resources.items()
+        if entry.body_bytes is not None
+    }
+    yield server_log(trace, packets, ids=ids, priorities=priorities)
+    yield client_log(trace, packets, ids=ids, bodies=bodies, priorities=priorities)
+
+
+def _trace_head(log: Log, words: Words, trace: Trace) -> dict[str, Any]:
+    is_tcp = trace.delivery is Delivery.CONNECTION
+    return words.trace_head(log.vantage, ["TCP", "HTTP2"] if is_tcp else ["QUIC", "HTTP3"])
+
+
+def _write_json(
+    stream: TextIO, words: Words, title: str, logs: list[Log], heads: list[dict[str, Any]]
+) -> None:
+    """Write event by event: a document of a large load would not fit into memory."""
+    stream.write(_open_object(words.file_head(title, is_sequence=False)) + ', "traces": [')
+    for number, (log, head) in enumerate(zip(logs, heads, strict=True)):
+        stream.write(",\n" if number else "\n")
+        stream.write(_open_object(head) + ', "events": [')
+        for place, row in enumerate(log.events()):
+            stream.write(",\n" if place else "\n")
+            stream.write(json.dumps(words.event(*row), allow_nan=False))
+        stream.write("\n]}")
+    stream.write("\n]}\n")
+
+
+def _open_object(head: dict[str, Any]) -> str:
+    return json.dumps(head).removesuffix("}")
+
+
+def _write_sequence(
+    stream: TextIO, words: Words, title: str, log: Log, head: dict[str, Any]
+) -> None:
+    first = words.file_head(title, is_sequence=True) | {"trace": head}
+    stream.write(f"{RECORD_SEPARATOR}{json.dumps(first)}\n")
+    for row in log.events():
+        event = json.dumps(words.event(*row), allow_nan=False)
+        stream.write(f"{RECORD_SEPARATOR}{event}\n")

@@ -1,0 +1,43 @@
+"""Packets counted, and put together from the rows of a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.metrics.sander import Frame
+from h3sim.ranges import Ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.trace import Trace
+
+__all__ = ["count_packets", "frames_by_number"]
+
+
+def count_packets(trace: Trace) -> tuple[int, int, int]:
+    """Return how many data packets were sent, were lost, and carried something sent before."""
+    sent: dict[int, None] = {}
+    lost: dict[int, None] = {}
+    again: dict[int, None] = {}
+    known: dict[int, Ranges] = {}
+    for _, arrived_at_ns, stream_id, offset, n_bytes, number in trace.packet_rows:
+        sent[number] = None
+        if arrived_at_ns is None:
+            lost[number] = None
+        if known.setdefault(stream_id, Ranges()).add(offset, offset + n_bytes) < n_bytes:
+            again[number] = None
+    return len(sent), len(lost), len(again)
+
+
+def frames_by_number(trace: Trace) -> Iterator[list[Frame] | None]:
+    """Yield each data packet's frames by rising number; None for one that was lost."""
+    frames: dict[int, list[Frame] | None] = {}
+    for _, arrived_at_ns, stream_id, offset, n_bytes, number in trace.packet_rows:
+        if arrived_at_ns is None:
+            frames[number] = None
+            continue
+        known = frames.setdefault(number, [])
+        if known is not None:
+            known.append(Frame(stream_id, offset, n_bytes))
+    yield from (frames[number] for number in sorted(frames))

@@ -1,0 +1,30 @@
+"""Congestion control: how much may be in flight, and how fast it leaves."""
+
+from h3sim.transport.congestion.base import (
+    CongestionController,
+    ControllerSettings,
+    SentPacket,
+)
+from h3sim.transport.congestion.bbr import BbrController, BbrState
+from h3sim.transport.congestion.constant import ConstantRateController
+from h3sim.transport.congestion.cubic import CubicController
+from h3sim.transport.congestion.hystart import HyStart
+from h3sim.transport.congestion.quicly import QuiclyCubicController, QuiclyRenoController
+from h3sim.transport.congestion.registry import controller_names, make_controller
+from h3sim.transport.congestion.reno import NewRenoController
+
+__all__ = [
+    "BbrController",
+    "BbrState",
+    "CongestionController",
+    "ConstantRateController",
+    "ControllerSettings",
+    "CubicController",
+    "HyStart",
+    "NewRenoController",
+    "QuiclyCubicController",
+    "QuiclyRenoController",
+    "SentPacket",
+    "controller_names",
+    "make_controller",
+]

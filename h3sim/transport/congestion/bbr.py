@@ -1,0 +1,322 @@
+"""BBR, version 1."""
+
+# ruff: noqa: ARG002 - a controller need not use all that it is told
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from h3sim.transport.congestion.bbr_model import PathModel
+from h3sim.units import NS_PER_MS, NS_PER_S
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Sequence
+
+    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.rtt import RttEstimator
+
+__all__ = ["BbrController", "BbrState"]
+
+_HIGH_GAIN = 2.8853900817779268
+"""2 / ln 2: the least gain that doubles the rate in each round."""
+_PROBE_GAINS = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+_MIN_PIPE_PACKETS = 4
+_PROBE_RTT_NS = 200 * NS_PER_MS
+_UNKNOWN_RTT_NS = NS_PER_MS
+_SLOW_BPS = 1_200_000
+_FAST_BPS = 24_000_000
+_MAX_QUANTUM_BYTES = 65_536
+_BITS_PER_BYTE = 8
+
+
+class BbrState(enum.Enum):
+    """Where BBR stands (§ 4.3)."""
+
+    STARTUP = "startup"
+    DRAIN = "drain"
+    PROBE_BW = "probe_bw"
+    PROBE_RTT = "probe_rtt"
+
+
+_GAINS: dict[BbrState, tuple[float, float]] = {
+    BbrState.STARTUP: (_HIGH_GAIN, _HIGH_GAIN),
+    BbrState.DRAIN: (1 / _HIGH_GAIN, _HIGH_GAIN),
+    BbrState.PROBE_BW: (1.0, 2.0),
+    BbrState.PROBE_RTT: (1.0, 1.0),
+}
+"""The gains of pacing and window that each state begins with."""
+
+
+class BbrController:
+    """Paces at the measured bandwidth and keeps two bandwidth-delay products in flight at most.
+
+    This is BBRv1: draft-cardwell-iccrg-bbr-congestion-control-00 of July 2017 (-01 of 2021 already
+    describes version 2); the sections named here are its. There is no `ssthresh`. What the draft
+    leaves to the transport: recovery is over when a packet is acknowledged that was sent after its
+    beginning, so that all of it is the round trip of packet conservation (§ 4.2.3.4); persistent
+    congestion takes the place of a timeout, with the minimum window of RFC 9002.
+
+    *phases* draws the phase in which probing for bandwidth begins (§ 4.3.4.3); without it, it is
+    always the first, in which the rate is raised.
+
+    >>> from h3sim.transport.congestion import ControllerSettings
+    >>> bbr = BbrController(ControllerSettings(max_datagram_bytes=1200))
+    >>> bbr.state, bbr.congestion_window
+    (<BbrState.STARTUP: 'startup'>, 12000)
+    """
+
+    __slots__ = (
+        "_cycle_at_ns",
+        "_datagram_bytes",
+        "_first_window_bytes",
+        "_has_lost",
+        "_is_idle_restart",
+        "_is_probe_rtt_round_done",
+        "_min_pipe_bytes",
+        "_minimum_bytes",
+        "_model",
+        "_pacing_gain",
+        "_pacing_rate_bps",
+        "_phase",
+        "_phases",
+        "_prior_window",
+        "_probe_rtt_until_ns",
+        "_recovery_end",
+        "_window_gain",
+        "congestion_window",
+        "ssthresh",
+        "state",
+    )
+
+    def __init__(
+        self, settings: ControllerSettings, *, phases: random.Random | None = None
+    ) -> None:
+        self.congestion_window = settings.first_window_bytes
+        self.ssthresh: int | None = None
+        self.state = BbrState.STARTUP
+        self._datagram_bytes = settings.max_datagram_bytes
+        self._first_window_bytes = settings.first_window_bytes
+        self._minimum_bytes = settings.minimum_window_bytes
+        self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
+        self._phases = phases
+        self._model = PathModel()
+        self._pacing_rate_bps: int | None = None
+        self._pacing_gain, self._window_gain = _GAINS[self.state]
+        self._phase = 0
+        self._cycle_at_ns = 0
+        self._prior_window = 0
+        self._recovery_end: int | None = None
+        """The first packet that was sent after recovery began; None outside recovery."""
+        self._has_lost = False
+        self._is_idle_restart = False
+        self._probe_rtt_until_ns: int | None = None
+        self._is_probe_rtt_round_done = False
+
+    @property
+    def bandwidth_bps(self) -> int:
+        """The estimate of the bottleneck's bandwidth (BtlBw)."""
+        return self._model.bandwidth_bps
+
+    @property
+    def min_rtt_ns(self) -> int | None:
+        """The estimate of the round trip's propagation time (RTprop); None without a sample."""
+        return self._model.min_rtt_ns
+
+    @property
+    def pacing_gain(self) -> float:
+        """What the bandwidth is multiplied with for the pacing rate."""
+        return self._pacing_gain
+
+    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+        """Restart from idle at the rate of the path (§ 4.3.4.4)."""
+        self._model.on_sent(packet.number)
+        if bytes_in_flight <= packet.size_bytes and packet.is_app_limited:
+            self._is_idle_restart = True
+            if self.state is BbrState.PROBE_BW:
+                self._set_pacing_rate(1.0)
+
+    def on_acked(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        rtt: RttEstimator,
+        bytes_in_flight: int,
+        is_limited: bool,
+    ) -> None:
+        """Update the model, the state, the rate and the window, in this order (§ 3.3)."""
+        model = self._model
+        before_bytes = model.delivered_bytes
+        number = packets[-1].number
+        model.on_acked(packets, now_ns=now_ns, rtt=rtt)
+        acked_bytes = model.delivered_bytes - before_bytes
+        left_bytes = max(0, bytes_in_flight - acked_bytes)
+        if self._pacing_rate_bps is None:
+            self._pacing_rate_bps = self.pacing_rate_bps(rtt)
+        self._follow_recovery(number)
+        if self.state is BbrState.PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
+            self._enter_phase(self._phase + 1, now_ns)
+        self._check_drain(now_ns, left_bytes)
+        model.on_rtt(number, rtt.latest_ns, now_ns=now_ns)
+        self._check_probe_rtt(now_ns, left_bytes)
+        self._set_pacing_rate(self._pacing_gain)
+        self._set_window(acked_bytes, left_bytes)
+        self._has_lost = False
+
+    def on_lost(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        bytes_in_flight: int,
+        next_number: int,
+    ) -> None:
+        """Send no more than is delivered for a round trip; the model remains (§ 4.2.3.4)."""
+        lost_bytes = sum(packet.size_bytes for packet in packets)
+        self._has_lost = True
+        if self._recovery_end is not None:
+            window = self.congestion_window - lost_bytes
+            self.congestion_window = max(window, self._datagram_bytes)
+            return
+        self._save_window()
+        self._recovery_end = next_number
+        self.congestion_window = max(0, bytes_in_flight - lost_bytes) + self._datagram_bytes
+
+    def on_persistent_congestion(self, *, now_ns: int) -> None:
+        """Fall back to the minimum window until recovery is over (RFC 9002 § 7.6.2)."""
+        self._save_window()
+        self.congestion_window = self._minimum_bytes
+
+    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
+        """Return the rate; before the first ACK that of the first window (§ 4.2.1)."""
+        if self._pacing_rate_bps is not None:
+            return self._pacing_rate_bps
+        rtt_ns = max(1, rtt.smoothed_ns) if rtt.has_sample else _UNKNOWN_RTT_NS
+        nominal_bps = self._first_window_bytes * _BITS_PER_BYTE * NS_PER_S // rtt_ns
+        return max(1, int(self._pacing_gain * nominal_bps))
+
+    # States
+
+    def _enter(self, state: BbrState) -> None:
+        self.state = state
+        self._pacing_gain, self._window_gain = _GAINS[state]
+
+    def _check_drain(self, now_ns: int, left_bytes: int) -> None:
+        """Leave Startup when the path is full, and Drain when the queue is gone (§ 4.3.3)."""
+        if self.state is BbrState.STARTUP and self._model.is_full:
+            self._enter(BbrState.DRAIN)
+        if self.state is BbrState.DRAIN and left_bytes <= self._inflight_bytes(1.0):
+            self._enter_probe_bw(now_ns)
+
+    def _enter_probe_bw(self, now_ns: int) -> None:
+        """Begin with any phase but the one that lowers the rate (§ 4.3.4.3)."""
+        self._enter(BbrState.PROBE_BW)
+        draw = 0 if self._phases is None else self._phases.randint(0, 6)
+        self._enter_phase(len(_PROBE_GAINS) - draw, now_ns)
+
+    def _enter_phase(self, phase: int, now_ns: int) -> None:
+        self._phase = phase % len(_PROBE_GAINS)
+        self._pacing_gain = _PROBE_GAINS[self._phase]
+        self._cycle_at_ns = now_ns
+
+    def _is_phase_over(self, now_ns: int, prior_bytes: int) -> bool:
+        """Whether the next phase of the gain cycle is due (§ 4.3.4.3)."""
+        min_rtt_ns = self._model.min_rtt_ns
+        is_full_length = min_rtt_ns is not None and now_ns - self._cycle_at_ns > min_rtt_ns
+        gain = self._pacing_gain
+        if gain > 1:
+            # Only when the raised rate has shown in what is in flight, or lost something.
+            has_shown = self._has_lost or prior_bytes >= self._inflight_bytes(gain)
+            return is_full_length and has_shown
+        if gain < 1:
+            return is_full_length or prior_bytes <= self._inflight_bytes(1.0)
+        return is_full_length
+
+    def _check_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
+        """Empty the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
+        is_due = self._model.is_min_rtt_expired and not self._is_idle_restart
+        if self.state is not BbrState.PROBE_RTT and is_due:
+            self._save_window()
+            self._enter(BbrState.PROBE_RTT)
+            self._probe_rtt_until_ns = None
+        if self.state is BbrState.PROBE_RTT:
+            self._stay_in_probe_rtt(now_ns, left_bytes)
+        self._is_idle_restart = False
+
+    def _stay_in_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
+        """Wait until little is in flight, then for 200 ms and a round trip."""
+        model = self._model
+        model.ignore_low_rates(left_bytes)
+        if self._probe_rtt_until_ns is None:
+            if left_bytes <= self._min_pipe_bytes:
+                self._probe_rtt_until_ns = now_ns + _PROBE_RTT_NS
+                self._is_probe_rtt_round_done = False
+                model.start_round()
+            return
+        if model.is_round_start:
+            self._is_probe_rtt_round_done = True
+        if self._is_probe_rtt_round_done and now_ns > self._probe_rtt_until_ns:
+            model.min_rtt_at_ns = now_ns
+            self._restore_window()
+            if model.is_full:
+                self._enter_probe_bw(now_ns)
+            else:
+                self._enter(BbrState.STARTUP)
+
+    # Rate and window
+
+    def _set_pacing_rate(self, gain: float) -> None:
+        """Follow the bandwidth; before the path is full, only upwards (§ 4.2.1)."""
+        rate_bps = int(gain * self._model.bandwidth_bps)
+        current_bps = self._pacing_rate_bps
+        if rate_bps and (self._model.is_full or current_bps is None or rate_bps > current_bps):
+            self._pacing_rate_bps = rate_bps
+
+    def _inflight_bytes(self, gain: float) -> int:
+        """Return what may be in flight at *gain*, with room for bursts (§ 4.2.3.2)."""
+        inflight_bytes = self._model.inflight_bytes(gain)
+        if inflight_bytes is None:
+            return self._first_window_bytes
+        return inflight_bytes + 3 * self._quantum_bytes()
+
+    def _quantum_bytes(self) -> int:
+        """Return how much is sent at once (send_quantum, § 4.2.2)."""
+        rate_bps = self._pacing_rate_bps or 0
+        if rate_bps < _SLOW_BPS:
+            return self._datagram_bytes
+        if rate_bps < _FAST_BPS:
+            return 2 * self._datagram_bytes
+        in_a_ms_bytes = rate_bps * NS_PER_MS // (_BITS_PER_BYTE * NS_PER_S)
+        return min(in_a_ms_bytes, _MAX_QUANTUM_BYTES)
+
+    def _set_window(self, acked_bytes: int, left_bytes: int) -> None:
+        """Grow towards the target; in recovery, send what was delivered (§ 4.2.3.6)."""
+        window = self.congestion_window
+        if self._recovery_end is not None:
+            window = max(window, left_bytes + acked_bytes)
+        else:
+            target_bytes = self._inflight_bytes(self._window_gain)
+            if self._model.is_full:
+                window = min(window + acked_bytes, target_bytes)
+            elif window < target_bytes or self._model.delivered_bytes < self._first_window_bytes:
+                window += acked_bytes
+            window = max(window, self._min_pipe_bytes)
+        if self.state is BbrState.PROBE_RTT:
+            window = min(window, self._min_pipe_bytes)
+        self.congestion_window = window
+
+    def _follow_recovery(self, number: int) -> None:
+        """End recovery, and restore the window, once what was sent after the loss arrives."""
+        if self._recovery_end is not None and number >= self._recovery_end:
+            self._recovery_end = None
+            self._restore_window()
+
+    def _save_window(self) -> None:
+        window = self.congestion_window
+        if self._recovery_end is not None or self.state is BbrState.PROBE_RTT:
+            window = max(self._prior_window, window)
+        self._prior_window = window
+
+    def _restore_window(self) -> None:
+        self.congestion_window = max(self.congestion_window, self._prior_window)

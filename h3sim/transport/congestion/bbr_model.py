@@ -1,0 +1,140 @@
+"""BBR's model of a path: what it delivers at most, and how long it takes at least."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.congestion.delivery_rate import WindowedMaximum, delivery_rate_bps
+from h3sim.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.transport.congestion.base import SentPacket
+    from h3sim.transport.rtt import RttEstimator
+
+__all__ = ["PathModel"]
+
+_BANDWIDTH_FILTER_ROUNDS = 10
+_MIN_RTT_FILTER_NS = 10 * NS_PER_S
+_FULL_GROWTH = 1.25
+_FULL_ROUNDS = 3
+_BITS_PER_BYTE = 8
+
+
+class PathModel:
+    """BtlBw, RTprop and round trips (draft-cardwell-iccrg-bbr-congestion-control-00 § 4.1).
+
+    `bandwidth_bps` is the largest delivery rate of ten round trips, `min_rtt_ns` the smallest RTT
+    of ten seconds (None before there is one). `is_full`: three round trips in a row did not bring
+    a quarter more bandwidth (§ 4.3.2.2), so the path is used in full.
+    """
+
+    __slots__ = (
+        "_bandwidths",
+        "_full_bandwidth_bps",
+        "_full_rounds",
+        "_largest_acked",
+        "_largest_sent",
+        "_limited_from",
+        "_limited_to",
+        "_limited_until_bytes",
+        "_round_ends_at_bytes",
+        "bandwidth_bps",
+        "delivered_bytes",
+        "is_full",
+        "is_min_rtt_expired",
+        "is_round_start",
+        "min_rtt_at_ns",
+        "min_rtt_ns",
+        "round_count",
+    )
+
+    def __init__(self) -> None:
+        self.bandwidth_bps = 0
+        self.min_rtt_ns: int | None = None
+        self.min_rtt_at_ns = 0
+        self.is_min_rtt_expired = False
+        self.delivered_bytes = 0
+        self.round_count = 0
+        self.is_round_start = False
+        self.is_full = False
+        self._round_ends_at_bytes = 0
+        self._bandwidths = WindowedMaximum(length=_BANDWIDTH_FILTER_ROUNDS)
+        self._full_bandwidth_bps = 0
+        self._full_rounds = 0
+        self._largest_acked = -1
+        self._largest_sent = -1
+        self._limited_until_bytes: int | None = None
+        # The packets that were sent meanwhile; none if the first number is above the last.
+        self._limited_from = 0
+        self._limited_to = -1
+
+    def inflight_bytes(self, gain: float) -> int | None:
+        """Return *gain* times the bandwidth-delay product, or None before an RTT was measured."""
+        if self.min_rtt_ns is None:
+            return None
+        return int(gain * (self.bandwidth_bps * self.min_rtt_ns // (_BITS_PER_BYTE * NS_PER_S)))
+
+    def start_round(self) -> None:
+        """Let a round trip begin now."""
+        self._round_ends_at_bytes = self.delivered_bytes
+
+    def ignore_low_rates(self, bytes_in_flight: int) -> None:
+        """Count what is sent as limited by the sender until all that is in flight has arrived."""
+        if self._limited_until_bytes is None:
+            self._limited_from = self._largest_sent + 1
+        self._limited_until_bytes = self.delivered_bytes + bytes_in_flight
+
+    def on_sent(self, number: int) -> None:
+        """Take note of a packet that leaves."""
+        self._largest_sent = number
+        if self._limited_until_bytes is not None:
+            self._limited_to = number
+
+    def on_acked(self, packets: Sequence[SentPacket], *, now_ns: int, rtt: RttEstimator) -> None:
+        """Count rounds, and measure bandwidth by the packet sent last (§ 4.1.1)."""
+        newest = packets[-1]
+        for packet in packets:
+            self.delivered_bytes += packet.size_bytes
+        self.is_round_start = newest.delivered_bytes >= self._round_ends_at_bytes
+        if self.is_round_start:
+            self._round_ends_at_bytes = self.delivered_bytes
+            self.round_count += 1
+        limit_bytes = self._limited_until_bytes
+        if limit_bytes is not None and self.delivered_bytes > limit_bytes:
+            self._limited_until_bytes = None
+        is_limited = newest.is_app_limited
+        is_limited = is_limited or self._limited_from <= newest.number <= self._limited_to
+        rate_bps = delivery_rate_bps(
+            newest,
+            delivered_bytes=self.delivered_bytes,
+            now_ns=now_ns,
+            min_rtt_ns=rtt.min_ns,
+        )
+        if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_limited):
+            self.bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
+        if self.is_round_start and not is_limited:
+            self._check_full()
+
+    def on_rtt(self, number: int, latest_ns: int, *, now_ns: int) -> None:
+        """Take an RTT sample, if *number* is the highest acknowledged yet (§ 4.1.2)."""
+        self.is_min_rtt_expired = (
+            self.min_rtt_ns is not None and now_ns > self.min_rtt_at_ns + _MIN_RTT_FILTER_NS
+        )
+        if number <= self._largest_acked:
+            return
+        self._largest_acked = number
+        if self.min_rtt_ns is None or latest_ns <= self.min_rtt_ns or self.is_min_rtt_expired:
+            self.min_rtt_ns = latest_ns
+            self.min_rtt_at_ns = now_ns
+
+    def _check_full(self) -> None:
+        if self.is_full:
+            return
+        if self.bandwidth_bps >= self._full_bandwidth_bps * _FULL_GROWTH:
+            self._full_bandwidth_bps = self.bandwidth_bps
+            self._full_rounds = 0
+            return
+        self._full_rounds += 1
+        self.is_full = self._full_rounds >= _FULL_ROUNDS

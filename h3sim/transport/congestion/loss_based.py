@@ -1,0 +1,133 @@
+"""What NewReno and CUBIC have in common: the states of RFC 9002 § 7.3."""
+
+# ruff: noqa: ARG002 - a controller need not use all that it is told
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.congestion.hystart import HyStart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.rtt import RttEstimator
+
+__all__ = ["LossBasedController"]
+
+
+class LossBasedController:
+    """Slow start, one reduction per round trip, the minimum window (RFC 9002 § 7, appendix B).
+
+    What grows the window in congestion avoidance and what a congestion event leaves of it is up to
+    the derived class. The sender may pace the window (§ 7.7); the controller does not.
+    """
+
+    __slots__ = (
+        "_beta",
+        "_datagram_bytes",
+        "_hystart",
+        "_minimum_bytes",
+        "_recovery_start_ns",
+        "congestion_window",
+        "ssthresh",
+    )
+
+    def __init__(self, settings: ControllerSettings, *, beta: float) -> None:
+        self.congestion_window = settings.first_window_bytes
+        self.ssthresh: int | None = None
+        self._datagram_bytes = settings.max_datagram_bytes
+        self._minimum_bytes = settings.minimum_window_bytes
+        self._beta = beta if settings.beta is None else settings.beta
+        self._hystart: HyStart | None = None
+        if settings.hystart:
+            self._hystart = HyStart(max_datagram_bytes=settings.max_datagram_bytes)
+        self._recovery_start_ns: int | None = None
+        """congestion_recovery_start_time (RFC 9002 § B.2)."""
+
+    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+        """Take note of a packet that leaves."""
+        if self._hystart is not None:
+            self._hystart.on_sent(packet.number)
+
+    def on_acked(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        rtt: RttEstimator,
+        bytes_in_flight: int,
+        is_limited: bool,
+    ) -> None:
+        """Grow the window by what was sent outside recovery (RFC 9002 § B.5)."""
+        if self._hystart is not None:
+            self._watch_delay(self._hystart, packets, rtt.latest_ns, is_limited=is_limited)
+            return
+        if is_limited:
+            self._on_limited()
+            return
+        start_ns = self._recovery_start_ns
+        ssthresh = self.ssthresh
+        sizes: list[int] = []
+        for packet in packets:
+            # At the same instant is still before: "<=" in InCongestionRecovery of § B.5.
+            if start_ns is not None and packet.sent_at_ns <= start_ns:
+                continue
+            if ssthresh is None or self.congestion_window < ssthresh:
+                self.congestion_window += packet.size_bytes
+            else:
+                sizes.append(packet.size_bytes)
+        if sizes:
+            self._avoid(sizes, now_ns=now_ns, smoothed_ns=rtt.smoothed_ns)
+
+    def on_lost(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        bytes_in_flight: int,
+        next_number: int,
+    ) -> None:
+        """Reduce the window once per recovery period (RFC 9002 §§ B.6, B.8)."""
+        start_ns = self._recovery_start_ns
+        if start_ns is not None and max(packet.sent_at_ns for packet in packets) <= start_ns:
+            return
+        self._recovery_start_ns = now_ns
+        self._hystart = None
+        self._reduce()
+
+    def on_persistent_congestion(self, *, now_ns: int) -> None:
+        """Fall back to the minimum window and slow start (RFC 9002 § 7.6.2, § B.8)."""
+        self.congestion_window = self._minimum_bytes
+        self._recovery_start_ns = None
+
+    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
+        """Return None."""
+        return None
+
+    def _watch_delay(
+        self,
+        hystart: HyStart,
+        packets: Sequence[SentPacket],
+        latest_ns: int,
+        *,
+        is_limited: bool,
+    ) -> None:
+        """Go on with the initial slow start as RFC 9406 has it."""
+        if not is_limited:
+            acked_bytes = sum(packet.size_bytes for packet in packets)
+            self.congestion_window += hystart.growth_bytes(acked_bytes)
+        if hystart.on_ack(packets[-1].number, latest_ns):
+            self._hystart = None
+            self.ssthresh = self.congestion_window
+
+    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_ns: int) -> None:
+        """Grow the window in congestion avoidance for acknowledged packets of *sizes*."""
+        raise NotImplementedError
+
+    def _reduce(self) -> None:
+        """Set the window and `ssthresh` after a loss."""
+        raise NotImplementedError
+
+    def _on_limited(self) -> None:
+        """Take note of an ACK that grows nothing, as the window was not full."""

@@ -1,0 +1,185 @@
+"""Reno and CUBIC as the quicly library had them in 2021 (Sander 2022 measured with it).
+
+Both reduce the window to 0.7 of it, know no persistent congestion, grow even if the window is not
+full, and are in recovery until a packet is acknowledged that was sent after the reduction. CUBIC
+follows RFC 8312 rather than RFC 9438, and moves once per ACK. quicly's clock ticks in milliseconds;
+here it does not.
+"""
+
+# ruff: noqa: ARG002 - a controller need not use all that it is told
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.congestion.cube_root import cube_root_ns
+from h3sim.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.rtt import RttEstimator
+
+__all__ = ["QuiclyCubicController", "QuiclyRenoController"]
+
+_C = 0.4
+_BETA = 0.7
+
+
+class _QuiclyController:
+    """Slow start and recovery by packet numbers."""
+
+    __slots__ = (
+        "_beta",
+        "_datagram_bytes",
+        "_largest_acked",
+        "_minimum_bytes",
+        "_recovery_end",
+        "congestion_window",
+        "ssthresh",
+    )
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        self.congestion_window = settings.first_window_bytes
+        self.ssthresh: int | None = None
+        self._beta = _BETA if settings.beta is None else settings.beta
+        self._datagram_bytes = settings.max_datagram_bytes
+        self._minimum_bytes = settings.minimum_window_bytes
+        self._largest_acked = -1
+        self._recovery_end = 0
+        """The first packet that was sent after the latest reduction; 0 before there was one."""
+
+    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+        """Change nothing."""
+
+    def on_acked(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        rtt: RttEstimator,
+        bytes_in_flight: int,
+        is_limited: bool,
+    ) -> None:
+        """Grow the window, unless in recovery; *is_limited* makes no difference."""
+        # quicly asks for the largest number that the ACK covers, be it newly acknowledged or not.
+        self._largest_acked = max(self._largest_acked, packets[-1].number)
+        if self._largest_acked < self._recovery_end:
+            return
+        acked_bytes = 0
+        for packet in packets:
+            acked_bytes += packet.size_bytes
+        if self.ssthresh is None or self.congestion_window < self.ssthresh:
+            self.congestion_window += acked_bytes
+        else:
+            self._avoid(acked_bytes, now_ns=now_ns, smoothed_ns=rtt.smoothed_ns)
+
+    def on_lost(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        bytes_in_flight: int,
+        next_number: int,
+    ) -> None:
+        """Reduce the window if a packet was lost that was sent after the latest reduction."""
+        if packets[-1].number < self._recovery_end:
+            return
+        self._recovery_end = next_number
+        window = self.congestion_window
+        self.congestion_window = max(int(window * self._beta), self._minimum_bytes)
+        self.ssthresh = self.congestion_window
+        self._on_reduced(window, now_ns=now_ns)
+
+    def on_persistent_congestion(self, *, now_ns: int) -> None:
+        """Change nothing."""
+
+    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
+        """Return None."""
+        return None
+
+    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_ns: int) -> None:
+        raise NotImplementedError
+
+    def _on_reduced(self, window: int, *, now_ns: int) -> None:
+        """Take note that the window was reduced from *window*."""
+
+
+class QuiclyRenoController(_QuiclyController):
+    """Grows by a packet whenever a window's worth was acknowledged (RFC 5681 § 3.1, by bytes).
+
+    >>> from h3sim.transport.congestion import ControllerSettings
+    >>> settings = ControllerSettings(max_datagram_bytes=1280, initial_window_bytes=14_720)
+    >>> QuiclyRenoController(settings).congestion_window
+    14720
+    """
+
+    __slots__ = ("_stash_bytes",)
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        super().__init__(settings)
+        self._stash_bytes = 0
+
+    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_ns: int) -> None:
+        windows, self._stash_bytes = divmod(self._stash_bytes + acked_bytes, self.congestion_window)
+        self.congestion_window += windows * self._datagram_bytes
+
+
+class QuiclyCubicController(_QuiclyController):
+    """Grows along the curve of RFC 8312, in which time begins at the loss.
+
+    >>> from h3sim.transport.congestion import ControllerSettings
+    >>> settings = ControllerSettings(max_datagram_bytes=1280, initial_window_bytes=14_720)
+    >>> QuiclyCubicController(settings).congestion_window
+    14720
+    """
+
+    __slots__ = ("_alpha", "_k_ns", "_last_sent_at_ns", "_start_at_ns", "_w_last_max", "_w_max")
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        super().__init__(settings)
+        self._alpha = 3 * (1 - self._beta) / (1 + self._beta)
+        self._start_at_ns: int | None = None
+        self._last_sent_at_ns = 0
+        self._k_ns = 0
+        self._w_max = 0
+        self._w_last_max = 0
+
+    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+        """Leave out the time since the last packet if nothing else is in flight."""
+        if bytes_in_flight <= packet.size_bytes and self._start_at_ns is not None:
+            self._start_at_ns += packet.sent_at_ns - self._last_sent_at_ns
+        self._last_sent_at_ns = packet.sent_at_ns
+
+    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_ns: int) -> None:
+        assert self._start_at_ns is not None  # noqa: S101 - slow start ends with a loss only
+        t_ns = now_ns - self._start_at_ns
+        window = self.congestion_window
+        # RFC 8312 § 4.2, equation 4
+        w_est = int(
+            self._w_max * self._beta
+            + self._alpha * (t_ns / max(1, smoothed_ns)) * self._datagram_bytes
+        )
+        if self._w_cubic(t_ns) < w_est:
+            # Not below the window, should the RTT have grown.
+            self.congestion_window = max(window, w_est)
+            return
+        target = self._w_cubic(t_ns + smoothed_ns)
+        if target > window:
+            # RFC 8312 § 4.3, for the whole ACK
+            self.congestion_window = int(window + (target / window - 1) * self._datagram_bytes)
+
+    def _w_cubic(self, t_ns: int) -> int:
+        """Return W_cubic in bytes (RFC 8312 § 4.1, equation 1)."""
+        from_k_s = (t_ns - self._k_ns) / NS_PER_S
+        return int(_C * (from_k_s * from_k_s * from_k_s) * self._datagram_bytes + self._w_max)
+
+    def _on_reduced(self, window: int, *, now_ns: int) -> None:
+        self._start_at_ns = now_ns
+        self._w_max = window
+        if window < self._w_last_max:
+            self._w_max = int(window * (1 + self._beta) / 2)  # RFC 8312 § 4.6
+        self._w_last_max = window
+        # RFC 8312 § 4.1, equation 2
+        segments = self._w_max / self._datagram_bytes
+        self._k_ns = cube_root_ns(segments * ((1 - self._beta) / _C))

@@ -1,0 +1,111 @@
+"""One direction of a path, as a recurrence: told of a packet, it knows when that arrives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.jitter import HoldEveryNth, make_draw
+from h3sim.transport.loss import make_loss
+from h3sim.transport.queueing import make_queue
+from h3sim.units import NS_PER_S
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
+    from h3sim.transport.link_profile import LinkProfile
+
+__all__ = ["Link"]
+
+_BITS_PER_BYTE = 8
+
+
+class Link:
+    """Takes packets in the order sent and says when each arrives at the far end.
+
+    One way takes half of *rtt_ns*; of an odd one the nanosecond over is spent *upward*. *streams*
+    gives a random stream by purpose ("loss", "jitter"): both directions of a path need their own.
+    Each packet that leaves the bottleneck takes one number of either, lost or not, so the n-th of
+    them meets the same accidents whatever its size and time.
+
+    >>> from h3sim.seeds import stream
+    >>> from h3sim.transport.link_profile import LinkProfile
+    >>> profile = LinkProfile(rate_bps=1_000_000, burst_bytes=0, queue_bytes=3000)
+    >>> link = Link(profile, rtt_ns=20_000_000, streams=lambda purpose: stream(0, purpose))
+    >>> [link.send(0, 1250) for _ in range(3)], link.queue_drops
+    ([20000000, 30000000, None], 1)
+    """
+
+    __slots__ = (
+        "_delay_ns",
+        "_extra_ns",
+        "_is_lost",
+        "_is_ordered",
+        "_latest_ns",
+        "_leaves_at_ns",
+        "_overhead_bytes",
+        "loss_drops",
+        "offered",
+        "queue_drops",
+    )
+
+    def __init__(
+        self,
+        profile: LinkProfile,
+        *,
+        rtt_ns: int,
+        streams: Callable[[str], random.Random],
+        upward: bool = False,
+    ) -> None:
+        self.offered = 0
+        self.queue_drops = 0
+        self.loss_drops = 0
+        self._overhead_bytes = profile.frame_overhead_bytes
+        self._leaves_at_ns = make_queue(profile, rtt_ns)
+        self._delay_ns = rtt_ns - rtt_ns // 2 if upward else rtt_ns // 2
+        self._extra_ns = _make_extra(profile, streams)
+        loss = make_loss(profile, streams)
+        self._is_lost = None if loss is None else loss.is_lost
+        self._is_ordered = profile.jitter is not None and not profile.jitter.reorder
+        self._latest_ns = 0
+
+    def send(self, now_ns: int, size_bytes: int) -> int | None:
+        """Return when a packet sent now arrives, or None if it never does.
+
+        Calls come in the order of *now_ns*.
+        """
+        self.offered += 1
+        wire_bytes = size_bytes + self._overhead_bytes
+        leaves_at_ns = self._leaves_at_ns(now_ns, wire_bytes)
+        if leaves_at_ns is None:
+            self.queue_drops += 1
+            return None
+        arrives_at_ns = leaves_at_ns + self._delay_ns
+        if self._extra_ns is not None:
+            arrives_at_ns += self._extra_ns(wire_bytes)
+        if self._is_lost is not None and self._is_lost():
+            self.loss_drops += 1
+            return None
+        if self._is_ordered:
+            if arrives_at_ns < self._latest_ns:
+                return self._latest_ns
+            self._latest_ns = arrives_at_ns
+        return arrives_at_ns
+
+
+def _make_extra(
+    profile: LinkProfile, streams: Callable[[str], random.Random]
+) -> Callable[[int], int] | None:
+    """Return wire bytes of a packet -> how much longer than the delay it takes, or None."""
+    if profile.jitter is not None:
+        draw = make_draw(profile.jitter, streams("jitter"))
+        return lambda _: draw()
+    if profile.hold is None or profile.rate_bps is None:
+        return None
+    rate_bps = profile.rate_bps
+    hold = HoldEveryNth(profile.hold, source=streams("jitter"))
+
+    def extra_ns(wire_bytes: int) -> int:
+        return hold.next_hold_of_ns(wire_bytes * _BITS_PER_BYTE * NS_PER_S // rate_bps)
+
+    return extra_ns

@@ -1,0 +1,35 @@
+"""Pacing: spreads a window over a round trip (RFC 9002 § 7.7)."""
+
+from __future__ import annotations
+
+from h3sim.units import NS_PER_S
+
+__all__ = ["Pacer"]
+
+_BITS_PER_BYTE = 8
+
+
+class Pacer:
+    """A leaky bucket: up to *burst_bytes* at once, then at the rate of the moment.
+
+    >>> pacer = Pacer(burst_bytes=2000)
+    >>> pacer.on_sent(2000, rate_bps=8_000_000, now_ns=0)
+    >>> pacer.ready_at_ns(1000, rate_bps=8_000_000)
+    1000000
+    """
+
+    __slots__ = ("_burst_bytes", "_empty_at_ns")
+
+    def __init__(self, *, burst_bytes: int) -> None:
+        self._burst_bytes = burst_bytes
+        self._empty_at_ns = 0
+
+    def on_sent(self, n_bytes: int, *, rate_bps: int, now_ns: int) -> None:
+        """Fill the bucket with what left now."""
+        cost_ns = n_bytes * _BITS_PER_BYTE * NS_PER_S // rate_bps
+        self._empty_at_ns = max(self._empty_at_ns, now_ns) + cost_ns
+
+    def ready_at_ns(self, n_bytes: int, *, rate_bps: int) -> int:
+        """Return from when on *n_bytes* fit into the bucket."""
+        spare = max(0, self._burst_bytes - n_bytes)
+        return self._empty_at_ns - spare * _BITS_PER_BYTE * NS_PER_S // rate_bps

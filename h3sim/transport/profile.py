@@ -1,0 +1,158 @@
+"""Transport profiles: how a stack sends, acknowledges and recovers, as rows of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h3sim.documents import DocumentReader
+from h3sim.errors import InputError, Problem
+from h3sim.transport.network import Protocol
+from h3sim.transport.quic import QuicSettings
+from h3sim.transport.tcp import TcpSettings
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FORMAT", "ProfileError", "TransportProfile", "profile_from_toml", "read_profile"]
+
+FORMAT = "h3sim-profile/1"
+_MAY_BE_NONE = ("pacing_gain", "notsent_lowat_bytes")
+_RETRANSMIT = ("first", "priority", "turn")
+
+
+class ProfileError(InputError):
+    """A transport profile cannot be used."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransportProfile:
+    """What a server and its client do, for either protocol.
+
+    *cc* names the controller; *beta*, *initial_window_bytes* and *hystart* set it up (None keeps
+    its own). *retransmit* says when lost bytes go again: first, priority or turn.
+    """
+
+    name: str
+    title: str = ""
+    source: str = ""
+    protocol: Protocol = Protocol.QUIC
+    cc: str = "cubic"
+    beta: float | None = None
+    initial_window_bytes: int | None = None
+    hystart: bool = False
+    retransmit: str = "first"
+    quic: QuicSettings = field(default_factory=QuicSettings)
+    quic_client: QuicSettings = field(default_factory=QuicSettings)
+    tcp: TcpSettings = field(default_factory=TcpSettings)
+    tcp_client: TcpSettings = field(default_factory=TcpSettings)
+
+
+def read_profile(path: str | Path) -> TransportProfile:
+    """Return the profile that the file at *path* describes.
+
+    Raises:
+        ProfileError: if the file cannot be read, or listing every mistake in it.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        raise ProfileError([Problem(key="", message=message)], str(path)) from error
+    except UnicodeDecodeError as error:
+        raise ProfileError([Problem(key="", message="is not UTF-8")], str(path)) from error
+    return profile_from_toml(text, source=str(path))
+
+
+def profile_from_toml(text: str, *, source: str) -> TransportProfile:
+    """Return the profile that *text* describes.
+
+    Raises:
+        ProfileError: listing every mistake in it.
+    """
+    import tomllib  # on use: importing h3sim should stay quick
+
+    reader = DocumentReader()
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reader.report("", f"is not TOML: {error}")
+        raise ProfileError(reader.problems, source) from error
+    profile = _profile(reader, document)
+    if reader.problems:
+        raise ProfileError(reader.problems, source)
+    return profile
+
+
+def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfile:
+    if document.get("format") != FORMAT:
+        reader.report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
+    plain = (
+        "name",
+        "title",
+        "source",
+        "protocol",
+        "cc",
+        "beta",
+        "initial_window_bytes",
+        "hystart",
+        "retransmit",
+    )
+    tables = ("quic", "quic_client", "tcp", "tcp_client")
+    reader.keys("", document, ("format", *plain, *tables))
+    values: dict[str, Any] = {
+        name: reader.text(name, document.get(name, "")) for name in ("name", "title", "source")
+    }
+    for name, default in (("cc", "cubic"), ("retransmit", "first")):
+        values[name] = reader.text(name, document.get(name, default))
+    if values["retransmit"] not in _RETRANSMIT:
+        reader.report("retransmit", f"{values['retransmit']!r} is not one of {_RETRANSMIT}")
+    values["protocol"] = reader.choice("protocol", document.get("protocol", "quic"), Protocol)
+    values["hystart"] = reader.flag("hystart", document.get("hystart", False))
+    if "beta" in document:
+        values["beta"] = reader.number("beta", document["beta"])
+    if "initial_window_bytes" in document:
+        values["initial_window_bytes"] = reader.whole(
+            "initial_window_bytes", document["initial_window_bytes"], low=1
+        )
+    for name, made in (("quic", QuicSettings()), ("tcp", TcpSettings())):
+        server = _settings(reader, name, document.get(name, {}), made)
+        client_name = f"{name}_client"
+        values[name] = server
+        values[client_name] = _settings(reader, client_name, document.get(client_name, {}), server)
+    return TransportProfile(**values)
+
+
+def _settings(reader: DocumentReader, key: str, entry: Any, base: Any) -> Any:
+    """Return *base* with what the table changes; `_ms` keys set `_ns` fields."""
+    table: Mapping[str, Any] = reader.table(key, entry)
+    known = {item.name.replace("_ns", "_ms"): item.name for item in fields(base)}
+    reader.keys(key, table, known)
+    changes: dict[str, Any] = {}
+    for name, value in table.items():
+        attribute = known.get(name)
+        if attribute is None:
+            continue
+        before = getattr(base, attribute)
+        where = f"{key}.{name}"
+        if value == "none" and (before is None or attribute in _MAY_BE_NONE):
+            changes[attribute] = None
+        elif attribute.endswith("_ns"):
+            changes[attribute] = ms(reader.number(where, value))
+        elif isinstance(before, bool):
+            changes[attribute] = reader.flag(where, value)
+        elif isinstance(before, str):
+            changes[attribute] = reader.text(where, value)
+        elif isinstance(before, int):
+            changes[attribute] = reader.whole(where, value, low=0)
+        else:
+            changes[attribute] = reader.number(where, value)
+    try:
+        return replace(base, **changes)
+    except InputError as error:
+        for problem in error.problems:
+            name = problem.key.replace("_ns", "_ms")
+            reader.report(f"{key}.{name}", problem.message)
+        return base

@@ -1,0 +1,278 @@
+"""One end of a QUIC connection: packs frames into packets, acknowledges, recovers what is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.endpoint import row_of
+from h3sim.transport.pacer import Pacer
+from h3sim.transport.quic.acks import AckState
+from h3sim.transport.quic.flow import FlowReceiver
+from h3sim.transport.quic.packets import (
+    CRYPTO,
+    Packet,
+    ack_frame_bytes,
+    stream_header_bytes,
+)
+from h3sim.transport.quic.recovery import Recovery
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.trace import RecoveryRow
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.quic.handshake import Handshake
+    from h3sim.transport.quic.settings import QuicSettings
+
+__all__ = ["QuicEndpoint"]
+
+_LIMIT_FRAME_BYTES = 6
+_MIN_FRAME_BYTES = 32
+"""A frame with less of a stream than this is not worth its header."""
+
+
+class QuicEndpoint:
+    """A client or a server; both send, acknowledge and recover in the same way."""
+
+    def __init__(
+        self,
+        settings: QuicSettings,
+        controller: CongestionController,
+        source: Source,
+        handshake: Handshake,
+        *,
+        peer_max_ack_delay_ns: int,
+        path_rtt_ns: int | None = None,
+    ) -> None:
+        self._settings = settings
+        self._source = source
+        self._handshake = handshake
+        self._controller = controller
+        self.recovery = Recovery(
+            controller,
+            initial_rtt_ns=settings.initial_rtt_ns,
+            peer_max_ack_delay_ns=peer_max_ack_delay_ns,
+            has_persistent_congestion=settings.has_persistent_congestion,
+        )
+        if path_rtt_ns is not None:
+            self.recovery.rtt.on_sample(path_rtt_ns)
+        self._acks = AckState(every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns)
+        self._pacer = Pacer(burst_bytes=settings.pacing_burst_packets * settings.datagram_bytes)
+        self._flow = FlowReceiver(
+            stream_window=settings.stream_window_bytes,
+            connection_window=settings.connection_window_bytes,
+        )
+        self._limits: list[tuple[int | None, int]] = []
+        self._next_number = 0
+        self._probes = 0
+        self._paced_until_ns: int | None = None
+        self._rate_bps: int | None = None
+        self._datagram_bytes = settings.datagram_bytes
+        self._header_bytes = settings.header_bytes
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the handshake lets the application's bytes go."""
+        return self._handshake.may_send
+
+    # What happens to it
+
+    def on_packet(self, packet: Packet, now_ns: int) -> Sequence[StreamBytes]:
+        """Take a packet that arrived; return the stream bytes that it brings."""
+        if not self._handshake.is_over:
+            self._handshake.on_datagram(packet)
+        if not self._acks.on_packet(
+            packet.number, now_ns, is_ack_eliciting=packet.is_ack_eliciting
+        ):
+            return ()
+        if packet.ack is not None:
+            acked, lost = self.recovery.on_ack(packet.ack, now_ns)
+            for gone in acked:
+                self._on_acked(gone)
+            for gone in lost:
+                self._on_lost(gone)
+        for stream_id, limit in packet.limits:
+            self._source.on_limit(stream_id, limit)
+        frames = packet.frames
+        if not self._handshake.is_over:
+            frames = [frame for frame in frames if frame[0] != CRYPTO]
+        for stream_id, offset, n_bytes in frames:
+            raised = self._flow.on_bytes(stream_id, offset + n_bytes)
+            if raised:
+                self._limits += raised
+        return frames
+
+    def on_timer(self, now_ns: int) -> None:
+        """Declare lost or probe, if that is what was due."""
+        due_at_ns = self.recovery.timer_at_ns()
+        if due_at_ns is None or due_at_ns > now_ns:
+            return
+        lost = self.recovery.on_timer(now_ns)
+        if lost is None:
+            self._probes = self._settings.probes
+            return
+        for packet in lost:
+            self._on_lost(packet)
+
+    def timer_at_ns(self) -> int | None:
+        """Return when to be woken."""
+        soonest = self.recovery.timer_at_ns()
+        for at_ns in (self._acks.due_at_ns, self._paced_until_ns):
+            if at_ns is not None and (soonest is None or at_ns < soonest):
+                soonest = at_ns
+        return soonest
+
+    def packets_to_send(self, now_ns: int) -> list[Packet]:
+        """Return the packets that leave now."""
+        packets: list[Packet] = []
+        self._paced_until_ns = None
+        self._rate_bps = self._current_rate_bps()
+        while room := self._room(now_ns):
+            packet = self._build(now_ns, room)
+            if packet is None:
+                self.recovery.is_limited = True
+                break
+            packets.append(packet)
+        due_at_ns = self._acks.due_at_ns
+        if due_at_ns is not None and due_at_ns <= now_ns:
+            packets.append(self._pack(now_ns, [], self._settings.header_bytes))
+        return packets
+
+    def acked_by(self, packet: Packet) -> tuple[tuple[int, int], ...]:
+        """Return the spans of numbers that a packet of this end acknowledges, highest first."""
+        return () if packet.ack is None else packet.ack.spans
+
+    def recovery_row(self, now_ns: int) -> RecoveryRow:
+        """Return the state of recovery, and what was declared lost since this was last asked."""
+        recovery = self.recovery
+        lost, recovery.declared_lost = recovery.declared_lost, []
+        return row_of(now_ns, self._controller, recovery.rtt, recovery.bytes_in_flight, lost)
+
+    # Sending
+
+    def _room(self, now_ns: int) -> int:
+        """Return how large a packet may be now, 0 for none; probes go whatever the window."""
+        full = self._datagram_bytes
+        if not self._handshake.is_over:
+            full = min(full, self._handshake.allowance_bytes)
+        if self._probes:
+            return full
+        left = self._controller.congestion_window - self.recovery.bytes_in_flight
+        if left < full:
+            if not self._settings.fills_window or left < _MIN_FRAME_BYTES * 2:
+                return 0
+            full = left
+        rate_bps = self._rate_bps
+        if rate_bps is not None:
+            ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
+            if ready_at_ns > now_ns:
+                self._paced_until_ns = ready_at_ns
+                return 0
+        return full
+
+    def _current_rate_bps(self) -> int | None:
+        rate_bps = self._controller.pacing_rate_bps(self.recovery.rtt)
+        gain = self._settings.pacing_gain
+        if rate_bps is None and gain is not None:
+            window_bits = self._controller.congestion_window * 8
+            rate_bps = int(
+                gain * window_bits * 1_000_000_000 / max(1, self.recovery.rtt.smoothed_ns)
+            )
+        return rate_bps
+
+    def _build(self, now_ns: int, room: int) -> Packet | None:
+        """Fill a packet with handshake bytes, limits and stream bytes; None if there is nothing."""
+        used = self._header_bytes + (5 if self._acks.has_news else 0)
+        frames: list[StreamBytes] = []
+        if not self._handshake.is_over:
+            used = self._handshake.fill(frames, used, room)
+        if self._handshake.is_over or self._handshake.may_send:
+            used = self._fill(frames, used, room)
+        if not frames and not self._limits:
+            if not self._probes:
+                return None
+            self._retransmit_oldest(frames)
+            if not frames:
+                self._probes = 0
+                return self._ping(now_ns) if self.recovery.bytes_in_flight else None
+            used += sum(n_bytes + 12 for _, _, n_bytes in frames)
+        if self._probes:
+            self._probes -= 1
+        else:
+            self.recovery.is_limited = False
+        return self._pack(now_ns, frames, used)
+
+    def _fill(self, frames: list[StreamBytes], used: int, room: int) -> int:
+        take = self._source.take
+        least = 1
+        while room - used >= _MIN_FRAME_BYTES:
+            frame = take(room - used, stream_header_bytes, least)
+            if frame is None:
+                break
+            frames.append(frame)
+            used += stream_header_bytes(frame[0], frame[1]) + frame[2]
+            least = _MIN_FRAME_BYTES
+        return used
+
+    def _pack(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet:
+        limits, self._limits = self._limits, []
+        ack = None
+        if self._acks.has_news or not (frames or limits):
+            ack = self._acks.frame(now_ns)
+            used += ack_frame_bytes(ack) - (5 if frames else 0)
+        used += _LIMIT_FRAME_BYTES * len(limits)
+        if not self._handshake.is_over:
+            used = self._handshake.padded(frames, used)
+        packet = Packet(
+            self._next_number,
+            now_ns,
+            used,
+            frames,
+            ack,
+            limits,
+            is_ack_eliciting=bool(frames or limits),
+        )
+        return self._sent(packet)
+
+    def _ping(self, now_ns: int) -> Packet:
+        """Return a probe that carries nothing but asks for an ACK."""
+        used = self._settings.header_bytes + 1
+        return self._sent(
+            Packet(self._next_number, now_ns, used, [], None, [], is_ack_eliciting=True)
+        )
+
+    def _sent(self, packet: Packet) -> Packet:
+        self._next_number += 1
+        if not self._handshake.is_over:
+            self._handshake.on_sent(packet)
+        self.recovery.on_sent(packet)
+        if packet.is_ack_eliciting:
+            rate_bps = self._rate_bps
+            if rate_bps is not None:
+                self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
+        return packet
+
+    def _retransmit_oldest(self, frames: list[StreamBytes]) -> None:
+        """Put the frames of the oldest packet in flight into a probe (RFC 9002 § 6.2.4)."""
+        oldest = self.recovery.oldest
+        if oldest is not None:
+            frames += oldest.frames
+
+    # What becomes of packets
+
+    def _on_acked(self, packet: Packet) -> None:
+        for stream_id, offset, n_bytes in packet.frames:
+            if stream_id == CRYPTO:
+                self._handshake.on_acked(offset, n_bytes)
+            else:
+                self._source.on_acked(stream_id, offset, n_bytes)
+
+    def _on_lost(self, packet: Packet) -> None:
+        for stream_id, offset, n_bytes in packet.frames:
+            if stream_id == CRYPTO:
+                self._handshake.on_lost(offset, n_bytes)
+            else:
+                self._source.on_lost(stream_id, offset, n_bytes)
+        # A limit is announced again as it is now; the flow receiver knows the newest (§ 13.3).
+        self._limits += [limit for limit in packet.limits if limit not in self._limits]

@@ -1,0 +1,154 @@
+"""The QUIC handshake by its bytes: who may send what, and when (RFC 9000 §§ 7-8, RFC 9001)."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from h3sim.ranges import Ranges
+from h3sim.transport.quic.packets import CRYPTO, stream_header_bytes
+
+if TYPE_CHECKING:
+    from h3sim.transport.endpoint import StreamBytes
+    from h3sim.transport.quic.packets import Packet
+    from h3sim.transport.quic.settings import QuicSettings
+
+__all__ = ["Handshake", "Mode", "Role"]
+
+_UNLIMITED = 2**62
+_AMPLIFICATION = 3
+"""A server sends at most three times what it got before the client's address is validated."""
+
+
+class Role(enum.Enum):
+    """Which end it is."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+
+class Mode(enum.Enum):
+    """How a connection begins."""
+
+    NONE = "none"
+    """It is established already."""
+    ONE_RTT = "1-rtt"
+    ZERO_RTT = "0-rtt"
+    """The client sends its requests with its first packet."""
+
+    @property
+    def is_established(self) -> bool:
+        """Whether the handshake lies behind."""
+        return self is Mode.NONE
+
+
+class Handshake:
+    """The CRYPTO stream of one end.
+
+    The client's hello is answered with the server's flight, and that with the client's Finished;
+    bytes that are lost are sent again. A server may send responses as soon as it has the hello, a
+    client requests once it has the whole flight, or at once in 0-RTT.
+    """
+
+    def __init__(self, settings: QuicSettings, role: Role, mode: Mode) -> None:
+        self._settings = settings
+        self._role = role
+        self._received = Ranges()
+        self._acked = Ranges()
+        self._to_send: list[tuple[int, int]] = []
+        self._end = 0
+        self._is_zero_rtt = mode is Mode.ZERO_RTT
+        self.is_complete = mode is Mode.NONE
+        self.is_over = mode is Mode.NONE
+        """Whether nothing more comes of it: complete, acknowledged, and nothing left to send."""
+        self._is_validated = mode is Mode.NONE or role is Role.CLIENT
+        self._bytes_received = self._bytes_sent = 0
+        if role is Role.CLIENT and mode is not Mode.NONE:
+            self._queue(settings.client_hello_bytes)
+
+    @property
+    def may_send(self) -> bool:
+        """Whether the application's bytes may go."""
+        if self.is_complete:
+            return True
+        if self._role is Role.CLIENT:
+            return self._is_zero_rtt
+        return self._received.contiguous >= self._settings.client_hello_bytes
+
+    @property
+    def has_data(self) -> bool:
+        """Whether handshake bytes wait to be sent."""
+        return bool(self._to_send)
+
+    @property
+    def allowance_bytes(self) -> int:
+        """How much may be sent before the peer's address is validated (RFC 9000 § 8.1)."""
+        if self._is_validated:
+            return _UNLIMITED
+        return max(0, _AMPLIFICATION * self._bytes_received - self._bytes_sent)
+
+    def on_datagram(self, packet: Packet) -> None:
+        """Take what a packet says of the handshake."""
+        if self.is_complete:
+            return
+        self._bytes_received += packet.size_bytes
+        if packet.ack is not None:
+            self._is_validated = True  # only who got our packets can acknowledge them
+        for stream_id, offset, n_bytes in packet.frames:
+            if stream_id == CRYPTO:
+                self._received.add(offset, offset + n_bytes)
+        self._advance()
+
+    def on_sent(self, packet: Packet) -> None:
+        """Count a packet that leaves."""
+        self._bytes_sent += packet.size_bytes
+
+    def on_acked(self, offset: int, n_bytes: int) -> None:
+        """Let the peer have these handshake bytes."""
+        self._acked.add(offset, offset + n_bytes)
+        self.is_over = self.is_complete and self._acked.contiguous >= self._end
+
+    def on_lost(self, offset: int, n_bytes: int) -> None:
+        """Send these handshake bytes again, unless they arrived after all."""
+        known = [(a, b) for a, b in self._acked.spans() if a < offset + n_bytes and b > offset]
+        if not known:
+            self._to_send.append((offset, offset + n_bytes))
+            self._to_send.sort()
+
+    def fill(self, frames: list[StreamBytes], used: int, room: int) -> int:
+        """Put handshake bytes that wait into *frames*; return how much of *room* is used then."""
+        while self._to_send:
+            start, stop = self._to_send[0]
+            header = stream_header_bytes(0, start)
+            n_bytes = min(stop - start, room - used - header)
+            if n_bytes <= 0:
+                break
+            frames.append((CRYPTO, start, n_bytes))
+            used += header + n_bytes
+            if start + n_bytes == stop:
+                self._to_send.pop(0)
+            else:
+                self._to_send[0] = (start + n_bytes, stop)
+        return used
+
+    def padded(self, frames: list[StreamBytes], used: int) -> int:
+        """Return the size of a packet; a client's Initial is padded (RFC 9000 § 14.1)."""
+        is_initial = self._role is Role.CLIENT and any(
+            stream_id == CRYPTO and offset == 0 for stream_id, offset, _ in frames
+        )
+        return max(used, self._settings.client_initial_bytes) if is_initial else used
+
+    def _queue(self, n_bytes: int) -> None:
+        self._to_send.append((self._end, self._end + n_bytes))
+        self._end += n_bytes
+
+    def _advance(self) -> None:
+        settings, got = self._settings, self._received.contiguous
+        if self._role is Role.CLIENT:
+            if got >= settings.server_flight_bytes:
+                self.is_complete = True
+                self._queue(settings.client_finished_bytes)
+        elif not self._end and got >= settings.client_hello_bytes:
+            self._queue(settings.server_flight_bytes)
+        elif got >= settings.client_hello_bytes + settings.client_finished_bytes:
+            self.is_complete = self._is_validated = True

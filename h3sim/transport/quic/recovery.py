@@ -1,0 +1,189 @@
+"""Loss detection (RFC 9002 §§ 5-6): what was acknowledged, what is lost, when to probe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.rtt import K_GRANULARITY_NS, RttEstimator
+
+if TYPE_CHECKING:
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.quic.packets import AckFrame, Packet
+
+__all__ = ["K_PACKET_THRESHOLD", "Recovery"]
+
+K_PACKET_THRESHOLD = 3
+"""kPacketThreshold (RFC 9002 § 6.1.1)."""
+_K_PERSISTENT_CONGESTION_THRESHOLD = 3
+
+
+class Recovery:
+    """Keeps the packets in flight of one sender and tells its congestion controller about them."""
+
+    def __init__(
+        self,
+        controller: CongestionController,
+        *,
+        initial_rtt_ns: int,
+        peer_max_ack_delay_ns: int,
+        has_persistent_congestion: bool = True,
+    ) -> None:
+        self.controller = controller
+        self.rtt = RttEstimator(initial_ns=initial_rtt_ns)
+        self.bytes_in_flight = 0
+        self.is_limited = False
+        """Whether the window was not full when last there was nothing more to send."""
+        self.pto_count = 0
+        self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
+        self._has_persistent_congestion = has_persistent_congestion
+        self.declared_lost: list[int] = []
+        """The numbers of packets that were declared lost; whoever reads it, clears it."""
+        self._sent: dict[int, Packet] = {}
+        self._next_number = 0
+        self._eliciting = 0
+        self._largest_acked = -1
+        self._loss_at_ns: int | None = None
+        self._last_eliciting_at_ns = 0
+        self._first_sample_at_ns: int | None = None
+        self._delivered_bytes = 0
+        self._delivered_at_ns = 0
+        self._first_sent_at_ns = 0
+
+    @property
+    def oldest(self) -> Packet | None:
+        """The oldest packet in flight."""
+        return next(iter(self._sent.values()), None)
+
+    def on_sent(self, packet: Packet) -> None:
+        """Take a packet into account that leaves now."""
+        self._next_number = packet.number + 1
+        if not packet.is_ack_eliciting:
+            return
+        now_ns = packet.sent_at_ns
+        if not self.bytes_in_flight:
+            self._first_sent_at_ns = self._delivered_at_ns = now_ns
+        self._eliciting += 1
+        packet.eliciting_index = self._eliciting
+        packet.first_sent_at_ns = self._first_sent_at_ns
+        packet.delivered_at_ns = self._delivered_at_ns
+        packet.delivered_bytes = self._delivered_bytes
+        packet.is_app_limited = self.is_limited
+        self._sent[packet.number] = packet
+        self.bytes_in_flight += packet.size_bytes
+        self._last_eliciting_at_ns = now_ns
+        self.controller.on_sent(packet, bytes_in_flight=self.bytes_in_flight)
+
+    def on_ack(self, ack: AckFrame, now_ns: int) -> tuple[list[Packet], list[Packet]]:
+        """Return the packets that are newly acknowledged, and those that now count as lost."""
+        acked = self._newly_acked(ack)
+        if not acked:
+            return acked, []
+        newest = acked[-1]
+        if newest.number > self._largest_acked:
+            self._largest_acked = newest.number
+            if newest.number == ack.spans[0][1]:
+                self._sample(now_ns - newest.sent_at_ns, ack.delay_ns, now_ns)
+        before = self.bytes_in_flight
+        for packet in acked:
+            self.bytes_in_flight -= packet.size_bytes
+            self._delivered_bytes += packet.size_bytes
+        self._delivered_at_ns = now_ns
+        self._first_sent_at_ns = newest.sent_at_ns
+        self.pto_count = 0
+        lost = self._detect_lost(now_ns)
+        self.controller.on_acked(
+            acked,
+            now_ns=now_ns,
+            rtt=self.rtt,
+            bytes_in_flight=before - sum(packet.size_bytes for packet in lost),
+            is_limited=self.is_limited,
+        )
+        return acked, lost
+
+    def timer_at_ns(self) -> int | None:
+        """Return when `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8)."""
+        if self._loss_at_ns is not None:
+            return self._loss_at_ns
+        if not self._sent:
+            return None
+        timeout_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
+        return self._last_eliciting_at_ns + (timeout_ns << self.pto_count)
+
+    def on_timer(self, now_ns: int) -> list[Packet] | None:
+        """Return the packets that now count as lost, or None if it is time to probe."""
+        if self._loss_at_ns is not None and self._loss_at_ns <= now_ns:
+            return self._detect_lost(now_ns)
+        self.pto_count += 1
+        return None
+
+    def _newly_acked(self, ack: AckFrame) -> list[Packet]:
+        sent = self._sent
+        if not sent:
+            return []
+        lowest = next(iter(sent))
+        acked: list[Packet] = []
+        for low, high in reversed(ack.spans):
+            if high < lowest:
+                continue
+            for number in range(max(low, lowest), high + 1):
+                packet = sent.pop(number, None)
+                if packet is not None:
+                    acked.append(packet)
+        return acked
+
+    def _sample(self, latest_ns: int, ack_delay_ns: int, now_ns: int) -> None:
+        self.rtt.on_sample(latest_ns, ack_delay_ns=min(ack_delay_ns, self._peer_max_ack_delay_ns))
+        if self._first_sample_at_ns is None:
+            self._first_sample_at_ns = now_ns
+
+    def _detect_lost(self, now_ns: int) -> list[Packet]:
+        """Take out what is lost by packet or time threshold (RFC 9002 § 6.1)."""
+        self._loss_at_ns = None
+        largest = self._largest_acked
+        sent = self._sent
+        if not sent or next(iter(sent)) > largest:
+            return []
+        delay_ns = self.rtt.loss_delay_ns()
+        lost: list[Packet] = []
+        for number, packet in sent.items():
+            if number > largest:
+                break
+            due_at_ns = packet.sent_at_ns + delay_ns
+            if number <= largest - K_PACKET_THRESHOLD or due_at_ns <= now_ns:
+                lost.append(packet)
+            elif self._loss_at_ns is None or due_at_ns < self._loss_at_ns:
+                self._loss_at_ns = due_at_ns
+        if lost:
+            self._on_lost(lost, now_ns)
+        return lost
+
+    def _on_lost(self, lost: list[Packet], now_ns: int) -> None:
+        before = self.bytes_in_flight
+        for packet in lost:
+            del self._sent[packet.number]
+            self.declared_lost.append(packet.number)
+            self.bytes_in_flight -= packet.size_bytes
+        self.controller.on_lost(
+            lost, now_ns=now_ns, bytes_in_flight=before, next_number=self._next_number
+        )
+        if self._has_persistent_congestion and self._is_persistent(lost):
+            self.controller.on_persistent_congestion(now_ns=now_ns)
+
+    def _is_persistent(self, lost: list[Packet]) -> bool:
+        """Whether packets lost in a row span the persistent congestion period (RFC 9002 § 7.6)."""
+        if self._first_sample_at_ns is None:
+            return False
+        rtt = self.rtt
+        base_ns = rtt.smoothed_ns + max(4 * rtt.variance_ns, K_GRANULARITY_NS)
+        period_ns = (base_ns + self._peer_max_ack_delay_ns) * _K_PERSISTENT_CONGESTION_THRESHOLD
+        begin: Packet | None = None
+        previous = -2
+        for packet in lost:
+            if packet.sent_at_ns <= self._first_sample_at_ns:
+                continue
+            if begin is None or packet.eliciting_index != previous + 1:
+                begin = packet
+            previous = packet.eliciting_index
+            if packet.sent_at_ns - begin.sent_at_ns > period_ns:
+                return True
+        return False

@@ -1,0 +1,77 @@
+"""How a QUIC stack is set up: what differs between implementations, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from h3sim.errors import NetworkError, Problem
+from h3sim.units import NS_PER_MS
+
+__all__ = ["QuicSettings"]
+
+
+_MAX_GAIN = 100
+_RANGES = (
+    ("datagram_bytes", 200, 65_507),
+    ("connection_id_bytes", 0, 20),
+    ("packet_number_bytes", 1, 4),
+    ("ip_bytes", 0, 1000),
+    ("ack_every", 1, 2**62),
+    ("max_ack_delay_ns", 0, 2**14 * NS_PER_MS),
+    ("initial_rtt_ns", NS_PER_MS, 60_000 * NS_PER_MS),
+    ("pacing_burst_packets", 1, 2**20),
+    ("probes", 1, 2),
+    ("stream_window_bytes", 1, 2**62),
+    ("connection_window_bytes", 1, 2**62),
+    ("client_initial_bytes", 1200, 65_507),
+    ("client_hello_bytes", 1, 1100),
+    ("server_flight_bytes", 1, 2**20),
+    ("client_finished_bytes", 1, 1100),
+)
+"""The smallest and the largest of each setting (RFC 9000 §§ 14.1, 18.2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuicSettings:
+    """The settings of one end.
+
+    *datagram_bytes* is the UDP payload of a full packet; *ip_bytes* what IP and UDP add.
+    *pacing_gain* paces at that many windows per round trip, None not at all (a controller's own
+    rate goes before). *fills_window*: the last packet of a window is cut to what is left of it.
+    """
+
+    datagram_bytes: int = 1280
+    connection_id_bytes: int = 8
+    packet_number_bytes: int = 2
+    ip_bytes: int = 28
+    ack_every: int = 2
+    max_ack_delay_ns: int = 25 * NS_PER_MS
+    initial_rtt_ns: int = 333 * NS_PER_MS
+    pacing_gain: float | None = None
+    pacing_burst_packets: int = 10
+    fills_window: bool = False
+    has_persistent_congestion: bool = True
+    probes: int = 2
+    stream_window_bytes: int = 6 * 2**20
+    connection_window_bytes: int = 15 * 2**20
+    client_initial_bytes: int = 1250
+    client_hello_bytes: int = 300
+    server_flight_bytes: int = 3000
+    client_finished_bytes: int = 60
+
+    def __post_init__(self) -> None:
+        problems = [
+            Problem(key=name, message=f"must be {low:,} to {high:,}, is {getattr(self, name)}")
+            for name, low, high in _RANGES
+            if not low <= getattr(self, name) <= high
+        ]
+        if self.pacing_gain is not None and not 0 < self.pacing_gain <= _MAX_GAIN:
+            message = f"must be more than 0, to {_MAX_GAIN}, is {self.pacing_gain}"
+            problems.append(Problem(key="pacing_gain", message=message))
+        if problems:
+            raise NetworkError(problems)
+
+    @property
+    def header_bytes(self) -> int:
+        """The short header (RFC 9000 § 17.3) and the AEAD tag."""
+        return 1 + self.connection_id_bytes + self.packet_number_bytes + 16

@@ -1,0 +1,56 @@
+"""Round-trip time estimation (RFC 9002 § 5)."""
+
+from __future__ import annotations
+
+from h3sim.units import NS_PER_MS
+
+__all__ = ["K_GRANULARITY_NS", "RttEstimator"]
+
+K_GRANULARITY_NS = NS_PER_MS
+"""kGranularity (RFC 9002 § 6.1.2)."""
+
+
+class RttEstimator:
+    """Keeps `latest_ns`, `min_ns`, `smoothed_ns` and `variance_ns` of a path.
+
+    >>> rtt = RttEstimator(initial_ns=333_000_000)
+    >>> rtt.on_sample(100_000_000)
+    >>> rtt.smoothed_ns, rtt.variance_ns
+    (100000000, 50000000)
+    """
+
+    __slots__ = ("has_sample", "latest_ns", "min_ns", "smoothed_ns", "variance_ns")
+
+    def __init__(self, *, initial_ns: int) -> None:
+        self.latest_ns = initial_ns
+        self.min_ns = initial_ns
+        self.smoothed_ns = initial_ns
+        self.variance_ns = initial_ns // 2
+        self.has_sample = False
+
+    def on_sample(self, latest_ns: int, *, ack_delay_ns: int = 0) -> None:
+        """Take a sample; *ack_delay_ns* is what the peer reports, capped by its maximum.
+
+        Implements RFC 9002 § 5.3.
+        """
+        self.latest_ns = latest_ns
+        if not self.has_sample:
+            self.has_sample = True
+            self.min_ns = self.smoothed_ns = latest_ns
+            self.variance_ns = latest_ns // 2
+            return
+        self.min_ns = min(self.min_ns, latest_ns)
+        adjusted_ns = latest_ns
+        if latest_ns >= self.min_ns + ack_delay_ns:
+            adjusted_ns -= ack_delay_ns
+        # The variance first: RFC 9002 § 5.3 takes the smoothed value from before this sample.
+        self.variance_ns = (3 * self.variance_ns + abs(self.smoothed_ns - adjusted_ns)) // 4
+        self.smoothed_ns = (7 * self.smoothed_ns + adjusted_ns) // 8
+
+    def probe_timeout_ns(self, max_ack_delay_ns: int) -> int:
+        """Return PTO without backoff (RFC 9002 § 6.2.1)."""
+        return self.smoothed_ns + max(4 * self.variance_ns, K_GRANULARITY_NS) + max_ack_delay_ns
+
+    def loss_delay_ns(self) -> int:
+        """Return how long after sending a packet counts as lost (RFC 9002 § 6.1.2)."""
+        return max(9 * max(self.latest_ns, self.smoothed_ns) // 8, K_GRANULARITY_NS)

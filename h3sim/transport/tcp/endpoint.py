@@ -1,0 +1,301 @@
+"""One end of a TCP connection that carries HTTP/2 over TLS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.endpoint import row_of
+from h3sim.transport.tcp.handshake import Handshake, State
+from h3sim.transport.tcp.pace import Pace
+from h3sim.transport.tcp.reassembly import Reassembly
+from h3sim.transport.tcp.records import SendStream
+from h3sim.transport.tcp.recovery import Recovery
+from h3sim.transport.tcp.segments import Segment, SentSegment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.trace import RecoveryRow
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.quic.handshake import Mode, Role
+    from h3sim.transport.tcp.records import Message, Record
+    from h3sim.transport.tcp.settings import TcpSettings
+
+__all__ = ["TcpEndpoint"]
+
+
+class TcpEndpoint:
+    """A client or a server; both send, acknowledge and recover in the same way.
+
+    With `Mode.NONE` the connection is established and *path_rtt_ns* known. HTTP/2's own flow
+    control is not modelled: TCP's window is the only one.
+    """
+
+    def __init__(
+        self,
+        settings: TcpSettings,
+        controller: CongestionController,
+        source: Source,
+        role: Role,
+        mode: Mode,
+        *,
+        path_rtt_ns: int | None = None,
+    ) -> None:
+        self._mss_bytes = settings.mss_bytes
+        self._controller = controller
+        self._stream = SendStream(settings, source)
+        self._received = Reassembly(
+            every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns
+        )
+        self._handshake = Handshake(settings, role, mode)
+        self._is_established = self._handshake.state is State.ESTABLISHED
+        self.recovery = Recovery(settings, controller)
+        if path_rtt_ns is not None:
+            self.recovery.on_rtt(path_rtt_ns)
+        self._probe = self.recovery.probe
+        self._pace = Pace(settings, controller, self.recovery.rtt)
+        self._window_bytes = settings.receive_window_bytes
+        self._next_number = 0
+        self._right_edge = settings.receive_window_bytes if self._is_established else 0
+        """Up to where the peer takes data; without a SYN its window is taken to be like ours."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the handshake lets the application's bytes go."""
+        return self._handshake.may_send
+
+    # What happens to it
+
+    def on_packet(self, packet: Segment, now_ns: int) -> Sequence[StreamBytes]:
+        """Take a segment that arrived; return the bytes that can be read now, in order."""
+        received = self._received
+        if packet.seq <= received.last_ack and (
+            received.echo_ns is None or packet.sent_at_ns > received.echo_ns
+        ):
+            received.echo_ns = packet.sent_at_ns
+        if not self._is_established or packet.is_syn:
+            self._on_opening(packet, now_ns)
+            if packet.is_syn:
+                return ()
+        self._on_ack(packet, now_ns)
+        if not packet.length:
+            return ()
+        records = received.on_segment(packet, now_ns)
+        return self._read(records) if records else ()
+
+    def on_timer(self, now_ns: int) -> None:
+        """Do what was due; what has to leave for it does with `packets_to_send`."""
+        if self._is_established:
+            self.recovery.on_timer(now_ns)
+        else:
+            self._handshake.on_timer(now_ns)
+
+    def timer_at_ns(self) -> int | None:
+        """Return when to be woken."""
+        if not self._is_established:
+            return self._handshake.retry_at_ns
+        at_ns = self.recovery.timer_at_ns()
+        due_at_ns = self._received.due_at_ns
+        if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
+            at_ns = due_at_ns
+        due_at_ns = self._pace.due_at_ns
+        if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
+            at_ns = due_at_ns
+        return at_ns
+
+    def acked_by(self, packet: Segment) -> tuple[tuple[int, int], ...]:
+        """Return the numbers of the peer's data segments that came, highest span first.
+
+        To be asked when *packet* leaves. Segments acknowledge bytes; of bytes that were sent twice
+        this names the transmission that arrived.
+        """
+        return () if packet.ack is None else self._received.spans()
+
+    def packets_to_send(self, now_ns: int) -> list[Segment]:
+        """Return the segments that leave now."""
+        if not self._is_established:
+            return self._syn(now_ns) if self._handshake.is_syn_due else []
+        segments: list[Segment] = []
+        due_at_ns = self._received.due_at_ns
+        is_due = due_at_ns is not None and due_at_ns <= now_ns
+        if is_due and self._received.wants_sack:
+            # Its options would not fit beside a full payload.
+            segments.append(self._pure_ack(now_ns))
+            is_due = False
+        self._pace.begin()
+        segment = self._next(now_ns)
+        while segment is not None:
+            segments.append(segment)
+            is_due = False
+            segment = self._next(now_ns)
+        if is_due:
+            segments.append(self._pure_ack(now_ns))
+        return segments
+
+    def recovery_row(self, now_ns: int) -> RecoveryRow:
+        """Return the state of recovery; segments are declared lost by bytes, so no number is."""
+        recovery = self.recovery
+        in_flight = recovery.bytes_in_flight
+        return row_of(now_ns, recovery.controller, recovery.rtt, in_flight, ())
+
+    # Sending
+
+    def _next(self, now_ns: int) -> Segment | None:
+        """Return the next segment with data, or None: what was lost goes first."""
+        recovery, stream = self.recovery, self._stream
+        board = recovery.board
+        if stream.end - stream.sent < stream.lowat_bytes and self._handshake.may_send:
+            stream.fill(board.una, now_ns)
+        if self._probe is not None and self._probe.is_due:
+            return self._probing(now_ns)
+        left = recovery.room_bytes()
+        if recovery.recovery_point is not None:
+            lost = recovery.next_lost()
+            if lost is not None:
+                if lost.size_bytes > left and not recovery.may_exceed_window:
+                    recovery.is_limited = False
+                    return None
+                return self._again(lost, now_ns) if self._pace.allows(now_ns) else None
+        n_bytes = stream.end - stream.sent
+        if n_bytes > self._mss_bytes:
+            n_bytes = self._mss_bytes
+        if n_bytes > left:
+            recovery.is_limited = False
+            return None
+        if not n_bytes or stream.sent + n_bytes > self._right_edge:
+            return self._without_new_data(left, now_ns)
+        if not self._pace.allows(now_ns):
+            return None
+        return self._new(n_bytes, now_ns)
+
+    def _new(self, n_bytes: int, now_ns: int) -> Segment:
+        """Return a segment with bytes that were never sent."""
+        stream = self._stream
+        seq = stream.sent
+        frames, records = stream.cut(n_bytes)
+        sent = SentSegment(self._next_number, now_ns, seq, n_bytes, frames, records)
+        self.recovery.on_sent(sent)
+        return self._segment(sent, now_ns)
+
+    def _again(self, sent: SentSegment, now_ns: int) -> Segment:
+        self.recovery.on_resent(sent, self._next_number, now_ns)
+        return self._segment(sent, now_ns)
+
+    def _without_new_data(self, left: int, now_ns: int) -> Segment | None:
+        """Return what may go again on suspicion, for want of anything better."""
+        recovery = self.recovery
+        if left < self._mss_bytes:
+            recovery.is_limited = False
+            return None
+        recovery.on_app_limited()
+        if recovery.recovery_point is None:
+            return None
+        again = recovery.next_speculative(now_ns)
+        return None if again is None else self._again(again, now_ns)
+
+    def _probing(self, now_ns: int) -> Segment | None:
+        """Return a probe: new data if there is any, else the last segment (RFC 8985 § 7.3)."""
+        probe, stream = self._probe, self._stream
+        assert probe is not None  # noqa: S101 - only called where one is due
+        n_bytes = min(stream.end - stream.sent, self._mss_bytes)
+        if n_bytes and stream.sent + n_bytes <= self._right_edge:
+            segment = self._new(n_bytes, now_ns)
+            probe.on_sent(stream.sent, None)
+            return segment
+        last = next(reversed(self.recovery.board.sent.values()), None)
+        if last is None:
+            probe.disarm()
+            return None
+        probe.on_sent(last.stop, last)
+        return self._again(last, now_ns)
+
+    def _segment(self, sent: SentSegment, now_ns: int) -> Segment:
+        """Return *sent* as it goes on the wire now."""
+        received = self._received
+        if received.due_at_ns is not None:
+            received.on_acked()
+        self._next_number = sent.number + 1
+        self._pace.on_sent(sent.size_bytes, now_ns)
+        return Segment(
+            sent.number,
+            now_ns,
+            sent.seq,
+            sent.size_bytes,
+            received.next_seq,
+            received.echo_ns,
+            self._window_bytes,
+            (),
+            sent.frames,
+            sent.records,
+            sent.is_retransmitted,
+        )
+
+    def _pure_ack(self, now_ns: int) -> Segment:
+        received = self._received
+        received.on_acked()
+        number = self._next_number
+        self._next_number = number + 1
+        return Segment(
+            number,
+            now_ns,
+            self._stream.sent,
+            0,
+            received.next_seq,
+            received.echo_ns,
+            self._window_bytes,
+            received.take_blocks() if received.wants_sack else (),
+        )
+
+    # Receiving
+
+    def _on_ack(self, packet: Segment, now_ns: int) -> None:
+        ack = packet.ack
+        assert ack is not None  # noqa: S101 - only a first SYN comes without
+        board = self.recovery.board
+        is_advance = ack > board.una
+        if not is_advance and not packet.sack:
+            return
+        self.recovery.on_ack(packet, now_ns)
+        if is_advance:
+            self._right_edge = ack + packet.window_bytes
+            self._stream.on_acked(ack)
+
+    def _read(self, records: Sequence[Record]) -> list[StreamBytes]:
+        """Return what records hold for the application; answer those of the handshake."""
+        frames: list[StreamBytes] = []
+        for record in records:
+            if record.message is None:
+                frames += record.frames
+            else:
+                self._write(self._handshake.on_message(record.message))
+        return frames
+
+    # Opening
+
+    def _on_opening(self, packet: Segment, now_ns: int) -> None:
+        """Take a SYN, the answer to one, or the segment that completes the opening."""
+        handshake = self._handshake
+        was_established = self._is_established
+        self._write(handshake.on_segment(packet))
+        self._is_established = handshake.state is State.ESTABLISHED
+        if packet.is_syn and not was_established:
+            self._right_edge = packet.window_bytes
+        if packet.is_syn and self._is_established:
+            self._received.due_at_ns = now_ns
+        if self._is_established and not was_established and packet.echo_ns is not None:
+            self.recovery.on_rtt(now_ns - packet.echo_ns)
+
+    def _write(self, message: Message | None) -> None:
+        if message is not None:
+            self._stream.write_message(message, self._handshake.length_of(message))
+
+    def _syn(self, now_ns: int) -> list[Segment]:
+        """Return a SYN, or the answer to one."""
+        ack = None if self._handshake.state in (State.CLOSED, State.SYN_SENT) else 0
+        self._handshake.on_syn_sent(now_ns)
+        number = self._next_number
+        self._next_number = number + 1
+        echo_ns = None if ack is None else self._received.echo_ns
+        window_bytes = self._window_bytes
+        return [Segment(number, now_ns, 0, 0, ack, echo_ns, window_bytes, is_syn=True)]

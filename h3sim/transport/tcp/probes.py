@@ -1,0 +1,76 @@
+"""Tail loss probes (RFC 8985 § 7): a segment that makes the peer say what it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.units import NS_PER_MS, NS_PER_S
+
+if TYPE_CHECKING:
+    from h3sim.transport.rtt import RttEstimator
+    from h3sim.transport.tcp.segments import SentSegment
+
+__all__ = ["TailLossProbe"]
+
+_MAX_ACK_DELAY_NS = 200 * NS_PER_MS
+"""TLP.max_ack_delay: how late the ACK of a lone segment may be."""
+
+
+class TailLossProbe:
+    """Says when a probe is due, and whether it has made up for a loss."""
+
+    __slots__ = ("_end_seq", "_resent", "due_at_ns", "is_due")
+
+    def __init__(self) -> None:
+        self._end_seq: int | None = None
+        """Where the probe under way ends, or None."""
+        self._resent: SentSegment | None = None
+        """What the probe under way sent again; None if it was new data."""
+        self.due_at_ns: int | None = None
+        self.is_due = False
+        """Whether a probe has to leave now."""
+
+    def arm(self, now_ns: int, rtt: RttEstimator, rto_at_ns: int | None, *, is_lone: bool) -> None:
+        """Set when a probe is due, with one segment in flight or more (RFC 8985 § 7.2)."""
+        if self._end_seq is not None or self.is_due:
+            self.due_at_ns = None
+            return
+        wait_ns = NS_PER_S
+        if rtt.has_sample:
+            wait_ns = 2 * rtt.smoothed_ns
+            if is_lone:
+                wait_ns += _MAX_ACK_DELAY_NS
+        at_ns = now_ns + wait_ns
+        self.due_at_ns = at_ns if rto_at_ns is None or at_ns < rto_at_ns else rto_at_ns
+
+    def disarm(self) -> None:
+        """Let no probe be due."""
+        self.due_at_ns = None
+        self.is_due = False
+
+    def on_due(self) -> None:
+        """Let a probe leave."""
+        self.due_at_ns = None
+        self.is_due = True
+
+    def on_sent(self, end_seq: int, resent: SentSegment | None) -> None:
+        """Note that the probe left: new data, or *resent* once more."""
+        self.is_due = False
+        self._end_seq = end_seq
+        self._resent = resent
+
+    def on_ack(self, ack: int, duplicate: tuple[int, int] | None) -> SentSegment | None:
+        """Return the segment whose loss the probe made up for, once that is clear (§ 7.4.2)."""
+        if self._end_seq is None or ack < self._end_seq:
+            return None
+        resent = self._resent
+        came_twice = duplicate is not None and duplicate[1] == self._end_seq
+        if resent is not None and not came_twice and ack == self._end_seq:
+            return None  # the probe or the segment itself: what comes next will tell
+        self._end_seq = self._resent = None
+        return None if came_twice else resent
+
+    def forget(self) -> None:
+        """Give the probe up: recovery has begun."""
+        self._end_seq = self._resent = None
+        self.disarm()

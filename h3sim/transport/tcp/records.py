@@ -1,0 +1,181 @@
+"""The byte stream of one direction: HTTP/2 frames in TLS records, cut into segments."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.tcp.settings import TcpSettings
+
+__all__ = ["FRAME_HEADER_BYTES", "RECORD_OVERHEAD_BYTES", "Message", "Record", "SendStream"]
+
+FRAME_HEADER_BYTES = 9
+"""RFC 9113 § 4.1."""
+_RECORD_HEADER_BYTES = 5
+RECORD_OVERHEAD_BYTES = _RECORD_HEADER_BYTES + 1 + 16
+"""A header, the type of the content and the AEAD's tag (RFC 8446 § 5.2)."""
+_MIN_CHUNK_BYTES = 32
+"""Less than this of a body is not worth a further frame in a record."""
+
+
+class Message(enum.Enum):
+    """A flight of the TLS handshake."""
+
+    CLIENT_HELLO = "client hello"
+    SERVER_FLIGHT = "server flight"
+    CLIENT_FINISHED = "client finished"
+    SERVER_FINISHED = "server finished"
+    """In TLS 1.2 only."""
+
+
+class Record:
+    """A TLS record: none of its frames can be read before its last byte has come."""
+
+    __slots__ = ("frames", "message", "stop")
+
+    def __init__(self, stop: int, frames: list[StreamBytes], message: Message | None) -> None:
+        self.stop = stop
+        """The place in the stream where it ends."""
+        self.frames = frames
+        self.message = message
+
+
+class SendStream:
+    """What the application wrote and TCP has to deliver: the socket's send buffer.
+
+    It takes from *source* as long as little enough waits, and is cut into segments from its front.
+    """
+
+    __slots__ = (
+        "_data_frame_bytes",
+        "_dynamic_bytes",
+        "_dynamic_idle_ns",
+        "_ends",
+        "_is_dynamic",
+        "_pieces",
+        "_record_bytes",
+        "_send_buffer_bytes",
+        "_small_record_bytes",
+        "_source",
+        "_unacked",
+        "_written_at_ns",
+        "_written_bytes",
+        "end",
+        "lowat_bytes",
+        "sent",
+    )
+
+    def __init__(self, settings: TcpSettings, source: Source) -> None:
+        self._source = source
+        lowat = settings.notsent_lowat_bytes
+        self.lowat_bytes = settings.send_buffer_bytes if lowat is None else lowat
+        """Nothing is taken while this much waits unsent."""
+        self._send_buffer_bytes = settings.send_buffer_bytes
+        self._data_frame_bytes = settings.data_frame_bytes
+        self._record_bytes = settings.record_bytes
+        self._is_dynamic = settings.has_dynamic_records
+        self._small_record_bytes = min(
+            settings.mss_bytes - RECORD_OVERHEAD_BYTES, settings.record_bytes
+        )
+        self._dynamic_bytes = settings.dynamic_record_bytes
+        self._dynamic_idle_ns = settings.dynamic_record_idle_ns
+        self._written_bytes = 0
+        self._written_at_ns = 0
+        self._pieces: deque[tuple[int, int, int, int]] = deque()
+        self._ends: deque[Record] = deque()
+        self._unacked: deque[Record] = deque()
+        self.sent = 0
+        """Where what was never sent begins."""
+        self.end = 0
+        """Where what was written ends."""
+
+    def write_message(self, message: Message, n_bytes: int) -> None:
+        """Append a flight of the TLS handshake."""
+        self.end += n_bytes
+        self._append(Record(self.end, [], message))
+
+    def fill(self, acked: int, now_ns: int) -> None:
+        """Take from the source what the socket has room for; *acked* bytes left it for good."""
+        while (
+            self.end - self.sent < self.lowat_bytes and self.end - acked < self._send_buffer_bytes
+        ):
+            room = self._record_bytes
+            if self._is_dynamic:
+                room = self._dynamic_room(now_ns)
+            chunk = self._take(room)
+            if chunk is None:
+                return
+            self._write_record(chunk, room, now_ns)
+
+    def cut(self, n_bytes: int) -> tuple[list[StreamBytes], list[Record] | tuple[()]]:
+        """Take the next *n_bytes* off; return the bodies' bytes in them, and the records' ends."""
+        start = self.sent
+        self.sent = stop = start + n_bytes
+        frames: list[StreamBytes] = []
+        pieces = self._pieces
+        while pieces:
+            piece_start, piece_stop, stream_id, offset = pieces[0]
+            if piece_start >= stop:
+                break
+            low = piece_start if piece_start > start else start
+            high = piece_stop if piece_stop < stop else stop
+            frames.append((stream_id, offset + low - piece_start, high - low))
+            if piece_stop > stop:
+                break
+            pieces.popleft()
+        ends = self._ends
+        if not ends or ends[0].stop > stop:
+            return frames, ()
+        records = []
+        while ends and ends[0].stop <= stop:
+            records.append(ends.popleft())
+        return frames, records
+
+    def on_acked(self, acked: int) -> None:
+        """Tell the source which of its bytes the peer has, in whole records."""
+        unacked = self._unacked
+        while unacked and unacked[0].stop <= acked:
+            for stream_id, offset, n_bytes in unacked.popleft().frames:
+                self._source.on_acked(stream_id, offset, n_bytes)
+
+    def _take(self, room: int) -> StreamBytes | None:
+        """Return what the source gives for a frame that has *room* with its header."""
+        n_bytes = room - FRAME_HEADER_BYTES
+        if n_bytes > self._data_frame_bytes:
+            n_bytes = self._data_frame_bytes
+        return self._source.take(n_bytes)
+
+    def _write_record(self, chunk: StreamBytes | None, room: int, now_ns: int) -> None:
+        """Append a record with *chunk* and what else the source gives and it has *room* for."""
+        stop = self.end + _RECORD_HEADER_BYTES
+        frames: list[StreamBytes] = []
+        while chunk is not None:
+            frames.append(chunk)
+            stream_id, offset, n_bytes = chunk
+            start = stop + FRAME_HEADER_BYTES
+            stop = start + n_bytes
+            self._pieces.append((start, stop, stream_id, offset))
+            room -= FRAME_HEADER_BYTES + n_bytes
+            if room < FRAME_HEADER_BYTES + _MIN_CHUNK_BYTES:
+                break
+            chunk = self._take(room)
+        stop += RECORD_OVERHEAD_BYTES - _RECORD_HEADER_BYTES
+        self._written_bytes += stop - self.end
+        self._written_at_ns = now_ns
+        self.end = stop
+        self._append(Record(stop, frames, None))
+
+    def _append(self, record: Record) -> None:
+        self._ends.append(record)
+        self._unacked.append(record)
+
+    def _dynamic_room(self, now_ns: int) -> int:
+        """Return how much the next record may carry: a segment's worth after a start or a rest."""
+        if now_ns - self._written_at_ns >= self._dynamic_idle_ns:
+            self._written_bytes = 0
+        if self._written_bytes < self._dynamic_bytes:
+            return self._small_record_bytes
+        return self._record_bytes

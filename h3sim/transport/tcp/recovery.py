@@ -1,0 +1,346 @@
+"""Loss recovery (RFC 6298, RFC 6675, RFC 8985): what goes again, and what the controller hears."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from h3sim.transport.rtt import RttEstimator
+from h3sim.transport.tcp.detectors import SackDetector
+from h3sim.transport.tcp.probes import TailLossProbe
+from h3sim.transport.tcp.prr import ProportionalRateReduction
+from h3sim.transport.tcp.rack import RackDetector
+from h3sim.transport.tcp.sampling import DeliverySampler
+from h3sim.transport.tcp.scoreboard import Scoreboard
+from h3sim.transport.tcp.settings import LossDetection
+from h3sim.transport.tcp.timer import RetransmissionTimer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.tcp.detectors import Detector
+    from h3sim.transport.tcp.segments import Segment, SentSegment
+    from h3sim.transport.tcp.settings import TcpSettings
+
+__all__ = ["Recovery"]
+
+_BY_NUMBER = attrgetter("number")
+
+
+class Recovery:
+    """Keeps what one sender has in flight and tells its congestion controller about it.
+
+    An episode of recovery begins with the first loss and ends when all that was sent before it has
+    been acknowledged (the recovery point). The controller hears of a loss once per episode, since
+    TCP cuts its window once per window of data (RFC 5681 § 4.3); until the end of an episode that a
+    timeout did not take over, it does not let the window grow.
+    """
+
+    def __init__(self, settings: TcpSettings, controller: CongestionController) -> None:
+        self.controller = controller
+        self.rtt = RttEstimator(initial_ns=settings.initial_rto_ns)
+        self.board = Scoreboard()
+        self.is_limited = False
+        """Whether the window was not full when last there was nothing more to send."""
+        self.recovery_point: int | None = None
+        self.is_timed_out = False
+        """Whether a timeout began this episode, or took it over."""
+        self.may_exceed_window = False
+        """Whether the first retransmission of an episode is still to go, whatever the window."""
+        self.probe: TailLossProbe | None = None
+        self._detector: Detector
+        if settings.recovery is LossDetection.RACK:
+            self._detector = RackDetector(self.board, self.rtt)
+            self.probe = TailLossProbe()
+        else:
+            self._detector = SackDetector(self.board, self.rtt, settings.mss_bytes)
+        self._to_resend: list[int] = []
+        """A heap of the sequence numbers of lost segments; some may have come after all."""
+        self._timer = RetransmissionTimer(settings)
+        self._sampler = DeliverySampler()
+        self._has_prr = settings.has_prr
+        self._prr = ProportionalRateReduction(settings.mss_bytes)
+        self._next_number = 0
+        self._resent_to = 0
+        """Nothing from here on was ever sent again."""
+
+    @property
+    def bytes_in_flight(self) -> int:
+        """How much is on its way, by what is known."""
+        return self.board.pipe_bytes
+
+    # What leaves
+
+    def room_bytes(self) -> int:
+        """Return how much may leave now."""
+        if self._prr.is_active:
+            return self._prr.room_bytes
+        return self.controller.congestion_window - self.board.pipe_bytes
+
+    def on_sent(self, segment: SentSegment) -> None:
+        """Take a segment with new data into account that leaves now."""
+        self.board.add(segment)
+        now_ns = segment.sent_at_ns
+        self._on_transmission(segment, now_ns)
+        if self._timer.due_at_ns is None:
+            self._timer.start(now_ns)
+        if self.probe is not None:
+            self._arm_probe(now_ns)
+
+    def on_resent(self, segment: SentSegment, number: int, now_ns: int) -> None:
+        """Take a segment into account that leaves again, as *number*."""
+        self._detector.on_resend(segment)
+        segment.number = number
+        segment.sent_at_ns = now_ns
+        self.board.mark_resent(segment)
+        self.may_exceed_window = False
+        self._resent_to = max(self._resent_to, segment.stop)
+        self._on_transmission(segment, now_ns)
+        if segment.seq == self.board.una:
+            # As Linux does: the timer is for the transmission that is awaited, not an earlier one.
+            self._timer.start(now_ns)
+
+    def next_lost(self) -> SentSegment | None:
+        """Return the lowest segment that is lost and has to go again (RFC 6675 § 4, rule 1)."""
+        heap, sent = self._to_resend, self.board.sent
+        while heap:
+            segment = sent.get(heap[0])
+            if segment is not None and not segment.copies and not segment.is_sacked:
+                return segment
+            heappop(heap)
+        return None
+
+    def next_speculative(self, now_ns: int) -> SentSegment | None:
+        """Return what may go again though it is not known to be lost, or None."""
+        if self.recovery_point is None or self.is_timed_out:
+            return None
+        return self._detector.next_speculative(self.recovery_point, now_ns)
+
+    def on_app_limited(self) -> None:
+        """Note that there is room in the window, but nothing to send."""
+        self.is_limited = True
+        self._sampler.on_app_limited(self.board.pipe_bytes)
+
+    # What arrives
+
+    def on_rtt(self, latest_ns: int) -> None:
+        """Take a sample of the round trip (with timestamps any will do: RFC 7323 § 4)."""
+        self.rtt.on_sample(latest_ns)
+        self._timer.on_rtt(self.rtt)
+
+    def on_ack(self, segment: Segment, now_ns: int) -> None:
+        """Take in what a segment acknowledges."""
+        ack, blocks = segment.ack, segment.sack
+        assert ack is not None  # noqa: S101 - only SYNs come without
+        board = self.board
+        is_advance = ack > board.una
+        in_flight = board.pipe_bytes
+        was_recovering = self.recovery_point is not None and not self.is_timed_out
+        news = board.take_acked(ack) if is_advance else []
+        if is_advance:
+            self._on_advance(ack, segment.echo_ns, now_ns)
+        if blocks:
+            duplicate = _duplicate_of(ack, blocks)
+            if duplicate is not None:
+                self._detector.on_duplicate()
+            news += board.take_sacked(blocks)
+            if self.probe is not None:
+                self._on_probe_acked(ack, duplicate, now_ns)
+        elif self.probe is not None:
+            self._on_probe_acked(ack, None, now_ns)
+        if not news and not is_advance:
+            return
+        lost = self._detect(news, is_advance=is_advance, now_ns=now_ns)
+        in_flight -= sum(gone.size_bytes for gone in lost) if lost else 0
+        if self.probe is not None:
+            self._arm_probe(now_ns)
+        if self._prr.is_active and news:
+            self._prr.on_ack(
+                sum(segment.size_bytes for segment in news),
+                pipe_bytes=board.pipe_bytes,
+                is_safe=is_advance and not lost,
+            )
+        if news:
+            is_recovering = self.recovery_point is not None and not self.is_timed_out
+            is_held = was_recovering or is_recovering or not is_advance
+            self._on_delivered(news, in_flight, now_ns, is_held=is_held)
+
+    # What is due
+
+    def timer_at_ns(self) -> int | None:
+        """Return when `on_timer` wants to be called."""
+        at_ns = self._timer.due_at_ns
+        due_at_ns = self._detector.due_at_ns
+        if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
+            at_ns = due_at_ns
+        if self.probe is not None:
+            due_at_ns = self.probe.due_at_ns
+            if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
+                at_ns = due_at_ns
+        return at_ns
+
+    def on_timer(self, now_ns: int) -> None:
+        """Declare lost, probe or time out, if that is what is due."""
+        due_at_ns = self._detector.due_at_ns
+        if due_at_ns is not None and due_at_ns <= now_ns:
+            self._detect([], is_advance=False, now_ns=now_ns)
+        probe = self.probe
+        if probe is not None and probe.due_at_ns is not None and probe.due_at_ns <= now_ns:
+            probe.on_due()
+            # The probe's own timeout: this also puts off one that was due at the same time.
+            self._timer.start(now_ns)
+            return
+        due_at_ns = self._timer.due_at_ns
+        if due_at_ns is not None and due_at_ns <= now_ns:
+            self._on_timeout(now_ns)
+
+    # Inside
+
+    def _on_transmission(self, segment: SentSegment, now_ns: int) -> None:
+        """Note the state of delivery-rate sampling, and tell whom it concerns."""
+        in_flight = self.board.pipe_bytes
+        self._sampler.on_sent(segment, in_flight, now_ns)
+        self._next_number = segment.number + 1
+        if self._prr.is_active:
+            self._prr.on_sent(segment.size_bytes)
+        if self.probe is not None:
+            self._detector.on_sent(segment)
+        self.controller.on_sent(segment, bytes_in_flight=in_flight)
+
+    def _on_advance(self, ack: int, echo_ns: int | None, now_ns: int) -> None:
+        """Restart the timer with what is left (RFC 6298 § 5), end an episode at its point."""
+        if echo_ns is not None:
+            self.on_rtt(now_ns - echo_ns)
+        if self.board.sent:
+            self._timer.start(now_ns)
+        else:
+            self._timer.stop()
+        if self.recovery_point is not None and ack >= self.recovery_point:
+            self.recovery_point = None
+            self.is_timed_out = self.may_exceed_window = False
+            self._prr.end()
+            self._detector.on_recovered()
+            self._go_on(now_ns)
+
+    def _go_on(self, now_ns: int) -> None:
+        """Begin the next episode if something that was sent within the last is lost too."""
+        if self.next_lost() is None:
+            return
+        lost = [s for s in self.board.sent.values() if not s.copies and not s.is_sacked]
+        in_flight = self.board.pipe_bytes + sum(segment.size_bytes for segment in lost)
+        self._begin(lost, in_flight, now_ns)
+        self._reduce([])
+
+    def _on_delivered(
+        self, news: list[SentSegment], in_flight: int, now_ns: int, *, is_held: bool
+    ) -> None:
+        """Tell the controller what was delivered; *is_held*: its window stays as it is."""
+        if news[0].seq < self._resent_to:
+            news.sort(key=_BY_NUMBER)  # what was sent again has a later number than what follows it
+        self._sampler.on_delivered(news, now_ns)
+        self.controller.on_acked(
+            news,
+            now_ns=now_ns,
+            rtt=self.rtt,
+            bytes_in_flight=in_flight,
+            is_limited=self.is_limited or is_held,
+        )
+
+    def _detect(
+        self, news: list[SentSegment], *, is_advance: bool, now_ns: int
+    ) -> list[SentSegment]:
+        """Return what is lost now; it waits to go again."""
+        is_recovering = self.recovery_point is not None
+        lost = self._detector.detect(
+            news, is_advance=is_advance, is_recovering=is_recovering, now_ns=now_ns
+        )
+        if lost:
+            in_flight = self.board.pipe_bytes
+            self._mark_lost(lost)
+            if not is_recovering:
+                self._begin(lost, in_flight, now_ns)
+                self._reduce(news)
+        return lost
+
+    def _reduce(self, news: list[SentSegment]) -> None:
+        """Spread the reduction of the window, if there was one, over the episode."""
+        self.may_exceed_window = True
+        if not self._has_prr or self.controller.ssthresh is None:
+            return
+        board = self.board
+        sacked_bytes = sum(stop - start for start, stop in board.runs.items())
+        flight_bytes = board.next_seq - board.una - sacked_bytes
+        self._prr.begin(
+            target_bytes=self.controller.congestion_window,
+            flight_bytes=flight_bytes + sum(segment.size_bytes for segment in news),
+        )
+
+    def _mark_lost(self, lost: Iterable[SentSegment]) -> None:
+        for segment in lost:
+            self.board.mark_lost(segment)
+            heappush(self._to_resend, segment.seq)
+
+    def _begin(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
+        """Begin an episode."""
+        self.recovery_point = self.board.next_seq
+        if self.probe is not None:
+            self.probe.forget()
+        lost = sorted(lost, key=_BY_NUMBER)
+        self.controller.on_lost(
+            lost, now_ns=now_ns, bytes_in_flight=in_flight, next_number=self._next_number
+        )
+
+    def _on_timeout(self, now_ns: int) -> None:
+        """Back off and begin anew from the first segment (RFC 6298 § 5.4-5.6, RFC 6675 § 5.1).
+
+        A window that was cut in this episode is not cut again; it only collapses.
+        """
+        in_flight = self.board.pipe_bytes
+        lost = self._detector.lost_on_timeout(now_ns)
+        self._mark_lost(lost)
+        if self.recovery_point is None:
+            self._begin(lost, in_flight, now_ns)
+        self.recovery_point = self.board.next_seq
+        self.is_timed_out = True
+        self._prr.end()
+        self.may_exceed_window = True
+        self.controller.on_persistent_congestion(now_ns=now_ns)
+        self._timer.back_off(now_ns)
+
+    # Probes (RACK-TLP only)
+
+    def _arm_probe(self, now_ns: int) -> None:
+        assert self.probe is not None  # noqa: S101 - only called where there is one
+        board = self.board
+        if self.recovery_point is not None or board.runs or not board.sent:
+            self.probe.disarm()
+        else:
+            is_lone = len(board.sent) == 1
+            self.probe.arm(now_ns, self.rtt, self._timer.due_at_ns, is_lone=is_lone)
+
+    def _on_probe_acked(self, ack: int, duplicate: tuple[int, int] | None, now_ns: int) -> None:
+        """Cut the window if the probe made up for a loss that nothing else shows."""
+        assert self.probe is not None  # noqa: S101 - only called where there is one
+        repaired = self.probe.on_ack(ack, duplicate)
+        if repaired is not None and self.recovery_point is None:
+            self.controller.on_lost(
+                [repaired],
+                now_ns=now_ns,
+                bytes_in_flight=self.board.pipe_bytes,
+                next_number=self._next_number,
+            )
+
+
+def _duplicate_of(ack: int, blocks: tuple[tuple[int, int], ...]) -> tuple[int, int] | None:
+    """Return what came twice (D-SACK, RFC 2883 § 4), or None.
+
+    The first block says so if it lies below the acknowledgement or within the second block.
+    """
+    first = blocks[0]
+    if first[1] <= ack:
+        return first
+    if len(blocks) > 1 and blocks[1][0] <= first[0] and first[1] <= blocks[1][1]:
+        return first
+    return None

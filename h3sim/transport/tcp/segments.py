@@ -1,0 +1,147 @@
+"""TCP segments: as they travel, and as their sender remembers them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from h3sim.transport.endpoint import StreamBytes
+    from h3sim.transport.tcp.records import Record
+
+__all__ = ["HEADER_BYTES", "SYN_BYTES", "Segment", "SentSegment", "sack_option_bytes"]
+
+HEADER_BYTES = 20 + 12
+"""The header (RFC 9293 § 3.1) and the timestamps option, padded (RFC 7323 § 3.2, appendix A)."""
+SYN_BYTES = 40
+"""A SYN's header: MSS, SACK-permitted, timestamps and window scale."""
+_IP_HEADER_BYTES = 20
+_BYTES_PER_BLOCK = 8
+_SACK_OPTION_BYTES = 4
+
+
+def sack_option_bytes(n_blocks: int) -> int:
+    """Return the length of a SACK option (RFC 2018 § 3), padded: a header is whole words.
+
+    >>> [sack_option_bytes(n_blocks) for n_blocks in (0, 1, 3)]
+    [0, 12, 28]
+    """
+    return _SACK_OPTION_BYTES + _BYTES_PER_BLOCK * n_blocks if n_blocks else 0
+
+
+class Segment:
+    """A segment on the wire. Nobody changes it: a retransmission is another one.
+
+    *seq* counts the bytes of the stream from 0; a SYN takes no number. *sack* holds spans that
+    arrived, the newest first. *echo_ns* is what the timestamps option sends back (RFC 7323).
+    *frames* are the bodies' bytes within its payload, for traces; *records* are the TLS records
+    whose last byte it carries, which is what its receiver learns from it.
+    """
+
+    __slots__ = (
+        "ack",
+        "echo_ns",
+        "frames",
+        "is_retransmission",
+        "is_syn",
+        "length",
+        "number",
+        "records",
+        "sack",
+        "sent_at_ns",
+        "seq",
+        "size_bytes",
+        "window_bytes",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        sent_at_ns: int,
+        seq: int,
+        length: int,
+        ack: int | None,
+        echo_ns: int | None,
+        window_bytes: int,
+        sack: tuple[tuple[int, int], ...] = (),
+        frames: list[StreamBytes] | tuple[()] = (),
+        records: list[Record] | tuple[()] = (),
+        is_retransmission: bool = False,
+        is_syn: bool = False,
+    ) -> None:
+        self.number = number
+        """Its place among all that its sender sent, other than data or not."""
+        self.sent_at_ns = sent_at_ns
+        self.seq = seq
+        self.length = length
+        self.ack = ack
+        self.echo_ns = echo_ns
+        self.window_bytes = window_bytes
+        self.sack = sack
+        self.frames = frames
+        self.records = records
+        self.is_retransmission = is_retransmission
+        self.is_syn = is_syn
+        header = SYN_BYTES if is_syn else HEADER_BYTES
+        if sack:
+            header += sack_option_bytes(len(sack))
+        self.size_bytes = header + length
+        """Its size with TCP's header, without that of IP."""
+
+    @property
+    def ip_bytes(self) -> int:
+        """Its size with IPv4's header."""
+        return self.size_bytes + _IP_HEADER_BYTES
+
+
+class SentSegment:
+    """Data in flight: what its sender remembers until it is acknowledged.
+
+    It is what a congestion controller sees: *size_bytes* is the payload alone, since TCP's window
+    counts payload, and *number* that of its last transmission. The four about delivery hold the
+    state of delivery-rate sampling then (draft-cheng-iccrg-delivery-rate-estimation).
+    """
+
+    __slots__ = (
+        "copies",
+        "delivered_at_ns",
+        "delivered_bytes",
+        "first_sent_at_ns",
+        "frames",
+        "is_app_limited",
+        "is_lost",
+        "is_retransmitted",
+        "is_sacked",
+        "number",
+        "records",
+        "sent_at_ns",
+        "seq",
+        "size_bytes",
+        "stop",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        sent_at_ns: int,
+        seq: int,
+        size_bytes: int,
+        frames: list[StreamBytes] | tuple[()],
+        records: list[Record] | tuple[()],
+    ) -> None:
+        self.number = number
+        self.sent_at_ns = sent_at_ns
+        self.seq = seq
+        self.size_bytes = size_bytes
+        self.stop = seq + size_bytes
+        self.frames = frames
+        self.records = records
+        self.copies = 1
+        """How many of its transmissions count as under way."""
+        self.is_sacked = False
+        self.is_lost = False
+        """Whether a transmission of it was declared lost."""
+        self.is_retransmitted = False
+        self.is_app_limited = False
+        self.delivered_bytes = 0
+        self.delivered_at_ns = 0
+        self.first_sent_at_ns = 0

@@ -1,0 +1,142 @@
+"""How a TCP stack, and the TLS and HTTP/2 above it, are set up, as one value."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from h3sim.errors import NetworkError, Problem
+from h3sim.units import NS_PER_MS, NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["LossDetection", "TcpSettings", "TlsVersion"]
+
+_MAX_RECORD_BYTES = 2**14
+"""The largest payload of a TLS record (RFC 8446 § 5.1)."""
+_MIN_MSS_BYTES = 88
+"""With less (RFC 879's smallest link aside), a one-segment record would hold no byte of a body."""
+_INITIAL_SEGMENTS = 10
+_INITIAL_BYTES = 14_600
+
+
+class LossDetection(enum.StrEnum):
+    """How a sender finds out what was lost."""
+
+    SACK = "sack"
+    """By what was selectively acknowledged above (RFC 6675)."""
+    RACK = "rack"
+    """By time, with probes for a lost tail (RACK-TLP, RFC 8985)."""
+
+
+class TlsVersion(enum.StrEnum):
+    """How many round trips a full TLS handshake takes: two, or one."""
+
+    TLS_1_2 = "1.2"
+    TLS_1_3 = "1.3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TcpSettings:
+    """The settings of one end; the defaults are the standards', `linux` has those of Linux.
+
+    Segments: *mss_bytes* of payload beside the timestamps option; a peer may have
+    *receive_window_bytes* under way (more than a browser's connection ever uses). *ack_every*
+    segments that come in order are acknowledged together, within *max_ack_delay_ns* (RFC 9293
+    allows 500 ms; Linux waits for 40 ms at least, the BSDs for 100 ms, and many for 200 ms).
+
+    Recovery: *recovery* (see `LossDetection`); with *has_prr* the reduction of the window is spread
+    over an episode (RFC 9937, as Linux and others have it), else it is made at once. The
+    retransmission timeout of RFC 6298 is *initial_rto_ns* at first, never below *min_rto_ns* or
+    above *max_rto_ns*, and its term for the variance never below *rto_granularity_ns* (G there;
+    Linux keeps it at its smallest RTO).
+
+    Sending: *pacing_gain* paces at that many windows per round trip in bursts of
+    *pacing_burst_segments*, None not at all (a controller's own rate goes before).
+
+    Above TCP: no record enters the socket while *notsent_lowat_bytes* wait in it unsent (16 KB is
+    what Cloudflare recommends for priorities to matter; None is Linux's default), or while
+    *send_buffer_bytes* are unsent or not acknowledged (Linux's largest). A record carries up to
+    *record_bytes*, in HTTP/2 DATA frames of up to *data_frame_bytes*. With *has_dynamic_records* a
+    record fits one segment until *dynamic_record_bytes* have been written, and again after
+    *dynamic_record_idle_ns* without one (Grigorik 2013, h2o, Cloudflare).
+
+    TLS messages are as large as they come to the wire, records' headers included.
+
+    Raises:
+        NetworkError: listing every value with which no connection could work.
+
+    >>> TcpSettings().initial_window_bytes, TcpSettings.linux().recovery.value
+    (14480, 'rack')
+    """
+
+    mss_bytes: int = 1448
+    receive_window_bytes: int = 6 * 2**20
+    ack_every: int = 2
+    max_ack_delay_ns: int = 40 * NS_PER_MS
+    recovery: LossDetection = LossDetection.SACK
+    has_prr: bool = True
+    initial_rto_ns: int = NS_PER_S
+    min_rto_ns: int = NS_PER_S
+    max_rto_ns: int = 60 * NS_PER_S
+    rto_granularity_ns: int = NS_PER_MS
+    pacing_gain: float | None = None
+    pacing_burst_segments: int = 10
+    notsent_lowat_bytes: int | None = 16 * 1024
+    send_buffer_bytes: int = 4 * 2**20
+    data_frame_bytes: int = 2**14
+    record_bytes: int = _MAX_RECORD_BYTES
+    has_dynamic_records: bool = False
+    dynamic_record_bytes: int = 2**20
+    dynamic_record_idle_ns: int = NS_PER_S
+    tls: TlsVersion = TlsVersion.TLS_1_3
+    client_hello_bytes: int = 517
+    server_flight_bytes: int = 3000
+    client_finished_bytes: int = 80
+    tls12_server_finished_bytes: int = 51
+
+    def __post_init__(self) -> None:
+        problems = list(self._problems())
+        if problems:
+            raise NetworkError(problems)
+        # A table that was read holds plain text.
+        object.__setattr__(self, "recovery", LossDetection(self.recovery))
+        object.__setattr__(self, "tls", TlsVersion(self.tls))
+
+    @classmethod
+    def linux(cls) -> TcpSettings:
+        """Return what Linux does: RACK-TLP, and an RTO of the round trip and 200 ms at least."""
+        return cls(
+            recovery=LossDetection.RACK,
+            min_rto_ns=200 * NS_PER_MS,
+            rto_granularity_ns=200 * NS_PER_MS,
+            max_rto_ns=120 * NS_PER_S,
+        )
+
+    @property
+    def initial_window_bytes(self) -> int:
+        """The initial window (RFC 6928 § 2)."""
+        return min(_INITIAL_SEGMENTS * self.mss_bytes, max(2 * self.mss_bytes, _INITIAL_BYTES))
+
+    def _problems(self) -> Iterator[Problem]:
+        low = {"mss_bytes": _MIN_MSS_BYTES, "receive_window_bytes": self.mss_bytes}
+        others = (
+            "ack_every", "initial_rto_ns", "max_rto_ns", "pacing_burst_segments",
+            "notsent_lowat_bytes", "send_buffer_bytes", "data_frame_bytes", "client_hello_bytes",
+            "server_flight_bytes", "client_finished_bytes", "tls12_server_finished_bytes",
+        )  # fmt: skip
+        for key, least in (low | dict.fromkeys(others, 1)).items():
+            value = getattr(self, key)
+            if value is not None and value < least:
+                yield Problem(key=key, message=f"must be at least {least}, is {value}")
+        if not _MIN_MSS_BYTES <= self.record_bytes <= _MAX_RECORD_BYTES:
+            message = f"must be {_MIN_MSS_BYTES} to {_MAX_RECORD_BYTES}, is {self.record_bytes}"
+            yield Problem(key="record_bytes", message=message)
+        if self.pacing_gain is not None and self.pacing_gain <= 0:
+            yield Problem(key="pacing_gain", message=f"must be positive, is {self.pacing_gain}")
+        for key, known in (("recovery", LossDetection), ("tls", TlsVersion)):
+            value, names = getattr(self, key), [str(member) for member in known]
+            if value not in names:
+                yield Problem(key=key, message=f"{value!r} is not one of {', '.join(names)}")

@@ -1,0 +1,87 @@
+"""A sender for tests of congestion controllers; its times are in milliseconds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from h3sim.transport.congestion import ControllerSettings, make_controller
+from h3sim.transport.rtt import RttEstimator
+from h3sim.units import ms
+
+__all__ = ["Sender", "Sent", "after_loss"]
+
+
+@dataclass(slots=True)
+class Sent:
+    number: int
+    sent_at_ns: int
+    size_bytes: int = 1000
+    is_app_limited: bool = False
+    delivered_bytes: int = 0
+    delivered_at_ns: int = 0
+    first_sent_at_ns: int = 0
+
+
+class Sender:
+    """Sends packets of 1000 bytes, and tells a controller what became of them.
+
+    `others_bytes` are in flight besides, so that the sender is not idle.
+    """
+
+    def __init__(self, name, *, window=10_000, datagram=1000, rtt_ms=100, **settings):
+        self.controller = make_controller(
+            name,
+            ControllerSettings(
+                max_datagram_bytes=datagram, initial_window_bytes=window, **settings
+            ),
+        )
+        self.rtt = RttEstimator(initial_ns=ms(rtt_ms))
+        self.rtt.on_sample(ms(rtt_ms))
+        self.flying = {}
+        self.next_number = 0
+        self.others_bytes = 1000
+
+    @property
+    def window(self):
+        return self.controller.congestion_window
+
+    @property
+    def in_flight(self):
+        return self.others_bytes + sum(packet.size_bytes for packet in self.flying.values())
+
+    def send(self, count=1, *, at_ms, size=1000):
+        for _ in range(count):
+            packet = Sent(self.next_number, ms(at_ms), size)
+            self.flying[self.next_number] = packet
+            self.next_number += 1
+            self.controller.on_sent(packet, bytes_in_flight=self.in_flight)
+
+    def ack(self, *numbers, at_ms, is_limited=False):
+        before = self.in_flight
+        packets = [self.flying.pop(number) for number in numbers]
+        self.controller.on_acked(
+            packets, now_ns=ms(at_ms), rtt=self.rtt, bytes_in_flight=before, is_limited=is_limited
+        )
+        return self.window
+
+    def lose(self, *numbers, at_ms):
+        before = self.in_flight
+        packets = [self.flying.pop(number) for number in numbers]
+        self.controller.on_lost(
+            packets, now_ns=ms(at_ms), bytes_in_flight=before, next_number=self.next_number
+        )
+        return self.window
+
+    def exchange(self, *, at_ms, count=1, is_limited=False):
+        """Send so many packets, and acknowledge them at once."""
+        first = self.next_number
+        self.send(count, at_ms=at_ms)
+        return self.ack(*range(first, first + count), at_ms=at_ms, is_limited=is_limited)
+
+
+def after_loss(name, window, **settings):
+    """Return a sender whose first packet was lost at 100 ms, when its window was that."""
+    sender = Sender(name, window=window, **settings)
+    sender.send(at_ms=0)
+    sender.lose(0, at_ms=100)
+    return sender

@@ -1,0 +1,184 @@
+"""`h3sim measure`, and that a log of h3sim gives what its load gave."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim import engine
+from h3sim.cli.measure import add_command
+from h3sim.cli.options import Parser
+from h3sim.engine.document import measured_to_dict, write_load_qlog
+from h3sim.formats import read_qlog
+from h3sim.transport import Protocol
+from tests.helpers import replay
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim import Load
+
+
+def measure(*arguments: object) -> int:
+    parser = Parser(prog="h3sim")
+    add_command(parser.add_subparsers(parser_class=Parser))
+    options = parser.parse_args(["measure", *map(str, arguments)])
+    code: int = options.command(options)
+    return code
+
+
+def of_a_log(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a load without what no log can tell."""
+    unknown = {"scheme": None, "network": None, "seed": None}
+    indexes = {
+        key: {**figures[key], "atf": None} for key in ("byte_index_ms", "byte_index_exact_ms")
+    }
+    return {**figures, **unknown, **indexes}
+
+
+def measured(load: Load, path: Path, **how: str) -> dict[str, Any]:
+    write_load_qlog(load, path, **how)
+    return measured_to_dict(read_qlog(path))
+
+
+SETTINGS = [
+    {},
+    {"jitter": "4:1-3"},
+    {"jitter": "1:0-5", "rtt_ms": 75.3, "buffer_kb": 14, "handshake": False},
+    {"jitter": "4:1-3", "transport": "tcp"},
+    {"jitter": "3:7", "transport": "tcp", "rtt_ms": 20, "packet_bytes": 1000},
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=str)
+@pytest.mark.parametrize("scheme", ["rr", "fifo", "bucket-html", "s+"])
+def test_a_log_of_a_load_gives_exactly_the_figures_of_the_load(
+    tmp_path: Path, scheme: str, setting: dict[str, Any]
+) -> None:
+    load = h3sim.simulate("davies-meenan", scheme=scheme, **setting)
+    expected = of_a_log(load.to_dict())
+    assert measured(load, tmp_path / "load.qlog") == expected
+    assert measured(load, tmp_path / "load.sqlog", dialect="draft") == expected
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> None:
+    load = engine.simulate(
+        h3sim.load_page("davies-meenan"),
+        scheme=h3sim.load_scheme("rr"),
+        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+        protocol=Protocol(transport),
+        records_wire=True,
+    )
+    assert load.packets.lost > 0
+    assert len(load.trace.wire) > load.packets.sent
+    expected = of_a_log(load.to_dict())
+    assert measured(load, tmp_path / "load.qlog") == expected
+    assert measured(load, tmp_path / "load.qlog", dialect="draft") == expected
+
+
+def test_a_clients_log_alone_has_no_figures_for_what_it_did_not_see(tmp_path: Path) -> None:
+    load = engine.simulate(
+        h3sim.load_page("davies-meenan"),
+        scheme=h3sim.load_scheme("rr"),
+        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+    )
+    expected = of_a_log(load.to_dict())
+    figures = measured(load, tmp_path / "load.sqlog")
+    unseen = {"connection_bytes": None, "connection_delay_ms": None}
+    assert figures["hol"] == {**expected["hol"], **unseen}
+    assert figures["packets"]["retransmitted"] is None
+    assert figures["packets"]["lost"] >= load.packets.lost
+    same = ("byte_index_ms", "page_load_ms", "resources")
+    assert {key: figures[key] for key in same} == {key: expected[key] for key in same}
+
+
+def test_a_load_is_written_with_the_names_and_sizes_of_its_page(tmp_path: Path) -> None:
+    load = replay([(0, "document", 2), (15, "image", 1, {"request_bytes": 77})], "rr")
+    write_load_qlog(load, tmp_path / "load.qlog")
+    log = read_qlog(tmp_path / "load.qlog")
+    assert log.title == "scripted"
+    assert log.resources == (("r0", 2800), ("r1", 1400))
+    sent = [
+        frame["length"]
+        for event in json.loads((tmp_path / "load.qlog").read_text())["traces"][1]["events"]
+        if event["name"] == "transport:packet_sent"
+        for frame in event["data"]["frames"]
+    ]
+    assert sent == [100, 77]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    load = h3sim.simulate("davies-meenan", scheme="fifo", jitter="4:1-3")
+    write_load_qlog(load, tmp_path / "load.qlog")
+    return tmp_path / "load.qlog"
+
+
+def test_json_is_all_that_goes_to_standard_output(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert measure(log, "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == measured_to_dict(read_qlog(log))
+    assert (out.count("\n"), err) == (1, "")
+
+
+def test_people_get_figures_and_a_row_for_each_stream(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert measure(log) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    figures = measured_to_dict(read_qlog(log))
+    assert lines[0] == "davies-meenan: a log over quic"
+    assert lines[2].split() == ["ByteIndex", f"{figures['byte_index_ms']['all']:,.1f}", "ms"]
+    assert lines[4].split(None, 1) == ["packets", "458 sent, 0 lost, 0 sent again"]
+    assert len(lines) == 12 + len(figures["resources"])
+    assert err == ""
+
+
+def test_what_a_log_does_not_say_is_told_beside_the_figures(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads(log.read_text())
+    del document["traces"][0]
+    document["traces"][0]["events"] = [
+        event
+        for event in document["traces"][0]["events"]
+        if event["data"].get("header", {}).get("packet_number") != 50
+    ]
+    log.write_text(json.dumps(document))
+    assert measure(log) == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines()[:2] == [
+        "h3sim measure: not known: when packets were sent: the server has no log here",
+        "h3sim measure: not known: what 1 packet carried, of which only the number is missing;"
+        " taken as lost",
+    ]
+    assert "458 sent, 1 lost, - sent again" in out
+    assert "HOL blocking in one order        -" in out
+
+
+def test_a_bad_log_is_told_line_by_line_with_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.qlog"
+    path.write_text('{"traces": [1, {}]}')
+    assert measure(path) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        f"h3sim measure: {path}: traces[0]: must be an object",
+        f"h3sim measure: {path}: traces[1].events: is missing",
+    ]
+
+
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        measure("--help")
+    assert caught.value.code == 0
+    assert "h3sim measure client.qlog" in capsys.readouterr().out

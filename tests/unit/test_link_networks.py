@@ -1,0 +1,320 @@
+"""Networks as values, as files, and those that are shipped."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from h3sim.errors import NetworkError
+from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
+from h3sim.transport.link import Link
+from h3sim.transport.link_profile import CoDel, LinkProfile
+from h3sim.transport.network import Network, Pacing
+from h3sim.transport.reader import network_from_dict, network_from_toml, read_network
+from h3sim.units import ms
+
+NETWORKS = Path(__file__).parents[2] / "models" / "networks"
+SHIPPED = {path.stem: read_network(path) for path in sorted(NETWORKS.glob("*.toml"))}
+PACING = Pacing(packet_bytes=1400, interval_ns=Fraction(ms(10)))
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({}, "x: pacing: is missing: a network needs pacing, or down"),
+        (
+            {"pacing": PACING, "down": LinkProfile()},
+            "x: down: cannot be combined with pacing: give only one",
+        ),
+        (
+            {"down": LinkProfile(), "jitter": Jitter.parse("4:1")},
+            "x: jitter: holds packets of a constant pace; a link takes jitter_ms or hold",
+        ),
+        (
+            {"down": LinkProfile(rate_bps=8000, queue_bdp=1), "up": LinkProfile(), "rtt_ns": ms(9)},
+            "x: down.queue_bdp: must be at least a packet (1514 bytes) at this rate and RTT, is 9",
+        ),
+        (
+            {"pacing": PACING, "up": LinkProfile()},
+            "x: up: cannot be combined with pacing: give only one",
+        ),
+        ({"up": LinkProfile()}, "x: down: is missing: a network with up needs it"),
+    ],
+)
+def test_a_network_has_either_a_pace_or_links(values, line):
+    with pytest.raises(NetworkError) as caught:
+        Network(name="x", **values)
+    assert caught.value.lines() == [line]
+
+
+def test_the_link_upward_is_as_the_one_downward_unless_it_is_given():
+    down, up = LinkProfile(rate_bps=5000), LinkProfile(rate_bps=1000)
+    assert Network(name="x", down=down).up == down
+    assert Network(name="x", down=down, up=up).up == up
+
+
+def test_a_network_of_links_has_no_pace():
+    assert Network(name="x", pacing=PACING).pace is PACING
+    with pytest.raises(NetworkError, match="x: pacing: is not constant"):
+        _ = Network(name="x", down=LinkProfile()).pace
+
+
+def test_a_constant_pace_becomes_links_that_deliver_at_its_ticks():
+    network = replace(SHIPPED["marx-2019-jitter-fixed"], rtt_ns=ms(30), cc="newreno").as_links()
+    assert (network.pacing, network.jitter, network.cc) == (None, None, "newreno")
+    down = Link(network.down, rtt_ns=network.rtt_ns, streams=random.Random)
+    # Every fourth is held for 25 ms; ticks are 10 ms apart, and one way takes 15 ms.
+    assert [down.send(0, 1400) for _ in range(5)] == list(map(ms, (25, 35, 45, 80, 65)))
+    up = Link(network.up, rtt_ns=network.rtt_ns, streams=random.Random, upward=True)
+    assert [up.send(0, 1400) for _ in range(2)] == [ms(15), ms(15)]
+    assert network.as_links() is network
+
+
+# Files
+
+
+def links(**tables):
+    return {"format": "h3sim-network/1", "name": "x", "rtt_ms": 100} | tables
+
+
+def test_every_key_of_a_link_is_read():
+    network = network_from_dict(
+        links(
+            cc="bbr",
+            profile="quicly",
+            down={
+                "rate_mbps": 1.5,
+                "burst_bytes": 0,
+                "queue_packets": 50,
+                "frame_overhead_bytes": 14,
+                "loss": 0.02,
+                "loss_burst": 5,
+                "jitter_ms": 4,
+                "jitter_deviation_ms": 1,
+                "jitter_distribution": "pareto",
+                "reorder": True,
+                "codel": {"target_ms": 20, "interval_ms": 200},
+            },
+            up={"mahimahi": [1, 1, 3], "queue_bdp": 0.5, "loss_list": [7], "codel": True},
+        )
+    )
+    assert network == Network(
+        name="x",
+        rtt_ns=ms(100),
+        cc="bbr",
+        profile="quicly",
+        down=LinkProfile(
+            rate_bps=1_500_000,
+            burst_bytes=0,
+            queue_packets=50,
+            frame_overhead_bytes=14,
+            loss=0.02,
+            loss_burst=5,
+            jitter=LinkJitter(
+                mean_ns=ms(4),
+                deviation_ns=ms(1),
+                distribution=Distribution.PARETO,
+                reorder=True,
+            ),
+            codel=CoDel(target_ns=ms(20), interval_ns=ms(200)),
+        ),
+        up=LinkProfile(mahimahi=(1, 1, 3), queue_bdp=0.5, loss_list=(7,), codel=CoDel()),
+    )
+
+
+def test_a_link_of_a_file_has_what_it_does_not_say_by_default():
+    network = network_from_dict(links(down={"jitter_ms": 4, "codel": False}, up={}))
+    jitter = LinkJitter(mean_ns=ms(4), deviation_ns=ms(2))
+    assert (network.down, network.up) == (LinkProfile(jitter=jitter), LinkProfile())
+    assert (network.cc, network.profile, network.pacing) == (None, None, None)
+    held = network_from_dict(links(down={"rate_mbps": 1, "hold": "4:1-3"}))
+    assert held.down.hold == Jitter(every=4, min_overtaken=1, max_overtaken=3)
+
+
+def test_every_mistake_of_a_file_is_listed_with_its_key():
+    document = links(
+        cc=5,
+        rtt_ms="fast",
+        down={
+            "rate_mbps": 0,
+            "queue_bytes": "big",
+            "loss": True,
+            "loss_list": [1, 2.5],
+            "codel": 1,
+            "hold": "often",
+            "delay_ms": 3,
+            "reorder": True,
+        },
+        up={
+            "rate_mbps": "1",
+            "burst_bytes": 1.5,
+            "loss_list": 3,
+            "jitter_ms": 5,
+            "jitter_distribution": "gamma",
+            "reorder": 1,
+            "mahimahi": 3,
+            "codel": {"target": 5, "target_ms": -1},
+        },
+    )
+    with pytest.raises(NetworkError) as caught:
+        network_from_dict(document, source="f.toml")
+    allowed = caught.value.lines()[2].partition("allowed are ")[2]
+    assert caught.value.lines() == [
+        "f.toml: cc: must be text, is 5",
+        "f.toml: rtt_ms: must be a number, is 'fast'",
+        f"f.toml: down.delay_ms: unknown key; allowed are {allowed}",
+        "f.toml: down.queue_bytes: must be whole, is 'big'",
+        "f.toml: down.loss: must be a number, is True",
+        "f.toml: down.reorder: says something about jitter_ms, which is missing",
+        "f.toml: down.loss_list: must hold whole numbers only, holds 2.5",
+        "f.toml: down.codel: must be true, false, or a table with target_ms and interval_ms, is 1",
+        "f.toml: down.hold: must be 'none', or like '4:1-3' or '4:2', is 'often'",
+        "f.toml: down.rate_mbps: must be 1e-06 to 1e+07, is 0",
+        "f.toml: up.burst_bytes: must be whole, is 1.5",
+        "f.toml: up.jitter_distribution: 'gamma' is not one of uniform, normal, pareto",
+        "f.toml: up.reorder: must be true or false, is 1",
+        "f.toml: up.rate_mbps: must be a number, is '1'",
+        "f.toml: up.loss_list: must be a list of whole numbers, is 3",
+        "f.toml: up.mahimahi: must be a path, or a list of milliseconds, is 3",
+        "f.toml: up.codel.target: unknown key; allowed are target_ms, interval_ms",
+        "f.toml: up.codel.target_ms: must be more than 0, to 60000, is -1.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tables", "line"),
+    [
+        ({}, "x: pacing: is missing: a network needs [pacing], or [down] for links"),
+        ({"down": 5}, "x: down: must be a table, is 5"),
+        ({"up": {}}, "x: down: is missing: a network with up needs it"),
+        (
+            {"down": {"rate_mbps": 1, "queue_bdp": 0.1}},
+            "x: down.queue_bdp: must be at least a packet (1514 bytes) at this rate and RTT, "
+            "is 1250",
+        ),
+    ],
+)
+def test_a_file_without_a_network_in_it_is_one_line(tables, line):
+    with pytest.raises(NetworkError) as caught:
+        network_from_dict(links(**tables), source="x")
+    assert caught.value.lines() == [line]
+
+
+HEAD = 'format = "h3sim-network/1"\nname = "x"\n'
+
+
+def test_a_trace_is_looked_for_beside_the_file_that_names_it(tmp_path):
+    (tmp_path / "lte.trace").write_text("2\n2\n5\n")
+    file = tmp_path / "network.toml"
+    file.write_text(HEAD + '[down]\nmahimahi = "lte.trace"\n')
+    assert read_network(file).down.mahimahi == (2, 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"1\n\n3\n", "line 2: must be whole milliseconds, is ''"),
+        (b"1\n-3\n", "line 2: must be whole milliseconds, is '-3'"),
+        (b"1 \n", "line 1: must be whole milliseconds, is '1 '"),
+        (b"9" * 5000, "line 1: must be whole milliseconds, is '99999"),
+        (b"1\n\xff", "is not UTF-8"),
+        (b"", "has no delivery opportunity"),
+        (b"3\n1\n", "must not fall, but 1 comes after 3"),
+    ],
+)
+def test_a_trace_that_cannot_be_used_is_one_line(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "t").write_bytes(content)
+    text = HEAD + '[down]\nmahimahi = "t"\n'
+    with pytest.raises(NetworkError, match=re.escape(message)) as caught:
+        network_from_toml(text, source="x.toml", folder=tmp_path)
+    assert [line.partition("mahimahi:")[0] for line in caught.value.lines()] == ["x.toml: down."]
+
+
+# Those that are shipped
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_network_goes_by_the_name_of_its_file_and_says_where_it_is_from(name):
+    network = SHIPPED[name]
+    assert network.name == name
+    assert network.title
+    assert network.source
+
+
+def sander(mbps, rtt_ms, loss_percent, burst):
+    pieces = [f"sander-{mbps}mbps-{rtt_ms}ms"]
+    pieces += [f"{loss_percent}pct"] if loss_percent else []
+    pieces += [f"burst{burst}"] if burst else []
+    return SHIPPED["-".join(pieces)]
+
+
+@pytest.mark.parametrize(
+    ("mbps", "rtt_ms", "loss_percent", "burst", "limit_bytes"),
+    [
+        (1, 100, 0, None, 13_108),
+        (2, 100, 0, None, 26_215),
+        (5, 100, 0, None, 65_536),
+        (10, 100, 0, None, 131_072),
+        (50, 100, 0, None, 655_360),
+        (2, 100, 1, None, 26_215),
+        (2, 100, 2, None, 26_215),
+        (2, 100, 5, None, 26_215),
+        (2, 10, 2, None, 2622),
+        (2, 50, 2, None, 13_108),
+        (2, 100, 2, 5, 26_215),
+        (2, 100, 2, 10, 26_215),
+        (2, 100, 2, 15, 26_215),
+    ],
+)
+def test_each_cell_of_sander_has_its_rate_loss_and_queue_both_ways(
+    mbps, rtt_ms, loss_percent, burst, limit_bytes
+):
+    assert limit_bytes == math.ceil(Fraction(mbps, 8) * 1024**2 * Fraction(rtt_ms, 1000))
+    network = sander(mbps, rtt_ms, loss_percent, burst)
+    expected = LinkProfile(
+        rate_bps=mbps * 10**6,
+        burst_bytes=1514,
+        queue_bytes=limit_bytes,
+        frame_overhead_bytes=14,
+        loss=loss_percent / 100,
+        loss_burst=burst,
+    )
+    assert (network.down, network.up, network.rtt_ns) == (expected, expected, ms(rtt_ms))
+    assert (network.cc, network.profile) == ("cubic-quicly", "quicly-chrome")
+
+
+@pytest.mark.parametrize(
+    ("name", "down_mbps", "up_mbps", "rtt_ms"),
+    [
+        ("slow-3g", 0.4, 0.4, 400),
+        ("fast-3g", 1.6, 0.768, 150),
+        ("4g", 9, 1.5, 60),
+        ("lte", 12, 12, 70),
+        ("5g", 168.27, 18.71, 50),
+        ("dsl", 1.5, 0.384, 50),
+        ("cable", 5, 1, 28),
+        ("fibre", 20, 5, 4),
+        ("wifi-lossy", 40, 33, 20),
+        ("leo-satellite", 104.97, 12.02, 40),
+        ("geo-satellite", 18.75, 2.96, 629),
+    ],
+)
+def test_an_access_network_has_the_rates_of_its_source_and_a_modem_s_queue(
+    name, down_mbps, up_mbps, rtt_ms
+):
+    network = SHIPPED[name]
+    assert network.rtt_ns == ms(rtt_ms)
+    for link, mbps in ((network.down, down_mbps), (network.up, up_mbps)):
+        assert link.rate_bps == pytest.approx(mbps * 1e6)  # a decimal of the file
+        bdp_bytes = math.ceil(Fraction(link.rate_bps * rtt_ms, 8000))
+        assert link.queue_limit_bytes(network.rtt_ns) == max(65_536, bdp_bytes)

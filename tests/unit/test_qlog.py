@@ -1,0 +1,291 @@
+"""Reading qlogs of clients: every dialect, and what a log does not say."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from h3sim.engine.document import measured_to_dict
+from h3sim.formats import read_qlog
+from h3sim.trace import Delivery
+from tests.logs import MS, RS, document, frame, headers, packet, reading, save, trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.formats import MeasuredLog
+
+
+# One connection: stream 0 is asked for at 1 ms and comes in packets 0 and 2, which overtakes 1;
+# stream 4, asked for at 2 ms, comes in packet 1. Stream 3 is the server's control stream.
+SMALL = [
+    packet(1, "sent", 0, frame(0, 0, 30, fin=True)),
+    packet(2, "sent", 1, frame(4, 0, 30, fin=True), {"frame_type": "padding"}),
+    packet(10, "received", 0, frame(3, 0, 9), frame(0, 0, 1000)),
+    packet(20.5, "received", 2, frame(0, 1000, 500, fin=True)),
+    packet(21.000001, "received", 1, frame(4, 0, 700, fin=True)),
+]
+SMALL_ROWS = [
+    (10 * MS, 10 * MS, 0, 0, 1000, 0),
+    (21 * MS + 1, 21 * MS + 1, 4, 0, 700, 1),
+    (20_500_000, 20_500_000, 0, 1000, 500, 2),
+]
+SMALL_REQUESTS = [(0, MS, 1500), (4, 2 * MS, 700)]
+
+
+def seen(log: MeasuredLog) -> tuple[list[Any], list[Any]]:
+    requests = [(r.stream_id, r.requested_at_ns, r.length_bytes) for r in log.trace.requests]
+    return list(log.trace.packet_rows), requests
+
+
+def moved_by(times: float, unit: float = 1) -> list[dict[str, Any]]:
+    return [{**event, "time": (event["time"] + times) * unit} for event in SMALL]
+
+
+def as_delta(*, first: float = 0) -> list[dict[str, Any]]:
+    times = [event["time"] for event in SMALL]
+    gaps = [times[0] + first, *(b - a for a, b in pairwise(times))]
+    return [{**event, "time": gap} for event, gap in zip(SMALL, gaps, strict=True)]
+
+
+def as_draft() -> dict[str, Any]:
+    """Return the connection as the current drafts have it."""
+    events = json.loads(json.dumps(SMALL).replace("transport:", "quic:"))
+    for event in events:
+        for entry in event["data"]["frames"]:
+            if "length" in entry:
+                entry["raw"] = {"length": entry.pop("length")}
+            if entry.get("offset") == 0:
+                del entry["offset"]
+    clock = {"clock_type": "monotonic", "epoch": "unknown"}
+    return {
+        "file_schema": "urn:ietf:params:qlog:file:contained",
+        "serialization_format": "application/qlog+json",
+        "traces": [trace(events, time_format="relative_to_epoch", reference_time=clock)],
+    }
+
+
+def as_rows(*, units: str, upper: bool = False) -> dict[str, Any]:
+    """Return the connection as draft-00 and -01 have it: rows of fields, numbers as text."""
+    scale = 1000 if units == "us" else 1
+    rows = []
+    for event in SMALL:
+        data = json.loads(json.dumps(event["data"]))
+        data["packet_type"] = data["header"].pop("packet_type")
+        data["header"]["packet_number"] = str(data["header"]["packet_number"])
+        for entry in data["frames"]:
+            entry["frame_type"] = entry["frame_type"].upper() if upper else entry["frame_type"]
+            if "stream_id" in entry:
+                entry["id"] = str(entry.pop("stream_id"))
+                entry |= {"offset": str(entry["offset"]), "length": str(entry["length"])}
+        category, _, name = event["name"].partition(":")
+        row = [f"{event['time'] * scale:.6f}", category, name, "line", data]
+        rows.append([row[0], category.upper(), name.upper(), *row[3:]] if upper else row)
+    names = ["relative_time", "category", "event_type", "trigger", "data"]
+    entry = {
+        "vantage_point": {"type": "CLIENT" if upper else "client"},
+        "configuration": {"time_units": units},
+        "common_fields": {"reference_time": "1575028855415"},
+        "event_fields": [name.upper() for name in names] if upper else names,
+        "events": rows,
+    }
+    return {"qlog_version": "draft-00" if upper else "draft-01", "traces": [entry]}
+
+
+DIALECTS = {
+    "0.3": document(trace(SMALL)),
+    "microseconds": document(trace(moved_by(0, 1000), time_units="us")),
+    "relative to the event before": document(trace(as_delta(), time_format="delta")),
+    "the same in the drafts' words": document(
+        trace(as_delta(), time_format="relative_to_previous_event")
+    ),
+    "the current drafts": as_draft(),
+    "draft-01": as_rows(units="ms"),
+    "draft-01 in microseconds": as_rows(units="us"),
+    "draft-00": as_rows(units="ms", upper=True),
+    "an empty last event": document(trace([*SMALL, {}])),
+    "events with category and type apart": document(
+        trace(
+            {"time": e["time"], "category": "transport", "type": e["name"][10:], "data": e["data"]}
+            for e in SMALL
+        )
+    ),
+    "the view of a point before the client": document(
+        {**trace(SMALL), "vantage_point": {"type": "network", "flow": "client"}}
+    ),
+    "a trace that failed beside it": document({"error_description": "lost"}, trace(SMALL)),
+    "a connection that came to nothing beside it": document(trace(SMALL[:1]), trace(SMALL)),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_same_connection_is_read_from_every_dialect(tmp_path: Path, dialect: str) -> None:
+    log = read_qlog(save(tmp_path / "small.qlog", DIALECTS[dialect]))
+    assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
+    assert (log.trace.delivery, log.unseen_packets) == (Delivery.STREAM, 0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        trace(moved_by(1_700_000_000_000), time_format="absolute"),
+        trace(as_delta(first=1_700_000_000_000), time_format="delta"),
+        trace(moved_by(1_700_000_000_000), time_format="relative_to_epoch"),
+    ],
+)
+def test_times_of_day_count_from_the_first_event(tmp_path: Path, content: dict[str, Any]) -> None:
+    rows, requests = seen(reading(tmp_path, content))
+    # A float of today's milliseconds tells a quarter of a microsecond at best.
+    assert [row[1] for row in rows] == pytest.approx([9 * MS, 20 * MS, 19_500_000], abs=300)
+    assert [request[1] for request in requests] == pytest.approx([0, MS], abs=300)
+
+
+SEQUENCE_HEAD = {"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "title": "seq"}
+
+
+def sequence(*, before: str = RS, after: str = "\n", indent: int | None = None) -> str:
+    head = {key: value for key, value in trace([]).items() if key != "events"}
+    records = [{**SEQUENCE_HEAD, "trace": head}, *SMALL]
+    return "".join(f"{before}{json.dumps(record, indent=indent)}{after}" for record in records)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        sequence(),
+        sequence(indent=2),
+        sequence(after=""),
+        sequence(before="", after="\n\n"),
+        "\n" + sequence(),
+    ],
+    ids=["JSON-SEQ", "over several lines", "without line ends", "a record a line", "late"],
+)
+def test_a_sequence_is_read_however_its_records_are_set_apart(tmp_path: Path, text: str) -> None:
+    log = read_qlog(save(tmp_path / "small.sqlog", text))
+    assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
+    assert log.title == "seq"
+
+
+@pytest.mark.parametrize("text", [sequence(), json.dumps(document(trace(SMALL)))])
+def test_a_gzipped_log_is_read_whatever_it_is_called(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "log.qlog"
+    path.write_bytes(gzip.compress(text.encode()))
+    assert seen(read_qlog(path)) == (SMALL_ROWS, SMALL_REQUESTS)
+
+
+def test_a_log_without_title_goes_by_the_name_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.client.sqlog.gz"
+    path.write_text(json.dumps(document(trace(SMALL), title="")))
+    assert read_qlog(path).title == "shop"
+
+
+def test_a_sequence_that_was_cut_off_is_read_up_to_there(tmp_path: Path) -> None:
+    cut = sequence() + RS + '{"time": 22, "name": "transport:pack'
+    log = read_qlog(save(tmp_path / "cut.sqlog", cut))
+    assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
+    assert "what came after line 7, where the log is cut off" in log.unknown
+
+
+def test_who_does_not_say_which_end_it_is_is_told_by_who_speaks_first(tmp_path: Path) -> None:
+    unsaid = {key: value for key, value in trace(SMALL).items() if key != "vantage_point"}
+    log = reading(tmp_path, unsaid)
+    assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
+    assert "who wrote traces[0]; by its first packet, the client" in log.unknown
+
+
+@pytest.mark.parametrize(
+    ("n_streams", "expected"),
+    [(1, (7000, 7000)), (2, (3000, 5000)), (5, (1000, 1000))],
+)
+def test_the_count_of_sander_is_met_through_a_log(
+    tmp_path: Path, n_streams: int, expected: tuple[int, int]
+) -> None:
+    # Ten packets of 1000 bytes, streams in turn; the third is lost and sent again at the end. The
+    # sums are worked out in test_metrics_hol.py.
+    sent = [(4 * (n % n_streams), n // n_streams * 1000) for n in range(10)]
+    numbered = [(n, *sent[n]) for n in range(10) if n != 2] + [(10, *sent[2])]
+    events = [
+        packet(number, "received", number, frame(stream_id, offset, 1000))
+        for number, stream_id, offset in numbered
+    ]
+    log = reading(tmp_path, trace(events))
+    figures = measured_to_dict(log)
+    hol = figures["hol"]
+    assert (hol["sander_stream_bytes"], hol["sander_connection_bytes"]) == expected
+    assert figures["packets"] == {"sent": 11, "lost": 1, "retransmitted": None}
+    # What one order would have made wait depends on what the lost packet carried.
+    assert (hol["connection_bytes"], hol["connection_delay_ms"]) == (None, None)
+    assert hol["stream_bytes"] == expected[0]
+
+
+def test_numbers_that_the_handshake_took_are_not_missing(tmp_path: Path) -> None:
+    # A stack that numbers all its packets in one row: 0 to 2 were of the handshake, 4 was lost.
+    events = [packet(1, "received", n) for n in range(3)]
+    for event, kind in zip(events, ("initial", "handshake", "handshake"), strict=True):
+        event["data"]["header"]["packet_type"] = kind
+    events += [
+        packet(2, "received", 3, frame(0, 0, 10)),
+        packet(3, "received", 5, frame(0, 10, 10)),
+    ]
+    assert reading(tmp_path, trace(events)).unseen_packets == 1
+
+
+def test_a_packet_that_comes_twice_counts_once(tmp_path: Path) -> None:
+    again = packet(30, "received", 2, frame(0, 1000, 500, fin=True))
+    assert seen(reading(tmp_path, trace([*SMALL, again]))) == (SMALL_ROWS, SMALL_REQUESTS)
+
+
+def test_a_frame_without_bytes_counts_only_if_it_ends_its_stream(tmp_path: Path) -> None:
+    events = [
+        packet(1, "received", 0, frame(0, 0, 0)),
+        packet(2, "received", 1, frame(0, 0, 8)),
+        packet(3, "received", 2, frame(0, 8, 0, fin=True)),
+    ]
+    log = reading(tmp_path, trace(events))
+    assert [row[4:] for row in log.trace.packet_rows] == [(8, 1), (0, 2)]
+    assert measured_to_dict(log)["page_load_ms"] == 3
+
+
+def test_a_body_is_as_long_as_its_header_says(tmp_path: Path) -> None:
+    events = [
+        headers(0, "created", 0, path="/index.html"),
+        headers(0, "created", 4, path="/too-long"),
+        packet(1, "received", 0, frame(0, 0, 60, fin=True), frame(4, 0, 60, fin=True)),
+        headers(1, "parsed", 0, content_length="40"),
+        headers(1, "parsed", 4, content_length="99"),
+    ]
+    log = reading(tmp_path, trace(events))
+    assert log.resources == (("/index.html", 40), ("/too-long", 60))
+    assert log.unknown[1:] == ("how long bodies are; all bytes of the stream stand in: stream 4",)
+
+
+def test_requests_stand_in_the_order_made(tmp_path: Path) -> None:
+    events = [
+        headers(1, "created", 4, path="/first"),
+        headers(2, "created", 0, path="/second"),
+        packet(5, "received", 0, frame(0, 0, 60, fin=True), frame(4, 0, 60, fin=True)),
+    ]
+    figures = measured_to_dict(reading(tmp_path, trace(events)))
+    assert [row["id"] for row in figures["resources"]] == ["/first", "/second"]
+    assert figures["byte_index_exact_ms"]["all"] == 4  # from 1 to 5
+
+
+def test_responses_whose_end_never_came_are_left_out_and_named(tmp_path: Path) -> None:
+    events = [
+        packet(0, "sent", 0, *(frame(4 * n, 0, 9) for n in range(9))),
+        packet(1, "received", 0, frame(0, 0, 10, fin=True), frame(4, 10, 10, fin=True)),
+        packet(2, "received", 1, *(frame(4 * n, 5, 10) for n in range(2, 9))),
+        packet(3, "received", 2, frame(36, 0, 10)),
+    ]
+    log = reading(tmp_path, trace(events))
+    assert [row["stream_id"] for row in measured_to_dict(log)["resources"]] == [0, 36]
+    assert "the end of responses that are left out: streams 4, 8, 12, 16, 20 and 3 more" in (
+        log.unknown
+    )
+    assert "whether responses that lack a FIN are whole: stream 36" in log.unknown
+    assert "when requests were made; their first byte stands in: stream 36" in log.unknown
+    assert "what was asked for: streams 0, 36" in log.unknown

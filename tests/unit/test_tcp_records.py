@@ -1,0 +1,212 @@
+"""HTTP/2 frames in TLS records in the byte stream, and what of it can be read when."""
+
+import pytest
+
+from h3sim.schedulers import FifoScheduler
+from h3sim.server import Server
+from h3sim.signals import H2Priority
+from h3sim.transport.tcp import TcpSettings
+from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, ScriptedSource, body_bytes, drops
+
+FULL = 16_384 - 9
+"""What a full record holds of a body."""
+SMALL = MSS - 22 - 9
+"""What a record of one segment holds of it."""
+
+
+def load(*bodies, window=100, settings=None, **path):
+    pair = Pair(settings=settings, server_controller=FixedWindow(window * MSS), **path)
+    for stream_id, n_bytes in bodies:
+        pair.put(SERVER, stream_id, n_bytes)
+    return pair.run()
+
+
+def test_a_chunk_takes_a_frame_header_and_a_record():
+    pair = load((0, 100))
+    segment = pair.data()[0].segment
+    assert (segment.length, segment.frames) == (100 + 9 + 22, [(0, 0, 100)])
+    assert segment.size_bytes == segment.length + 32
+    assert segment.ip_bytes == segment.size_bytes + 20
+
+
+def test_chunks_share_a_record_while_it_has_room():
+    pair = load((0, 100), (4, 200), (8, 300))
+    assert pair.data()[0].segment.length == 600 + 3 * 9 + 22
+    assert pair.delivered[CLIENT] == [(50, 0, 0, 100), (50, 4, 0, 200), (50, 8, 0, 300)]
+    assert len(pair.data()[0].segment.records) == 1
+
+
+def test_a_response_without_a_byte_is_a_frame_without_a_byte():
+    pair = load((0, 0), (4, 10))
+    assert pair.delivered[CLIENT] == [(50, 0, 0, 0), (50, 4, 0, 10)]
+    assert pair.data()[0].segment.frames == [(0, 0, 0), (4, 0, 10)]
+
+
+def test_segments_name_the_bytes_of_bodies_that_they_carry():
+    pair = load((0, 3000))
+    spans = [sent.segment.frames for sent in pair.data()]
+    first = MSS - 5 - 9  # behind the record's and the frame's header
+    assert spans == [[(0, 0, first)], [(0, first, MSS)], [(0, first + MSS, 3000 - first - MSS)]]
+    assert [len(sent.segment.records) for sent in pair.data()] == [0, 0, 1]
+
+
+def test_a_segment_may_end_one_record_and_begin_another():
+    pair = load((0, FULL), (4, 5000))
+    boundary = FULL + 9 + 22
+    across = pair.data()[boundary // MSS].segment
+    tail = boundary % MSS - 17
+    assert across.frames == [(0, FULL - tail, tail), (4, 0, MSS - tail - 17 - 5 - 9)]
+
+
+def test_a_segment_that_holds_but_a_tag_carries_no_body():
+    pair = load((0, 2 * MSS - 5 - 9))
+    assert [sent.segment.frames for sent in pair.data()][2:] == [[]]
+    assert pair.data()[2].segment.length == 17
+
+
+def test_a_frame_that_begins_with_the_next_segment_is_not_named_by_this_one():
+    pair = load((0, MSS - 5 - 9 - 9), (4, 100))
+    assert [sent.segment.frames for sent in pair.data()] == [[(0, 0, MSS - 23)], [(4, 0, 100)]]
+
+
+def test_data_frames_are_cut_to_their_largest_size():
+    pair = load((0, 5000), settings=TcpSettings(data_frame_bytes=2000))
+    assert [row[1:] for row in pair.delivered[CLIENT]] == [
+        (0, 0, 2000),
+        (0, 2000, 2000),
+        (0, 4000, 1000),
+    ]
+
+
+def test_nothing_of_a_record_can_be_read_before_its_last_byte():
+    # One segment per round trip: what a 16 KB record costs is plain to see.
+    settings = TcpSettings(ack_every=1)
+    pair = load((0, FULL), settings=settings, window=1)
+    n_segments = -(-(FULL + 31) // MSS)
+    assert pair.delivered[CLIENT] == [(50 + 100 * (n_segments - 1), 0, 0, FULL)]
+
+
+def test_records_of_one_segment_can_be_read_one_by_one():
+    settings = TcpSettings(ack_every=1, has_dynamic_records=True)
+    pair = load((0, 10 * SMALL), settings=settings, window=1)
+    assert pair.delivered[CLIENT] == [
+        (50 + 100 * place, 0, place * SMALL, SMALL) for place in range(10)
+    ]
+
+
+def test_a_loss_holds_back_what_comes_after_it():
+    settings = TcpSettings(has_dynamic_records=True)
+    pair = load((0, 4 * SMALL), (4, 6 * SMALL), settings=settings, drop=drops(3))
+    assert [(row[0], row[1]) for row in pair.delivered[CLIENT]] == [
+        *[(50, 0)] * 3,
+        (150, 0),
+        *[(150, 4)] * 6,
+    ]
+
+
+def test_dynamic_records_grow_once_enough_was_written():
+    settings = TcpSettings(has_dynamic_records=True, dynamic_record_bytes=10 * MSS)
+    pair = load((0, 10 * SMALL + FULL), settings=settings)
+    assert [row[3] for row in pair.delivered[CLIENT]] == [SMALL] * 10 + [FULL]
+
+
+def test_dynamic_records_shrink_after_an_idle_time():
+    settings = TcpSettings(has_dynamic_records=True, dynamic_record_bytes=MSS)
+    pair = load((0, SMALL + FULL), settings=settings)
+    before = len(pair.delivered[CLIENT])
+    pair.put(SERVER, 4, SMALL + FULL)
+    pair.run()
+    assert [row[3] for row in pair.delivered[CLIENT][before:]] == [FULL, SMALL]
+    pair.run(until_ms=10_000)
+    pair.now_ns = 10_000_000_000
+    pair.put(SERVER, 8, SMALL + FULL)
+    pair.run()
+    assert [row[3] for row in pair.delivered[CLIENT][-2:]] == [SMALL, FULL]
+
+
+def taken_bytes(pair):
+    return sum(n_bytes for _, _, n_bytes in pair.sources[SERVER].taken)
+
+
+@pytest.mark.parametrize("lowat", [1, 10_000, 40_000])
+def test_no_record_is_taken_while_enough_waits_unsent(lowat):
+    pair = Pair(
+        settings=TcpSettings(notsent_lowat_bytes=lowat), server_controller=FixedWindow(10 * MSS)
+    )
+    pair.put(SERVER, 0, 500_000)
+    pair.ends[SERVER].packets_to_send(0)
+    n_records = len(pair.sources[SERVER].taken)
+    unsent = n_records * (FULL + 31) - 10 * MSS
+    assert unsent >= lowat or lowat == 1
+    assert unsent - (FULL + 31) < lowat
+
+
+def test_without_a_mark_the_send_buffer_fills_up():
+    settings = TcpSettings(notsent_lowat_bytes=None, send_buffer_bytes=100_000)
+    pair = Pair(settings=settings, server_controller=FixedWindow(20 * MSS))
+    pair.put(SERVER, 0, 500_000)
+    pair.ends[SERVER].packets_to_send(0)
+    # Seven records of 16406 bytes are the first that reach it; what is in flight counts too.
+    assert taken_bytes(pair) == 7 * FULL
+
+
+def test_a_late_response_overtakes_less_the_larger_the_socket_is():
+    def overtaken(lowat):
+        pair = Pair(
+            settings=TcpSettings(notsent_lowat_bytes=lowat), server_controller=FixedWindow(MSS)
+        )
+        server = Server(FifoScheduler(), turn_bytes=1400)
+        pair.sources[SERVER] = server
+        pair.ends[SERVER]._stream._source = server
+        server.on_request(4, H2Priority())
+        server.on_response(4, 400_000)
+        pair.run(until_ms=10)
+        server.on_request(0, H2Priority())
+        server.on_response(0, 1400)
+        pair.run()
+        rows = pair.delivered[CLIENT]
+        assert pair.bytes_of(CLIENT, 0) == 1400
+        return sum(row[3] for row in rows[: [row[1] for row in rows].index(0)])
+
+    sizes = [overtaken(lowat) for lowat in (16_384, 100_000, 300_000)]
+    assert sizes == sorted(sizes) == sorted(set(sizes))
+
+
+def test_the_source_hears_of_whole_records_that_were_acknowledged():
+    pair = Pair(server_controller=FixedWindow(20 * MSS), drop=drops(5))
+    pair.put(SERVER, 0, FULL + 1000)
+    pair.run(until_ms=110)
+    assert pair.sources[SERVER].acked == []
+    pair.run()
+    assert pair.sources[SERVER].acked == pair.sources[SERVER].taken
+
+
+def test_a_server_drains_streams_that_were_acknowledged():
+    server = Server(FifoScheduler(), turn_bytes=16_384, keeps_unacked=True)
+    pair = Pair(server_source=server, server_controller=FixedWindow(10 * MSS), drop=drops(2))
+    for stream_id in (0, 4):
+        server.on_request(stream_id, H2Priority())
+        server.on_response(stream_id, 30_000)
+    pair.run()
+    assert [pair.bytes_of(CLIENT, stream_id) for stream_id in (0, 4)] == [30_000, 30_000]
+    assert server.drained == [0, 4]
+
+
+def test_the_peers_window_limits_what_is_under_way():
+    client = TcpSettings(receive_window_bytes=4 * MSS)
+    pair = Pair(client_settings=client, settings=client, server_controller=FixedWindow(20 * MSS))
+    pair.put(SERVER, 0, body_bytes(20))
+    pair.run()
+    assert max(pair.controllers[SERVER].in_flight) == 4 * MSS
+    assert pair.bytes_of(CLIENT, 0) == body_bytes(20)
+
+
+def test_a_script_gives_what_was_put_in():
+    source = ScriptedSource()
+    source.put(0, 10)
+    assert (source.peek(), source.take(6), source.take(6), source.take(6)) == (
+        (0, 0),
+        (0, 0, 6),
+        (0, 6, 4),
+        None,
+    )

@@ -1,0 +1,1 @@
+"""Comparisons with real stacks and with papers; slow, and run by make targets of their own."""
