@@ -116,7 +116,10 @@ class Setting:
         cc = self.cc or suggested or profile.cc
         if cc not in controller_names():
             raise UnknownNameError("controller", cc, controller_names())
-        return replace(profile, cc=cc, retransmit=self.retransmit or profile.retransmit)
+        # What the profile says of its own controller says nothing of another one.
+        beta = profile.beta if cc == profile.cc else None
+        retransmit = self.retransmit or profile.retransmit
+        return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
 
     def _refuse_pace(self) -> None:
         """Refuse what only a constant pace has, on a network that consists of links."""

@@ -131,7 +131,7 @@ class QuicEndpoint:
         while room := self._room(now_ns):
             packet = self._build(now_ns, room)
             if packet is None:
-                self.recovery.is_limited = True
+                self.recovery.on_nothing_to_send()
                 break
             packets.append(packet)
         due_at_ns = self._acks.due_at_ns

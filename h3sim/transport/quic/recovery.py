@@ -46,6 +46,8 @@ class Recovery:
         self._last_eliciting_at_ns = 0
         self._first_sample_at_ns: int | None = None
         self._delivered_bytes = 0
+        self._app_limited_to = 0
+        """Until so many bytes are delivered, rates say more of the application than of the path."""
         self._delivered_at_ns = 0
         self._first_sent_at_ns = 0
 
@@ -67,7 +69,7 @@ class Recovery:
         packet.first_sent_at_ns = self._first_sent_at_ns
         packet.delivered_at_ns = self._delivered_at_ns
         packet.delivered_bytes = self._delivered_bytes
-        packet.is_app_limited = self.is_limited
+        packet.is_app_limited = self._delivered_bytes < self._app_limited_to
         self._sent[packet.number] = packet
         self.bytes_in_flight += packet.size_bytes
         self._last_eliciting_at_ns = now_ns
@@ -99,6 +101,11 @@ class Recovery:
             is_limited=self.is_limited,
         )
         return acked, lost
+
+    def on_nothing_to_send(self) -> None:
+        """Note that the window is not full, and that what is in flight was held back by that."""
+        self.is_limited = True
+        self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
 
     def timer_at_ns(self) -> int | None:
         """Return when `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8)."""
