@@ -5,27 +5,36 @@
 >>> load.byte_index("atf") < h3sim.simulate("davies-meenan", scheme="rr").byte_index("atf")
 True
 
-Importing this loads SimPy and the standard library only; figures and tables load what they need
-when they are made.
+Importing this is quick: each name is loaded when it is first used. Simulating loads SimPy and the
+standard library only; figures and tables load what they need when they are made.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from h3sim._version import __version__
-from h3sim.catalog import (
-    list_networks,
-    list_pages,
-    list_profiles,
-    list_schemes,
-    load_network,
-    load_page,
-    load_profile,
-    load_scheme,
-)
-from h3sim.engine import Load
-from h3sim.errors import H3SimError
-from h3sim.page import Page, Resource, read_page
-from h3sim.schemes import Scheme, read_scheme
-from h3sim.study import Comparison, Setting, compare, simulate
-from h3sim.transport import Network, read_network
+
+if TYPE_CHECKING:
+    from h3sim.catalog import (
+        list_networks,
+        list_pages,
+        list_profiles,
+        list_schemes,
+        load_network,
+        load_page,
+        load_profile,
+        load_scheme,
+    )
+    from h3sim.engine import Load
+    from h3sim.errors import H3SimError
+    from h3sim.page import Page, Resource, read_page
+    from h3sim.schemes import Scheme, read_scheme
+    from h3sim.study.compare import Comparison, compare
+    from h3sim.study.run import simulate
+    from h3sim.study.setting import Setting
+    from h3sim.transport import Network, read_network
 
 __all__ = [
     "Comparison",
@@ -51,3 +60,39 @@ __all__ = [
     "read_scheme",
     "simulate",
 ]
+
+_HOMES = {
+    "catalog": (
+        *("list_networks", "list_pages", "list_profiles", "list_schemes"),
+        *("load_network", "load_page", "load_profile", "load_scheme"),
+    ),
+    "engine": ("Load",),
+    "errors": ("H3SimError",),
+    "page": ("Page", "Resource", "read_page"),
+    "schemes": ("Scheme", "read_scheme"),
+    "study": ("Comparison", "Setting", "compare", "simulate"),
+    "transport": ("Network", "read_network"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = (
+    *("browser", "catalog", "documents", "engine", "errors", "formats", "metrics", "page"),
+    *("plots", "ranges", "schedulers", "schemes", "seeds", "server", "signals", "study"),
+    *("trace", "transport", "units"),
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, or a module of h3sim, when it is first asked for (PEP 562)."""
+    if name in _HOME_OF:
+        value = getattr(importlib.import_module(f"h3sim.{_HOME_OF[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"h3sim.{name}")
+    else:
+        raise AttributeError(f"module 'h3sim' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, loaded or not."""
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -26,9 +26,12 @@ def python(code: str, cwd: Path) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("do", ["pass", "h3sim.simulate('davies-meenan').byte_index()"])
+@pytest.mark.parametrize(
+    ("do", "loaded"),
+    [("pass", "h3sim"), ("h3sim.simulate('davies-meenan').byte_index()", "h3sim simpy")],
+)
 def test_import_and_numbers_load_simpy_and_the_standard_library_only(
-    tmp_path: Path, do: str
+    tmp_path: Path, do: str, loaded: str
 ) -> None:
     code = (
         "import sys\nbefore = set(sys.modules)\nimport h3sim\n"
@@ -37,7 +40,24 @@ def test_import_and_numbers_load_simpy_and_the_standard_library_only(
         "print(*sorted(loaded - set(sys.stdlib_module_names)))"
     )
     # Not counted: what the interpreter has loaded before, such as the hook of an editable install.
-    assert python(code, tmp_path) == "h3sim simpy"
+    assert python(code, tmp_path) == loaded
+
+
+def test_every_public_name_is_there_once_it_is_asked_for(tmp_path: Path) -> None:
+    code = (
+        "import h3sim\n"
+        "print(all(getattr(h3sim, name) is not None for name in h3sim.__all__),"
+        " set(h3sim.__all__) <= set(dir(h3sim)), h3sim.page.Page is h3sim.Page,"
+        " callable(h3sim.compare))"
+    )
+    assert python(code, tmp_path) == "True True True True"
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    import h3sim
+
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        _ = h3sim.simulat
 
 
 def test_none_of_the_heavy_libraries_is_loaded(tmp_path: Path) -> None:
