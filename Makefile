@@ -15,7 +15,7 @@ $(READY): setup.cfg pyproject.toml
 
 .PHONY: help
 help: ## list the targets
-	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 .PHONY: demo
 demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 2019; figures go to demo/
