@@ -11,15 +11,20 @@ from h3sim.signals import H2Priority
 class EqualShares(TreeScheduler):
     """Ignores weights."""
 
-    def _set_weight(self, node, weight):
-        super()._set_weight(node, 16)
+    def open(self, stream_id, signal):
+        super().open(stream_id, signal)
+        self._queueing.reweigh(self._nodes[stream_id], 16)
+
+    def update(self, stream_id, signal):
+        super().update(stream_id, signal)
+        self._queueing.reweigh(self._nodes[stream_id], 16)
 
 
 class StaleAfterUpdate(TreeScheduler):
     """Holds on to the first thing it was told."""
 
     def update(self, stream_id, signal):
-        self._wanted(stream_id, signal)
+        self._tree._checked(stream_id, signal)
 
 
 class ForgetfulTree(TreeScheduler):
@@ -29,7 +34,7 @@ class ForgetfulTree(TreeScheduler):
         node = self._nodes[stream_id]
         for child in list(node.children.values()):
             child.has_data = False
-            self._sleep(child)
+            self._queueing.sleep(child)
         super().close(stream_id)
 
 
@@ -38,7 +43,7 @@ class FreePlaceholders(TreeScheduler):
 
     def __init__(self, *, turn_bytes, **options):
         super().__init__(turn_bytes=turn_bytes, **options)
-        self._turn_bytes = 0
+        self._queueing.turn_bytes = 0
 
 
 class BackwardTies(TreeScheduler):
@@ -49,8 +54,8 @@ class BackwardTies(TreeScheduler):
         node = self._nodes[stream_id]
         node.tie = -node.tie
         if node.entry is not None:
-            self._unlist(node)
-            self._list(node)
+            self._queueing.unlist(node)
+            self._queueing.enlist(node)
 
 
 class ForgetsAStream(RoundRobinScheduler):
