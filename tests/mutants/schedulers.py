@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from h3sim.schedulers import BucketScheduler, FifoScheduler, RoundRobinScheduler, TreeScheduler
+from h3sim.schedulers import (
+    BucketScheduler,
+    FifoScheduler,
+    Orphans,
+    RoundRobinScheduler,
+    TreeScheduler,
+)
 from h3sim.signals import H2Priority
 
 
@@ -56,6 +62,22 @@ class BackwardTies(TreeScheduler):
         if node.entry is not None:
             self._queueing.unlist(node)
             self._queueing.enlist(node)
+
+
+class IdleForever(TreeScheduler):
+    """Keeps what was there for others only when the others have gone."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._tree._prune = lambda node: None
+
+
+class SharesNothingOut(TreeScheduler):
+    """Leaves orphans their weights, whatever was asked for."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._tree._orphans = Orphans.KEEP
 
 
 class ForgetsAStream(RoundRobinScheduler):

@@ -187,6 +187,11 @@ class TestStateManagement:
         made.close(A)
         assert drawn(made, NAMES, weights=True) == "B:1 C:1"
 
+    def test_halves_are_rounded_up(self) -> None:
+        made = tree({A: on(None, 5), B: on(A), C: on(A)})
+        made.close(A)
+        assert drawn(made, NAMES, weights=True) == "B:3 C:3"
+
     def test_what_is_shared_out_is_rounded_as_the_option_says(self) -> None:
         # 16 for three of 10 each, 5.33; for 12 and 16, 6.86 and 9.14.
         for orphans, thirds, others in (
