@@ -23,19 +23,6 @@ class Weights(enum.Enum):
         return (1, 256) if self is Weights.SHARES else (0, 255)
 
 
-class Queueing(enum.Enum):
-    """Which of the siblings that have something to send goes next."""
-
-    EXACT = "exact"
-    """Fair queueing in exact virtual time (Quicker): a turn costs bytes * 256 / weight."""
-    NGHTTP2 = "nghttp2"
-    """The same in whole cycles, remainders carried on (nghttp2 until 1.64)."""
-    H2O = "h2o"
-    """A calendar of 64 slots in which a turn costs 63 / weight slots, whatever its bytes (h2o)."""
-    ATS = "ats"
-    """Points that only grow, from the stream's id on (Apache Traffic Server, Koshiba 2016)."""
-
-
 class Orphans(enum.Enum):
     """What weights the children of a node get when it leaves the tree."""
 
@@ -73,3 +60,31 @@ class UnknownParent(enum.Enum):
     ANCESTOR = "ancestor"
     """It goes under the nearest ancestor of the parent that is still there, else under a shadow of
     the parent; once it is in the tree it stays where it is (Apache Traffic Server)."""
+
+
+class Queueing(enum.Enum):
+    """Which of the siblings that have something to send goes next."""
+
+    EXACT = "exact"
+    """Fair queueing in exact virtual time (Quicker): a turn costs bytes * 256 / weight."""
+    NGHTTP2 = "nghttp2"
+    """The same in whole cycles, remainders carried on (nghttp2 until 1.64)."""
+    H2O = "h2o"
+    """A calendar of 64 slots in which a turn costs 63 / weight slots, whatever its bytes (h2o)."""
+    ATS = "ats"
+    """Points that only grow, from the stream's id on (Apache Traffic Server, Koshiba 2016)."""
+
+    @property
+    def orphans(self) -> Orphans:
+        """What the server that it is named after does with orphans; Quicker for "exact"."""
+        return {Queueing.NGHTTP2: Orphans.SHARE_DOWN, Queueing.H2O: Orphans.SHARE}.get(
+            self, Orphans.KEEP
+        )
+
+    @property
+    def unknown_parent(self) -> UnknownParent:
+        """What that server makes of a parent that is not in the tree."""
+        return {
+            Queueing.NGHTTP2: UnknownParent.CREATE,
+            Queueing.ATS: UnknownParent.ANCESTOR,
+        }.get(self, UnknownParent.DEFAULT)

@@ -84,6 +84,26 @@ class TreeScheduler:
         self._nodes = self._tree.nodes
         self._root = self._tree.root
 
+    @classmethod
+    def of_server(
+        cls, queueing: Queueing, *, turn_bytes: int = DEFAULT_TURN_BYTES
+    ) -> TreeScheduler:
+        """Return a tree with all the options of the server that *queueing* is named after.
+
+        >>> tree = TreeScheduler.of_server(Queueing.NGHTTP2)
+        >>> tree.open(4, H2Priority(weight=32, depends_on=8))
+        >>> print(tree)
+        root
+        └─ stream 8, weight 16, idle
+           └─ stream 4, weight 32
+        """
+        return cls(
+            turn_bytes=turn_bytes,
+            queueing=queueing,
+            orphans=queueing.orphans,
+            unknown_parent=queueing.unknown_parent,
+        )
+
     def open(self, stream_id: int, signal: Signal) -> None:
         """Put a stream or placeholder into the tree.
 
