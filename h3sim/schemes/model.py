@@ -10,6 +10,7 @@ from h3sim.errors import Problem, SchemeError
 from h3sim.schedulers import (
     BucketScheduler,
     FifoScheduler,
+    Queueing,
     RoundRobinScheduler,
     TreeScheduler,
     Weights,
@@ -41,6 +42,9 @@ class Mechanism(enum.Enum):
     TREE = "tree"
     ZERO_TREE = "zero-weight-tree"
     BUCKETS = "buckets"
+    NGHTTP2_TREE = "nghttp2-tree"
+    H2O_CALENDAR = "h2o-calendar"
+    ATS_HEAP = "ats-heap"
 
     @property
     def weights(self) -> Weights:
@@ -58,6 +62,15 @@ class Mechanism(enum.Enum):
                 return BucketScheduler()
             case Mechanism.TREE | Mechanism.ZERO_TREE:
                 return TreeScheduler(turn_bytes=turn_bytes, weights=self.weights)
+            case Mechanism.NGHTTP2_TREE | Mechanism.H2O_CALENDAR | Mechanism.ATS_HEAP:
+                return TreeScheduler.of_server(_SERVERS[self], turn_bytes=turn_bytes)
+
+
+_SERVERS = {
+    Mechanism.NGHTTP2_TREE: Queueing.NGHTTP2,
+    Mechanism.H2O_CALENDAR: Queueing.H2O,
+    Mechanism.ATS_HEAP: Queueing.ATS,
+}
 
 
 class Arrangement(enum.Enum):

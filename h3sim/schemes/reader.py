@@ -37,6 +37,9 @@ _CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
     Mechanism.TREE: _TREE_KEYS,
     Mechanism.ZERO_TREE: _TREE_KEYS,
     Mechanism.BUCKETS: ("bucket", "level"),
+    Mechanism.NGHTTP2_TREE: _TREE_KEYS,
+    Mechanism.H2O_CALENDAR: _TREE_KEYS,
+    Mechanism.ATS_HEAP: _TREE_KEYS,
 }
 """What a class may say: only what its mechanism acts on."""
 _ALL_CLASS_KEYS = (*_TREE_KEYS, "bucket", "level")
