@@ -5,6 +5,8 @@ Who of several siblings goes first is not looked at here, only that it is someon
 
 from __future__ import annotations
 
+import pickle
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -68,6 +70,18 @@ class TreeOptionsMachine(RuleBasedStateMachine):
             picked = self.picked()
             if picked is not None:
                 self.tree.charge(picked, n_bytes)
+
+    @rule()
+    def go_on_with_a_copy(self):
+        """A pickled tree is the same tree: it picks the same from now on."""
+        copied = pickle.loads(pickle.dumps(self.tree))
+        assert str(copied) == str(self.tree)
+        for _ in range(3):
+            assert copied.pick() == self.picked()
+            if copied.pick() is not None:
+                self.tree.charge(copied.pick(), 1400)
+                copied.charge(copied.pick(), 1400)
+        self.tree = copied
 
     def picked(self):
         """Return who is picked; it must be one that may send, if there is one."""

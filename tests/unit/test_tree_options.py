@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from h3sim.schedulers import Orphans, Queueing, TreeScheduler, UnknownParent, Weights
@@ -183,6 +185,7 @@ def test_a_chain_of_ten_thousand_exclusive_streams_is_no_trouble(queueing: Queue
     assert turns(tree, 2) == [0, 0]
     assert len(str(tree).splitlines()) < 100
     assert tree.to_networkx().number_of_edges() == n_streams
+    assert turns(pickle.loads(pickle.dumps(tree)), 2) == [0, 0]
     for stream_id in range(n_streams):
         tree.close(stream_id)
     assert tree.pick() is None

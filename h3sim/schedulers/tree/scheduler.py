@@ -9,7 +9,7 @@ Source: RFC 7540 § 5.3; for what it leaves open, the servers that `Queueing` na
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.schedulers.tree.disciplines import queueing_of
 from h3sim.schedulers.tree.options import (
@@ -83,6 +83,13 @@ class TreeScheduler:
         )
         self._nodes = self._tree.nodes
         self._root = self._tree.root
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_nodes", "_root")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._nodes, self._root = self._tree.nodes, self._tree.root
 
     @classmethod
     def of_server(

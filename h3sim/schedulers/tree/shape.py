@@ -6,9 +6,10 @@ the queueing, and that keeps the lists of those that have something to send.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import H3SimError
+from h3sim.schedulers.tree.flat import flattened, rebuilt
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import Orphans, UnknownParent
 from h3sim.schedulers.tree.queueing import known
@@ -61,6 +62,18 @@ class DependencyTree:
         self._retain = retain
         self._retained: dict[int, None] = {}
         self._gone: dict[int, int | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            **self.__dict__,
+            "root": None,
+            "nodes": flattened([self.root, *self.nodes.values()]),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.root, *nodes = rebuilt(state["nodes"])
+        self.nodes = {node.id: node for node in nodes}
 
     # What changes it
 
