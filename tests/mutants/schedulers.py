@@ -11,6 +11,7 @@ from h3sim.schedulers import (
     RoundRobinScheduler,
     TreeScheduler,
 )
+from h3sim.schedulers.tree.shape import DependencyTree
 from h3sim.signals import H2Priority
 
 
@@ -64,12 +65,17 @@ class BackwardTies(TreeScheduler):
             self._queueing.enlist(node)
 
 
+class _Unpruned(DependencyTree):
+    def _prune(self, node):
+        pass
+
+
 class IdleForever(TreeScheduler):
     """Keeps what was there for others only when the others have gone."""
 
     def __init__(self, **options):
         super().__init__(**options)
-        self._tree._prune = lambda node: None
+        self._tree.__class__ = _Unpruned
 
 
 class SharesNothingOut(TreeScheduler):
