@@ -63,18 +63,6 @@ def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
         yield progress
 
 
-_OPTION_OF = {
-    "rate_mbps": "--rate-mbps",
-    "interval_ms": "--interval-ms",
-    "packet_bytes": "--packet-bytes",
-    "rtt_ms": "--rtt-ms",
-    "buffer_kb": "--buffer-kb",
-    "transport": "--transport",
-    "queue_bdp": "--queue-bdp",
-    "queue_bytes": "--queue-bytes",
-}
-
-
 def add_setting(parser: argparse.ArgumentParser) -> None:
     """Add the options that say over what a page is loaded."""
     group = parser.add_argument_group("network and transport")
@@ -181,4 +169,4 @@ def _setting(options: argparse.Namespace, network: Network | str, buffer_kb: flo
 
 
 def _option(key: str) -> str:
-    return _OPTION_OF.get(key, f"--{key.partition('.')[0]}")
+    return "--" + key.partition(".")[0].replace("_", "-")

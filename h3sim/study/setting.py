@@ -71,6 +71,10 @@ class Setting:
 
     def __post_init__(self) -> None:
         problems = list(self._problems())
+        unknown = list(self._unknown_names())
+        if unknown and not problems and len(unknown) == 1:
+            raise unknown[0][1]
+        problems += (Problem(key=key, message=str(error)) for key, error in unknown)
         if problems:
             raise InputError(problems)
         network = self.resolved_network()
@@ -80,6 +84,20 @@ class Setting:
             message = "'0-rtt' needs links: a constant pace has no handshake packets"
             raise InputError([Problem(key="handshake", message=message)])
         self.resolved_profile()
+
+    def _unknown_names(self) -> Iterator[tuple[str, UnknownNameError]]:
+        """Yield what is given by name and not known, all of it: a network's own names follow."""
+        for key, named, load in (
+            ("network", self.network, catalog.load_network),
+            ("transport_profile", self.transport_profile, catalog.load_profile),
+        ):
+            if isinstance(named, str):
+                try:
+                    load(named)
+                except UnknownNameError as error:
+                    yield key, error
+        if self.cc is not None and self.cc not in controller_names():
+            yield "cc", UnknownNameError("controller", self.cc, controller_names())
 
     @property
     def protocol(self) -> Protocol:
