@@ -31,6 +31,7 @@ FLAGS = {
     "above_the_fold": "above_the_fold",
     "critical": "critical",
     "hero": "hero",
+    "lazy": "is_lazy",
 }
 """The flags of a page file, each with the attribute of `Resource` that holds it."""
 
@@ -124,6 +125,7 @@ class Resource:
     above_the_fold: bool = False
     critical: bool = False
     hero: bool = False
+    is_lazy: bool = False
     fetchpriority: FetchPriority = FetchPriority.AUTO
     parse_ns: int = 0
     execute_ns: int = 0
