@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "hol_figures", "load_to_dict", "measured_to_dict", "write_load_qlog"]
 
 FORMAT = "h3sim-load/1"
-_PAINTS = (
-    *("first_paint_ms", "largest_paint_ms", "speed_index_ms"),
-    *("dom_content_loaded_ms", "load_event_ms"),
-)
-"""What only a browser can tell, and only one that computes its load."""
+_COMPUTED = ("largest_paint_ms", "dom_content_loaded_ms", "load_event_ms")
+"""What stands in the document only where the browser computed the load."""
 _SAMPLE_MS = 100.0
 """As `SAMPLE_MS` of loads."""
 
@@ -46,11 +43,14 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
         "byte_index_ms": _both(load, sampled=True),
         "byte_index_exact_ms": _both(load, sampled=False),
         "page_load_ms": load.page_load_ms,
-        **{key: getattr(load, key) for key in _PAINTS},
+        "first_paint_ms": load.first_paint_ms,
+        "speed_index_ms": load.speed_index_ms,
         "hol": hol,
         "packets": load.packets._asdict(),
         "resources": [{key: getattr(row, key) for key in keys} for row in load.timings],
     }
+    if load.first_paint_ms is not None:
+        document |= {key: getattr(load, key) for key in _COMPUTED}
     if order:
         document["order"] = load.trace.order
     return document
@@ -87,7 +87,8 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
         "byte_index_ms": {"all": _byte_index_ms(log, rows, ms(_SAMPLE_MS)), "atf": None},
         "byte_index_exact_ms": {"all": _byte_index_ms(log, rows, None), "atf": None},
         "page_load_ms": to_ms(max(row.finished_at_ns for row in rows)),
-        **dict.fromkeys(_PAINTS),
+        "first_paint_ms": None,
+        "speed_index_ms": None,
         "hol": hol,
         "packets": {
             "sent": sent + unseen,
