@@ -14,7 +14,7 @@ from h3sim.trace import RecoveryRow, Trace, WireRow
 from h3sim.transport import Role, StreamOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from h3sim.engine.ends import End, EndMaker
     from h3sim.page import Page
@@ -172,28 +172,34 @@ class ConnectedRun:
 
     # The endpoints
 
-    def _flush(self, end: _Driven) -> None:
+    def _flush(self, end: _Driven, now_ns: int) -> None:
         """Send what the endpoint has to send, and arm its timer."""
-        now_ns = self._kernel.now_ns
         endpoint = end.endpoint
-        for packet in endpoint.packets_to_send(now_ns):
-            arrives_at_ns = end.link.send(now_ns, packet.size_bytes + end.overhead_bytes)
-            if arrives_at_ns is not None:
-                self._kernel.at(arrives_at_ns, _DELIVERY, end.when_arrived, packet)
-            if end is self._server:
-                self._record(packet, now_ns, arrives_at_ns)
-            if self._wire is not None:
-                self._record_wire(end, packet, now_ns, arrives_at_ns)
+        packets = endpoint.packets_to_send(now_ns)
+        if packets:
+            self._send(end, packets, now_ns)
         at_ns = endpoint.timer_at_ns()
         if at_ns is not None and (end.timer_at_ns is None or at_ns < end.timer_at_ns):
             end.timer_at_ns = at_ns
             self._kernel.at(max(at_ns, now_ns), _TIMER, end.when_timer, at_ns)
 
+    def _send(self, end: _Driven, packets: Sequence[Any], now_ns: int) -> None:
+        """Let *packets* leave, and note each."""
+        send, at = end.link.send, self._kernel.at
+        for packet in packets:
+            arrives_at_ns = send(now_ns, packet.size_bytes + end.overhead_bytes)
+            if arrives_at_ns is not None:
+                at(arrives_at_ns, _DELIVERY, end.when_arrived, packet)
+            if end is self._server:
+                self._record(packet, now_ns, arrives_at_ns)
+            if self._wire is not None:
+                self._record_wire(end, packet, now_ns, arrives_at_ns)
+
     def _flush_of(self, end: _Driven) -> Callable[[Call], None]:
         def on_flush(call: Call) -> None:
             del call
             end.is_flush_due = False
-            self._flush(end)
+            self._flush(end, self._kernel.now_ns)
 
         return on_flush
 
@@ -217,7 +223,7 @@ class ConnectedRun:
             end.endpoint.on_timer(now_ns)
             if end is self._server:
                 self._record_recovery(now_ns)
-            self._flush(end)
+            self._flush(end, now_ns)
 
         return on_timer
 
@@ -225,25 +231,29 @@ class ConnectedRun:
         """A packet of the server arrives at the client."""
         packet: Any = call.value
         now_ns = self._kernel.now_ns
-        for stream_id, offset, n_bytes in self._client.endpoint.on_packet(packet, now_ns):
-            released = self._answers_received.on_packet(packet.number, stream_id, offset, n_bytes)
-            for released_id, contiguous in released:
+        client = self._client
+        frames = client.endpoint.on_packet(packet, now_ns)
+        on_frame = self._answers_received.on_packet
+        for stream_id, offset, n_bytes in frames:
+            for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
                 self._application.on_delivered(released_id, contiguous, now_ns)
-        self._flush(self._client)
+        self._flush(client, now_ns)
 
     def _on_question(self, call: Call) -> None:
         """A packet of the client arrives at the server."""
         packet: Any = call.value
         now_ns = self._kernel.now_ns
-        for stream_id, offset, n_bytes in self._server.endpoint.on_packet(packet, now_ns):
+        server = self._server
+        for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
             done = self._questions_received.on_packet(packet.number, stream_id, offset, n_bytes)
             for released_id, _ in done:
                 self._questions_received.watch(released_id, _NEVER)
                 self._application.on_request_arrived(released_id, now_ns)
         if self._answers.drained:
             self._application.close_drained()
-        self._record_recovery(now_ns)
-        self._flush(self._server)
+        if self._wire is not None:
+            self._record_recovery(now_ns)
+        self._flush(server, now_ns)
 
     # The record
 

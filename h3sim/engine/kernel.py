@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from heapq import heappush
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import simpy
@@ -61,11 +62,14 @@ class Kernel:
     [(5, 'arrive'), (5, 'send')]
     """
 
-    __slots__ = ("_env", "_schedule", "_stopped")
+    __slots__ = ("_env", "_number", "_queue", "_stopped")
 
     def __init__(self) -> None:
         self._env = simpy.Environment()
-        self._schedule = cast(Any, self._env.schedule)
+        # What `Environment.schedule` does, without its call for each event: it would take a delay,
+        # and add the time to it again.
+        self._queue: Any = self._env._queue
+        self._number = self._env._eid
         self._stopped = False
 
     @property
@@ -75,11 +79,11 @@ class Kernel:
 
     def at(self, at_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
         """Call each of *callbacks* at *at_ns*, which must not lie in the past."""
-        self._schedule(Call(callbacks, value), rank, at_ns - self._env.now)
+        heappush(self._queue, (at_ns, rank, next(self._number), Call(callbacks, value)))
 
     def after(self, delay_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
         """Call each of *callbacks* once *delay_ns* have passed."""
-        self._schedule(Call(callbacks, value), rank, delay_ns)
+        self.at(self._env.now + delay_ns, rank, callbacks, value)
 
     def stop(self) -> None:
         """Let `run` return once the call that is being made has returned."""

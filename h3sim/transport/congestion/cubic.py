@@ -73,7 +73,8 @@ class CubicController(LossBasedController):
 
     def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
         """Leave out the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
-        super().on_sent(packet, bytes_in_flight=bytes_in_flight)
+        if self._hystart is not None:  # what `super` does, without the call for each packet
+            self._hystart.on_sent(packet.number)
         if bytes_in_flight <= packet.size_bytes and self._epoch_at_ns is not None:
             self._epoch_at_ns += packet.sent_at_ns - self._updated_at_ns
             self._updated_at_ns = packet.sent_at_ns

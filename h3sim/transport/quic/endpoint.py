@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.endpoint import Source, StreamBytes
     from h3sim.transport.quic.handshake import Handshake
+    from h3sim.transport.quic.packets import AckFrame
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["QuicEndpoint"]
@@ -68,8 +69,10 @@ class QuicEndpoint:
         self._probes = 0
         self._paced_until_ns: int | None = None
         self._rate_bps: int | None = None
+        # Looked at for every packet, so not by way of the settings.
         self._datagram_bytes = settings.datagram_bytes
         self._header_bytes = settings.header_bytes
+        self._pacing_gain = settings.pacing_gain
 
     @property
     def is_ready(self) -> bool:
@@ -80,22 +83,19 @@ class QuicEndpoint:
 
     def on_packet(self, packet: Packet, now_ns: int) -> Sequence[StreamBytes]:
         """Take a packet that arrived; return the stream bytes that it brings."""
-        if not self._handshake.is_over:
-            self._handshake.on_datagram(packet)
+        handshake = self._handshake
+        if not handshake.is_over:
+            handshake.on_datagram(packet)
         if not self._acks.on_packet(
             packet.number, now_ns, is_ack_eliciting=packet.is_ack_eliciting
         ):
             return ()
         if packet.ack is not None:
-            acked, lost = self.recovery.on_ack(packet.ack, now_ns)
-            for gone in acked:
-                self._on_acked(gone)
-            for gone in lost:
-                self._on_lost(gone)
+            self._on_ack(packet.ack, now_ns)
         for stream_id, limit in packet.limits:
             self._source.on_limit(stream_id, limit)
         frames = packet.frames
-        if not self._handshake.is_over:
+        if not handshake.is_over:
             frames = [frame for frame in frames if frame[0] != CRYPTO]
         for stream_id, offset, n_bytes in frames:
             raised = self._flow.on_bytes(stream_id, offset + n_bytes)
@@ -118,25 +118,31 @@ class QuicEndpoint:
     def timer_at_ns(self) -> int | None:
         """Return when to be woken."""
         soonest = self.recovery.timer_at_ns()
-        for at_ns in (self._acks.due_at_ns, self._paced_until_ns):
-            if at_ns is not None and (soonest is None or at_ns < soonest):
-                soonest = at_ns
+        at_ns = self._acks.due_at_ns
+        if at_ns is not None and (soonest is None or at_ns < soonest):
+            soonest = at_ns
+        at_ns = self._paced_until_ns
+        if at_ns is not None and (soonest is None or at_ns < soonest):
+            soonest = at_ns
         return soonest
 
     def packets_to_send(self, now_ns: int) -> list[Packet]:
         """Return the packets that leave now."""
         packets: list[Packet] = []
         self._paced_until_ns = None
-        self._rate_bps = self._current_rate_bps()
+        has_data = self._has_data()
+        # Where there is nothing to send and no packet would have to wait, nobody asks for the rate.
+        is_asked = has_data or self._pacer.empty_at_ns > now_ns
+        self._rate_bps = self._current_rate_bps() if is_asked else None
         while room := self._room(now_ns):
-            packet = self._build(now_ns, room)
+            packet = self._build(now_ns, room) if has_data else None
             if packet is None:
                 self.recovery.on_nothing_to_send()
                 break
             packets.append(packet)
         due_at_ns = self._acks.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
-            packets.append(self._pack(now_ns, [], self._settings.header_bytes))
+            packets.append(self._pack(now_ns, [], self._header_bytes))
         return packets
 
     def acked_by(self, packet: Packet) -> tuple[tuple[int, int], ...]:
@@ -151,11 +157,21 @@ class QuicEndpoint:
 
     # Sending
 
+    def _has_data(self) -> bool:
+        """Whether there may be something to send; if not, `_build` would find nothing."""
+        return (
+            self._source.has_data
+            or bool(self._limits)
+            or self._probes > 0
+            or not self._handshake.is_over
+        )
+
     def _room(self, now_ns: int) -> int:
         """Return how large a packet may be now, 0 for none; probes go whatever the window."""
         full = self._datagram_bytes
-        if not self._handshake.is_over:
-            full = min(full, self._handshake.allowance_bytes)
+        handshake = self._handshake
+        if not handshake.is_over:
+            full = min(full, handshake.allowance_bytes)
         if self._probes:
             return full
         left = self._controller.congestion_window - self.recovery.bytes_in_flight
@@ -164,7 +180,7 @@ class QuicEndpoint:
                 return 0
             full = left
         rate_bps = self._rate_bps
-        if rate_bps is not None:
+        if rate_bps is not None and self._pacer.empty_at_ns > now_ns:
             ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
             if ready_at_ns > now_ns:
                 self._paced_until_ns = ready_at_ns
@@ -173,7 +189,7 @@ class QuicEndpoint:
 
     def _current_rate_bps(self) -> int | None:
         rate_bps = self._controller.pacing_rate_bps(self.recovery.rtt)
-        gain = self._settings.pacing_gain
+        gain = self._pacing_gain
         if rate_bps is None and gain is not None:
             window_bits = self._controller.congestion_window * 8
             rate_bps = int(
@@ -185,9 +201,10 @@ class QuicEndpoint:
         """Fill a packet with handshake bytes, limits and stream bytes; None if there is nothing."""
         used = self._header_bytes + (5 if self._acks.has_news else 0)
         frames: list[StreamBytes] = []
-        if not self._handshake.is_over:
-            used = self._handshake.fill(frames, used, room)
-        if self._handshake.is_over or self._handshake.may_send:
+        handshake = self._handshake
+        if not handshake.is_over:
+            used = handshake.fill(frames, used, room)
+        if handshake.is_over or handshake.may_send:
             used = self._fill(frames, used, room)
         if not frames and not self._limits:
             if not self._probes:
@@ -206,40 +223,45 @@ class QuicEndpoint:
     def _fill(self, frames: list[StreamBytes], used: int, room: int) -> int:
         take = self._source.take
         least = 1
-        while room - used >= _MIN_FRAME_BYTES:
-            frame = take(room - used, stream_header_bytes, least)
+        left = room - used
+        while left >= _MIN_FRAME_BYTES:
+            frame = take(left, stream_header_bytes, least)
             if frame is None:
                 break
             frames.append(frame)
-            used += stream_header_bytes(frame[0], frame[1]) + frame[2]
+            left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
             least = _MIN_FRAME_BYTES
-        return used
+        return room - left
 
     def _pack(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet:
-        limits, self._limits = self._limits, []
+        limits: Sequence[tuple[int | None, int]] = ()
+        if self._limits:
+            limits, self._limits = self._limits, []
+            used += _LIMIT_FRAME_BYTES * len(limits)
+        is_ack_eliciting = bool(frames or limits)
         ack = None
-        if self._acks.has_news or not (frames or limits):
+        if self._acks.has_news or not is_ack_eliciting:
             ack = self._acks.frame(now_ns)
             used += ack_frame_bytes(ack) - (5 if frames else 0)
-        used += _LIMIT_FRAME_BYTES * len(limits)
         if not self._handshake.is_over:
             used = self._handshake.padded(frames, used)
-        packet = Packet(
-            self._next_number,
-            now_ns,
-            used,
-            frames,
-            ack,
-            limits,
-            is_ack_eliciting=bool(frames or limits),
+        return self._sent(
+            Packet(
+                self._next_number,
+                now_ns,
+                used,
+                frames,
+                ack,
+                limits,
+                is_ack_eliciting=is_ack_eliciting,
+            )
         )
-        return self._sent(packet)
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
         used = self._settings.header_bytes + 1
         return self._sent(
-            Packet(self._next_number, now_ns, used, [], None, [], is_ack_eliciting=True)
+            Packet(self._next_number, now_ns, used, [], None, (), is_ack_eliciting=True)
         )
 
     def _sent(self, packet: Packet) -> Packet:
@@ -260,6 +282,13 @@ class QuicEndpoint:
             frames += oldest.frames
 
     # What becomes of packets
+
+    def _on_ack(self, ack: AckFrame, now_ns: int) -> None:
+        acked, lost = self.recovery.on_ack(ack, now_ns)
+        for packet in acked:
+            self._on_acked(packet)
+        for packet in lost:
+            self._on_lost(packet)
 
     def _on_acked(self, packet: Packet) -> None:
         for stream_id, offset, n_bytes in packet.frames:

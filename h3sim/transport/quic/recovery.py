@@ -34,11 +34,17 @@ class Recovery:
         self.is_limited = False
         """Whether the window was not full when last there was nothing more to send."""
         self.pto_count = 0
+        self._timeout_ns: int | None = None
+        """PTO with its backoff; None where it has to be worked out anew."""
         self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
         self._has_persistent_congestion = has_persistent_congestion
         self.declared_lost: list[int] = []
         """The numbers of packets that were declared lost; whoever reads it, clears it."""
         self._sent: dict[int, Packet] = {}
+        """The packets in flight by their numbers, which rise."""
+        self._lowest = 0
+        """No packet in flight has a lower number. A dict's first entry would say the same, but to
+        find it costs a look at every entry that was ever taken out before it."""
         self._next_number = 0
         self._eliciting = 0
         self._largest_acked = -1
@@ -54,7 +60,7 @@ class Recovery:
     @property
     def oldest(self) -> Packet | None:
         """The oldest packet in flight."""
-        return next(iter(self._sent.values()), None)
+        return self._sent[self._lowest_in_flight()] if self._sent else None
 
     def on_sent(self, packet: Packet) -> None:
         """Take a packet into account that leaves now."""
@@ -62,18 +68,19 @@ class Recovery:
         if not packet.is_ack_eliciting:
             return
         now_ns = packet.sent_at_ns
-        if not self.bytes_in_flight:
+        in_flight = self.bytes_in_flight
+        if not in_flight:
             self._first_sent_at_ns = self._delivered_at_ns = now_ns
-        self._eliciting += 1
-        packet.eliciting_index = self._eliciting
+        delivered_bytes = self._delivered_bytes
+        packet.eliciting_index = self._eliciting = self._eliciting + 1
         packet.first_sent_at_ns = self._first_sent_at_ns
         packet.delivered_at_ns = self._delivered_at_ns
-        packet.delivered_bytes = self._delivered_bytes
-        packet.is_app_limited = self._delivered_bytes < self._app_limited_to
+        packet.delivered_bytes = delivered_bytes
+        packet.is_app_limited = delivered_bytes < self._app_limited_to
         self._sent[packet.number] = packet
-        self.bytes_in_flight += packet.size_bytes
+        self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
         self._last_eliciting_at_ns = now_ns
-        self.controller.on_sent(packet, bytes_in_flight=self.bytes_in_flight)
+        self.controller.on_sent(packet, bytes_in_flight=in_flight)
 
     def on_ack(self, ack: AckFrame, now_ns: int) -> tuple[list[Packet], list[Packet]]:
         """Return the packets that are newly acknowledged, and those that now count as lost."""
@@ -86,18 +93,21 @@ class Recovery:
             if newest.number == ack.spans[0][1]:
                 self._sample(now_ns - newest.sent_at_ns, ack.delay_ns, now_ns)
         before = self.bytes_in_flight
+        acked_bytes = 0
         for packet in acked:
-            self.bytes_in_flight -= packet.size_bytes
-            self._delivered_bytes += packet.size_bytes
+            acked_bytes += packet.size_bytes
+        self.bytes_in_flight = before - acked_bytes
+        self._delivered_bytes += acked_bytes
         self._delivered_at_ns = now_ns
         self._first_sent_at_ns = newest.sent_at_ns
         self.pto_count = 0
+        self._timeout_ns = None
         lost = self._detect_lost(now_ns)
         self.controller.on_acked(
             acked,
             now_ns=now_ns,
             rtt=self.rtt,
-            bytes_in_flight=before - sum(packet.size_bytes for packet in lost),
+            bytes_in_flight=self.bytes_in_flight + acked_bytes,
             is_limited=self.is_limited,
         )
         return acked, lost
@@ -113,30 +123,41 @@ class Recovery:
             return self._loss_at_ns
         if not self._sent:
             return None
-        timeout_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
-        return self._last_eliciting_at_ns + (timeout_ns << self.pto_count)
+        if self._timeout_ns is None:
+            base_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
+            self._timeout_ns = base_ns << self.pto_count
+        return self._last_eliciting_at_ns + self._timeout_ns
 
     def on_timer(self, now_ns: int) -> list[Packet] | None:
         """Return the packets that now count as lost, or None if it is time to probe."""
         if self._loss_at_ns is not None and self._loss_at_ns <= now_ns:
             return self._detect_lost(now_ns)
         self.pto_count += 1
+        self._timeout_ns = None
         return None
 
     def _newly_acked(self, ack: AckFrame) -> list[Packet]:
         sent = self._sent
         if not sent:
             return []
-        lowest = next(iter(sent))
+        lowest = self._lowest_in_flight()
         acked: list[Packet] = []
         for low, high in reversed(ack.spans):
             if high < lowest:
                 continue
-            for number in range(max(low, lowest), high + 1):
+            for number in range(low if low > lowest else lowest, high + 1):
                 packet = sent.pop(number, None)
                 if packet is not None:
                     acked.append(packet)
         return acked
+
+    def _lowest_in_flight(self) -> int:
+        """Return the lowest number in flight; there must be one."""
+        sent, number = self._sent, self._lowest
+        while number not in sent:
+            number += 1
+        self._lowest = number
+        return number
 
     def _sample(self, latest_ns: int, ack_delay_ns: int, now_ns: int) -> None:
         self.rtt.on_sample(latest_ns, ack_delay_ns=min(ack_delay_ns, self._peer_max_ack_delay_ns))
@@ -148,7 +169,7 @@ class Recovery:
         self._loss_at_ns = None
         largest = self._largest_acked
         sent = self._sent
-        if not sent or next(iter(sent)) > largest:
+        if not sent or self._lowest_in_flight() > largest:
             return []
         delay_ns = self.rtt.loss_delay_ns()
         lost: list[Packet] = []
