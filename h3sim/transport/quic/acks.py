@@ -23,9 +23,9 @@ class AckState:
     else *max_delay_ns* after the first packet that is not acknowledged yet.
 
     >>> state = AckState(every=2, max_delay_ns=25)
-    >>> state.on_packet(0, 100, is_ack_eliciting=True), state.due_at_ns
+    >>> state.on_packet(0, 100, True), state.due_at_ns
     (True, 125)
-    >>> state.on_packet(1, 110, is_ack_eliciting=True), state.due_at_ns
+    >>> state.on_packet(1, 110, True), state.due_at_ns
     (True, 110)
     >>> state.frame(110).spans, state.due_at_ns
     (((0, 1),), None)
@@ -60,7 +60,7 @@ class AckState:
         self.has_news = False
         """Whether an ack-eliciting packet has come since the last ACK."""
 
-    def on_packet(self, number: int, now_ns: int, *, is_ack_eliciting: bool) -> bool:
+    def on_packet(self, number: int, now_ns: int, is_ack_eliciting: bool) -> bool:
         """Note packet *number*; return False if it came before."""
         is_next = number == self._largest + 1
         if is_next:

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.endpoint import Source, StreamBytes
     from h3sim.transport.quic.handshake import Handshake
-    from h3sim.transport.quic.packets import AckFrame
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["QuicEndpoint"]
 
+_LEAST_ACK_BYTES = 5
+"""Kept free for an ACK while a packet is filled; further ranges come on top."""
 _LIMIT_FRAME_BYTES = 6
 _MIN_FRAME_BYTES = 32
 """A frame with less of a stream than this is not worth its header."""
@@ -65,6 +66,7 @@ class QuicEndpoint:
             connection_window=settings.connection_window_bytes,
         )
         self._limits: list[tuple[int | None, int]] = []
+        """Raised limits that wait to be announced."""
         self._next_number = 0
         self._probes = 0
         self._paced_until_ns: int | None = None
@@ -86,12 +88,14 @@ class QuicEndpoint:
         handshake = self._handshake
         if not handshake.is_over:
             handshake.on_datagram(packet)
-        if not self._acks.on_packet(
-            packet.number, now_ns, is_ack_eliciting=packet.is_ack_eliciting
-        ):
+        if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return ()
         if packet.ack is not None:
-            self._on_ack(packet.ack, now_ns)
+            acked, lost = self.recovery.on_ack(packet.ack, now_ns)
+            if acked:
+                self._on_acked(acked)
+            for gone in lost:
+                self._on_lost(gone)
         for stream_id, limit in packet.limits:
             self._source.on_limit(stream_id, limit)
         frames = packet.frames
@@ -105,7 +109,7 @@ class QuicEndpoint:
 
     def on_timer(self, now_ns: int) -> None:
         """Declare lost or probe, if that is what was due."""
-        due_at_ns = self.recovery.timer_at_ns()
+        due_at_ns = self.recovery.due_at_ns
         if due_at_ns is None or due_at_ns > now_ns:
             return
         lost = self.recovery.on_timer(now_ns)
@@ -117,7 +121,7 @@ class QuicEndpoint:
 
     def timer_at_ns(self) -> int | None:
         """Return when to be woken."""
-        soonest = self.recovery.timer_at_ns()
+        soonest = self.recovery.due_at_ns
         at_ns = self._acks.due_at_ns
         if at_ns is not None and (soonest is None or at_ns < soonest):
             soonest = at_ns
@@ -130,16 +134,17 @@ class QuicEndpoint:
         """Return the packets that leave now."""
         packets: list[Packet] = []
         self._paced_until_ns = None
-        has_data = self._has_data()
-        # Where there is nothing to send and no packet would have to wait, nobody asks for the rate.
-        is_asked = has_data or self._pacer.empty_at_ns > now_ns
-        self._rate_bps = self._current_rate_bps() if is_asked else None
-        while room := self._room(now_ns):
-            packet = self._build(now_ns, room) if has_data else None
-            if packet is None:
-                self.recovery.on_nothing_to_send()
-                break
-            packets.append(packet)
+        has_data = self._source.has_data or self._limits or self._probes
+        if has_data or not self._handshake.is_over:
+            self._rate_bps = self._current_rate_bps()
+            while room := self._room(now_ns):
+                packet = self._build(now_ns, room)
+                if packet is None:
+                    self.recovery.on_nothing_to_send()
+                    break
+                packets.append(packet)
+        else:
+            self._on_idle(now_ns)
         due_at_ns = self._acks.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             packets.append(self._pack(now_ns, [], self._header_bytes))
@@ -157,14 +162,13 @@ class QuicEndpoint:
 
     # Sending
 
-    def _has_data(self) -> bool:
-        """Whether there may be something to send; if not, `_build` would find nothing."""
-        return (
-            self._source.has_data
-            or bool(self._limits)
-            or self._probes > 0
-            or not self._handshake.is_over
-        )
+    def _on_idle(self, now_ns: int) -> None:
+        """Note that a packet might leave now, and there is none: so mostly with a client."""
+        # As long as there is nothing to send, what the rate is matters only to one that must wait.
+        is_waiting = self._pacer.empty_at_ns > now_ns
+        self._rate_bps = self._current_rate_bps() if is_waiting else None
+        if self._room(now_ns):
+            self.recovery.on_nothing_to_send()
 
     def _room(self, now_ns: int) -> int:
         """Return how large a packet may be now, 0 for none; probes go whatever the window."""
@@ -199,39 +203,41 @@ class QuicEndpoint:
 
     def _build(self, now_ns: int, room: int) -> Packet | None:
         """Fill a packet with handshake bytes, limits and stream bytes; None if there is nothing."""
-        used = self._header_bytes + (5 if self._acks.has_news else 0)
+        left = room - self._header_bytes
+        if self._acks.has_news:
+            left -= _LEAST_ACK_BYTES
         frames: list[StreamBytes] = []
         handshake = self._handshake
         if not handshake.is_over:
-            used = handshake.fill(frames, used, room)
+            left = room - handshake.fill(frames, room - left, room)
         if handshake.is_over or handshake.may_send:
-            used = self._fill(frames, used, room)
+            least = 1
+            while left >= _MIN_FRAME_BYTES:
+                frame = self._source.take(left, stream_header_bytes, least)
+                if frame is None:
+                    break
+                frames.append(frame)
+                left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
+                least = _MIN_FRAME_BYTES
+        if self._probes:
+            return self._probe(now_ns, frames, room - left)
         if not frames and not self._limits:
-            if not self._probes:
-                return None
-            self._retransmit_oldest(frames)
+            return None
+        self.recovery.is_limited = False
+        return self._pack(now_ns, frames, room - left)
+
+    def _probe(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet | None:
+        """Return a probe with *frames*; without any, with those of the oldest packet in flight."""
+        if not frames and not self._limits:
+            oldest = self.recovery.oldest
+            if oldest is not None:  # RFC 9002 § 6.2.4
+                frames += oldest.frames
             if not frames:
                 self._probes = 0
                 return self._ping(now_ns) if self.recovery.bytes_in_flight else None
             used += sum(n_bytes + 12 for _, _, n_bytes in frames)
-        if self._probes:
-            self._probes -= 1
-        else:
-            self.recovery.is_limited = False
+        self._probes -= 1
         return self._pack(now_ns, frames, used)
-
-    def _fill(self, frames: list[StreamBytes], used: int, room: int) -> int:
-        take = self._source.take
-        least = 1
-        left = room - used
-        while left >= _MIN_FRAME_BYTES:
-            frame = take(left, stream_header_bytes, least)
-            if frame is None:
-                break
-            frames.append(frame)
-            left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
-            least = _MIN_FRAME_BYTES
-        return room - left
 
     def _pack(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet:
         limits: Sequence[tuple[int | None, int]] = ()
@@ -242,60 +248,37 @@ class QuicEndpoint:
         ack = None
         if self._acks.has_news or not is_ack_eliciting:
             ack = self._acks.frame(now_ns)
-            used += ack_frame_bytes(ack) - (5 if frames else 0)
+            used += ack_frame_bytes(ack) - (_LEAST_ACK_BYTES if frames else 0)
         if not self._handshake.is_over:
             used = self._handshake.padded(frames, used)
-        return self._sent(
-            Packet(
-                self._next_number,
-                now_ns,
-                used,
-                frames,
-                ack,
-                limits,
-                is_ack_eliciting=is_ack_eliciting,
-            )
-        )
+        number = self._next_number
+        return self._sent(Packet(number, now_ns, used, frames, ack, limits, is_ack_eliciting))
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
         used = self._settings.header_bytes + 1
-        return self._sent(
-            Packet(self._next_number, now_ns, used, [], None, (), is_ack_eliciting=True)
-        )
+        return self._sent(Packet(self._next_number, now_ns, used, [], None, (), True))
 
     def _sent(self, packet: Packet) -> Packet:
         self._next_number += 1
         if not self._handshake.is_over:
             self._handshake.on_sent(packet)
         self.recovery.on_sent(packet)
-        if packet.is_ack_eliciting:
-            rate_bps = self._rate_bps
-            if rate_bps is not None:
-                self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
+        rate_bps = self._rate_bps
+        if rate_bps is not None and packet.is_ack_eliciting:
+            self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
         return packet
-
-    def _retransmit_oldest(self, frames: list[StreamBytes]) -> None:
-        """Put the frames of the oldest packet in flight into a probe (RFC 9002 § 6.2.4)."""
-        oldest = self.recovery.oldest
-        if oldest is not None:
-            frames += oldest.frames
 
     # What becomes of packets
 
-    def _on_ack(self, ack: AckFrame, now_ns: int) -> None:
-        acked, lost = self.recovery.on_ack(ack, now_ns)
-        for packet in acked:
-            self._on_acked(packet)
-        for packet in lost:
-            self._on_lost(packet)
-
-    def _on_acked(self, packet: Packet) -> None:
-        for stream_id, offset, n_bytes in packet.frames:
-            if stream_id == CRYPTO:
-                self._handshake.on_acked(offset, n_bytes)
-            else:
-                self._source.on_acked(stream_id, offset, n_bytes)
+    def _on_acked(self, packets: Sequence[Packet]) -> None:
+        on_acked = self._source.on_acked
+        for packet in packets:
+            for stream_id, offset, n_bytes in packet.frames:
+                if stream_id == CRYPTO:
+                    self._handshake.on_acked(offset, n_bytes)
+                else:
+                    on_acked(stream_id, offset, n_bytes)
 
     def _on_lost(self, packet: Packet) -> None:
         for stream_id, offset, n_bytes in packet.frames:

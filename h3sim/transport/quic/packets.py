@@ -104,7 +104,6 @@ class Packet:
         frames: list[StreamBytes],
         ack: AckFrame | None,
         limits: Sequence[tuple[int | None, int]],
-        *,
         is_ack_eliciting: bool,
     ) -> None:
         self.number = number

@@ -34,8 +34,12 @@ class Recovery:
         self.is_limited = False
         """Whether the window was not full when last there was nothing more to send."""
         self.pto_count = 0
+        self.due_at_ns: int | None = None
+        """When `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8).
+
+        It is asked for with each packet, so it is kept and not worked out each time."""
         self._timeout_ns: int | None = None
-        """PTO with its backoff; None where it has to be worked out anew."""
+        """PTO with its backoff; None where a round-trip time has come since it was worked out."""
         self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
         self._has_persistent_congestion = has_persistent_congestion
         self.declared_lost: list[int] = []
@@ -80,6 +84,7 @@ class Recovery:
         self._sent[packet.number] = packet
         self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
         self._last_eliciting_at_ns = now_ns
+        self._arm()
         self.controller.on_sent(packet, bytes_in_flight=in_flight)
 
     def on_ack(self, ack: AckFrame, now_ns: int) -> tuple[list[Packet], list[Packet]]:
@@ -103,6 +108,7 @@ class Recovery:
         self.pto_count = 0
         self._timeout_ns = None
         lost = self._detect_lost(now_ns)
+        self._arm()
         self.controller.on_acked(
             acked,
             now_ns=now_ns,
@@ -117,24 +123,29 @@ class Recovery:
         self.is_limited = True
         self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
 
-    def timer_at_ns(self) -> int | None:
-        """Return when `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8)."""
+    def on_timer(self, now_ns: int) -> list[Packet] | None:
+        """Return the packets that now count as lost, or None if it is time to probe."""
+        lost = None
+        if self._loss_at_ns is not None and self._loss_at_ns <= now_ns:
+            lost = self._detect_lost(now_ns)
+        else:
+            self.pto_count += 1
+            self._timeout_ns = None
+        self._arm()
+        return lost
+
+    def _arm(self) -> None:
+        """Work out when `on_timer` wants to be called."""
         if self._loss_at_ns is not None:
-            return self._loss_at_ns
+            self.due_at_ns = self._loss_at_ns
+            return
         if not self._sent:
-            return None
+            self.due_at_ns = None
+            return
         if self._timeout_ns is None:
             base_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
             self._timeout_ns = base_ns << self.pto_count
-        return self._last_eliciting_at_ns + self._timeout_ns
-
-    def on_timer(self, now_ns: int) -> list[Packet] | None:
-        """Return the packets that now count as lost, or None if it is time to probe."""
-        if self._loss_at_ns is not None and self._loss_at_ns <= now_ns:
-            return self._detect_lost(now_ns)
-        self.pto_count += 1
-        self._timeout_ns = None
-        return None
+        self.due_at_ns = self._last_eliciting_at_ns + self._timeout_ns
 
     def _newly_acked(self, ack: AckFrame) -> list[Packet]:
         sent = self._sent
