@@ -197,9 +197,8 @@ class ConnectedRun:
 
     def _flush_of(self, end: _Driven) -> Callable[[Call], None]:
         def on_flush(call: Call) -> None:
-            del call
             end.is_flush_due = False
-            self._flush(end, self._kernel.now_ns)
+            self._flush(end, call.at_ns)
 
         return on_flush
 
@@ -215,7 +214,9 @@ class ConnectedRun:
                 return
             end.timer_at_ns = None
             due_at_ns = end.endpoint.timer_at_ns()
-            now_ns = self._kernel.now_ns
+            now_ns = call.at_ns
+            if due_at_ns is None and end is self._client:
+                return  # its ACK has gone with a later packet
             if due_at_ns is not None and due_at_ns > now_ns:
                 end.timer_at_ns = due_at_ns
                 self._kernel.at(due_at_ns, _TIMER, end.when_timer, due_at_ns)
@@ -230,7 +231,7 @@ class ConnectedRun:
     def _on_answer(self, call: Call) -> None:
         """A packet of the server arrives at the client."""
         packet: Any = call.value
-        now_ns = self._kernel.now_ns
+        now_ns = call.at_ns
         client = self._client
         frames = client.endpoint.on_packet(packet, now_ns)
         on_frame = self._answers_received.on_packet
@@ -242,7 +243,7 @@ class ConnectedRun:
     def _on_question(self, call: Call) -> None:
         """A packet of the client arrives at the server."""
         packet: Any = call.value
-        now_ns = self._kernel.now_ns
+        now_ns = call.at_ns
         server = self._server
         for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
             done = self._questions_received.on_packet(packet.number, stream_id, offset, n_bytes)

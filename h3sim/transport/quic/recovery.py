@@ -75,6 +75,7 @@ class Recovery:
         in_flight = self.bytes_in_flight
         if not in_flight:
             self._first_sent_at_ns = self._delivered_at_ns = now_ns
+            self._lowest = packet.number
         delivered_bytes = self._delivered_bytes
         packet.eliciting_index = self._eliciting = self._eliciting + 1
         packet.first_sent_at_ns = self._first_sent_at_ns
@@ -84,7 +85,10 @@ class Recovery:
         self._sent[packet.number] = packet
         self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
         self._last_eliciting_at_ns = now_ns
-        self._arm()
+        if self._timeout_ns is None or self._loss_at_ns is not None:
+            self._arm()
+        else:
+            self.due_at_ns = now_ns + self._timeout_ns
         self.controller.on_sent(packet, bytes_in_flight=in_flight)
 
     def on_ack(self, ack: AckFrame, now_ns: int) -> tuple[list[Packet], list[Packet]]:
@@ -96,7 +100,10 @@ class Recovery:
         if newest.number > self._largest_acked:
             self._largest_acked = newest.number
             if newest.number == ack.spans[0][1]:
-                self._sample(now_ns - newest.sent_at_ns, ack.delay_ns, now_ns)
+                if self._first_sample_at_ns is None:
+                    self._first_sample_at_ns = now_ns
+                delay_ns = min(ack.delay_ns, self._peer_max_ack_delay_ns)
+                self.rtt.on_sample(now_ns - newest.sent_at_ns, ack_delay_ns=delay_ns)
         before = self.bytes_in_flight
         acked_bytes = 0
         for packet in acked:
@@ -151,9 +158,12 @@ class Recovery:
         sent = self._sent
         if not sent:
             return []
-        lowest = self._lowest_in_flight()
+        lowest = self._lowest
         acked: list[Packet] = []
-        for low, high in reversed(ack.spans):
+        spans = ack.spans
+        if len(spans) > 1 and spans[1][1] < lowest:
+            spans = spans[:1]  # mostly all but the newest tell of what was settled long ago
+        for low, high in reversed(spans):
             if high < lowest:
                 continue
             for number in range(low if low > lowest else lowest, high + 1):
@@ -169,11 +179,6 @@ class Recovery:
             number += 1
         self._lowest = number
         return number
-
-    def _sample(self, latest_ns: int, ack_delay_ns: int, now_ns: int) -> None:
-        self.rtt.on_sample(latest_ns, ack_delay_ns=min(ack_delay_ns, self._peer_max_ack_delay_ns))
-        if self._first_sample_at_ns is None:
-            self._first_sample_at_ns = now_ns
 
     def _detect_lost(self, now_ns: int) -> list[Packet]:
         """Take out what is lost by packet or time threshold (RFC 9002 § 6.1)."""
