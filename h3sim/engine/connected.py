@@ -186,14 +186,21 @@ class ConnectedRun:
     def _send(self, end: _Driven, packets: Sequence[Any], now_ns: int) -> None:
         """Let *packets* leave, and note each."""
         send, at = end.link.send, self._kernel.at
+        overhead_bytes, when_arrived = end.overhead_bytes, end.when_arrived
+        rows = self._packets if end is self._server else None
         for packet in packets:
-            arrives_at_ns = send(now_ns, packet.size_bytes + end.overhead_bytes)
+            arrives_at_ns = send(now_ns, packet.size_bytes + overhead_bytes)
             if arrives_at_ns is not None:
-                at(arrives_at_ns, _DELIVERY, end.when_arrived, packet)
-            if end is self._server:
-                self._record(packet, now_ns, arrives_at_ns)
+                at(arrives_at_ns, _DELIVERY, when_arrived, packet)
+            if rows is not None:
+                number = packet.number
+                for stream_id, offset, n_bytes in packet.frames:
+                    if stream_id >= 0:
+                        rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
             if self._wire is not None:
                 self._record_wire(end, packet, now_ns, arrives_at_ns)
+        if self._progress is not None and rows is not None:
+            self._report(packets)
 
     def _flush_of(self, end: _Driven) -> Callable[[Call], None]:
         def on_flush(call: Call) -> None:
@@ -258,13 +265,10 @@ class ConnectedRun:
 
     # The record
 
-    def _record(self, packet: Any, now_ns: int, arrives_at_ns: int | None) -> None:
-        for stream_id, offset, n_bytes in packet.frames:
-            if stream_id >= 0:
-                row = (now_ns, arrives_at_ns, stream_id, offset, n_bytes, packet.number)
-                self._packets.append(row)
-        if self._progress is not None and not packet.number % _REPORT_EVERY_PACKETS:
-            self._progress(min(packet.number, self._n_packets), self._n_packets)
+    def _report(self, packets: Sequence[Any]) -> None:
+        for packet in packets:
+            if self._progress is not None and not packet.number % _REPORT_EVERY_PACKETS:
+                self._progress(min(packet.number, self._n_packets), self._n_packets)
 
     def _record_recovery(self, now_ns: int) -> None:
         if self._wire is not None:

@@ -67,8 +67,9 @@ class QuicEndpoint:
         )
         self._limits: list[tuple[int | None, int]] = []
         """Raised limits that wait to be announced."""
-        self._next_number = 0
         self._probes = 0
+        self._is_settled = False
+        """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
         self._paced_until_ns: int | None = None
         self._rate_bps: int | None = None
         # Looked at for every packet, so not by way of the settings.
@@ -91,6 +92,7 @@ class QuicEndpoint:
         if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return ()
         if packet.ack is not None:
+            self._is_settled = False
             acked, lost = self.recovery.on_ack(packet.ack, now_ns)
             if acked:
                 self._on_acked(acked)
@@ -109,6 +111,7 @@ class QuicEndpoint:
 
     def on_timer(self, now_ns: int) -> None:
         """Declare lost or probe, if that is what was due."""
+        self._is_settled = False
         due_at_ns = self.recovery.due_at_ns
         if due_at_ns is None or due_at_ns > now_ns:
             return
@@ -136,6 +139,7 @@ class QuicEndpoint:
         self._paced_until_ns = None
         has_data = self._source.has_data or self._limits or self._probes
         if has_data or not self._handshake.is_over:
+            self._is_settled = False
             self._rate_bps = self._current_rate_bps()
             while room := self._room(now_ns):
                 packet = self._build(now_ns, room)
@@ -143,8 +147,8 @@ class QuicEndpoint:
                     self.recovery.on_nothing_to_send()
                     break
                 packets.append(packet)
-        else:
-            self._on_idle(now_ns)
+        elif not self._is_settled:
+            self._settle(now_ns)
         due_at_ns = self._acks.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             packets.append(self._pack(now_ns, [], self._header_bytes))
@@ -162,13 +166,14 @@ class QuicEndpoint:
 
     # Sending
 
-    def _on_idle(self, now_ns: int) -> None:
-        """Note that a packet might leave now, and there is none: so mostly with a client."""
-        # As long as there is nothing to send, what the rate is matters only to one that must wait.
+    def _settle(self, now_ns: int) -> None:
+        """Let recovery know that a packet might leave now, and that there is none."""
+        # Without anything to send, what the rate is matters only while the pacer has to wait.
         is_waiting = self._pacer.empty_at_ns > now_ns
         self._rate_bps = self._current_rate_bps() if is_waiting else None
         if self._room(now_ns):
             self.recovery.on_nothing_to_send()
+            self._is_settled = True
 
     def _room(self, now_ns: int) -> int:
         """Return how large a packet may be now, 0 for none; probes go whatever the window."""
@@ -244,30 +249,35 @@ class QuicEndpoint:
         if self._limits:
             limits, self._limits = self._limits, []
             used += _LIMIT_FRAME_BYTES * len(limits)
-        is_ack_eliciting = bool(frames or limits)
+        is_eliciting = bool(frames or limits)
         ack = None
-        if self._acks.has_news or not is_ack_eliciting:
+        if self._acks.has_news or not is_eliciting:
             ack = self._acks.frame(now_ns)
             used += ack_frame_bytes(ack) - (_LEAST_ACK_BYTES if frames else 0)
         if not self._handshake.is_over:
             used = self._handshake.padded(frames, used)
-        number = self._next_number
-        return self._sent(Packet(number, now_ns, used, frames, ack, limits, is_ack_eliciting))
+        packet = Packet(self.recovery.next_number, now_ns, used, frames, ack, limits, is_eliciting)
+        self._on_sent(packet)
+        return packet
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
-        used = self._settings.header_bytes + 1
-        return self._sent(Packet(self._next_number, now_ns, used, [], None, (), True))
+        used = self._header_bytes + 1
+        packet = Packet(self.recovery.next_number, now_ns, used, [], None, (), True)
+        self._on_sent(packet)
+        return packet
 
-    def _sent(self, packet: Packet) -> Packet:
-        self._next_number += 1
+    def _on_sent(self, packet: Packet) -> None:
         if not self._handshake.is_over:
             self._handshake.on_sent(packet)
-        self.recovery.on_sent(packet)
+        recovery = self.recovery
+        recovery.next_number = packet.number + 1
+        if not packet.is_ack_eliciting:
+            return
+        recovery.on_sent(packet)
         rate_bps = self._rate_bps
-        if rate_bps is not None and packet.is_ack_eliciting:
+        if rate_bps is not None:
             self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
-        return packet
 
     # What becomes of packets
 

@@ -49,7 +49,8 @@ class Recovery:
         self._lowest = 0
         """No packet in flight has a lower number. A dict's first entry would say the same, but to
         find it costs a look at every entry that was ever taken out before it."""
-        self._next_number = 0
+        self.next_number = 0
+        """The number that the next packet will have."""
         self._eliciting = 0
         self._largest_acked = -1
         self._loss_at_ns: int | None = None
@@ -67,10 +68,7 @@ class Recovery:
         return self._sent[self._lowest_in_flight()] if self._sent else None
 
     def on_sent(self, packet: Packet) -> None:
-        """Take a packet into account that leaves now."""
-        self._next_number = packet.number + 1
-        if not packet.is_ack_eliciting:
-            return
+        """Take an ack-eliciting packet into account that leaves now."""
         now_ns = packet.sent_at_ns
         in_flight = self.bytes_in_flight
         if not in_flight:
@@ -208,7 +206,7 @@ class Recovery:
             self.declared_lost.append(packet.number)
             self.bytes_in_flight -= packet.size_bytes
         self.controller.on_lost(
-            lost, now_ns=now_ns, bytes_in_flight=before, next_number=self._next_number
+            lost, now_ns=now_ns, bytes_in_flight=before, next_number=self.next_number
         )
         if self._has_persistent_congestion and self._is_persistent(lost):
             self.controller.on_persistent_congestion(now_ns=now_ns)
