@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from h3sim.engine.application import Application
@@ -37,10 +38,12 @@ class _Driven:
     """An end that the kernel drives: its timer, and whom to call when its packets arrive."""
 
     __slots__ = (
+        "arrivals_ns",
         "endpoint",
         "is_flush_due",
         "link",
         "overhead_bytes",
+        "peer",
         "role",
         "timer_at_ns",
         "when_arrived",
@@ -53,7 +56,10 @@ class _Driven:
         self.endpoint = end.endpoint
         self.link = end.link
         self.overhead_bytes = end.overhead_bytes
+        self.peer = self
         self.timer_at_ns: int | None = None
+        self.arrivals_ns: deque[int] = deque()
+        """When packets arrive here that are under way, in the order sent; past ones may linger."""
         self.is_flush_due = False
         self.when_flush: tuple[Callable[[Call], None], ...] = ()
         self.when_timer: tuple[Callable[[Call], None], ...] = ()
@@ -113,6 +119,7 @@ class ConnectedRun:
         )
         self._client = _Driven(makes.end(Role.CLIENT, self._questions))
         self._server = _Driven(makes.end(Role.SERVER, self._answers))
+        self._client.peer, self._server.peer = self._server, self._client
         for end in (self._client, self._server):
             end.when_timer = (self._timer_of(end),)
             end.when_flush = (self._flush_of(end),)
@@ -179,7 +186,21 @@ class ConnectedRun:
         if packets:
             self._send(end, packets, now_ns)
         at_ns = endpoint.timer_at_ns()
-        if at_ns is not None and (end.timer_at_ns is None or at_ns < end.timer_at_ns):
+        if at_ns is not None:
+            self._arm(end, at_ns, now_ns)
+
+    def _arm(self, end: _Driven, at_ns: int, now_ns: int) -> None:
+        """See to it that the end is looked after at *at_ns*.
+
+        Each packet that arrives looks after the timer. So none is armed that one of them precedes:
+        most ACKs and most packets do, by which the next timer is put off or is no longer needed.
+        """
+        arrivals_ns = end.arrivals_ns
+        while arrivals_ns and arrivals_ns[0] <= now_ns:
+            arrivals_ns.popleft()
+        if arrivals_ns and arrivals_ns[0] <= at_ns:
+            return
+        if end.timer_at_ns is None or at_ns < end.timer_at_ns:
             end.timer_at_ns = at_ns
             self._kernel.at(max(at_ns, now_ns), _TIMER, end.when_timer, at_ns)
 
@@ -187,11 +208,13 @@ class ConnectedRun:
         """Let *packets* leave, and note each."""
         send, at = end.link.send, self._kernel.at
         overhead_bytes, when_arrived = end.overhead_bytes, end.when_arrived
+        note_arrival = end.peer.arrivals_ns.append
         rows = self._packets if end is self._server else None
         for packet in packets:
             arrives_at_ns = send(now_ns, packet.size_bytes + overhead_bytes)
             if arrives_at_ns is not None:
                 at(arrives_at_ns, _DELIVERY, when_arrived, packet)
+                note_arrival(arrives_at_ns)
             if rows is not None:
                 number = packet.number
                 for stream_id, offset, n_bytes in packet.frames:
@@ -225,8 +248,7 @@ class ConnectedRun:
             if due_at_ns is None and end is self._client:
                 return  # its ACK has gone with a later packet
             if due_at_ns is not None and due_at_ns > now_ns:
-                end.timer_at_ns = due_at_ns
-                self._kernel.at(due_at_ns, _TIMER, end.when_timer, due_at_ns)
+                self._arm(end, due_at_ns, now_ns)
                 return
             end.endpoint.on_timer(now_ns)
             if end is self._server:
