@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from heapq import heappush
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import simpy
 
@@ -85,7 +85,7 @@ class Kernel:
 
     def after(self, delay_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
         """Call each of *callbacks* once *delay_ns* have passed."""
-        self.at(self._env.now + delay_ns, rank, callbacks, value)
+        self.at(self.now_ns + delay_ns, rank, callbacks, value)
 
     def stop(self) -> None:
         """Let `run` return once the call that is being made has returned."""

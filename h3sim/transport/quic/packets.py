@@ -48,10 +48,7 @@ def stream_header_bytes(stream_id: int, offset: int) -> int:
     (4, 9)
     """
     # Asked twice for every packet: the usual answers come without a further call.
-    if stream_id < _ONE:
-        n_bytes = 4
-    else:
-        n_bytes = 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
+    n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
     if _TWO <= offset < _FOUR:
         return n_bytes + 4
     return n_bytes + varint_bytes(offset) if offset else n_bytes
