@@ -103,12 +103,13 @@ def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed):
     recovery = Recovery(controller, initial_rtt_ns=100_000_000, peer_max_ack_delay_ns=25_000_000)
     in_flight, last_ns, n_probes = {}, 0, 0
     for now_ns in range(10**7, 3 * 10**9, 10**7):
-        if source.random() < 0.7:
+        is_silent = 10**9 < now_ns < 2 * 10**9  # so that it probes several times in a row
+        if not is_silent and source.random() < 0.7:
             packet = Packet(recovery.next_number, now_ns, 1200, [], None, (), True)
             recovery.next_number += 1
             recovery.on_sent(packet)
             in_flight[packet.number], last_ns = packet, now_ns
-        if in_flight and source.random() < 0.4:
+        if not is_silent and in_flight and source.random() < 0.4:
             number = source.choice(list(in_flight))
             acked, lost = recovery.on_ack(AckFrame(((number, number),), 0), now_ns)
             assert [packet.number for packet in acked] == [number]
@@ -127,4 +128,4 @@ def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed):
         timeout_ns = recovery.rtt.probe_timeout_ns(25_000_000) << n_probes
         expected = min(dues) if dues else last_ns + timeout_ns if in_flight else None
         assert recovery.due_at_ns == expected
-    assert recovery.next_number > 150
+    assert recovery.next_number > 120
