@@ -190,10 +190,10 @@ class ConnectedRun:
             self._arm(end, at_ns, now_ns)
 
     def _arm(self, end: _Driven, at_ns: int, now_ns: int) -> None:
-        """See to it that the end is looked after at *at_ns*.
+        """See to it that the end is woken at *at_ns*.
 
-        Each packet that arrives looks after the timer. So none is armed that one of them precedes:
-        most ACKs and most packets do, by which the next timer is put off or is no longer needed.
+        Each packet that arrives has the end asked for its timer again. So none is armed that one
+        of them precedes: as a rule that packet puts the timer off, or does away with it.
         """
         arrivals_ns = end.arrivals_ns
         while arrivals_ns and arrivals_ns[0] <= now_ns:
@@ -246,7 +246,7 @@ class ConnectedRun:
             due_at_ns = end.endpoint.timer_at_ns()
             now_ns = call.at_ns
             if due_at_ns is None and end is self._client:
-                return  # its ACK has gone with a later packet
+                return  # its ACK has gone with a later packet; a server's waking is on record
             if due_at_ns is not None and due_at_ns > now_ns:
                 self._arm(end, due_at_ns, now_ns)
                 return

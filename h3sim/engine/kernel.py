@@ -42,7 +42,7 @@ class Call:
 
     __slots__ = ("at_ns", "callbacks", "value")
 
-    _ok = True
+    _ok = True  # SimPy's word for: it has not failed
 
     def __init__(self, callbacks: Callbacks, value: Any, at_ns: int) -> None:
         self.callbacks: Callbacks | None = callbacks
@@ -68,8 +68,8 @@ class Kernel:
 
     def __init__(self) -> None:
         self._env = simpy.Environment()
-        # What `Environment.schedule` does, without its call for each event: it would take a delay,
-        # and add the time to it again.
+        # Every event is put in here, so at once where `Environment.schedule` would put it: that
+        # takes a delay, which would first have to be worked out, and adds the time to it again.
         self._queue: Any = self._env._queue
         self._number = self._env._eid
         self._stopped = False
