@@ -106,6 +106,7 @@ class Server:
         self._buffered_bytes = 0
         self._responses: dict[int, _Response] = {}
         self._with_lost: dict[int, None] = {}
+        self._n_active = 0
         self.drained: list[int] = []
         """The streams that are done with; whoever reads it, clears it."""
 
@@ -179,6 +180,11 @@ class Server:
 
     # What it gives out
 
+    @property
+    def has_data(self) -> bool:
+        """Whether `take` may give something out; flow control may still forbid it."""
+        return self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)
+
     def peek(self) -> tuple[int, int] | None:
         """Return the stream and the offset that `take` would give, or None; changes nothing."""
         if self._buffer:
@@ -231,7 +237,9 @@ class Server:
                 return None
         if response.lost:
             return self._again(stream_id, response, max_bytes)
-        n_bytes = min(response.size - offset, max_bytes, response.limit - offset)
+        n_bytes = (response.size if response.size < response.limit else response.limit) - offset
+        if n_bytes > max_bytes:
+            n_bytes = max_bytes
         if n_bytes > self._credit_bytes:
             n_bytes = self._credit_bytes
             if not n_bytes:
@@ -288,6 +296,7 @@ class Server:
         waits = response.has_new() or (response.lost and self._retransmit is Retransmit.TURN)
         if waits and not response.is_active:
             response.is_active = True
+            self._n_active += 1
             self._scheduler.activate(stream_id)
 
     def _rest(self, stream_id: int, response: _Response) -> None:
@@ -299,6 +308,7 @@ class Server:
         waits = response.has_new() or (response.lost and self._retransmit is Retransmit.TURN)
         if response.is_active and not waits:
             response.is_active = False
+            self._n_active -= 1
             self._scheduler.deactivate(stream_id)
 
     def _fill(self) -> None:
