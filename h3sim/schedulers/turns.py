@@ -54,7 +54,7 @@ class TurnCounter:
         What a packet has above the size of a turn is forgotten; one may be as long as several.
         """
         used = self._used.pop(stream_id, 0) + (n_bytes if self._in_bytes else 1)
-        if used < self._size:
+        if 0 < used < self._size:
             self._used[stream_id] = used
         return used // self._size
 

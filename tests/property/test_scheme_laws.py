@@ -70,12 +70,28 @@ def chain_of(scheme, class_name):
     return rank
 
 
+def urgency_by_urgency(scheme):
+    """The lowest urgency first, and in each those that are not incremental one at a time."""
+
+    def rank(resource, stream_id):
+        wanted = scheme.classify(resource)
+        return (wanted.urgency, 0 if wanted.incremental else stream_id)
+
+    return rank
+
+
 STRICT = {
     "fifo": ("fifo", first_come),
     "dfifo": ("dfifo", class_by_class(SCHEMES["dfifo"])),
     "spdyrr": ("spdyrr", bucket_by_bucket(SCHEMES["spdyrr"])),
     "zeroweight": ("zeroweight", zero_weights(SCHEMES["zeroweight"])),
     "zeroweight-simple": ("zeroweight-simple", zero_weights(SCHEMES["zeroweight-simple"])),
+    "sander-chrome": ("sander-chrome", urgency_by_urgency(SCHEMES["sander-chrome"])),
+    "sander-firefox-eps": (
+        "sander-firefox-eps",
+        urgency_by_urgency(SCHEMES["sander-firefox-eps"]),
+    ),
+    "safari-eps": ("safari-eps", urgency_by_urgency(SCHEMES["safari-eps"])),
     "p+ high": ("p+", chain_of(SCHEMES["p+"], "high")),
     "s+ high": ("s+", chain_of(SCHEMES["s+"], "high")),
     "s+ medium": ("s+", chain_of(SCHEMES["s+"], "medium")),
@@ -191,8 +207,24 @@ def test_round_robin_shares_equally(n_streams, n_packets):
     laws.check_shares_follow_weights(load.trace.order, {4 * n: 1 for n in range(n_streams)})
 
 
+@law(60)
+@given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter))
+def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case):
+    """As if the rest were not there: it takes no instant from what is above the fold."""
+    assume(case.link["packet_bytes"] is None)
+    load = case.but(scheme="atf-first", buffer_kb=0).run()
+    # The root is asked for at 0 whatever it is; every other resource waits for nothing but time.
+    laws.check_bound_above_the_fold_is_attained(load)
+
+
+@law(60)
+@given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets), jitters=no_jitter))
+def test_no_scheme_beats_the_bound_of_what_is_above_the_fold(case):
+    laws.check_no_scheme_beats_the_bound_above_the_fold(case.but(buffer_kb=0).run())
+
+
 def test_random_cases_are_told_apart_by_their_scheme():
-    """Else the laws above would look at one scheme thirteen times."""
+    """Else the laws above would look at one scheme many times."""
     steps = [(0, kind, 9) for kind in ("document", "image", "script", "font", "stylesheet")]
     orders = {tuple(replay(steps, name).trace.order) for name in SCHEMES}
     assert len(orders) >= 10

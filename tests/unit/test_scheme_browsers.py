@@ -6,12 +6,15 @@ groups), not off the shipped files.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import h3sim
 from h3sim.schedulers import Mixed, Retransmit, Turn
+from h3sim.schemes import Scheme, make_policy
 from h3sim.signals import Eps, H2Priority, Signal
-from tests.helpers import finished_ms, replay
+from tests.helpers import finished_ms, replay, scripted_page
 
 HIGH, LOW = {"fetchpriority": "high"}, {"fetchpriority": "low"}
 LATE, ASYNC, DEFER = {"after_first_image": True}, {"async": True}, {"defer": True}
@@ -145,12 +148,6 @@ EXPECTED: dict[str, dict[Signal, str]] = {
     "mvfst": {signal: names for signal, names in CHROME_EPS.items() if signal != eps(3)}
     | {eps(3, incremental=True): f"{CHROME[3, False]} {CHROME[3, True]}"},
 }
-ROWS = [
-    pytest.param(scheme, name, signal, id=f"{scheme}-{name}")
-    for scheme, table in EXPECTED.items()
-    for signal, names in table.items()
-    for name in names.split()
-]
 
 
 def test_every_browser_has_an_expectation_for_every_resource() -> None:
@@ -158,13 +155,24 @@ def test_every_browser_has_an_expectation_for_every_resource() -> None:
         assert sorted(" ".join(table.values()).split()) == sorted(RESOURCES), scheme
 
 
-@pytest.mark.parametrize(("scheme", "name", "signal"), ROWS)
-def test_a_resource_is_put_into_the_class_of_its_row(
-    scheme: str, name: str, signal: Signal
-) -> None:
-    kind, flags = RESOURCES[name]
-    load = replay([(0, "other", 1), (0, kind, 1, flags)], scheme)
-    assert [s.signal for s in load.trace.signals if s.element_id == 4] == [signal]
+@pytest.mark.parametrize("scheme", EXPECTED)
+def test_every_resource_is_put_into_the_class_of_its_row(scheme: str) -> None:
+    row = h3sim.load_scheme(scheme)
+    said = {name: signal_of(row, *RESOURCES[name]) for name in RESOURCES}
+    assert said == {
+        name: signal for signal, names in EXPECTED[scheme].items() for name in names.split()
+    }
+
+
+def signal_of(scheme: Scheme, kind: str, flags: dict[str, Any]) -> Signal:
+    """Return what is said of a resource that is requested second, after one of kind `other`."""
+    page = scripted_page([(0, "other", 1), (0, kind, 1, flags)])
+    policy = make_policy(scheme, page)
+    policy.on_connected()
+    policy.on_requested(0, page.resources[0])
+    changes = policy.on_requested(4, page.resources[1])
+    assert [element_id for element_id, _ in changes] == [4]
+    return changes[0][1]
 
 
 @pytest.mark.parametrize(
