@@ -84,16 +84,20 @@ def chain_lengths(page: Page) -> list[int]:
     ...     for n, d in enumerate(found))))
     [2, 1, 0]
     """
-    lengths = [0] * len(page.resources)
-    for place in range(len(page.resources)):
-        # From each resource up to the root: a graph of any depth needs no recursion.
-        child, length = place, 0
-        while (parent := _parent(page, child)) is not None:
-            length += 1
-            if lengths[parent] >= length:
-                break
-            lengths[parent] = length
-            child = parent
+    parents = [_parent(page, place) for place in range(len(page.resources))]
+    lengths, n_unseen = [0] * len(parents), [0] * len(parents)
+    for parent in parents:
+        if parent is not None:
+            n_unseen[parent] += 1
+    # From the ends of the chains up: a resource once all that wait for it have been seen.
+    seen = [place for place, n_children in enumerate(n_unseen) if not n_children]
+    for place in seen:
+        above = parents[place]
+        if above is not None:
+            lengths[above] = max(lengths[above], lengths[place] + 1)
+            n_unseen[above] -= 1
+            if not n_unseen[above]:
+                seen.append(above)
     return lengths
 
 

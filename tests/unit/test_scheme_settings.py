@@ -107,6 +107,34 @@ def order_of(profile: str, **changed: Any) -> list[int]:
     return h3sim.simulate(PAGE, scheme=scheme, transport_profile=profile, **LOSSY).trace.order
 
 
+def test_what_is_asked_for_goes_before_what_the_scheme_says() -> None:
+    scheme = scheme_from_dict(document(classes=ALL, retransmission="first"))
+    load = h3sim.simulate(
+        PAGE, scheme=scheme, transport_profile="quicly", retransmit="turn", **LOSSY
+    )
+    assert load.trace.order == order_of("quicly", retransmission="turn")
+
+
+def test_ranks_need_to_know_what_they_are_by() -> None:
+    assert problems(mechanism="ranks") == [
+        "rank_by: goes with the mechanism 'ranks', and that with it"
+    ]
+    assert problems(rank_by="critical-path") == [
+        "rank_by: goes with the mechanism 'ranks', and that with it"
+    ]
+    assert "rank_by: 'size' is not one of critical-path, above-the-fold" in problems(
+        mechanism="ranks", rank_by="size"
+    )
+
+
+def test_every_mistake_of_a_rule_is_told() -> None:
+    told = problems(rules=[{"class": "all", "fetchpriority": "urgent", "first_images": 0}])
+    assert told == [
+        "rules[0].fetchpriority: 'urgent' is not one of high, low, auto",
+        "rules[0].first_images: must be a whole number of at least 1, is 0",
+    ]
+
+
 def test_the_scheme_says_when_lost_bytes_go_and_else_the_profile() -> None:
     # quicly sends lost bytes in the turn of their stream, where nothing else is said.
     unsaid, first, turn = (
