@@ -56,7 +56,11 @@ class EpsScheduler:
     def __init__(self, *, mixed: Mixed = Mixed.NON_INCREMENTAL_FIRST, turn: Turn = Turn()) -> None:  # noqa: B008 - a frozen value
         self._levels = [_LEVELS[mixed](turn) for _ in range(MAX_URGENCY + 1)]
         self._wanted: dict[int, Eps] = {}
-        self._active: dict[int, _Level] = {}
+        self._active: dict[int, int] = {}
+        """The urgency of each stream that takes part."""
+        self._n_active = [0] * len(self._levels)
+        self._most_urgent = len(self._levels)
+        """The lowest urgency of these; one more than the last where there is none."""
         self._had_turn: dict[int, None] = {}
         self._keeps_first_turns = mixed is Mixed.FIRST_TURN
 
@@ -76,14 +80,20 @@ class EpsScheduler:
         if stream_id in self._active:
             return
         wanted = self._wanted[stream_id]
-        level = self._active[stream_id] = self._levels[wanted.urgency]
-        level.join(stream_id, wanted.incremental, stream_id not in self._had_turn)
+        urgency = self._active[stream_id] = wanted.urgency
+        self._n_active[urgency] += 1
+        self._most_urgent = min(self._most_urgent, urgency)
+        self._levels[urgency].join(stream_id, wanted.incremental, stream_id not in self._had_turn)
 
     def deactivate(self, stream_id: int) -> None:
         """Take the stream out of the running; its turn is over."""
-        level = self._active.pop(stream_id, None)
-        if level is not None:
-            level.leave(stream_id)
+        urgency = self._active.pop(stream_id, None)
+        if urgency is None:
+            return
+        self._levels[urgency].leave(stream_id)
+        self._n_active[urgency] -= 1
+        while self._most_urgent < len(self._levels) and not self._n_active[self._most_urgent]:
+            self._most_urgent += 1
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
@@ -93,15 +103,12 @@ class EpsScheduler:
 
     def pick(self) -> int | None:
         """Return who sends next among the most urgent."""
-        for level in self._levels:
-            first = level.first
-            if first is not None:
-                return first
-        return None
+        urgency = self._most_urgent
+        return None if urgency == len(self._levels) else self._levels[urgency].first
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Count a packet of the stream's turn, and end the turn if it was the last."""
-        self._active[stream_id].charge(stream_id, n_bytes)
+        self._levels[self._active[stream_id]].charge(stream_id, n_bytes)
         if self._keeps_first_turns:
             self._had_turn[stream_id] = None
 

@@ -41,9 +41,10 @@ class TurnCounter:
     (0, 1, 0)
     """
 
-    __slots__ = ("_in_bytes", "_size", "_used")
+    __slots__ = ("_in_bytes", "_is_one_packet", "_size", "_used")
 
     def __init__(self, turn: Turn) -> None:
+        self._is_one_packet = turn == Turn()
         self._in_bytes = turn.size_bytes is not None
         self._size = turn.packets if turn.size_bytes is None else turn.size_bytes
         self._used: dict[int, int] = {}
@@ -53,6 +54,8 @@ class TurnCounter:
 
         What a packet has above the size of a turn is forgotten; one may be as long as several.
         """
+        if self._is_one_packet:
+            return 1
         used = self._used.pop(stream_id, 0) + (n_bytes if self._in_bytes else 1)
         if 0 < used < self._size:
             self._used[stream_id] = used
