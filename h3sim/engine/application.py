@@ -54,7 +54,7 @@ class Application:
         self._send_request = send_request
         self._on_response = on_response
         self._browser = make_browser(page, browser)
-        self._policy = make_policy(scheme)
+        self._policy = make_policy(scheme, page)
         self._asked: list[tuple[int, int]] = []
         self._arrived_at_ns: list[int | None] = []
         self._signals: list[SignalSent] = []
