@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser import Due, ReplayBrowser
+from h3sim.browser import BrowserModel, make_browser
 from h3sim.engine.kernel import Rank
 from h3sim.schemes import make_policy
 from h3sim.server import RETENTION_NS
@@ -13,10 +13,12 @@ from h3sim.trace import Request, SignalSent
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from h3sim.browser import Due
     from h3sim.engine.kernel import Call, Kernel
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.server import Server
+    from h3sim.trace import Activity
     from h3sim.transport import Receiver
 
 __all__ = ["STREAM_ID_STEP", "Application"]
@@ -43,6 +45,7 @@ class Application:
         receiver: Receiver,
         send_request: Callable[[int, int], None],
         on_response: Callable[[], None],
+        browser: BrowserModel,
     ) -> None:
         self._page = page
         self._kernel = kernel
@@ -50,12 +53,13 @@ class Application:
         self._receiver = receiver
         self._send_request = send_request
         self._on_response = on_response
-        self._browser = ReplayBrowser(page)
+        self._browser = make_browser(page, browser)
         self._policy = make_policy(scheme, page)
         self._asked: list[tuple[int, int]] = []
         self._arrived_at_ns: list[int | None] = []
         self._signals: list[SignalSent] = []
         self._when_due = (self._on_due,)
+        self._when_woken = (self._on_woken,)
         self._when_ready = (self._on_ready,)
         self._when_closed = (self._on_closed,)
 
@@ -68,6 +72,11 @@ class Application:
     def signals(self) -> tuple[SignalSent, ...]:
         """What the server was told, in that order."""
         return tuple(self._signals)
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """What the browser did, if it computed that."""
+        return self._browser.activities
 
     def requests(self) -> tuple[Request, ...]:
         """Return the requests that reached the server, in the order made."""
@@ -124,7 +133,8 @@ class Application:
 
     def _ask(self, due: Iterable[Due]) -> None:
         for at_ns, resource in due:
-            self._kernel.at(at_ns, Rank.REQUEST, self._when_due, resource)
+            when = self._when_woken if resource is None else self._when_due
+            self._kernel.at(at_ns, Rank.REQUEST, when, resource)
 
     def _on_due(self, call: Call) -> None:
         resource: int = call.value
@@ -135,6 +145,12 @@ class Application:
         self._ask(self._browser.on_requested(resource, now_ns))
         self._receiver.watch(stream_id, self._browser.watches(resource))
         self._send_request(stream_id, resource)
+
+    def _on_woken(self, call: Call) -> None:
+        del call
+        self._ask(self._browser.on_wake(self._kernel.now_ns))
+        if self._browser.is_done:
+            self._kernel.stop()
 
     def _on_ready(self, call: Call) -> None:
         self._respond(call.value)

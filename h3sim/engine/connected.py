@@ -16,6 +16,7 @@ from h3sim.transport import Role, StreamOrder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from h3sim.browser import BrowserModel
     from h3sim.engine.ends import End, EndMaker
     from h3sim.page import Page
     from h3sim.schemes import Scheme
@@ -75,6 +76,7 @@ class ConnectedRun:
         retransmit: Retransmit,
         limit_ns: int,
         records_wire: bool,
+        browser: BrowserModel,
     ) -> None:
         self._page = page
         self._protocol = protocol
@@ -110,6 +112,7 @@ class ConnectedRun:
             receiver=self._answers_received,
             send_request=self._send_request,
             on_response=self._on_response,
+            browser=browser,
         )
         self._client = _Driven(makes.end(Role.CLIENT, self._questions))
         self._server = _Driven(makes.end(Role.SERVER, self._answers))
@@ -140,6 +143,7 @@ class ConnectedRun:
             requests=self._application.requests(),
             signals=self._application.signals,
             packet_rows=tuple(self._packets),
+            activities=self._application.activities,
             wire=tuple(self._wire or ()),
             recovery=tuple(self._recovery),
         )

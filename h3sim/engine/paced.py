@@ -15,6 +15,7 @@ from h3sim.transport import ConnectionOrder, HoldEveryNth, StreamOrder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from h3sim.browser import BrowserModel
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.trace.model import PacketRow
@@ -42,6 +43,7 @@ class PacedRun:
         buffer_bytes: int,
         seed: int,
         handshake: bool,
+        browser: BrowserModel,
     ) -> None:
         self._network = network
         self._handshake_rtts = protocol.handshake_rtts if handshake else 0
@@ -62,6 +64,7 @@ class PacedRun:
             receiver=self._receiver,
             send_request=self._send_request,
             on_response=self._on_response,
+            browser=browser,
         )
         self._jitter = None
         if network.jitter is not None:
@@ -100,6 +103,7 @@ class PacedRun:
             requests=self._application.requests(),
             signals=self._application.signals,
             packet_rows=tuple(self._packets),
+            activities=self._application.activities,
         )
 
     def _send_request(self, stream_id: int, resource: int) -> None:

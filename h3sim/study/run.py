@@ -81,6 +81,7 @@ def run_setting(
         mode=setting.mode,
         seed=setting.seed,
         records_wire=records_wire,
+        browser=setting.browser_model,
         progress=progress,
     )
 
