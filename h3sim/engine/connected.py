@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from h3sim.engine.application import Application
+from h3sim.engine.application import STREAM_ID_STEP, Application
 from h3sim.engine.kernel import Call, Kernel, Rank
 from h3sim.errors import StalledError
 from h3sim.schedulers import FifoScheduler
@@ -28,6 +28,8 @@ __all__ = ["ConnectedRun"]
 
 _DEFAULT_REQUEST_BYTES = 100
 """What a request takes where the page does not say (network.md: 60 to 400 bytes)."""
+_UNIDIRECTIONAL = 2
+"""Added to a multiple of 4: a client's unidirectional stream (RFC 9000 § 2.1)."""
 _NEVER = 2**62
 _REPORT_EVERY_PACKETS = 1024
 
@@ -117,6 +119,7 @@ class ConnectedRun:
             server=self._answers,
             receiver=self._answers_received,
             send_request=self._send_request,
+            send_message=self._send_message,
             on_response=self._on_response,
             browser=browser,
         )
@@ -163,6 +166,13 @@ class ConnectedRun:
 
     def _send_request(self, stream_id: int, resource: int) -> None:
         n_bytes = self._page.resources[resource].request_bytes or _DEFAULT_REQUEST_BYTES
+        self._send_up(stream_id, n_bytes)
+
+    def _send_message(self, number: int, n_bytes: int) -> None:
+        """Let a frame of the control stream go up: as a stream of its own, put in order later."""
+        self._send_up(STREAM_ID_STEP * number + _UNIDIRECTIONAL, n_bytes)
+
+    def _send_up(self, stream_id: int, n_bytes: int) -> None:
         self._questions_received.watch(stream_id, n_bytes)
         self._questions.on_request(stream_id, H2Priority())
         self._questions.on_response(stream_id, n_bytes)
@@ -282,7 +292,10 @@ class ConnectedRun:
             done = self._questions_received.on_packet(packet.number, stream_id, offset, n_bytes)
             for released_id, _ in done:
                 self._questions_received.watch(released_id, _NEVER)
-                self._application.on_request_arrived(released_id, now_ns)
+                if released_id % STREAM_ID_STEP:
+                    self._application.on_message_arrived(released_id // STREAM_ID_STEP, now_ns)
+                else:
+                    self._application.on_request_arrived(released_id, now_ns)
         if self._answers.drained:
             self._application.close_drained()
         if self._wire is not None:

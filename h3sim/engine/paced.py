@@ -63,6 +63,7 @@ class PacedRun:
             server=self._server,
             receiver=self._receiver,
             send_request=self._send_request,
+            send_message=self._send_message,
             on_response=self._on_response,
             browser=browser,
         )
@@ -80,6 +81,7 @@ class PacedRun:
         self._is_sending = False
         # One tuple for all calls of a kind: the event loop takes its callbacks from it.
         self._when_arrived = (self._on_request_arrived,)
+        self._when_message = (self._on_message_arrived,)
         self._when_tick: Callbacks = (self._on_tick,)
         self._when_delivered = (self._on_delivered,)
 
@@ -110,6 +112,14 @@ class PacedRun:
         del resource
         delay_ns = self._network.rtt_ns - self._network.one_way_ns
         self._kernel.after(delay_ns, Rank.ARRIVAL, self._when_arrived, stream_id)
+
+    def _send_message(self, number: int, n_bytes: int) -> None:
+        del n_bytes
+        delay_ns = self._network.rtt_ns - self._network.one_way_ns
+        self._kernel.after(delay_ns, Rank.ARRIVAL, self._when_message, number)
+
+    def _on_message_arrived(self, call: Call) -> None:
+        self._application.on_message_arrived(call.value, call.at_ns)
 
     def _on_request_arrived(self, call: Call) -> None:
         self._application.on_request_arrived(call.value, self._kernel.now_ns)

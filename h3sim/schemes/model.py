@@ -19,7 +19,7 @@ from h3sim.schedulers import (
     Turn,
     Weights,
 )
-from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT
+from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, Signalling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -170,7 +170,7 @@ class Scheme:
     name: str
     title: str
     mechanism: Mechanism
-    signalling: str
+    signalling: Signalling
     source: str
     classes: tuple[PriorityClass, ...]
     rules: tuple[Rule, ...] = ()
@@ -250,12 +250,31 @@ class Scheme:
         if (self.rank_by is not None) != (self.mechanism is Mechanism.RANKS):
             message = "goes with the mechanism 'ranks', and that with it"
             yield Problem(key="rank_by", message=message)
+        yield from self._signalling_problems()
         if self.mixed is not None and self.mechanism is not Mechanism.EPS:
             yield Problem(key="mixed", message="goes only with the mechanism 'eps'")
         if self.turn is not None and not self.mechanism.has_turns:
             key = "turn_packets" if self.turn.size_bytes is None else "turn_bytes"
             message = "goes only with the mechanisms 'round-robin' and 'eps'"
             yield Problem(key=key, message=message)
+
+    def _signalling_problems(self) -> Iterator[Problem]:
+        """Yield what the mechanism cannot hear, or the signalling cannot say."""
+        needs = {
+            Signalling.EPS: (Mechanism.EPS,),
+            Signalling.H2: (Mechanism.TREE, Mechanism.ZERO_TREE),
+            Signalling.DRAFT_20: (Mechanism.TREE, Mechanism.ZERO_TREE),
+            Signalling.DRAFT_22: (Mechanism.TREE,),
+        }.get(self.signalling)
+        if needs is not None and self.mechanism not in needs:
+            names = " or ".join(repr(mechanism.value) for mechanism in needs)
+            message = f"{self.signalling.value!r} goes with the mechanism {names}"
+            yield Problem(key="signalling", message=message)
+        for entry in self.classes:
+            is_exclusive = entry.arrangement is Arrangement.STRICT_CHAIN
+            if is_exclusive and self.signalling is Signalling.DRAFT_20:
+                message = "needs exclusive dependencies, and 'draft-20' has none"
+                yield Problem(key=f"classes.{entry.name}.arrangement", message=message)
 
     def _weight_problems(self) -> Iterator[Problem]:
         """Yield each weight that the mechanism has no meaning for."""

@@ -20,7 +20,7 @@ from h3sim.schemes.model import (
     Scheme,
 )
 from h3sim.schemes.ranks import RankBy
-from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY
+from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY, Signalling
 
 DefaultT = TypeVar("DefaultT")
 ChoiceT = TypeVar("ChoiceT", bound=enum.Enum)
@@ -28,10 +28,10 @@ ChoiceT = TypeVar("ChoiceT", bound=enum.Enum)
 __all__ = ["FORMAT", "read_scheme", "scheme_from_dict"]
 
 FORMAT = "h3sim-scheme/1"
-_TEXTS = ("name", "title", "signalling", "source")
+_TEXTS = ("name", "title", "source")
 _NOTES = ("notes", "caveat")
 _KEYS = (
-    *("format", *_TEXTS, "mechanism", *_NOTES, "knows"),
+    *("format", *_TEXTS, "mechanism", "signalling", *_NOTES, "knows"),
     *("rank_by", "mixed", "turn_packets", "turn_bytes", "retransmission"),
     *("placeholders", "classes", "rules", "otherwise"),
 )
@@ -105,11 +105,9 @@ class _Reader(DocumentReader):
         if document.get("format") != FORMAT:
             self.report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
         self.keys("", document, _KEYS)
-        for name in _TEXTS:
+        for name in (*_TEXTS, "mechanism", "signalling"):
             if name not in document:
                 self.report(name, "is missing")
-        if "mechanism" not in document:
-            self.report("mechanism", "is missing")
         known = len(self.problems)
         mechanism = self.choice("mechanism", document.get("mechanism", "tree"), Mechanism)
         acts_on = mechanism if "mechanism" in document and len(self.problems) == known else None
@@ -120,6 +118,9 @@ class _Reader(DocumentReader):
         return {
             **{name: self.text(name, document.get(name, "")) for name in (*_TEXTS, *_NOTES)},
             "mechanism": mechanism,
+            "signalling": self.choice(
+                "signalling", document.get("signalling", "server"), Signalling
+            ),
             "knows": self.texts("knows", document.get("knows", [])),
             "rank_by": self._choice("rank_by", document, RankBy),
             "mixed": self._choice("mixed", document, Mixed),
