@@ -17,6 +17,7 @@ from tabulate import tabulate
 import h3sim
 from benchmarks.links import over_links
 from benchmarks.pages import concurrent_page, reference_page
+from benchmarks.picks import picks
 from benchmarks.probes import with_heapq, with_simpy_callbacks
 from benchmarks.timing import least_seconds
 from h3sim import engine
@@ -93,9 +94,13 @@ def _import_time() -> str:
     return f"import h3sim: {added['h3sim']:.0f} ms, of which SimPy {added['simpy']:.0f} ms"
 
 
+def _picks() -> str:
+    return picks(least_seconds)
+
+
 def main() -> None:
     """Print all of it."""
-    for part in (_against_probes, over_links, _scaling, _import_time):
+    for part in (_against_probes, over_links, _scaling, _picks, _import_time):
         print(part(), end="\n\n")
 
 

@@ -7,7 +7,14 @@ from h3sim.schedulers.fifo import FifoScheduler
 from h3sim.schedulers.ranks import RankScheduler
 from h3sim.schedulers.retransmit import Retransmit
 from h3sim.schedulers.round_robin import RoundRobinScheduler
-from h3sim.schedulers.tree import TreeScheduler, Weights
+from h3sim.schedulers.tree import (
+    Orphans,
+    Queueing,
+    SelfDependencyError,
+    TreeScheduler,
+    UnknownParent,
+    Weights,
+)
 from h3sim.schedulers.turns import Turn
 
 __all__ = [
@@ -15,11 +22,15 @@ __all__ = [
     "EpsScheduler",
     "FifoScheduler",
     "Mixed",
+    "Orphans",
+    "Queueing",
     "RankScheduler",
     "Retransmit",
     "RoundRobinScheduler",
     "Scheduler",
+    "SelfDependencyError",
     "TreeScheduler",
     "Turn",
+    "UnknownParent",
     "Weights",
 ]

@@ -13,6 +13,7 @@ from h3sim.schedulers import (
     EpsScheduler,
     FifoScheduler,
     Mixed,
+    Queueing,
     RankScheduler,
     RoundRobinScheduler,
     TreeScheduler,
@@ -49,6 +50,9 @@ class Mechanism(enum.Enum):
     BUCKETS = "buckets"
     EPS = "eps"
     RANKS = "ranks"
+    NGHTTP2_TREE = "nghttp2-tree"
+    H2O_CALENDAR = "h2o-calendar"
+    ATS_HEAP = "ats-heap"
 
     @property
     def weights(self) -> Weights:
@@ -59,6 +63,18 @@ class Mechanism(enum.Enum):
     def has_turns(self) -> bool:
         """Whether it takes turns of more than a packet."""
         return self in (Mechanism.ROUND_ROBIN, Mechanism.EPS)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it is a dependency tree."""
+        return self in (Mechanism.TREE, Mechanism.ZERO_TREE) or self in _SERVERS
+
+
+_SERVERS = {
+    Mechanism.NGHTTP2_TREE: Queueing.NGHTTP2,
+    Mechanism.H2O_CALENDAR: Queueing.H2O,
+    Mechanism.ATS_HEAP: Queueing.ATS,
+}
 
 
 class Arrangement(enum.Enum):
@@ -204,6 +220,8 @@ class Scheme:
                 return BucketScheduler()
             case Mechanism.TREE | Mechanism.ZERO_TREE:
                 return TreeScheduler(turn_bytes=turn_bytes, weights=mechanism.weights)
+            case Mechanism.NGHTTP2_TREE | Mechanism.H2O_CALENDAR | Mechanism.ATS_HEAP:
+                return TreeScheduler.of_server(_SERVERS[mechanism], turn_bytes=turn_bytes)
             case Mechanism.RANKS:
                 return RankScheduler()
             case Mechanism.EPS:
@@ -260,15 +278,12 @@ class Scheme:
 
     def _signalling_problems(self) -> Iterator[Problem]:
         """Yield what the mechanism cannot hear, or the signalling cannot say."""
-        needs = {
-            Signalling.EPS: (Mechanism.EPS,),
-            Signalling.H2: (Mechanism.TREE, Mechanism.ZERO_TREE),
-            Signalling.DRAFT_20: (Mechanism.TREE, Mechanism.ZERO_TREE),
-            Signalling.DRAFT_22: (Mechanism.TREE,),
-        }.get(self.signalling)
-        if needs is not None and self.mechanism not in needs:
-            names = " or ".join(repr(mechanism.value) for mechanism in needs)
-            message = f"{self.signalling.value!r} goes with the mechanism {names}"
+        mechanism, signalling = self.mechanism, self.signalling
+        if signalling is Signalling.EPS and mechanism is not Mechanism.EPS:
+            yield Problem(key="signalling", message="'eps' goes with the mechanism 'eps'")
+        needs_tree = signalling.is_sent and signalling is not Signalling.EPS
+        if needs_tree and not mechanism.is_tree:
+            message = f"{signalling.value!r} goes with a mechanism that is a tree"
             yield Problem(key="signalling", message=message)
         for entry in self.classes:
             is_exclusive = entry.arrangement is Arrangement.STRICT_CHAIN

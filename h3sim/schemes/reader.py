@@ -44,6 +44,9 @@ _CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
     Mechanism.BUCKETS: ("bucket", "level"),
     Mechanism.EPS: ("urgency", "incremental"),
     Mechanism.RANKS: (),
+    Mechanism.NGHTTP2_TREE: _TREE_KEYS,
+    Mechanism.H2O_CALENDAR: _TREE_KEYS,
+    Mechanism.ATS_HEAP: _TREE_KEYS,
 }
 """What a class may say: only what its mechanism acts on."""
 _RULE_KEYS = ("class", "kind", "root", "any_of", "fetchpriority", "first_images", *CONDITIONS)

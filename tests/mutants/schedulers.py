@@ -9,6 +9,7 @@ from h3sim.schedulers import (
     EpsScheduler,
     FifoScheduler,
     Mixed,
+    Orphans,
     RoundRobinScheduler,
     TreeScheduler,
     Turn,
@@ -19,15 +20,20 @@ from h3sim.signals import Eps, H2Priority
 class EqualShares(TreeScheduler):
     """Ignores weights."""
 
-    def _set_weight(self, node, weight):
-        super()._set_weight(node, 16)
+    def open(self, stream_id, signal):
+        super().open(stream_id, signal)
+        self._queueing.reweigh(self._nodes[stream_id], 16)
+
+    def update(self, stream_id, signal):
+        super().update(stream_id, signal)
+        self._queueing.reweigh(self._nodes[stream_id], 16)
 
 
 class StaleAfterUpdate(TreeScheduler):
     """Holds on to the first thing it was told."""
 
     def update(self, stream_id, signal):
-        self._wanted(stream_id, signal)
+        self._tree._checked(stream_id, signal)
 
 
 class ForgetfulTree(TreeScheduler):
@@ -37,7 +43,7 @@ class ForgetfulTree(TreeScheduler):
         node = self._nodes[stream_id]
         for child in list(node.children.values()):
             child.has_data = False
-            self._sleep(child)
+            self._queueing.sleep(child)
         super().close(stream_id)
 
 
@@ -46,7 +52,7 @@ class FreePlaceholders(TreeScheduler):
 
     def __init__(self, *, turn_bytes, **options):
         super().__init__(turn_bytes=turn_bytes, **options)
-        self._turn_bytes = 0
+        self._queueing.turn_bytes = 0
 
 
 class BackwardTies(TreeScheduler):
@@ -57,8 +63,24 @@ class BackwardTies(TreeScheduler):
         node = self._nodes[stream_id]
         node.tie = -node.tie
         if node.entry is not None:
-            self._unlist(node)
-            self._list(node)
+            self._queueing.unlist(node)
+            self._queueing.enlist(node)
+
+
+class IdleForever(TreeScheduler):
+    """Keeps what was there for others only when the others have gone."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._tree._prune = lambda node: None
+
+
+class SharesNothingOut(TreeScheduler):
+    """Leaves orphans their weights, whatever was asked for."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._tree._orphans = Orphans.KEEP
 
 
 class ForgetsAStream(RoundRobinScheduler):

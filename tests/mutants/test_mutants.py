@@ -36,6 +36,7 @@ from tests.property.test_scheme_laws import STRICT
 from tests.stateful.test_buckets import BucketMachine
 from tests.stateful.test_eps import EpsMachine
 from tests.stateful.test_tree import TreeMachine
+from tests.stateful.test_tree_options import TreeOptionsMachine
 
 LATE_SCRIPT = ("script", 300, {"after_first_image": True})
 ALIKE = Case(scripted_page([(0, "document", 8), (0, "image", 8), (0, "media", 8)]))
@@ -186,6 +187,10 @@ MUTATIONS = [
         )
     ),
     *(
+        stepping(TreeOptionsMachine, mutant)
+        for mutant in (schedulers.IdleForever, schedulers.SharesNothingOut)
+    ),
+    *(
         stepping(BucketMachine, mutant)
         for mutant in (schedulers.OneLevel, schedulers.OvertakenBuckets)
     ),
@@ -223,7 +228,7 @@ def test_every_law_has_a_mutant():
         if name.startswith("check_")
     }
     proved = {mutation.law for mutation in MUTATIONS}
-    assert named | {TreeMachine, BucketMachine, EpsMachine} == proved
+    assert named | {TreeMachine, TreeOptionsMachine, BucketMachine, EpsMachine} == proved
 
 
 def test_the_table_of_mutants_says_which_law_each_proves():

@@ -209,6 +209,10 @@ EXPECTED: dict[str, dict[Signal, str]] = {
     },
 }
 
+# One client, several servers.
+SERVERS = ("nghttp2", "h2o-h2", "ats")
+EXPECTED |= dict.fromkeys(SERVERS, EXPECTED["firefox-figure"])
+
 ROWS = [
     pytest.param(scheme, name, signal, id=f"{scheme}-{name}")
     for scheme, table in EXPECTED.items()
@@ -252,6 +256,7 @@ PLACEHOLDERS = {
         *((201, -3), (1, -4), (101, -3), (1, -3), (1, -7)),
     ],
 }
+PLACEHOLDERS |= dict.fromkeys(SERVERS, PLACEHOLDERS["firefox-figure"])
 
 
 @pytest.mark.parametrize("scheme", EXPECTED)
