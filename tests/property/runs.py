@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.browser import factory
 from h3sim.engine import application, paced
 from h3sim.schemes import Scheme
 
@@ -69,5 +70,5 @@ def engine_part(name, part):
 
 
 def home_of(name):
-    """Return the module of the engine that builds a load at a constant pace with that part."""
-    return next(module for module in (paced, application) if hasattr(module, name))
+    """Return the module that builds a load at a constant pace with that part."""
+    return next(module for module in (paced, application, factory) if hasattr(module, name))
