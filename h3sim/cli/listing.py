@@ -40,7 +40,7 @@ def _list(options: argparse.Namespace) -> int:
 def _schemes() -> str:
     headers = ("scheme", "what it is", "mechanism", "signalling", "placeholders", "source")
     rows = (
-        (s.name, s.title, s.mechanism.value, s.signalling, str(len(s.placeholders)), s.source)
+        (s.name, s.title, s.mechanism.value, s.signalling.value, str(len(s.placeholders)), s.source)
         for s in catalog.list_schemes()
     )
     return table(headers, rows)

@@ -2,7 +2,10 @@
 
 from h3sim.schedulers.base import Scheduler
 from h3sim.schedulers.buckets import BucketScheduler
+from h3sim.schedulers.eps import EpsScheduler, Mixed
 from h3sim.schedulers.fifo import FifoScheduler
+from h3sim.schedulers.ranks import RankScheduler
+from h3sim.schedulers.retransmit import Retransmit
 from h3sim.schedulers.round_robin import RoundRobinScheduler
 from h3sim.schedulers.tree import (
     Orphans,
@@ -12,16 +15,22 @@ from h3sim.schedulers.tree import (
     UnknownParent,
     Weights,
 )
+from h3sim.schedulers.turns import Turn
 
 __all__ = [
     "BucketScheduler",
+    "EpsScheduler",
     "FifoScheduler",
+    "Mixed",
     "Orphans",
     "Queueing",
+    "RankScheduler",
+    "Retransmit",
     "RoundRobinScheduler",
     "Scheduler",
     "SelfDependencyError",
     "TreeScheduler",
+    "Turn",
     "UnknownParent",
     "Weights",
 ]

@@ -6,13 +6,13 @@ learns in the meantime: the larger the buffer, the less a late signal can change
 
 from __future__ import annotations
 
-import enum
 from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from h3sim.ranges import Ranges
+from h3sim.schedulers import Retransmit
 from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -31,17 +31,6 @@ _UNLIMITED = 2**62
 
 HeaderBytes = Callable[[int, int], int]
 """How long the header of a frame is that begins at an offset of a stream."""
-
-
-class Retransmit(enum.Enum):
-    """When bytes that were lost go again."""
-
-    FIRST = "first"
-    """Before anything new, in the order in which they were lost."""
-    PRIORITY = "priority"
-    """Before anything new, the most important stream first."""
-    TURN = "turn"
-    """When it is the stream's turn, before its new bytes (quicly)."""
 
 
 class _Response:
@@ -106,6 +95,7 @@ class Server:
         self._buffered_bytes = 0
         self._responses: dict[int, _Response] = {}
         self._with_lost: dict[int, None] = {}
+        self._n_active = 0
         self.drained: list[int] = []
         """The streams that are done with; whoever reads it, clears it."""
 
@@ -179,6 +169,11 @@ class Server:
 
     # What it gives out
 
+    @property
+    def has_data(self) -> bool:
+        """Whether `take` may give something out; flow control may still forbid it."""
+        return self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)
+
     def peek(self) -> tuple[int, int] | None:
         """Return the stream and the offset that `take` would give, or None; changes nothing."""
         if self._buffer:
@@ -231,7 +226,9 @@ class Server:
                 return None
         if response.lost:
             return self._again(stream_id, response, max_bytes)
-        n_bytes = min(response.size - offset, max_bytes, response.limit - offset)
+        n_bytes = (response.size if response.size < response.limit else response.limit) - offset
+        if n_bytes > max_bytes:
+            n_bytes = max_bytes
         if n_bytes > self._credit_bytes:
             n_bytes = self._credit_bytes
             if not n_bytes:
@@ -288,6 +285,7 @@ class Server:
         waits = response.has_new() or (response.lost and self._retransmit is Retransmit.TURN)
         if waits and not response.is_active:
             response.is_active = True
+            self._n_active += 1
             self._scheduler.activate(stream_id)
 
     def _rest(self, stream_id: int, response: _Response) -> None:
@@ -299,6 +297,7 @@ class Server:
         waits = response.has_new() or (response.lost and self._retransmit is Retransmit.TURN)
         if response.is_active and not waits:
             response.is_active = False
+            self._n_active -= 1
             self._scheduler.deactivate(stream_id)
 
     def _fill(self) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog, engine
 from h3sim.page import Page
 from h3sim.schemes import Scheme
+from h3sim.server import Retransmit
 from h3sim.study.setting import Setting
 from h3sim.units import kbyte
 
@@ -66,6 +68,9 @@ def run_setting(
     With *records_wire* the trace holds every packet both ways. *progress* is told packets sent,
     and in all.
     """
+    if setting.retransmit is not None:
+        # What is asked for goes before what the scheme says, and that before the profile.
+        scheme = replace(scheme, retransmission=Retransmit(setting.retransmit))
     return engine.simulate(
         page,
         scheme=scheme,
@@ -76,6 +81,7 @@ def run_setting(
         mode=setting.mode,
         seed=setting.seed,
         records_wire=records_wire,
+        browser=setting.browser_model,
         progress=progress,
     )
 

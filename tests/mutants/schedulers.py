@@ -6,13 +6,16 @@ from dataclasses import replace
 
 from h3sim.schedulers import (
     BucketScheduler,
+    EpsScheduler,
     FifoScheduler,
+    Mixed,
     Orphans,
     RoundRobinScheduler,
     TreeScheduler,
+    Turn,
 )
 from h3sim.schedulers.tree.shape import DependencyTree
-from h3sim.signals import H2Priority
+from h3sim.signals import Eps, H2Priority
 
 
 class EqualShares(TreeScheduler):
@@ -256,3 +259,37 @@ class OneLevel(BucketScheduler):
 
 def _shared(signal):
     return signal if isinstance(signal, H2Priority) else replace(signal, level=1)
+
+
+class OneUrgency(EpsScheduler):
+    """Looks at the incremental flag alone."""
+
+    def open(self, stream_id, signal):
+        super().open(stream_id, self._of(signal))
+
+    def update(self, stream_id, signal):
+        super().update(stream_id, self._of(signal))
+
+    def _of(self, signal):
+        return replace(signal, urgency=3) if isinstance(signal, Eps) else signal
+
+
+class LateUpdate(EpsScheduler):
+    """Uses what it is told when the stream next gets data, and not at the next pick."""
+
+    def update(self, stream_id, signal):
+        self.open(stream_id, signal)
+
+
+class ShortTurns(EpsScheduler):
+    """Gives one packet, whatever a turn is."""
+
+    def __init__(self, *, mixed, turn):
+        super().__init__(mixed=mixed, turn=Turn())
+
+
+class OneRule(EpsScheduler):
+    """Sends what is not incremental first, whatever was chosen."""
+
+    def __init__(self, *, mixed, turn):
+        super().__init__(mixed=Mixed.NON_INCREMENTAL_FIRST, turn=turn)

@@ -34,6 +34,7 @@ from tests.property.scheduler_laws import Step
 from tests.property.test_scheduler_laws import behind_the_last
 from tests.property.test_scheme_laws import STRICT
 from tests.stateful.test_buckets import BucketMachine
+from tests.stateful.test_eps import EpsMachine
 from tests.stateful.test_tree import TreeMachine
 from tests.stateful.test_tree_options import TreeOptionsMachine
 
@@ -41,6 +42,10 @@ LATE_SCRIPT = ("script", 300, {"after_first_image": True})
 ALIKE = Case(scripted_page([(0, "document", 8), (0, "image", 8), (0, "media", 8)]))
 MIXED = Case(
     scripted_page([(0, "document", 9), (0, "script", 9), (0, "image", 9), (200, "font", 2)])
+)
+SEEN = {"above_the_fold": True}
+VISIBLE = Case(
+    scripted_page([(0, "document", 8), (0, "image", 8, SEEN), (20, "image", 8, SEEN)]), "atf-first"
 )
 LONE = Case(scripted_page([(0, "document", 9)]))
 WRR = Case(scripted_page([(0, "document", 60), (0, "script", 60)]), "wrr")
@@ -148,6 +153,13 @@ MUTATIONS = [
         ALIKE.but(scheme="fifo"),
     ),
     scheduling(laws.check_bound_is_attained, RoundRobinScheduler, ALIKE.but(scheme="fifo")),
+    scheduling(laws.check_bound_above_the_fold_is_attained, RoundRobinScheduler, VISIBLE),
+    building(
+        "Server",
+        laws.check_no_scheme_beats_the_bound_above_the_fold,
+        components.GenerousServer,
+        VISIBLE,
+    ),
     measuring(
         "byte_index_ns",
         laws.check_sampling_never_hides_progress,
@@ -182,6 +194,15 @@ MUTATIONS = [
         stepping(BucketMachine, mutant)
         for mutant in (schedulers.OneLevel, schedulers.OvertakenBuckets)
     ),
+    *(
+        stepping(EpsMachine, mutant)
+        for mutant in (
+            schedulers.OneUrgency,
+            schedulers.LateUpdate,
+            schedulers.ShortTurns,
+            schedulers.OneRule,
+        )
+    ),
 ]
 
 
@@ -207,7 +228,7 @@ def test_every_law_has_a_mutant():
         if name.startswith("check_")
     }
     proved = {mutation.law for mutation in MUTATIONS}
-    assert named | {TreeMachine, TreeOptionsMachine, BucketMachine} == proved
+    assert named | {TreeMachine, TreeOptionsMachine, BucketMachine, EpsMachine} == proved
 
 
 def test_the_table_of_mutants_says_which_law_each_proves():

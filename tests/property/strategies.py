@@ -6,8 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.page import At, Kind, page_from_dict
-from h3sim.page.model import FLAGS
+from h3sim.page import FLAGS, At, Kind, page_from_dict
 from tests.property.runs import Case
 
 PACKET_BYTES = 1400

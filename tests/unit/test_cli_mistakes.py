@@ -123,6 +123,32 @@ def test_several_mistakes_give_a_line_each(capsys: pytest.CaptureFixture[str]) -
         assert len([line for line in lines if line.startswith(f"h3sim run: {start}")]) == 1
 
 
+def test_unknown_names_and_wrong_numbers_are_told_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = complaints(
+        capsys,
+        *("run", "http2rulez", "--cc", "cubik", "--transport-profile", "quickly"),
+        *(
+            "--network",
+            "sander-2mbps-100ms",
+            "--loss",
+            "100%",
+            "--burst",
+            "0.5",
+            "--rate-mbps",
+            "-1",
+        ),
+    )
+    assert [line.removeprefix("h3sim run: ").partition(":")[0] for line in lines] == [
+        "--rate-mbps",
+        "--burst",
+        "--loss",
+        "--transport-profile",
+        "--cc",
+    ]
+
+
 def test_several_mistakes_of_a_comparison_give_a_line_each(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
