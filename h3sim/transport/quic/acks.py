@@ -14,8 +14,8 @@ _MAX_SPANS = 8
 class AckState:
     """Decides when an ACK is due (RFC 9000 § 13.2).
 
-    At once with every *every*-th ack-eliciting packet and when numbers have a gap or come late;
-    else *max_delay_ns* after the first packet that is not acknowledged yet.
+    At once with every *every*-th ack-eliciting packet and, with *gaps_at_once*, when numbers have a
+    gap or come late; else *max_delay_ns* after the first packet that is not acknowledged yet.
 
     >>> state = AckState(every=2, max_delay_ns=25)
     >>> state.on_packet(0, 100, is_ack_eliciting=True), state.due_at_ns
@@ -29,17 +29,21 @@ class AckState:
     __slots__ = (
         "_eliciting",
         "_every",
+        "_gaps_at_once",
         "_largest",
         "_largest_at_ns",
         "_max_delay_ns",
         "_received",
+        "_told_to",
         "due_at_ns",
     )
 
-    def __init__(self, *, every: int, max_delay_ns: int) -> None:
+    def __init__(self, *, every: int, max_delay_ns: int, gaps_at_once: bool = True) -> None:
         self._every = every
+        self._gaps_at_once = gaps_at_once
         self._max_delay_ns = max_delay_ns
         self._received = Ranges()
+        self._told_to = -1
         self._largest = -1
         self._largest_at_ns = 0
         self._eliciting = 0
@@ -60,7 +64,7 @@ class AckState:
             self._largest_at_ns = now_ns
         if is_ack_eliciting:
             self._eliciting += 1
-            if self._eliciting >= self._every or number != expected:
+            if self._eliciting >= self._every or (number != expected and self._gaps_at_once):
                 self.due_at_ns = now_ns
             elif self.due_at_ns is None:
                 self.due_at_ns = now_ns + self._max_delay_ns
@@ -70,4 +74,12 @@ class AckState:
         """Return an ACK of everything so far; nothing is due any more."""
         self._eliciting = 0
         self.due_at_ns = None
-        return AckFrame(self._received.last_spans(_MAX_SPANS), now_ns - self._largest_at_ns)
+        spans = self._received.last_spans(_MAX_SPANS)
+        low = self._told_to + 1
+        if low and spans[-1][0] < low <= spans[0][1]:
+            spans = tuple((max(first, low), last) for first, last in spans if last >= low)
+        return AckFrame(spans, now_ns - self._largest_at_ns)
+
+    def forget(self, number: int) -> None:
+        """Tell no more of the packets up to *number*: the peer has an ACK of them (§ 13.2.4)."""
+        self._told_to = max(self._told_to, number)

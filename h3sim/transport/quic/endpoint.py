@@ -30,6 +30,8 @@ __all__ = ["QuicEndpoint"]
 _LIMIT_FRAME_BYTES = 6
 _MIN_FRAME_BYTES = 32
 """A frame with less of a stream than this is not worth its header."""
+_MIN_ROOM_BYTES = 2 * _MIN_FRAME_BYTES
+"""With less left of a window nothing is sent (quicly: MIN_SEND_WINDOW)."""
 
 
 class QuicEndpoint:
@@ -57,7 +59,11 @@ class QuicEndpoint:
         )
         if path_rtt_ns is not None:
             self.recovery.rtt.on_sample(path_rtt_ns)
-        self._acks = AckState(every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns)
+        self._acks = AckState(
+            every=settings.ack_every,
+            max_delay_ns=settings.max_ack_delay_ns,
+            gaps_at_once=settings.acks_gaps_at_once,
+        )
         self._pacer = Pacer(burst_bytes=settings.pacing_burst_packets * settings.datagram_bytes)
         self._flow = FlowReceiver(
             stream_window=settings.stream_window_bytes,
@@ -66,6 +72,8 @@ class QuicEndpoint:
         self._limits: list[tuple[int | None, int]] = []
         self._next_number = 0
         self._probes = 0
+        self._free_packets = 0
+        """So many packets may leave now, whatever the window."""
         self._paced_until_ns: int | None = None
         self._rate_bps: int | None = None
         self._datagram_bytes = settings.datagram_bytes
@@ -112,6 +120,7 @@ class QuicEndpoint:
         if lost is None:
             self._probes = self._settings.probes
             return
+        self._free_packets = self._settings.loss_timer_packets
         for packet in lost:
             self._on_lost(packet)
 
@@ -134,6 +143,9 @@ class QuicEndpoint:
                 self.recovery.on_nothing_to_send()
                 break
             packets.append(packet)
+            if self._free_packets:
+                self._free_packets -= 1
+        self._free_packets = 0
         due_at_ns = self._acks.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             packets.append(self._pack(now_ns, [], self._settings.header_bytes))
@@ -159,10 +171,12 @@ class QuicEndpoint:
         if self._probes:
             return full
         left = self._controller.congestion_window - self.recovery.bytes_in_flight
-        if left < full:
-            if not self._settings.fills_window or left < _MIN_FRAME_BYTES * 2:
+        if left < full and not self._free_packets:
+            settings = self._settings
+            if left < _MIN_ROOM_BYTES or not (settings.fills_window or settings.overshoots_window):
                 return 0
-            full = left
+            if settings.fills_window:
+                full = left
         rate_bps = self._rate_bps
         if rate_bps is not None:
             ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
@@ -183,7 +197,7 @@ class QuicEndpoint:
 
     def _build(self, now_ns: int, room: int) -> Packet | None:
         """Fill a packet with handshake bytes, limits and stream bytes; None if there is nothing."""
-        used = self._header_bytes + (5 if self._acks.has_news else 0)
+        used = self._header_bytes + (5 if self._is_ack_ready(now_ns) else 0)
         frames: list[StreamBytes] = []
         if not self._handshake.is_over:
             used = self._handshake.fill(frames, used, room)
@@ -218,9 +232,13 @@ class QuicEndpoint:
     def _pack(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet:
         limits, self._limits = self._limits, []
         ack = None
-        if self._acks.has_news or not (frames or limits):
+        is_ping = False
+        if self._is_ack_ready(now_ns) or not (frames or limits):
             ack = self._acks.frame(now_ns)
             used += ack_frame_bytes(ack) - (5 if frames else 0)
+            every = self._settings.ack_ping_every
+            is_ping = every > 0 and not self._next_number % every and len(ack.spans) > 1
+            used += is_ping
         used += _LIMIT_FRAME_BYTES * len(limits)
         if not self._handshake.is_over:
             used = self._handshake.padded(frames, used)
@@ -231,9 +249,16 @@ class QuicEndpoint:
             frames,
             ack,
             limits,
-            is_ack_eliciting=bool(frames or limits),
+            is_ack_eliciting=bool(frames or limits or is_ping),
         )
         return self._sent(packet)
+
+    def _is_ack_ready(self, now_ns: int) -> bool:
+        """Whether the next packet carries an ACK."""
+        if not self._acks.has_news or self._settings.bundles_acks:
+            return self._acks.has_news
+        due_at_ns = self._acks.due_at_ns
+        return due_at_ns is not None and due_at_ns <= now_ns
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
@@ -262,6 +287,8 @@ class QuicEndpoint:
     # What becomes of packets
 
     def _on_acked(self, packet: Packet) -> None:
+        if packet.ack is not None and self._settings.ack_ping_every:
+            self._acks.forget(packet.ack.spans[0][1])
         for stream_id, offset, n_bytes in packet.frames:
             if stream_id == CRYPTO:
                 self._handshake.on_acked(offset, n_bytes)
