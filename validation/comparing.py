@@ -67,7 +67,7 @@ def replay(settings: Sequence[Setting]) -> list[Compared]:
     """
     known = {s.name: s for s in settings if s.loss and is_modelled(s)}
     runs = [run for run in read_runs() if run.setting in known] if known else []
-    jobs = [(known[run.setting], number, run.lost) for number, run in enumerate(runs)]
+    jobs = [(known[run.setting], number, run) for number, run in enumerate(runs)]
     pairs = []
     for name, found in _simulated(jobs).items():
         both = [(figures, runs[number]) for figures, number in found]
@@ -79,7 +79,7 @@ def replay(settings: Sequence[Setting]) -> list[Compared]:
     return _compared(pairs, has_runs=True)
 
 
-_Job = tuple[Setting, int, tuple[int, ...] | None]
+_Job = tuple[Setting, int, Run | None]
 
 
 def _simulated(jobs: Sequence[_Job]) -> dict[str, list[tuple[Figures, int]]]:
@@ -94,8 +94,7 @@ def _simulated(jobs: Sequence[_Job]) -> dict[str, list[tuple[Figures, int]]]:
 
 
 def _simulate(job: _Job) -> Figures | None:
-    setting, seed, lost = job
-    return simulate(setting, seed, lost)
+    return simulate(*job)
 
 
 def _figures_of(run: Run) -> Figures:

@@ -21,6 +21,8 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "stacks"
 _TRACES = "T1_h2o-q-reno.jsonl.gz"
 _RANDOM_LOSS = "2"
 _QUEUE_DROP = "1"
+_LEAST_DATA_BYTES = 100
+"""A smaller packet carries no part of a body."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +55,17 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One download, and which packets the link lost at random, counted behind the queue."""
+    """One download, and which packets the link lost at random, counted behind the queue.
+
+    Those with fewer than *lost_from_bytes* are not counted.
+    """
 
     setting: str
     total_ms: float
     mean_ms: float
     hol_bytes: float
     lost: tuple[int, ...]
+    lost_from_bytes: int
 
 
 def read_settings() -> list[Setting]:
@@ -95,6 +101,8 @@ def read_runs() -> list[Run]:
     behind the queue, from the seed of the run: the record shows the same places for all schemes.
     So a run of another stack met the losses that the record has for its seed. They reach as far as
     the recorded download did; the numbers of losses counted in the other runs agree with that.
+
+    Where the record is of the run itself, packets that are an acknowledgement alone are left out.
     """
     own, by_seed = _recorded_losses()
     runs = []
@@ -103,14 +111,15 @@ def read_runs() -> list[Run]:
         if not cfg["loss"]:
             continue
         name = entry["setting"]
-        lost = own.get((name, entry["rep"])) or by_seed[_kind(name), entry["seed"]]
+        lost = own.get((name, entry["rep"]))
         runs.append(
             Run(
                 setting=name,
                 total_ms=entry["plt_ms"],
                 mean_ms=entry["mean_done_ms"],
                 hol_bytes=entry["stream_hol"] if cfg["proto"] == "h3" else entry["tcp_hol"],
-                lost=lost,
+                lost=by_seed[_kind(name), entry["seed"]] if lost is None else lost,
+                lost_from_bytes=0 if lost is None else _LEAST_DATA_BYTES,
             )
         )
     return sorted(runs, key=lambda run: run.setting)
@@ -123,12 +132,17 @@ def _recorded_losses() -> tuple[
     own: dict[tuple[str, int], tuple[int, ...]] = {}
     longest: dict[tuple[str, int], tuple[int, tuple[int, ...]]] = {}
     for entry in _lines(_TRACES):
-        verdicts = "".join(map(str, entry["emu_down"]["v"])).replace(_QUEUE_DROP, "")
-        lost = tuple(n for n, verdict in enumerate(verdicts) if verdict == _RANDOM_LOSS)
+        down = entry["emu_down"]
+        packets = zip("".join(map(str, down["v"])), down["size"], strict=True)
+        passed = [packet for packet in packets if packet[0] != _QUEUE_DROP]
         name, key = entry["setting"], (_kind(entry["setting"]), entry["seed"])
-        own[name, entry["rep"]] = lost
-        longest[key] = max(longest.get(key, (0, ())), (len(verdicts), lost))
+        own[name, entry["rep"]] = _lost([p for p in passed if p[1] >= _LEAST_DATA_BYTES])
+        longest[key] = max(longest.get(key, (0, ())), (len(passed), _lost(passed)))
     return own, {key: lost for key, (_, lost) in longest.items()}
+
+
+def _lost(packets: list[tuple[str, int]]) -> tuple[int, ...]:
+    return tuple(n for n, (verdict, _) in enumerate(packets) if verdict == _RANDOM_LOSS)
 
 
 def _kind(setting: str) -> str:

@@ -14,19 +14,21 @@ from h3sim.page import Page, page_from_dict
 from h3sim.schemes import Scheme, scheme_from_dict
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
-from validation.measured import Setting, read_workload
+from validation.measured import Run, Setting, read_workload
 
 __all__ = ["PROFILES", "Figures", "is_modelled", "simulate"]
 
 PROFILES = {
     "h2o-q-reno": "quicly",
     "aioq-reno": "aioquic",
-    "h2-h2o": "linux-tcp",
+    "h2-h2o": "linux-tcp-h2o",
     "h2-nghttpd": "linux-tcp",
 }
 """The transport profile for each stack that was measured."""
 _FRAME_OVERHEAD_BYTES = 14
 _MAX_GUESSES = 4
+_REQUEST_BYTES = 50
+"""Five requests came in one packet of 321 to 331 bytes with its headers."""
 _KINDS = ("document", "stylesheet", "script", "font", "image", "fetch", "media", "other")
 """Rules tell resources apart by their kind, so each priority that a workload has gets one."""
 
@@ -44,15 +46,15 @@ def is_modelled(setting: Setting) -> bool:
     return _scheme(setting.workload, setting.scheme, is_http3=setting.is_http3) is not None
 
 
-def simulate(setting: Setting, seed: int, lost: tuple[int, ...] | None = None) -> Figures | None:
+def simulate(setting: Setting, seed: int, run: Run | None = None) -> Figures | None:
     """Return the figures of one simulated download, None if it stalled.
 
-    With *lost* these packets are lost, counted behind the queue, in place of random ones.
+    With *run* the packets are lost that it lost, in place of random ones.
     """
     scheme = _scheme(setting.workload, setting.scheme, is_http3=setting.is_http3)
     if scheme is None:
         return None
-    network = _network(setting, lost)
+    network = _network(setting, run)
     triggers = _first_guess(setting.workload)
     for _ in range(_MAX_GUESSES):
         try:
@@ -80,17 +82,17 @@ def simulate(setting: Setting, seed: int, lost: tuple[int, ...] | None = None) -
     )
 
 
-def _network(setting: Setting, lost: tuple[int, ...] | None) -> Network:
+def _network(setting: Setting, run: Run | None) -> Network:
     """Return the link of a setting: queue and bottleneck both ways, loss only down."""
     rate, rtt_ms = setting.rate_mbps, setting.rtt_ms
     limit = setting.queue_bytes or math.ceil(rate / 8 * 1024**2 * rtt_ms / 1000)
     up = LinkProfile(
         rate_bps=mbps(rate), queue_bytes=limit, frame_overhead_bytes=_FRAME_OVERHEAD_BYTES
     )
-    if lost is None:
+    if run is None:
         down = replace(up, loss=setting.loss, loss_burst=setting.loss_burst)
     else:
-        down = replace(up, loss_list=lost)
+        down = replace(up, loss_list=run.lost, loss_list_from_bytes=run.lost_from_bytes)
     return Network(name="measured", rtt_ns=ms(rtt_ms), down=down, up=up)
 
 
@@ -121,7 +123,10 @@ def _page(workload: str, scheme: str, triggers: tuple[int, ...]) -> Page:
     resources: list[dict[str, Any]] = []
     for place, entry in enumerate(entries):
         kind = kinds[_priority(entry, scheme)]
-        resource = {"id": entry["name"], "kind": kind, "bytes": entry["size"]}
+        resource = {
+            **{"id": entry["name"], "kind": kind, "bytes": entry["size"]},
+            "request_bytes": _REQUEST_BYTES,
+        }
         if place:
             resource["discovered"] = {"at": "time"}
             if triggers[place] != place:

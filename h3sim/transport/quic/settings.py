@@ -42,8 +42,8 @@ class QuicSettings:
     rate goes before).
 
     A packet leaves if it fits into the window. With *fills_window* the last one is cut to what is
-    left of it; with *overshoots_window* it leaves whole once 64 bytes are left. *loss_timer_packets*
-    may leave, whatever the window, when the timer for losses (RFC 9002 § 6.1.2) runs out.
+    left of it; with *overshoots_window* it leaves whole if 64 bytes are left. When the timer for
+    losses (RFC 9002 § 6.1.2) runs out, *loss_timer_packets* may leave whatever the window.
 
     With *acks_gaps_at_once* an ACK is due where packet numbers have a gap (RFC 9000 § 13.2.1), else
     those count as all others. With *bundles_acks* an ACK goes with the next packet, else with the
