@@ -124,7 +124,9 @@ def _page(workload: str, scheme: str, triggers: tuple[int, ...]) -> Page:
     for place, entry in enumerate(entries):
         kind = kinds[_priority(entry, scheme)]
         resource = {
-            **{"id": entry["name"], "kind": kind, "bytes": entry["size"]},
+            "id": entry["name"],
+            "kind": kind,
+            "bytes": entry["size"],
             "request_bytes": _REQUEST_BYTES,
         }
         if place:

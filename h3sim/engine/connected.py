@@ -73,6 +73,7 @@ class ConnectedRun:
         turn_bytes: int,
         buffer_bytes: int,
         retransmit: Retransmit,
+        requeues: bool,
         limit_ns: int,
         records_wire: bool,
     ) -> None:
@@ -88,6 +89,7 @@ class ConnectedRun:
             turn_bytes=turn_bytes,
             buffer_bytes=buffer_bytes,
             retransmit=retransmit,
+            requeues=requeues,
             lost_scheduler=make(turn_bytes=turn_bytes) if ranks_lost else None,
             keeps_unacked=True,
             stream_window_bytes=server_windows[0],

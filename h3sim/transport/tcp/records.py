@@ -116,7 +116,7 @@ class SendStream:
         while (
             self.end - self.sent < self.lowat_bytes and self.end - acked < self._send_buffer_bytes
         ):
-            if self._write_bytes is None:
+            if not self._write_bytes:
                 if not self._write(self._record_room(now_ns), now_ns):
                     return
             elif not self._write_buffer(self._write_bytes, now_ns):
