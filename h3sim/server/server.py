@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from h3sim.ranges import Ranges
+from h3sim.schedulers import Requeuing
 from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Server:
         self._lost_scheduler = lost_scheduler
         self._retransmit = retransmit
         self._requeues = requeues
+        self._line = scheduler if isinstance(scheduler, Requeuing) else None
         self._turn_bytes = turn_bytes
         self._buffer_bytes = buffer_bytes
         self._keeps_unacked = keeps_unacked
@@ -292,7 +294,11 @@ class Server:
 
     def _requeue(self, stream_id: int, response: _Response) -> None:
         """Let the stream join the others anew; where that is, is the scheduler's business."""
-        if response.is_active:
+        if not response.is_active:
+            return
+        if self._line is not None:
+            self._line.requeue(stream_id)
+        else:
             self._scheduler.deactivate(stream_id)
             self._scheduler.activate(stream_id)
 
