@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.transport.bucket_pacer import BucketPacer
 from h3sim.transport.endpoint import row_of
 from h3sim.transport.pacer import Pacer
 from h3sim.transport.quic.acks import AckState
@@ -15,6 +16,7 @@ from h3sim.transport.quic.packets import (
     stream_header_bytes,
 )
 from h3sim.transport.quic.recovery import Recovery
+from h3sim.transport.quic.settings import PacingBucket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +67,9 @@ class QuicEndpoint:
             gaps_at_once=settings.acks_gaps_at_once,
         )
         self._pacer = Pacer(burst_bytes=settings.pacing_burst_packets * settings.datagram_bytes)
+        self._bucket: BucketPacer | None = None
+        if settings.pacing_bucket is PacingBucket.AIOQUIC:
+            self._bucket = BucketPacer(datagram_bytes=settings.datagram_bytes)
         self._flow = FlowReceiver(
             stream_window=settings.stream_window_bytes,
             connection_window=settings.connection_window_bytes,
@@ -137,6 +142,10 @@ class QuicEndpoint:
         packets: list[Packet] = []
         self._paced_until_ns = None
         self._rate_bps = self._current_rate_bps()
+        if self._bucket is not None and self._rate_bps is not None:
+            self._bucket.begin(
+                window_bytes=self._controller.congestion_window, rate_bps=self._rate_bps
+            )
         while room := self._room(now_ns):
             packet = self._build(now_ns, room)
             if packet is None:
@@ -179,7 +188,10 @@ class QuicEndpoint:
                 full = left
         rate_bps = self._rate_bps
         if rate_bps is not None:
-            ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
+            if self._bucket is None:
+                ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
+            else:
+                ready_at_ns = self._bucket.ready_at_ns(now_ns)
             if ready_at_ns > now_ns:
                 self._paced_until_ns = ready_at_ns
                 return 0
@@ -274,7 +286,9 @@ class QuicEndpoint:
         self.recovery.on_sent(packet)
         if packet.is_ack_eliciting:
             rate_bps = self._rate_bps
-            if rate_bps is not None:
+            if rate_bps is not None and self._bucket is not None:
+                self._bucket.on_sent(packet.sent_at_ns)
+            elif rate_bps is not None:
                 self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
         return packet
 

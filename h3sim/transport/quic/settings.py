@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 from h3sim.errors import NetworkError, Problem
@@ -33,13 +34,22 @@ _RANGES = (
 """The smallest and the largest of each setting (RFC 9000 §§ 14.1, 18.2)."""
 
 
+class PacingBucket(enum.StrEnum):
+    """What a paced sender may send at once."""
+
+    LEAKY = "leaky"
+    """*pacing_burst_packets*, by bytes."""
+    AIOQUIC = "aioquic"
+    """A quarter of the window, 2 to 16 packets; and one whenever something happens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuicSettings:
     """The settings of one end.
 
     *datagram_bytes* is the UDP payload of a full packet; *ip_bytes* what IP and UDP add.
     *pacing_gain* paces at that many windows per round trip, None not at all (a controller's own
-    rate goes before).
+    rate goes before); *pacing_bucket* says in what bursts.
 
     A packet leaves if it fits into the window. With *fills_window* the last one is cut to what is
     left of it; with *overshoots_window* it leaves whole if 64 bytes are left. When the timer for
@@ -64,6 +74,7 @@ class QuicSettings:
     initial_rtt_ns: int = 333 * NS_PER_MS
     pacing_gain: float | None = None
     pacing_burst_packets: int = 10
+    pacing_bucket: PacingBucket = PacingBucket.LEAKY
     fills_window: bool = False
     overshoots_window: bool = False
     loss_timer_packets: int = 0
@@ -85,8 +96,14 @@ class QuicSettings:
         if self.pacing_gain is not None and not 0 < self.pacing_gain <= _MAX_GAIN:
             message = f"must be more than 0, to {_MAX_GAIN}, is {self.pacing_gain}"
             problems.append(Problem(key="pacing_gain", message=message))
+        names = [str(member) for member in PacingBucket]
+        if self.pacing_bucket not in names:
+            message = f"{self.pacing_bucket!r} is not one of {', '.join(names)}"
+            problems.append(Problem(key="pacing_bucket", message=message))
         if problems:
             raise NetworkError(problems)
+        # A table that was read holds plain text.
+        object.__setattr__(self, "pacing_bucket", PacingBucket(self.pacing_bucket))
 
     @property
     def header_bytes(self) -> int:
