@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import h3sim
 from h3sim.errors import StalledError
 from h3sim.page import Page, page_from_dict
-from h3sim.schemes import Scheme, scheme_from_dict
+from h3sim.schemes import Mechanism, Scheme, scheme_from_dict
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
 from validation.measured import Run, Setting, read_workload
@@ -26,6 +26,7 @@ PROFILES = {
 }
 """The transport profile for each stack that was measured."""
 _FRAME_OVERHEAD_BYTES = 14
+_EPS = "eps"
 _MAX_GUESSES = 4
 _REQUEST_BYTES = 50
 """Five requests came in one packet of 321 to 331 bytes with its headers."""
@@ -155,30 +156,36 @@ def _kinds(workload: str, scheme: str) -> dict[Any, str]:
 def _scheme(workload: str, name: str, *, is_http3: bool) -> Scheme | None:
     """Return the scheme as the servers had it for that workload, None where there is none.
 
-    HTTP/2 has no urgencies: there `eps` is a chain by urgency, then by request. For HTTP/3 it
-    needs a scheduler that knows them: its classes are to be filled from `u` and `i` here.
+    HTTP/2 has no urgencies: there `eps` is a chain by urgency, then by request. For HTTP/3 it needs
+    a mechanism that knows them.
     """
     if name in ("fifo", "rr"):
         return h3sim.load_scheme(name)
     kinds = _kinds(workload, name)
     if name == "wrr":
         return _table(name, {kind: {"weight": weight} for weight, kind in kinds.items()})
-    if name == "eps" and not is_http3:
-        return _table(name, {kind: {} for kind in kinds.values()}, arrangement="strict-chain")
-    return None
+    if not is_http3:
+        chain = {"arrangement": "strict-chain"}
+        return _table(name, dict.fromkeys(kinds.values(), chain))
+    if _EPS not in [mechanism.value for mechanism in Mechanism]:
+        return None
+    classes = {kind: {"urgency": u, "incremental": bool(i)} for (u, i), kind in kinds.items()}
+    return _table(name, classes, mechanism=_EPS)
 
 
-def _table(name: str, classes: dict[str, dict[str, Any]], **keys: str) -> Scheme:
-    """Return a scheme over the tree with a class for each kind."""
+def _table(
+    name: str, classes: dict[str, dict[str, Any]], *, mechanism: str = Mechanism.TREE.value
+) -> Scheme:
+    """Return a scheme with a class for each kind."""
     return scheme_from_dict(
         {
             "format": "h3sim-scheme/1",
             "name": f"{name}-measured",
             "title": name,
-            "mechanism": "tree",
+            "mechanism": mechanism,
             "signalling": "server",
             "source": "the measurement",
-            "classes": {kind: {**entry, **keys} for kind, entry in classes.items()},
+            "classes": classes,
             "rules": [{"kind": kind, "class": kind} for kind in classes],
         }
     )
