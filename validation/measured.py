@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.seeds import stream
+from h3sim.transport.link_profile import LinkProfile
+from h3sim.transport.loss import make_loss
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -21,6 +25,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "stacks"
 _TRACES = "T1_h2o-q-reno.jsonl.gz"
 _RANDOM_LOSS = "2"
 _QUEUE_DROP = "1"
+_LONGEST_PACKETS = 5000
 _LEAST_DATA_BYTES = 100
 """A smaller packet carries no part of a body."""
 
@@ -76,7 +81,7 @@ def read_settings() -> list[Setting]:
 
 def _setting(entry: dict[str, Any]) -> Setting:
     cfg = entry["cfg"]
-    loss, burst = cfg["loss"] if isinstance(cfg["loss"], list) else (cfg["loss"], None)
+    loss, burst = _loss_of(cfg["loss"])
     return Setting(
         name=entry["setting"],
         label=cfg["label"],
@@ -100,7 +105,8 @@ def read_runs() -> list[Run]:
     Which packets were lost was recorded for one stack. The emulator drew losses by a packet's place
     behind the queue, from the seed of the run: the record shows the same places for all schemes.
     So a run of another stack met the losses that the record has for its seed. They reach as far as
-    the recorded download did; the numbers of losses counted in the other runs agree with that.
+    the recorded download did, and up to there their number is what was counted in the other runs;
+    behind that they are drawn anew.
 
     Where the record is of the run itself, packets that are an acknowledgement alone are left out.
     """
@@ -118,17 +124,39 @@ def read_runs() -> list[Run]:
                 total_ms=entry["plt_ms"],
                 mean_ms=entry["mean_done_ms"],
                 hol_bytes=entry["stream_hol"] if cfg["proto"] == "h3" else entry["tcp_hol"],
-                lost=by_seed[_kind(name), entry["seed"]] if lost is None else lost,
+                lost=_continued(cfg["loss"], entry["seed"], *by_seed[_kind(name), entry["seed"]])
+                if lost is None
+                else lost,
                 lost_from_bytes=0 if lost is None else _LEAST_DATA_BYTES,
             )
         )
     return sorted(runs, key=lambda run: run.setting)
 
 
+def _continued(
+    loss: float | list[float], seed: int, reach: int, lost: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return *lost* packets, and behind *reach* random ones as the link would have lost them."""
+    mean, burst = _loss_of(loss)
+    process = make_loss(
+        LinkProfile(loss=mean, loss_burst=burst), lambda _: stream(seed, "validation.loss")
+    )
+    assert process is not None  # noqa: S101 - only runs with loss are read
+    return lost + tuple(n for n in range(reach, _LONGEST_PACKETS) if process.is_lost())
+
+
+def _loss_of(loss: float | list[float]) -> tuple[float, float | None]:
+    """Return mean loss and mean burst."""
+    return (loss[0], loss[1]) if isinstance(loss, list) else (loss, None)
+
+
 def _recorded_losses() -> tuple[
-    dict[tuple[str, int], tuple[int, ...]], dict[tuple[str, int], tuple[int, ...]]
+    dict[tuple[str, int], tuple[int, ...]], dict[tuple[str, int], tuple[int, tuple[int, ...]]]
 ]:
-    """Return lost packets by setting and repetition, and by kind of loss and seed (the longest)."""
+    """Return lost packets by setting and repetition, and by kind of loss and seed.
+
+    The latter are from the longest record, with the number of packets that it has.
+    """
     own: dict[tuple[str, int], tuple[int, ...]] = {}
     longest: dict[tuple[str, int], tuple[int, tuple[int, ...]]] = {}
     for entry in _lines(_TRACES):
@@ -138,7 +166,7 @@ def _recorded_losses() -> tuple[
         name, key = entry["setting"], (_kind(entry["setting"]), entry["seed"])
         own[name, entry["rep"]] = _lost([p for p in passed if p[1] >= _LEAST_DATA_BYTES])
         longest[key] = max(longest.get(key, (0, ())), (len(passed), _lost(passed)))
-    return own, {key: lost for key, (_, lost) in longest.items()}
+    return own, longest
 
 
 def _lost(packets: list[tuple[str, int]]) -> tuple[int, ...]:
