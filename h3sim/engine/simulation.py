@@ -89,6 +89,7 @@ def simulate(
             turn_bytes=turn_bytes,
             buffer_bytes=buffer_bytes,
             retransmit=scheme.retransmission or Retransmit(profile.retransmit),
+            requeues=profile.requeues,
             limit_ns=limit_ns,
             records_wire=records_wire,
             browser=browser,

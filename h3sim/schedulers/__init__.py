@@ -1,6 +1,6 @@
 """Mechanisms: which stream sends next. No clock, no bytes, no SimPy."""
 
-from h3sim.schedulers.base import Scheduler
+from h3sim.schedulers.base import Requeuing, Scheduler
 from h3sim.schedulers.buckets import BucketScheduler
 from h3sim.schedulers.eps import EpsScheduler, Mixed
 from h3sim.schedulers.fifo import FifoScheduler
@@ -25,6 +25,7 @@ __all__ = [
     "Orphans",
     "Queueing",
     "RankScheduler",
+    "Requeuing",
     "Retransmit",
     "RoundRobinScheduler",
     "Scheduler",

@@ -20,12 +20,14 @@ class Rounds:
     weights, in which every turn costs the same.
     """
 
-    __slots__ = ("_active", "_now", "_round")
+    __slots__ = ("_active", "_line", "_now", "_round")
 
     def __init__(self) -> None:
         self._active = OrderedStreams()
         self._round: dict[int, int] = {}
         self._now = 0
+        self._line = 0
+        """The next place in the line, once a stream was sent to its end; before, 0."""
 
     def __contains__(self, stream_id: int) -> bool:
         return stream_id in self._round
@@ -54,7 +56,16 @@ class Rounds:
         self._now = self._round[stream_id]
         self._next_turn(stream_id, self._now + 1)
 
+    def requeue(self, stream_id: int) -> None:
+        """Send the stream behind all that wait; from now on it is first come, first served."""
+        if stream_id in self._round:
+            self._line = self._line or max(self._round.values()) + 1
+            self._next_turn(stream_id, self._line)
+
     def _next_turn(self, stream_id: int, number: int) -> None:
+        if self._line:
+            number = self._line
+            self._line += 1
         self._round[stream_id] = number
         self._active.put(stream_id, (number, stream_id))
 
@@ -93,6 +104,10 @@ class RoundRobinScheduler:
         """Let the stream take no turns."""
         self._turns.drop(stream_id)
         self._rounds.leave(stream_id)
+
+    def requeue(self, stream_id: int) -> None:
+        """Send the stream to the end of the line."""
+        self._rounds.requeue(stream_id)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""

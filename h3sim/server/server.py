@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from h3sim.ranges import Ranges
-from h3sim.schedulers import Retransmit
+from h3sim.schedulers import Requeuing, Retransmit
 from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ class Server:
 
     *buffer_bytes* is the size of the send buffer, 0 for none. A turn enters the buffer whole or
     not at all; an empty buffer takes any. With *lost_scheduler* (for `Retransmit.PRIORITY`), which
-    is told all that *scheduler* is told, lost bytes go in its order. With *keeps_unacked* a stream
-    counts as drained once all of it was acknowledged, else once all of it was given out.
+    is told all that *scheduler* is told, lost bytes go in its order. With *requeues* a stream joins
+    the scheduler anew when some of its bytes were acknowledged or lost. With *keeps_unacked* a
+    stream counts as drained once all of it was acknowledged, else once all of it was given out.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
@@ -78,6 +79,7 @@ class Server:
         turn_bytes: int,
         buffer_bytes: int = 0,
         retransmit: Retransmit = Retransmit.TURN,
+        requeues: bool = False,
         lost_scheduler: Scheduler | None = None,
         keeps_unacked: bool = False,
         stream_window_bytes: int = _UNLIMITED,
@@ -86,6 +88,8 @@ class Server:
         self._scheduler = scheduler
         self._lost_scheduler = lost_scheduler
         self._retransmit = retransmit
+        self._requeues = requeues
+        self._line = scheduler if isinstance(scheduler, Requeuing) else None
         self._turn_bytes = turn_bytes
         self._buffer_bytes = buffer_bytes
         self._keeps_unacked = keeps_unacked
@@ -126,6 +130,8 @@ class Server:
         if response.acked is None:
             response.acked = Ranges()
         response.acked.add(offset, offset + n_bytes)
+        if self._requeues:
+            self._requeue(stream_id, response)
         if response.has_ended and response.acked.contiguous >= response.size:
             if response.lost:
                 response.lost.clear()
@@ -147,6 +153,8 @@ class Server:
             self._with_lost.setdefault(stream_id)
             if self._lost_scheduler is not None:
                 self._lost_scheduler.activate(stream_id)
+        if self._requeues:
+            self._requeue(stream_id, response)
         self._wake(stream_id, response)
         self._fill()
 
@@ -279,6 +287,16 @@ class Server:
     def _schedulers(self) -> tuple[Scheduler, ...]:
         lost = self._lost_scheduler
         return (self._scheduler,) if lost is None else (self._scheduler, lost)
+
+    def _requeue(self, stream_id: int, response: _Response) -> None:
+        """Let the stream join the others anew; where that is, is the scheduler's business."""
+        if not response.is_active:
+            return
+        if self._line is not None:
+            self._line.requeue(stream_id)
+        else:
+            self._scheduler.deactivate(stream_id)
+            self._scheduler.activate(stream_id)
 
     def _wake(self, stream_id: int, response: _Response) -> None:
         """Let the stream take part if it has something that may go in its turn."""

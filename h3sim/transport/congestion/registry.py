@@ -12,6 +12,7 @@ from h3sim.transport.congestion.aioquic import AioquicRenoController
 from h3sim.transport.congestion.bbr import BbrController
 from h3sim.transport.congestion.constant import ConstantRateController
 from h3sim.transport.congestion.cubic import CubicController
+from h3sim.transport.congestion.linux import LinuxCubicController
 from h3sim.transport.congestion.quicly import QuiclyCubicController, QuiclyRenoController
 from h3sim.transport.congestion.reno import NewRenoController
 
@@ -34,6 +35,7 @@ _BUILT_IN: Mapping[str, Factory] = {
     "bbr": BbrController,
     "constant": ConstantRateController,
     "cubic": CubicController,
+    "cubic-linux": LinuxCubicController,
     "cubic-quicly": QuiclyCubicController,
     "newreno": NewRenoController,
     "reno-aioquic": AioquicRenoController,

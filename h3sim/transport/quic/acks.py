@@ -19,8 +19,8 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 class AckState:
     """Decides when an ACK is due (RFC 9000 § 13.2).
 
-    At once with every *every*-th ack-eliciting packet and when numbers have a gap or come late;
-    else *max_delay_ns* after the first packet that is not acknowledged yet.
+    At once with every *every*-th ack-eliciting packet and, with *gaps_at_once*, when numbers have a
+    gap or come late; else *max_delay_ns* after the first packet that is not acknowledged yet.
 
     >>> state = AckState(every=2, max_delay_ns=25)
     >>> state.on_packet(0, 100, True), state.due_at_ns
@@ -34,22 +34,26 @@ class AckState:
     __slots__ = (
         "_eliciting",
         "_every",
+        "_gaps_at_once",
         "_largest",
         "_largest_at_ns",
         "_max_delay_ns",
         "_newest_from",
         "_older",
         "_received",
+        "_told_to",
         "due_at_ns",
         "has_news",
     )
 
-    def __init__(self, *, every: int, max_delay_ns: int) -> None:
+    def __init__(self, *, every: int, max_delay_ns: int, gaps_at_once: bool = True) -> None:
         self._every = every
+        self._gaps_at_once = gaps_at_once
         self._max_delay_ns = max_delay_ns
         # The newest span grows with every packet, so it is kept as two numbers; the rest changes
         # only where there is a gap, so what an ACK tells of it is kept as well.
         self._newest_from = 0
+        self._told_to = -1
         self._largest = -1
         self._older: Spans = ()
         self._received = Ranges()
@@ -71,7 +75,8 @@ class AckState:
         if is_ack_eliciting:
             self.has_news = True
             self._eliciting += 1
-            if self._eliciting >= self._every or not is_next:
+            is_gap = not is_next and self._gaps_at_once
+            if self._eliciting >= self._every or is_gap:
                 self.due_at_ns = now_ns
             elif self.due_at_ns is None:
                 self.due_at_ns = now_ns + self._max_delay_ns
@@ -82,8 +87,15 @@ class AckState:
         self._eliciting = 0
         self.has_news = False
         self.due_at_ns = None
-        newest = (self._newest_from, self._largest)
-        return AckFrame((newest, *self._older), now_ns - self._largest_at_ns)
+        spans = ((self._newest_from, self._largest), *self._older)
+        low = self._told_to + 1
+        if low and spans[-1][0] < low <= spans[0][1]:
+            spans = tuple((max(first, low), last) for first, last in spans if last >= low)
+        return AckFrame(spans, now_ns - self._largest_at_ns)
+
+    def forget(self, number: int) -> None:
+        """Tell no more of the packets up to *number*: the peer has an ACK of them (§ 13.2.4)."""
+        self._told_to = max(self._told_to, number)
 
     def _out_of_order(self, number: int, now_ns: int) -> bool:
         """Note a number that leaves a gap or fills one; return False if it came before."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.transport.bucket_pacer import BucketPacer
 from h3sim.transport.endpoint import row_of
 from h3sim.transport.pacer import Pacer
 from h3sim.transport.quic.acks import AckState
@@ -15,6 +16,7 @@ from h3sim.transport.quic.packets import (
     stream_header_bytes,
 )
 from h3sim.transport.quic.recovery import Recovery
+from h3sim.transport.quic.settings import PacingBucket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +34,8 @@ _LEAST_ACK_BYTES = 5
 _LIMIT_FRAME_BYTES = 6
 _MIN_FRAME_BYTES = 32
 """A frame with less of a stream than this is not worth its header."""
+_MIN_ROOM_BYTES = 2 * _MIN_FRAME_BYTES
+"""With less left of a window nothing is sent (quicly: MIN_SEND_WINDOW)."""
 
 
 class QuicEndpoint:
@@ -59,8 +63,15 @@ class QuicEndpoint:
         )
         if path_rtt_ns is not None:
             self.recovery.rtt.on_sample(path_rtt_ns)
-        self._acks = AckState(every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns)
+        self._acks = AckState(
+            every=settings.ack_every,
+            max_delay_ns=settings.max_ack_delay_ns,
+            gaps_at_once=settings.acks_gaps_at_once,
+        )
         self._pacer = Pacer(burst_bytes=settings.pacing_burst_packets * settings.datagram_bytes)
+        self._bucket: BucketPacer | None = None
+        if settings.pacing_bucket is PacingBucket.AIOQUIC:
+            self._bucket = BucketPacer(datagram_bytes=settings.datagram_bytes)
         self._flow = FlowReceiver(
             stream_window=settings.stream_window_bytes,
             connection_window=settings.connection_window_bytes,
@@ -68,6 +79,8 @@ class QuicEndpoint:
         self._limits: list[tuple[int | None, int]] = []
         """Raised limits that wait to be announced."""
         self._probes = 0
+        self._free_packets = 0
+        """So many packets may leave now, whatever the window."""
         self._is_settled = False
         """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
         self._paced_until_ns: int | None = None
@@ -76,6 +89,8 @@ class QuicEndpoint:
         self._datagram_bytes = settings.datagram_bytes
         self._header_bytes = settings.header_bytes
         self._pacing_gain = settings.pacing_gain
+        self._bundles_acks = settings.bundles_acks
+        self._ack_ping_every = settings.ack_ping_every
 
     @property
     def is_ready(self) -> bool:
@@ -119,6 +134,7 @@ class QuicEndpoint:
         if lost is None:
             self._probes = self._settings.probes
             return
+        self._free_packets = self._settings.loss_timer_packets
         for packet in lost:
             self._on_lost(packet)
 
@@ -140,15 +156,10 @@ class QuicEndpoint:
         has_data = self._source.has_data or self._limits or self._probes
         if has_data or not self._handshake.is_over:
             self._is_settled = False
-            self._rate_bps = self._current_rate_bps()
-            while room := self._room(now_ns):
-                packet = self._build(now_ns, room)
-                if packet is None:
-                    self.recovery.on_nothing_to_send()
-                    break
-                packets.append(packet)
+            self._fill_packets(packets, now_ns)
         elif not self._is_settled:
             self._settle(now_ns)
+        self._free_packets = 0
         due_at_ns = self._acks.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             packets.append(self._pack(now_ns, [], self._header_bytes))
@@ -166,11 +177,25 @@ class QuicEndpoint:
 
     # Sending
 
+    def _fill_packets(self, packets: list[Packet], now_ns: int) -> None:
+        """Add the packets that may leave now and have something to carry."""
+        self._take_rate()
+        while room := self._room(now_ns):
+            packet = self._build(now_ns, room)
+            if packet is None:
+                self.recovery.on_nothing_to_send()
+                break
+            packets.append(packet)
+            if self._free_packets:
+                self._free_packets -= 1
+
     def _settle(self, now_ns: int) -> None:
         """Let recovery know that a packet might leave now, and that there is none."""
         # Without anything to send, what the rate is matters only while the pacer has to wait.
-        is_waiting = self._pacer.empty_at_ns > now_ns
-        self._rate_bps = self._current_rate_bps() if is_waiting else None
+        if self._bucket is not None or self._pacer.empty_at_ns > now_ns:
+            self._take_rate()
+        else:
+            self._rate_bps = None
         if self._room(now_ns):
             self.recovery.on_nothing_to_send()
             self._is_settled = True
@@ -184,17 +209,30 @@ class QuicEndpoint:
         if self._probes:
             return full
         left = self._controller.congestion_window - self.recovery.bytes_in_flight
-        if left < full:
-            if not self._settings.fills_window or left < _MIN_FRAME_BYTES * 2:
+        if left < full and not self._free_packets:
+            settings = self._settings
+            if left < _MIN_ROOM_BYTES or not (settings.fills_window or settings.overshoots_window):
                 return 0
-            full = left
+            if settings.fills_window:
+                full = left
         rate_bps = self._rate_bps
-        if rate_bps is not None and self._pacer.empty_at_ns > now_ns:
-            ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
+        if rate_bps is not None:
+            ready_at_ns = now_ns
+            if self._bucket is not None:
+                ready_at_ns = self._bucket.ready_at_ns(now_ns)
+            elif self._pacer.empty_at_ns > now_ns:
+                ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
             if ready_at_ns > now_ns:
                 self._paced_until_ns = ready_at_ns
                 return 0
         return full
+
+    def _take_rate(self) -> None:
+        """Note the pace of the moment."""
+        rate_bps = self._rate_bps = self._current_rate_bps()
+        if self._bucket is not None and rate_bps is not None:
+            window_bytes = self._controller.congestion_window
+            self._bucket.begin(window_bytes=window_bytes, rate_bps=rate_bps)
 
     def _current_rate_bps(self) -> int | None:
         rate_bps = self._controller.pacing_rate_bps(self.recovery.rtt)
@@ -209,7 +247,7 @@ class QuicEndpoint:
     def _build(self, now_ns: int, room: int) -> Packet | None:
         """Fill a packet with handshake bytes, limits and stream bytes; None if there is nothing."""
         left = room - self._header_bytes
-        if self._acks.has_news:
+        if self._is_ack_ready(now_ns):
             left -= _LEAST_ACK_BYTES
         frames: list[StreamBytes] = []
         handshake = self._handshake
@@ -251,14 +289,25 @@ class QuicEndpoint:
             used += _LIMIT_FRAME_BYTES * len(limits)
         is_eliciting = bool(frames or limits)
         ack = None
-        if self._acks.has_news or not is_eliciting:
+        if self._is_ack_ready(now_ns) or not is_eliciting:
             ack = self._acks.frame(now_ns)
             used += ack_frame_bytes(ack) - (_LEAST_ACK_BYTES if frames else 0)
+            every = self._ack_ping_every
+            if every and not self.recovery.next_number % every and len(ack.spans) > 1:
+                is_eliciting = True
+                used += 1
         if not self._handshake.is_over:
             used = self._handshake.padded(frames, used)
         packet = Packet(self.recovery.next_number, now_ns, used, frames, ack, limits, is_eliciting)
         self._on_sent(packet)
         return packet
+
+    def _is_ack_ready(self, now_ns: int) -> bool:
+        """Whether the next packet carries an ACK."""
+        if not self._acks.has_news or self._bundles_acks:
+            return self._acks.has_news
+        due_at_ns = self._acks.due_at_ns
+        return due_at_ns is not None and due_at_ns <= now_ns
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
@@ -276,14 +325,20 @@ class QuicEndpoint:
             return
         recovery.on_sent(packet)
         rate_bps = self._rate_bps
-        if rate_bps is not None:
+        if rate_bps is None:
+            return
+        if self._bucket is None:
             self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
+        else:
+            self._bucket.on_sent(packet.sent_at_ns)
 
     # What becomes of packets
 
     def _on_acked(self, packets: Sequence[Packet]) -> None:
         on_acked = self._source.on_acked
         for packet in packets:
+            if packet.ack is not None and self._ack_ping_every:
+                self._acks.forget(packet.ack.spans[0][1])
             for stream_id, offset, n_bytes in packet.frames:
                 if stream_id == CRYPTO:
                     self._handshake.on_acked(offset, n_bytes)
