@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 __all__ = [
+    "DEFAULT_URGENCY",
     "DEFAULT_WEIGHT",
+    "MAX_URGENCY",
     "BucketPriority",
+    "Eps",
     "H2Priority",
     "Signal",
     "SignalChange",
@@ -21,6 +24,11 @@ __all__ = [
 
 DEFAULT_WEIGHT = 16
 """The weight of a stream about which nothing was said (RFC 7540 § 5.3.5)."""
+
+DEFAULT_URGENCY = 3
+"""The urgency of a response about which nothing was said (RFC 9218 § 4.1)."""
+MAX_URGENCY = 7
+"""The least urgent there is (RFC 9218 § 4.1)."""
 
 _MAX_WEIGHT = 256
 _MAX_BUCKET = 63
@@ -79,7 +87,29 @@ class BucketPriority:
         return self.bucket * 4 + self.level
 
 
-Signal: TypeAlias = H2Priority | BucketPriority
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eps:
+    """The extensible priority scheme's two parameters (RFC 9218 § 4).
+
+    *urgency* is 0 to 7, 0 the most urgent; what is left out is 3 (§ 4.1). An *incremental*
+    response is of use before all of it is there, so it may share (§ 4.2).
+
+    Raises:
+        ValueError: if the urgency is outside 0 to 7.
+
+    >>> Eps(), Eps(urgency=0, incremental=True)
+    (Eps(urgency=3, incremental=False), Eps(urgency=0, incremental=True))
+    """
+
+    urgency: int = DEFAULT_URGENCY
+    incremental: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.urgency <= MAX_URGENCY:
+            raise ValueError(f"urgency must be 0 to {MAX_URGENCY}, is {self.urgency}")
+
+
+Signal: TypeAlias = H2Priority | BucketPriority | Eps
 SignalChange: TypeAlias = tuple[int, Signal]
 """A stream's or placeholder's id, and what is now wanted for it."""
 

@@ -84,7 +84,7 @@ def simulate(
             makes=makes,
             turn_bytes=turn_bytes,
             buffer_bytes=buffer_bytes,
-            retransmit=Retransmit(profile.retransmit),
+            retransmit=scheme.retransmission or Retransmit(profile.retransmit),
             limit_ns=limit_ns,
             records_wire=records_wire,
         )

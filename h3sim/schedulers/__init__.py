@@ -2,15 +2,22 @@
 
 from h3sim.schedulers.base import Scheduler
 from h3sim.schedulers.buckets import BucketScheduler
+from h3sim.schedulers.eps import EpsScheduler, Mixed
 from h3sim.schedulers.fifo import FifoScheduler
+from h3sim.schedulers.retransmit import Retransmit
 from h3sim.schedulers.round_robin import RoundRobinScheduler
 from h3sim.schedulers.tree import TreeScheduler, Weights
+from h3sim.schedulers.turns import Turn
 
 __all__ = [
     "BucketScheduler",
+    "EpsScheduler",
     "FifoScheduler",
+    "Mixed",
+    "Retransmit",
     "RoundRobinScheduler",
     "Scheduler",
     "TreeScheduler",
+    "Turn",
     "Weights",
 ]

@@ -1,10 +1,11 @@
-"""Round robin: one turn each, in rounds."""
+"""Round robin: one turn each, in rounds; batched, where a turn is more than a packet."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from h3sim.schedulers.ordered import OrderedStreams
+from h3sim.schedulers.turns import Turn, TurnCounter
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
@@ -44,6 +45,10 @@ class Rounds:
         """Whose turn it is."""
         return self._active.first
 
+    def keeps_turn(self, stream_id: int) -> None:
+        """Let the stream's turn go on; whoever joins during it waits for the next round."""
+        self._now = self._round[stream_id]
+
     def took_turn(self, stream_id: int) -> None:
         """Let the stream wait for the next round."""
         self._now = self._round[stream_id]
@@ -57,6 +62,9 @@ class Rounds:
 class RoundRobinScheduler:
     """Gives each active stream one turn a round (Marx 2019, Table 1: rr); signals are ignored.
 
+    With a *turn* of several packets it is batched: a stream keeps its turn until it is used up, or
+    until it has no data (Sander 2022 § V-D).
+
     >>> from h3sim.signals import H2Priority
     >>> scheduler = RoundRobinScheduler()
     >>> for stream_id in (0, 4):
@@ -67,8 +75,9 @@ class RoundRobinScheduler:
     4
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, turn: Turn = Turn()) -> None:  # noqa: B008 - a frozen value
         self._rounds = Rounds()
+        self._turns = TurnCounter(turn)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up the stream."""
@@ -82,10 +91,12 @@ class RoundRobinScheduler:
 
     def deactivate(self, stream_id: int) -> None:
         """Let the stream take no turns."""
+        self._turns.drop(stream_id)
         self._rounds.leave(stream_id)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
+        self._turns.drop(stream_id)
         self._rounds.leave(stream_id)
 
     def pick(self) -> int | None:
@@ -93,5 +104,8 @@ class RoundRobinScheduler:
         return self._rounds.first
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """End the stream's turn."""
-        self._rounds.took_turn(stream_id)
+        """Count a packet of the stream's turn, and end the turn if it was the last."""
+        if self._turns.charge(stream_id, n_bytes):
+            self._rounds.took_turn(stream_id)
+        else:
+            self._rounds.keeps_turn(stream_id)

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING
 from h3sim.errors import Problem, SchemeError
 from h3sim.schedulers import (
     BucketScheduler,
+    EpsScheduler,
     FifoScheduler,
+    Mixed,
     RoundRobinScheduler,
     TreeScheduler,
+    Turn,
     Weights,
 )
-from h3sim.signals import DEFAULT_WEIGHT
+from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from h3sim.page import Kind, Resource
-    from h3sim.schedulers import Scheduler
+    from h3sim.schedulers import Retransmit, Scheduler
 
 __all__ = [
     "CONDITIONS",
@@ -41,23 +44,17 @@ class Mechanism(enum.Enum):
     TREE = "tree"
     ZERO_TREE = "zero-weight-tree"
     BUCKETS = "buckets"
+    EPS = "eps"
 
     @property
     def weights(self) -> Weights:
         """What weights mean to it."""
         return Weights.ZERO if self is Mechanism.ZERO_TREE else Weights.SHARES
 
-    def make(self, *, turn_bytes: int) -> Scheduler:
-        """Return a new scheduler; *turn_bytes* is what a turn is expected to carry."""
-        match self:
-            case Mechanism.FIFO:
-                return FifoScheduler()
-            case Mechanism.ROUND_ROBIN:
-                return RoundRobinScheduler()
-            case Mechanism.BUCKETS:
-                return BucketScheduler()
-            case Mechanism.TREE | Mechanism.ZERO_TREE:
-                return TreeScheduler(turn_bytes=turn_bytes, weights=self.weights)
+    @property
+    def has_turns(self) -> bool:
+        """Whether it takes turns of more than a packet."""
+        return self in (Mechanism.ROUND_ROBIN, Mechanism.EPS)
 
 
 class Arrangement(enum.Enum):
@@ -124,7 +121,10 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityClass:
-    """What the streams of a class ask for: a weight under a placeholder, or a bucket and level."""
+    """What the streams of a class ask for.
+
+    That is a weight under a placeholder, a bucket and level, or an urgency, and sharing or not.
+    """
 
     name: str
     weight: int = DEFAULT_WEIGHT
@@ -132,6 +132,8 @@ class PriorityClass:
     arrangement: Arrangement = Arrangement.SIBLINGS
     bucket: int | None = None
     level: int | None = None
+    urgency: int = DEFAULT_URGENCY
+    incremental: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +142,12 @@ class Scheme:
 
     The first rule that matches a resource decides its class; one that no rule matches falls into
     *otherwise*. A *caveat* is told wherever results of the scheme are shown; *knows* names what
-    the scheme uses that no browser knows.
+    the scheme uses that no browser knows. *mixed* and *turn* are settings of the mechanism; where
+    there is a *retransmission*, it goes before that of the transport profile.
 
     Raises:
-        SchemeError: listing every name that is used and not defined.
+        SchemeError: listing every name that is used and not defined, and every setting that the
+            mechanism has no meaning for.
     """
 
     name: str
@@ -158,6 +162,9 @@ class Scheme:
     notes: str = ""
     caveat: str = ""
     knows: tuple[str, ...] = ()
+    mixed: Mixed | None = None
+    turn: Turn | None = None
+    retransmission: Retransmit | None = None
 
     def __post_init__(self) -> None:
         problems = list(self._problems())
@@ -166,6 +173,21 @@ class Scheme:
 
     def __hash__(self) -> int:
         return hash((self.name, self.classes, self.rules))
+
+    def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
+        """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
+        mechanism, turn = self.mechanism, self.turn or Turn()
+        match mechanism:
+            case Mechanism.FIFO:
+                return FifoScheduler()
+            case Mechanism.ROUND_ROBIN:
+                return RoundRobinScheduler(turn=turn)
+            case Mechanism.BUCKETS:
+                return BucketScheduler()
+            case Mechanism.TREE | Mechanism.ZERO_TREE:
+                return TreeScheduler(turn_bytes=turn_bytes, weights=mechanism.weights)
+            case Mechanism.EPS:
+                return EpsScheduler(mixed=self.mixed or Mixed.NON_INCREMENTAL_FIRST, turn=turn)
 
     def classify(self, resource: Resource) -> PriorityClass:
         """Return the class of *resource*."""
@@ -178,6 +200,7 @@ class Scheme:
 
     def _problems(self) -> Iterator[Problem]:
         yield from self._weight_problems()
+        yield from self._setting_problems()
         names = [holder.name for holder in self.placeholders]
         for place, name in enumerate(names):
             if name in names[:place]:
@@ -199,6 +222,15 @@ class Scheme:
             if holder.parent is not None and groups.get(holder.parent, place) >= place:
                 message = f"{holder.parent!r} is not a placeholder declared before it"
                 yield Problem(key=f"{key}.parent", message=message)
+
+    def _setting_problems(self) -> Iterator[Problem]:
+        """Yield each setting that the mechanism does not have."""
+        if self.mixed is not None and self.mechanism is not Mechanism.EPS:
+            yield Problem(key="mixed", message="goes only with the mechanism 'eps'")
+        if self.turn is not None and not self.mechanism.has_turns:
+            key = "turn_packets" if self.turn.size_bytes is None else "turn_bytes"
+            message = "goes only with the mechanisms 'round-robin' and 'eps'"
+            yield Problem(key=key, message=message)
 
     def _weight_problems(self) -> Iterator[Problem]:
         """Yield each weight that the mechanism has no meaning for."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from h3sim.schemes.model import Arrangement
-from h3sim.signals import BucketPriority, H2Priority, placeholder_id
+from h3sim.schemes.model import Arrangement, Mechanism
+from h3sim.signals import BucketPriority, Eps, H2Priority, placeholder_id
 
 if TYPE_CHECKING:
     from h3sim.page import Resource
@@ -34,9 +34,13 @@ class Policy(Protocol):
 
 def make_policy(scheme: Scheme) -> Policy:
     """Return a new policy for one connection."""
-    if any(entry.bucket is not None for entry in scheme.classes):
-        return _BucketPolicy(scheme)
-    return _TreePolicy(scheme)
+    match scheme.mechanism:
+        case Mechanism.BUCKETS:
+            return _BucketPolicy(scheme)
+        case Mechanism.EPS:
+            return _EpsPolicy(scheme)
+        case _:
+            return _TreePolicy(scheme)
 
 
 class _BucketPolicy:
@@ -52,6 +56,23 @@ class _BucketPolicy:
         entry = self._scheme.classify(resource)
         assert entry.bucket is not None  # noqa: S101 - a scheme's rows are checked when made
         return [(stream_id, BucketPriority(bucket=entry.bucket, level=entry.level or 1))]
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:  # noqa: ARG002 - nothing changes
+        return []
+
+
+class _EpsPolicy:
+    """Says the urgency of the resource's class, and whether it is incremental."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+
+    def on_connected(self) -> list[SignalChange]:
+        return []
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        entry = self._scheme.classify(resource)
+        return [(stream_id, Eps(urgency=entry.urgency, incremental=entry.incremental))]
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:  # noqa: ARG002 - nothing changes
         return []

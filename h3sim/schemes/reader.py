@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import Any, TypeVar
 
 from h3sim.documents import DocumentReader
 from h3sim.errors import Problem, SchemeError
 from h3sim.page import Kind
+from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.model import (
     CONDITIONS,
     Arrangement,
@@ -17,9 +19,10 @@ from h3sim.schemes.model import (
     Rule,
     Scheme,
 )
-from h3sim.signals import DEFAULT_WEIGHT
+from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY
 
 DefaultT = TypeVar("DefaultT")
+ChoiceT = TypeVar("ChoiceT", bound=enum.Enum)
 
 __all__ = ["FORMAT", "read_scheme", "scheme_from_dict"]
 
@@ -28,6 +31,7 @@ _TEXTS = ("name", "title", "signalling", "source")
 _NOTES = ("notes", "caveat")
 _KEYS = (
     *("format", *_TEXTS, "mechanism", *_NOTES, "knows"),
+    *("mixed", "turn_packets", "turn_bytes", "retransmission"),
     *("placeholders", "classes", "rules", "otherwise"),
 )
 _TREE_KEYS = ("weight", "group", "arrangement")
@@ -37,9 +41,10 @@ _CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
     Mechanism.TREE: _TREE_KEYS,
     Mechanism.ZERO_TREE: _TREE_KEYS,
     Mechanism.BUCKETS: ("bucket", "level"),
+    Mechanism.EPS: ("urgency", "incremental"),
 }
 """What a class may say: only what its mechanism acts on."""
-_ALL_CLASS_KEYS = (*_TREE_KEYS, "bucket", "level")
+_ALL_CLASS_KEYS = (*_TREE_KEYS, "bucket", "level", "urgency", "incremental")
 _MAX_BUCKET = 63
 _MAX_LEVEL = 3
 _MAX_WEIGHT = 256
@@ -113,6 +118,9 @@ class _Reader(DocumentReader):
             **{name: self.text(name, document.get(name, "")) for name in (*_TEXTS, *_NOTES)},
             "mechanism": mechanism,
             "knows": self.texts("knows", document.get("knows", [])),
+            "mixed": self._choice("mixed", document, Mixed),
+            "turn": self._turn(document),
+            "retransmission": self._choice("retransmission", document, Retransmit),
             "classes": tuple(self._class(acts_on, *item) for item in classes.items()),
             "otherwise": self.text("otherwise", document.get("otherwise", last)),
             "placeholders": tuple(
@@ -124,6 +132,18 @@ class _Reader(DocumentReader):
                 for place, entry in enumerate(self._tables("rules", document))
             ),
         }
+
+    def _choice(self, key: str, document: dict[str, Any], options: type[ChoiceT]) -> ChoiceT | None:
+        return self.choice(key, document[key], options) if key in document else None
+
+    def _turn(self, document: dict[str, Any]) -> Turn | None:
+        packets = self._optional("", document, "turn_packets", 1, None, None)
+        size_bytes = self._optional("", document, "turn_bytes", 1, None, None)
+        if packets is not None and size_bytes is not None:
+            self.report("turn_bytes", "a turn is of packets or of bytes, not of both")
+        if size_bytes is not None:
+            return Turn(size_bytes=size_bytes)
+        return None if packets is None else Turn(packets=packets)
 
     def _tables(self, key: str, document: dict[str, Any]) -> list[dict[str, Any]]:
         return self.tables(key, document.get(key, []))
@@ -142,6 +162,8 @@ class _Reader(DocumentReader):
             arrangement=self.choice(f"{key}.arrangement", arrangement, Arrangement),
             bucket=self._optional(key, entry, "bucket", 0, _MAX_BUCKET, None),
             level=self._optional(key, entry, "level", 1, _MAX_LEVEL, None),
+            urgency=self._optional(key, entry, "urgency", 0, MAX_URGENCY, DEFAULT_URGENCY),
+            incremental=self.flag(f"{key}.incremental", entry.get("incremental", False)),
         )
 
     def _placeholder(self, key: str, entry: dict[str, Any]) -> Placeholder:
@@ -178,8 +200,14 @@ class _Reader(DocumentReader):
         return self.text(f"{key}.{name}", entry[name]) if name in entry else None
 
     def _optional(
-        self, key: str, entry: dict[str, Any], name: str, low: int, high: int, default: DefaultT
+        self,
+        key: str,
+        entry: dict[str, Any],
+        name: str,
+        low: int,
+        high: int | None,
+        default: DefaultT,
     ) -> int | DefaultT:
         if name not in entry:
             return default
-        return self.whole(f"{key}.{name}", entry[name], low=low, high=high)
+        return self.whole(f"{key}.{name}" if key else name, entry[name], low=low, high=high)

@@ -6,13 +6,13 @@ learns in the meantime: the larger the buffer, the less a late signal can change
 
 from __future__ import annotations
 
-import enum
 from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from h3sim.ranges import Ranges
+from h3sim.schedulers import Retransmit
 from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -31,17 +31,6 @@ _UNLIMITED = 2**62
 
 HeaderBytes = Callable[[int, int], int]
 """How long the header of a frame is that begins at an offset of a stream."""
-
-
-class Retransmit(enum.Enum):
-    """When bytes that were lost go again."""
-
-    FIRST = "first"
-    """Before anything new, in the order in which they were lost."""
-    PRIORITY = "priority"
-    """Before anything new, the most important stream first."""
-    TURN = "turn"
-    """When it is the stream's turn, before its new bytes (quicly)."""
 
 
 class _Response:

@@ -36,7 +36,7 @@ def maker(part):
     if part is usual:
         return usual
     if part is schedulers.Overtaken:
-        return lambda *mechanism: part(usual(*mechanism))
+        return lambda *scheme: part(usual(*scheme))
     if issubclass(part, TreeScheduler):
         return lambda _, turn_bytes: part(turn_bytes=turn_bytes)
     return lambda *_: part()
@@ -96,11 +96,11 @@ def ending(mutant, case):
 def taking_as_long(mutant, case):
     """Break fifo alone, and compare it with round robin."""
 
-    def make(part, *mechanism):
-        return (maker(part) if mechanism[0] is Mechanism.FIFO else usual)(*mechanism)
+    def make(part, *scheme):
+        return (maker(part) if scheme[0].mechanism is Mechanism.FIFO else usual)(*scheme)
 
     def check(part):
-        with scheduler_made_by(lambda *mechanism: make(part, *mechanism)):
+        with scheduler_made_by(lambda *scheme: make(part, *scheme)):
             both = [case.but(scheme=scheme).run() for scheme in ("rr", "fifo")]
             laws.check_page_loads_take_equally_long(both)
 

@@ -25,6 +25,7 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.page import page_from_dict, schema
+from h3sim.schedulers import Mixed
 from h3sim.schemes import Arrangement, Mechanism, scheme_from_dict
 from h3sim.schemes.model import CONDITIONS
 from h3sim.server import Retransmit
@@ -233,6 +234,8 @@ def test_a_scheme_is_described_as_its_file_has_it(scheme):
 def asked(scheme, class_name):
     """Return the words that must stand in the row of a class."""
     entry = scheme.class_named(class_name)
+    if scheme.mechanism is Mechanism.EPS:
+        return [f"urgency {entry.urgency}"] + (["incremental"] if entry.incremental else [])
     if entry.bucket is not None:
         return [f"bucket {entry.bucket}", f"level {entry.level}"]
     words = [f"weight {entry.weight}"] + ([entry.group] if entry.group else [])
@@ -250,7 +253,7 @@ def section_of(path, heading):
 def test_every_word_of_a_scheme_file_is_explained():
     text = (ROOT / "docs" / "schemes.md").read_text("utf-8")
     documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
-    words = {option.value for options in (Mechanism, Arrangement) for option in options}
+    words = {option.value for options in (Mechanism, Arrangement, Mixed) for option in options}
     words |= {key for document in documents for key in document} | set(CONDITIONS)
     for document in documents:
         entries = [*document["classes"].values(), *document.get("placeholders", ())]
