@@ -1,0 +1,140 @@
+"""`make validate-sander`: the directions that Sander 2022 found, over loads of recorded pages.
+
+Recorded pages stand beside the checkout, in ../shared/data/pages; without them the shipped pages
+are loaded, and the command says so. Each page is loaded with six schemes over the cells of the
+paper's Table I; figures are medians over seeds, relative to chrome's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from typing import TYPE_CHECKING
+
+from h3sim.cli.options import Parser, progress_bar
+from validation.sander_deltas import Results
+from validation.sander_findings import FINDINGS, Finding
+from validation.sander_runs import CELLS, SHARED, Job, Run, pages, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DEFAULT_SEEDS = 3
+FULL_SEEDS = 30
+"""As many runs a cell as the paper has."""
+_INTERRUPTED = 130
+
+
+def jobs_of(findings: Sequence[Finding], seeds: int) -> list[Job]:
+    """Return what is to be loaded, a job once: without loss nothing is drawn, and one seed does."""
+    networks = dict.fromkeys(network for finding in findings for network in finding.networks)
+    return [
+        Job(network, page, seed)
+        for network in networks
+        for page in range(len(pages()))
+        for seed in range(seeds if CELLS[network].is_lossy else 1)
+    ]
+
+
+def run_all(jobs: Sequence[Job], workers: int) -> Iterator[Run]:
+    """Yield what came out of *jobs*, in their order, however the workers finish."""
+    with ProcessPoolExecutor(max_workers=workers, initializer=_ignore_interrupts) as pool:
+        try:
+            yield from pool.map(run, jobs, chunksize=2)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print a table and a verdict for each finding."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    _check(parser, options)
+    findings = [f for f in FINDINGS if not options.finding or f.id in options.finding]
+    seeds = FULL_SEEDS if options.full else options.seeds
+    jobs = jobs_of(findings, seeds)
+    runs: list[Run] = []
+    try:
+        with progress_bar("page") as progress:
+            for done in run_all(jobs, options.workers):
+                runs.append(done)
+                progress(len(runs), len(jobs))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    print(_head(seeds))
+    results = Results(runs)
+    for finding in findings:
+        print("\n" + finding.report(results))
+    _tell_repeated(results)
+    return 0
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m validation.sander",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="example: python -m validation.sander S2-3 S2-12 --seeds 5",
+    )
+    known = [finding.id for finding in FINDINGS]
+    parser.add_argument(
+        "finding", nargs="*", metavar="FINDING", help=f"of {', '.join(known)}; default: all"
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=DEFAULT_SEEDS,
+        metavar="N",
+        help="loads of each page, scheme and cell with loss (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--full", action="store_true", help=f"{FULL_SEEDS} seeds, as many as the paper's runs"
+    )
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes"
+    )
+    return parser
+
+
+def _check(parser: Parser, options: argparse.Namespace) -> None:
+    known = [finding.id for finding in FINDINGS]
+    unknown = [name for name in options.finding if name not in known]
+    if unknown:
+        parser.error(f"no finding is called {unknown[0]!r}; there are {', '.join(known)}")
+    for name in ("seeds", "workers"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name}: must be at least 1, is {getattr(options, name)}")
+
+
+def _head(seeds: int) -> str:
+    where = (
+        "recorded pages" if SHARED.is_dir() else "shipped pages (the recorded ones are not here)"
+    )
+    n, total = len(pages()), sum(page.total_bytes for page in pages())
+    small = sum(page.total_bytes < 600_000 for page in pages())
+    return (
+        f"{n} {where}, {total / n / 1e6:.2f} MB on average, {small} below 0.6 MB;"
+        f" {seeds} seeds a cell with loss\n"
+        "medians over pages, relative to chrome; in brackets how many pages have less : more by 5 %"
+    )
+
+
+def _tell_repeated(results: Results) -> None:
+    repeated = {results.title(n): times for n, times in results.repeated.items() if times}
+    if repeated:
+        said = ", ".join(f"{times} at {title}" for title, times in repeated.items())
+        print(f"\nrepeated with other losses, as a load did not end in time: {said}")
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the parent, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
