@@ -22,19 +22,22 @@ from validation.sander_runs import CELLS, SHARED, Job, Run, pages, run
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from h3sim.page import Page
 DEFAULT_SEEDS = 3
+SMALL_BYTES = 600_000
+"""Below this the paper calls a site small (§ V-B)."""
 FULL_SEEDS = 30
 """As many runs a cell as the paper has."""
 _INTERRUPTED = 130
 
 
-def jobs_of(findings: Sequence[Finding], seeds: int) -> list[Job]:
+def jobs_of(findings: Sequence[Finding], places: Sequence[int], seeds: int) -> list[Job]:
     """Return what is to be loaded, a job once: without loss nothing is drawn, and one seed does."""
     networks = dict.fromkeys(network for finding in findings for network in finding.networks)
     return [
         Job(network, page, seed)
         for network in networks
-        for page in range(len(pages()))
+        for page in places
         for seed in range(seeds if CELLS[network].is_lossy else 1)
     ]
 
@@ -56,7 +59,8 @@ def main(argv: list[str] | None = None) -> int:
     _check(parser, options)
     findings = [f for f in FINDINGS if not options.finding or f.id in options.finding]
     seeds = FULL_SEEDS if options.full else options.seeds
-    jobs = jobs_of(findings, seeds)
+    places = [n for n, page in enumerate(pages()) if _is_wanted(page.name, options.page)]
+    jobs = jobs_of(findings, places, seeds)
     runs: list[Run] = []
     try:
         with progress_bar("page") as progress:
@@ -66,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return _INTERRUPTED
-    print(_head(seeds))
+    print(_head([pages()[n] for n in places], seeds))
     results = Results(runs)
     for finding in findings:
         print("\n" + finding.report(results))
@@ -96,6 +100,13 @@ def _parser() -> Parser:
         "--full", action="store_true", help=f"{FULL_SEEDS} seeds, as many as the paper's runs"
     )
     parser.add_argument(
+        "--page",
+        action="append",
+        default=[],
+        metavar="PART",
+        help="load only pages whose names hold this; may be given several times",
+    )
+    parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes"
     )
     return parser
@@ -106,20 +117,24 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
     unknown = [name for name in options.finding if name not in known]
     if unknown:
         parser.error(f"no finding is called {unknown[0]!r}; there are {', '.join(known)}")
+    if not any(_is_wanted(page.name, options.page) for page in pages()):
+        parser.error(f"--page: no page's name holds {' or '.join(map(repr, options.page))}")
     for name in ("seeds", "workers"):
         if getattr(options, name) < 1:
             parser.error(f"--{name}: must be at least 1, is {getattr(options, name)}")
 
 
-def _head(seeds: int) -> str:
-    where = (
-        "recorded pages" if SHARED.is_dir() else "shipped pages (the recorded ones are not here)"
-    )
-    n, total = len(pages()), sum(page.total_bytes for page in pages())
-    small = sum(page.total_bytes < 600_000 for page in pages())
+def _is_wanted(name: str, parts: Sequence[str]) -> bool:
+    return not parts or any(part in name for part in parts)
+
+
+def _head(loaded: Sequence[Page], seeds: int) -> str:
+    n, total = len(loaded), sum(page.total_bytes for page in loaded)
+    small = sum(page.total_bytes < SMALL_BYTES for page in loaded)
+    where = "recorded" if SHARED.is_dir() else "shipped (the recorded ones are not here)"
     return (
-        f"{n} {where}, {total / n / 1e6:.2f} MB on average, {small} below 0.6 MB;"
-        f" {seeds} seeds a cell with loss\n"
+        f"pages: {n}, {where}, {total / n / 1e6:.2f} MB on average, {small} below 0.6 MB;"
+        f" seeds a cell with loss: {seeds}\n"
         "medians over pages, relative to chrome; in brackets how many pages have less : more by 5 %"
     )
 
