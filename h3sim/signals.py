@@ -17,6 +17,7 @@ __all__ = [
     "BucketPriority",
     "Eps",
     "H2Priority",
+    "Rank",
     "Signal",
     "SignalChange",
     "placeholder_id",
@@ -109,7 +110,14 @@ class Eps:
             raise ValueError(f"urgency must be 0 to {MAX_URGENCY}, is {self.urgency}")
 
 
-Signal: TypeAlias = H2Priority | BucketPriority | Eps
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank:
+    """A place in an order that was worked out from the page; lower goes first."""
+
+    value: int
+
+
+Signal: TypeAlias = H2Priority | BucketPriority | Eps | Rank
 SignalChange: TypeAlias = tuple[int, Signal]
 """A stream's or placeholder's id, and what is now wanted for it."""
 

@@ -51,7 +51,7 @@ class Application:
         self._send_request = send_request
         self._on_response = on_response
         self._browser = ReplayBrowser(page)
-        self._policy = make_policy(scheme)
+        self._policy = make_policy(scheme, page)
         self._asked: list[tuple[int, int]] = []
         self._arrived_at_ns: list[int | None] = []
         self._signals: list[SignalSent] = []

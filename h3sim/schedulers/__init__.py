@@ -4,6 +4,7 @@ from h3sim.schedulers.base import Scheduler
 from h3sim.schedulers.buckets import BucketScheduler
 from h3sim.schedulers.eps import EpsScheduler, Mixed
 from h3sim.schedulers.fifo import FifoScheduler
+from h3sim.schedulers.ranks import RankScheduler
 from h3sim.schedulers.retransmit import Retransmit
 from h3sim.schedulers.round_robin import RoundRobinScheduler
 from h3sim.schedulers.tree import TreeScheduler, Weights
@@ -14,6 +15,7 @@ __all__ = [
     "EpsScheduler",
     "FifoScheduler",
     "Mixed",
+    "RankScheduler",
     "Retransmit",
     "RoundRobinScheduler",
     "Scheduler",

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h3sim.errors import Problem, SchemeError
+from h3sim.page import Kind
 from h3sim.schedulers import (
     BucketScheduler,
     EpsScheduler,
     FifoScheduler,
     Mixed,
+    RankScheduler,
     RoundRobinScheduler,
     TreeScheduler,
     Turn,
@@ -22,8 +24,9 @@ from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.page import Kind, Resource
+    from h3sim.page import FetchPriority, Resource
     from h3sim.schedulers import Retransmit, Scheduler
+    from h3sim.schemes.ranks import RankBy
 
 __all__ = [
     "CONDITIONS",
@@ -45,6 +48,7 @@ class Mechanism(enum.Enum):
     ZERO_TREE = "zero-weight-tree"
     BUCKETS = "buckets"
     EPS = "eps"
+    RANKS = "ranks"
 
     @property
     def weights(self) -> Weights:
@@ -77,6 +81,8 @@ CONDITIONS = {
     "after_first_image": "after_first_image",
     "above_the_fold": "above_the_fold",
     "critical": "critical",
+    "render_blocking": "render_blocking",
+    "hero": "hero",
 }
 """The flags that a rule may ask for, each with the attribute of `Resource` that holds it."""
 
@@ -85,7 +91,9 @@ CONDITIONS = {
 class Rule:
     """Puts a resource into a class if it is of one of *kinds* and each flag is as given.
 
-    *any_of* names flags of which at least one must be set; *root* asks for the main document.
+    *any_of* names flags of which at least one must be set; *root* asks for the main document;
+    *fetchpriority* is what the page's author asks for; *first_images* asks for one of the first so
+    many images that are requested.
     """
 
     class_name: str
@@ -93,16 +101,25 @@ class Rule:
     flags: tuple[tuple[str, bool], ...] = ()
     any_of: tuple[str, ...] = ()
     root: bool | None = None
+    fetchpriority: FetchPriority | None = None
+    first_images: int | None = None
 
-    def matches(self, resource: Resource) -> bool:
-        """Return whether the rule speaks of *resource*."""
+    def matches(self, resource: Resource, *, images_before: int = 0) -> bool:
+        """Return whether the rule speaks of *resource*, behind so many images."""
         if self.kinds and resource.kind not in self.kinds:
             return False
         if self.root is not None and self.root != (resource.discovered is None):
             return False
+        if self.fetchpriority not in (None, resource.fetchpriority):
+            return False
+        if self.first_images is not None and not self._is_early_image(resource, images_before):
+            return False
         if any(getattr(resource, CONDITIONS[name]) != wanted for name, wanted in self.flags):
             return False
         return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
+
+    def _is_early_image(self, resource: Resource, images_before: int) -> bool:
+        return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +179,7 @@ class Scheme:
     notes: str = ""
     caveat: str = ""
     knows: tuple[str, ...] = ()
+    rank_by: RankBy | None = None
     mixed: Mixed | None = None
     turn: Turn | None = None
     retransmission: Retransmit | None = None
@@ -186,13 +204,17 @@ class Scheme:
                 return BucketScheduler()
             case Mechanism.TREE | Mechanism.ZERO_TREE:
                 return TreeScheduler(turn_bytes=turn_bytes, weights=mechanism.weights)
+            case Mechanism.RANKS:
+                return RankScheduler()
             case Mechanism.EPS:
                 return EpsScheduler(mixed=self.mixed or Mixed.NON_INCREMENTAL_FIRST, turn=turn)
 
-    def classify(self, resource: Resource) -> PriorityClass:
-        """Return the class of *resource*."""
-        name = next((r.class_name for r in self.rules if r.matches(resource)), self.otherwise)
-        return self.class_named(name)
+    def classify(self, resource: Resource, *, images_before: int = 0) -> PriorityClass:
+        """Return the class of *resource*, before which so many images were requested."""
+        for rule in self.rules:
+            if rule.matches(resource, images_before=images_before):
+                return self.class_named(rule.class_name)
+        return self.class_named(self.otherwise)
 
     def class_named(self, name: str) -> PriorityClass:
         """Return the class of that name."""
@@ -224,7 +246,10 @@ class Scheme:
                 yield Problem(key=f"{key}.parent", message=message)
 
     def _setting_problems(self) -> Iterator[Problem]:
-        """Yield each setting that the mechanism does not have."""
+        """Yield each setting that the mechanism does not have, and the one that it needs."""
+        if (self.rank_by is not None) != (self.mechanism is Mechanism.RANKS):
+            message = "goes with the mechanism 'ranks', and that with it"
+            yield Problem(key="rank_by", message=message)
         if self.mixed is not None and self.mechanism is not Mechanism.EPS:
             yield Problem(key="mixed", message="goes only with the mechanism 'eps'")
         if self.turn is not None and not self.mechanism.has_turns:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from h3sim.documents import DocumentReader
 from h3sim.errors import Problem, SchemeError
-from h3sim.page import Kind
+from h3sim.page import FetchPriority, Kind
 from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.model import (
     CONDITIONS,
@@ -19,6 +19,7 @@ from h3sim.schemes.model import (
     Rule,
     Scheme,
 )
+from h3sim.schemes.ranks import RankBy
 from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY
 
 DefaultT = TypeVar("DefaultT")
@@ -31,7 +32,7 @@ _TEXTS = ("name", "title", "signalling", "source")
 _NOTES = ("notes", "caveat")
 _KEYS = (
     *("format", *_TEXTS, "mechanism", *_NOTES, "knows"),
-    *("mixed", "turn_packets", "turn_bytes", "retransmission"),
+    *("rank_by", "mixed", "turn_packets", "turn_bytes", "retransmission"),
     *("placeholders", "classes", "rules", "otherwise"),
 )
 _TREE_KEYS = ("weight", "group", "arrangement")
@@ -42,8 +43,10 @@ _CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
     Mechanism.ZERO_TREE: _TREE_KEYS,
     Mechanism.BUCKETS: ("bucket", "level"),
     Mechanism.EPS: ("urgency", "incremental"),
+    Mechanism.RANKS: (),
 }
 """What a class may say: only what its mechanism acts on."""
+_RULE_KEYS = ("class", "kind", "root", "any_of", "fetchpriority", "first_images", *CONDITIONS)
 _ALL_CLASS_KEYS = (*_TREE_KEYS, "bucket", "level", "urgency", "incremental")
 _MAX_BUCKET = 63
 _MAX_LEVEL = 3
@@ -118,6 +121,7 @@ class _Reader(DocumentReader):
             **{name: self.text(name, document.get(name, "")) for name in (*_TEXTS, *_NOTES)},
             "mechanism": mechanism,
             "knows": self.texts("knows", document.get("knows", [])),
+            "rank_by": self._choice("rank_by", document, RankBy),
             "mixed": self._choice("mixed", document, Mixed),
             "turn": self._turn(document),
             "retransmission": self._choice("retransmission", document, Retransmit),
@@ -133,8 +137,12 @@ class _Reader(DocumentReader):
             ),
         }
 
-    def _choice(self, key: str, document: dict[str, Any], options: type[ChoiceT]) -> ChoiceT | None:
-        return self.choice(key, document[key], options) if key in document else None
+    def _choice(
+        self, name: str, entry: dict[str, Any], options: type[ChoiceT], key: str = ""
+    ) -> ChoiceT | None:
+        if name not in entry:
+            return None
+        return self.choice(f"{key}.{name}" if key else name, entry[name], options)
 
     def _turn(self, document: dict[str, Any]) -> Turn | None:
         packets = self._optional("", document, "turn_packets", 1, None, None)
@@ -179,7 +187,7 @@ class _Reader(DocumentReader):
         )
 
     def _rule(self, key: str, entry: dict[str, Any]) -> Rule:
-        self.keys(key, entry, ("class", "kind", "root", "any_of", *CONDITIONS))
+        self.keys(key, entry, _RULE_KEYS)
         kinds = {kind.value: kind for kind in Kind}
         wanted = self.texts(f"{key}.kind", entry.get("kind", []), kinds)
         flags = [name for name in CONDITIONS if name in entry]
@@ -189,6 +197,8 @@ class _Reader(DocumentReader):
             flags=tuple((name, self.flag(f"{key}.{name}", entry[name])) for name in flags),
             any_of=self.texts(f"{key}.any_of", entry.get("any_of", []), CONDITIONS),
             root=self.flag(f"{key}.root", entry["root"]) if "root" in entry else None,
+            fetchpriority=self._choice("fetchpriority", entry, FetchPriority, key),
+            first_images=self._optional(key, entry, "first_images", 1, None, None),
         )
 
     def _required(self, key: str, entry: dict[str, Any], name: str) -> str:

@@ -124,7 +124,7 @@ def test_a_first_turn_comes_once() -> None:
 
 @every_rule
 def test_an_update_takes_effect_at_the_next_pick(mixed: Mixed) -> None:
-    """RFC 9218 § 7: the client may change the priority at any time."""
+    """RFC 9218 § 6: a client may change the priority of what it has asked for."""
     scheduler = opened(EpsScheduler(mixed=mixed), {0: ALONE, 4: eps(5), 8: eps(6)})
     assert turns(scheduler, 1) == [0]
     scheduler.update(8, eps(1))
