@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from validation.sander_deltas import Deltas, Results
+from validation.sander_drops import by_controller, by_real_server
 from validation.sander_runs import PARALLEL, SCHEMES
 
 __all__ = ["FINDINGS", "Claim", "Finding"]
@@ -138,7 +139,11 @@ def _loss_table(results: Results) -> list[str]:
         )
     headers = ("cell", "no loss", "rate: 25 %", "50 %", "75 %", "50 % with loss")
     bursts = ("burst: mean", "half of losses", "longest")
-    return [tabulate(rows, (*headers, *bursts), disable_numparse=True) + "\n"]
+    return [
+        tabulate(rows, (*headers, *bursts), disable_numparse=True) + "\n",
+        by_controller(results.places),
+        by_real_server(),
+    ]
 
 
 def _queue_claims(results: Results) -> list[Claim]:
