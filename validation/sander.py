@@ -14,7 +14,8 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
-from h3sim.cli.options import Parser, progress_bar
+from h3sim.cli.options import BAD_INPUT, Parser, progress_bar
+from h3sim.errors import InputError
 from validation.sander_deltas import Results
 from validation.sander_findings import FINDINGS, Finding
 from validation.sander_runs import CELLS, SHARED, Job, Run, pages, run
@@ -55,21 +56,27 @@ def run_all(jobs: Sequence[Job], workers: int) -> Iterator[Run]:
 def main(argv: list[str] | None = None) -> int:
     """Print a table and a verdict for each finding."""
     parser = _parser()
-    options = parser.parse_args(argv)
+    try:
+        return _main(parser, parser.parse_args(argv))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except InputError as error:
+        print("\n".join(error.lines()), file=sys.stderr)
+        return BAD_INPUT
+
+
+def _main(parser: Parser, options: argparse.Namespace) -> int:
     _check(parser, options)
     findings = [f for f in FINDINGS if not options.finding or f.id in options.finding]
     seeds = FULL_SEEDS if options.full else options.seeds
     places = [n for n, page in enumerate(pages()) if _is_wanted(page.name, options.page)]
     jobs = jobs_of(findings, places, seeds)
     runs: list[Run] = []
-    try:
-        with progress_bar("page") as progress:
-            for done in run_all(jobs, options.workers):
-                runs.append(done)
-                progress(len(runs), len(jobs))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return _INTERRUPTED
+    with progress_bar("page") as progress:
+        for done in run_all(jobs, options.workers):
+            runs.append(done)
+            progress(len(runs), len(jobs))
     print(_head([pages()[n] for n in places], seeds))
     results = Results(runs)
     for finding in findings:
