@@ -57,3 +57,7 @@ clean: ## remove the .venv, caches and figures
 .PHONY: validate-stacks
 validate-stacks: $(READY) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
 	$(BIN)/python -m validation.stacks
+
+.PHONY: validate-sander
+validate-sander: $(READY) ## the directions of Sander 2022 over recorded pages (minutes; over the shipped pages where there are none)
+	$(BIN)/python -m validation.sander $(ARGS)
