@@ -80,7 +80,7 @@ class ConnectedRun:
         self._protocol = protocol
         self._limit_ns = limit_ns
         self._kernel = Kernel()
-        make = scheme.mechanism.make
+        make = scheme.make_scheduler
         server_windows, client_windows = makes.windows(Role.SERVER), makes.windows(Role.CLIENT)
         ranks_lost = retransmit is Retransmit.PRIORITY
         self._answers = Server(

@@ -49,7 +49,7 @@ class PacedRun:
         self._protocol = protocol
         self._kernel = Kernel()
         turn_bytes = pacing.packet_bytes
-        scheduler = scheme.mechanism.make(turn_bytes=turn_bytes)
+        scheduler = scheme.make_scheduler(turn_bytes=turn_bytes)
         self._server = Server(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
         self._receiver: Receiver = (
             StreamOrder() if protocol.delivery is Delivery.STREAM else ConnectionOrder()

@@ -1,8 +1,10 @@
 """Schemes: a client's policy and a server's mechanism, each a row of a table."""
 
+from h3sim.schemes.mechanisms import mechanism_named
 from h3sim.schemes.model import (
     Arrangement,
     Mechanism,
+    OwnMechanism,
     Placeholder,
     PriorityClass,
     Rule,
@@ -14,12 +16,14 @@ from h3sim.schemes.reader import read_scheme, scheme_from_dict
 __all__ = [
     "Arrangement",
     "Mechanism",
+    "OwnMechanism",
     "Placeholder",
     "Policy",
     "PriorityClass",
     "Rule",
     "Scheme",
     "make_policy",
+    "mechanism_named",
     "read_scheme",
     "scheme_from_dict",
 ]

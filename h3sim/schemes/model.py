@@ -17,7 +17,7 @@ from h3sim.schedulers import (
 from h3sim.signals import DEFAULT_WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from h3sim.page import Kind, Resource
     from h3sim.schedulers import Scheduler
@@ -26,6 +26,7 @@ __all__ = [
     "CONDITIONS",
     "Arrangement",
     "Mechanism",
+    "OwnMechanism",
     "Placeholder",
     "PriorityClass",
     "Rule",
@@ -58,6 +59,60 @@ class Mechanism(enum.Enum):
                 return BucketScheduler()
             case Mechanism.TREE | Mechanism.ZERO_TREE:
                 return TreeScheduler(turn_bytes=turn_bytes, weights=self.weights)
+
+    @property
+    def speaks(self) -> Mechanism:
+        """Whose signals its clients say: its own."""
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnMechanism:
+    """A scheduler that is not h3sim's: *value* is its name, *factory* makes one.
+
+    Its clients say what those of the mechanism *speaks* say. A factory that takes *turn_bytes* is
+    told what a packet is expected to carry; one that is a scheduler is copied for each load.
+    """
+
+    value: str
+    factory: Callable[..., Scheduler] | Scheduler
+    speaks: Mechanism = Mechanism.TREE
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.speaks))
+
+    @property
+    def weights(self) -> Weights:
+        """What weights mean to it."""
+        return self.speaks.weights
+
+    def make(self, *, turn_bytes: int) -> Scheduler:
+        """Return a new scheduler.
+
+        Raises:
+            SchemeError: if what is made lacks a method of a scheduler.
+        """
+        made = self._made(turn_bytes)
+        missing = [name for name in _METHODS if not callable(getattr(made, name, None))]
+        if missing:
+            message = f"a {type(made).__name__} has no {', '.join(missing)}"
+            raise SchemeError([Problem(key="scheduler", message=message)], self.value)
+        return made
+
+    def _made(self, turn_bytes: int) -> Scheduler:
+        import copy  # on use: importing h3sim should stay quick
+        import inspect
+
+        if not callable(self.factory):
+            return copy.deepcopy(self.factory)
+        try:
+            takes_turns = "turn_bytes" in inspect.signature(self.factory).parameters
+        except ValueError:  # some callables made in C do not say
+            takes_turns = False
+        return self.factory(turn_bytes=turn_bytes) if takes_turns else self.factory()
+
+
+_METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge")
 
 
 class Arrangement(enum.Enum):
@@ -148,7 +203,7 @@ class Scheme:
 
     name: str
     title: str
-    mechanism: Mechanism
+    mechanism: Mechanism | OwnMechanism
     signalling: str
     source: str
     classes: tuple[PriorityClass, ...]
@@ -166,6 +221,10 @@ class Scheme:
 
     def __hash__(self) -> int:
         return hash((self.name, self.classes, self.rules))
+
+    def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
+        """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
+        return self.mechanism.make(turn_bytes=turn_bytes)
 
     def classify(self, resource: Resource) -> PriorityClass:
         """Return the class of *resource*."""
@@ -190,7 +249,7 @@ class Scheme:
             yield from _unknown(f"rules[{place}].class", rule.class_name, classes)
         for entry in self.classes:
             yield from _unknown(f"classes.{entry.name}.group", entry.group, groups)
-            if (self.mechanism is Mechanism.BUCKETS) != (entry.bucket is not None):
+            if (self.mechanism.speaks is Mechanism.BUCKETS) != (entry.bucket is not None):
                 message = "goes with the mechanism 'buckets', and that with it"
                 yield Problem(key=f"classes.{entry.name}.bucket", message=message)
         for place, holder in enumerate(self.placeholders):

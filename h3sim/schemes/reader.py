@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from h3sim.documents import DocumentReader
-from h3sim.errors import Problem, SchemeError
+from h3sim.errors import Problem, SchemeError, UnknownNameError
 from h3sim.page import Kind
+from h3sim.schemes.mechanisms import mechanism_named
 from h3sim.schemes.model import (
     CONDITIONS,
     Arrangement,
     Mechanism,
+    OwnMechanism,
     Placeholder,
     PriorityClass,
     Rule,
@@ -103,8 +105,9 @@ class _Reader(DocumentReader):
         if "mechanism" not in document:
             self.report("mechanism", "is missing")
         known = len(self.problems)
-        mechanism = self.choice("mechanism", document.get("mechanism", "tree"), Mechanism)
-        acts_on = mechanism if "mechanism" in document and len(self.problems) == known else None
+        mechanism = self._mechanism(document)
+        is_known = "mechanism" in document and len(self.problems) == known
+        acts_on = mechanism.speaks if is_known else None
         classes = self.table("classes", document.get("classes", {}))
         if not classes:
             self.report("classes", "at least one class is needed")
@@ -125,13 +128,31 @@ class _Reader(DocumentReader):
             ),
         }
 
+    def _mechanism(self, document: dict[str, Any]) -> Mechanism | OwnMechanism:
+        """Return the mechanism; the classes show what the clients of a plug-in say."""
+        value = document.get("mechanism", "tree")
+        classes = self.table("", document.get("classes", {})).values()
+        in_buckets = any("bucket" in entry for entry in classes if isinstance(entry, dict))
+        speaks = Mechanism.BUCKETS if in_buckets else Mechanism.TREE
+        if not isinstance(value, str):
+            return self.choice("mechanism", value, Mechanism)
+        try:
+            return mechanism_named(value, speaks=speaks)
+        except UnknownNameError as error:
+            self.report("mechanism", f"{value!r} is not one of {', '.join(error.known)}")
+            return Mechanism.FIFO
+
     def _tables(self, key: str, document: dict[str, Any]) -> list[dict[str, Any]]:
         return self.tables(key, document.get(key, []))
 
-    def _class(self, mechanism: Mechanism | None, name: str, entry: Any) -> PriorityClass:
+    def _class(
+        self, mechanism: Mechanism | OwnMechanism | None, name: str, entry: Any
+    ) -> PriorityClass:
         key = f"classes.{name}"
         entry = self.table(key, entry)
-        self.keys(key, entry, _ALL_CLASS_KEYS if mechanism is None else _CLASS_KEYS[mechanism])
+        self.keys(
+            key, entry, _ALL_CLASS_KEYS if mechanism is None else _CLASS_KEYS[mechanism.speaks]
+        )
         if ("bucket" in entry) != ("level" in entry):
             self.report(key, "bucket and level go together")
         arrangement = entry.get("arrangement", Arrangement.SIBLINGS.value)

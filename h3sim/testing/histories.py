@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from h3sim.schedulers import Scheduler
 
-__all__ = ["Call", "Event", "History", "Watched", "valid_history", "without"]
+__all__ = ["Call", "Event", "History", "Watched", "about_another", "valid_history", "without"]
 
 PACKET_BYTES = 1400
 """What a turn carries unless a history says otherwise."""
@@ -106,11 +106,12 @@ def valid_history(events: Iterable[Event]) -> History:
                     continue
             case Call.CLOSE:
                 del active[stream_id]
-        kept.append(_about_another(event))
+        kept.append(about_another(event))
     return tuple(kept)
 
 
-def _about_another(event: Event) -> Event:
+def about_another(event: Event) -> Event:
+    """Return the event with a signal that does not depend on the stream that it is about."""
     signal = event.signal
     if isinstance(signal, H2Priority) and signal.depends_on == event.stream_id:
         return replace(event, signal=replace(signal, depends_on=None))

@@ -71,8 +71,8 @@ def check_every_process_picks_the_same(candidate: Candidate, histories: list[His
     calls = [[_call(event) for event in history] for history in histories]
     text = f"{json.dumps([sys.path, _parcel(candidate, calls)])}\n"
     children = [_started(seed) for seed in _HASH_SEEDS]
-    for seed, child in zip(_HASH_SEEDS, children, strict=True):
-        said, trouble = child.communicate(text)
+    answers = [child.communicate(text) for child in children]
+    for seed, child, (said, trouble) in zip(_HASH_SEEDS, children, answers, strict=True):
         if child.returncode:
             last = trouble.strip().splitlines()[-1]
             sentence = f"a process with PYTHONHASHSEED={seed} ends with {last}"

@@ -131,7 +131,7 @@ def test_every_law_of_the_suite_has_a_mutant():
 
 def test_the_table_of_the_suite_says_which_law_each_mutant_breaks():
     text = (Path(__file__).parent / "README.md").read_text("utf-8")
-    told_rows = [line for line in text.splitlines() if line.startswith("| ") and "-" in line]
+    told_rows = [line for line in text.splitlines() if line.startswith("| ")]
     rows = [line for line in told_rows if line.split(" ")[1] in {law.value for law in Law}]
     place = {law.value: number for number, law in enumerate(Law)}
     expected = sorted(
