@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SchedulerMachine"]
 
-_POOL = range(0, 32, 4)
+_POOL = range(0, 48, 4)
 _PLACEHOLDERS = st.sampled_from([-1, -2, -3])
 
 
@@ -73,11 +73,16 @@ class SchedulerMachine(RuleBasedStateMachine):
         is_open = element_id in self.scheduler.signals
         self.both(Event(Call.UPDATE if is_open else Call.OPEN, element_id, signal))
 
-    @rule(data=st.data(), stream_id=st.sampled_from(_POOL), is_active=st.booleans())
-    def open_or_update(self, data: st.DataObject, stream_id: int, *, is_active: bool) -> None:
-        """Say something about a stream, which may have data at once."""
+    @rule(data=st.data(), stream_id=st.sampled_from(_POOL))
+    def open_or_update(self, data: st.DataObject, stream_id: int) -> None:
+        """Say something about a stream."""
         self.say(stream_id, data.draw(self.signals))
-        if is_active:
+
+    @rule(data=st.data(), stream_ids=st.lists(st.sampled_from(_POOL), min_size=1, max_size=4))
+    def open_or_update_with_data(self, data: st.DataObject, stream_ids: list[int]) -> None:
+        """Say something about streams that have data at once."""
+        for stream_id in stream_ids:
+            self.say(stream_id, data.draw(self.signals))
             self.both(Event(Call.ACTIVATE, stream_id))
 
     @precondition(lambda self: self.has_placeholders)
@@ -87,17 +92,12 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.say(placeholder, data.draw(self.signals))
 
     @precondition(lambda self: self.scheduler.signals)
-    @rule(
-        data=st.data(),
-        call=st.sampled_from([Call.UPDATE, Call.ACTIVATE, Call.ACTIVATE, Call.DEACTIVATE]),
-    )
-    def change(self, data: st.DataObject, call: Call) -> None:
-        """Update a stream that is open, or let it gain or lose data."""
-        stream_id = data.draw(st.sampled_from(sorted(self.scheduler.signals)))
-        signal = data.draw(self.signals) if call is Call.UPDATE else None
-        self.both(Event(call, stream_id, signal))
+    @rule(data=st.data(), call=st.sampled_from([Call.ACTIVATE, Call.ACTIVATE, Call.DEACTIVATE]))
+    def gain_or_lose_data(self, data: st.DataObject, call: Call) -> None:
+        """Let a stream have data, or none; it may be so already."""
+        self.both(Event(call, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
 
-    @precondition(lambda self: len(self.scheduler.signals) > 3)
+    @precondition(lambda self: len(self.scheduler.signals) > 1)
     @rule(data=st.data())
     def close(self, data: st.DataObject) -> None:
         """Close a stream, whether it is done or not."""
@@ -110,6 +110,13 @@ class SchedulerMachine(RuleBasedStateMachine):
             picked = self.agreed()
             if picked is not None:
                 self.both(Event(Call.CHARGE, picked, n_bytes=n_bytes))
+
+    @rule()
+    def send_all(self) -> None:
+        """Let every stream have its turn, and have no more data then: nobody may be forgotten."""
+        while (picked := self.agreed()) is not None:
+            self.both(Event(Call.CHARGE, picked))
+            self.both(Event(Call.DEACTIVATE, picked))
 
     @precondition(lambda self: self.scheduler.active)
     @rule(data=st.data(), n_bytes=st.integers(0, 1400))

@@ -253,19 +253,22 @@ def same_as(candidate: Candidate, budget: settings) -> None:
     def check(history: History) -> None:
         watched, reference = candidate.watched(), Watched(claim.reference())
         for event in history:
-            turns = event.n_turns if event.call is Call.SERVE else 1
-            for _ in range(turns):
-                expected = reference.pick()
-                picked = watched.pick()
-                if picked != expected:
-                    sentence = f"{picked} is picked, and {expected} by the reference"
-                    raise watched.broken(Law.SAME_AS, sentence)
-                _advance(watched, reference, event, picked)
-        if watched.pick() != (expected := reference.pick()):
-            sentence = f"the last pick is {expected} by the reference"
-            raise watched.broken(Law.SAME_AS, sentence)
+            for _ in range(event.n_turns if event.call is Call.SERVE else 1):
+                _advance(watched, reference, event, _agreed(watched, reference))
+        # Whoever is left over goes in the same order, too.
+        while (picked := _agreed(watched, reference)) is not None and picked in watched.active:
+            for call in (Call.CHARGE, Call.DEACTIVATE):
+                _advance(watched, reference, Event(call, picked), picked)
 
     for_all(check, candidate.scripts(), budget=budget)
+
+
+def _agreed(watched: Watched, reference: Watched) -> int | None:
+    picked, expected = watched.pick(), reference.pick()
+    if picked != expected:
+        sentence = f"{picked} is picked, and {expected} by the reference"
+        raise watched.broken(Law.SAME_AS, sentence)
+    return picked
 
 
 def _advance(watched: Watched, reference: Watched, event: Event, picked: int | None) -> None:

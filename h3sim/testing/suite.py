@@ -53,8 +53,11 @@ def check_scheduler(
     if isinstance(factory, Candidate):
         candidate = factory
     else:
-        given = Candidate(factory=factory, claims=tuple(claims), placeholders=placeholders)
-        candidate = replace(given, skip=skip or {}, signals=signals or given.signals)
+        candidate = Candidate(
+            factory=factory, claims=tuple(claims), placeholders=placeholders, skip=skip or {}
+        )
+        if signals is not None:
+            candidate = replace(candidate, signals=signals)
     verdicts = tuple(_verdict(candidate, law, settings) for law in Law)
     return Report(scheduler=candidate.label, verdicts=verdicts)
 

@@ -155,15 +155,9 @@ MUTATIONS = [
         for mutant in (
             schedulers.EqualShares,
             schedulers.StaleAfterUpdate,
-            schedulers.ForgetfulTree,
-            schedulers.FreePlaceholders,
-            schedulers.BackwardTies,
         )
     ),
-    *(
-        stepping(BucketMachine, mutant)
-        for mutant in (schedulers.OneLevel, schedulers.OvertakenBuckets)
-    ),
+    stepping(BucketMachine, schedulers.OneLevel),
 ]
 
 

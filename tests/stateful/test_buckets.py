@@ -22,5 +22,5 @@ class BucketMachine(SchedulerMachine):
     signals = st.one_of(signals(BucketPriority), CROWDED, UNKNOWN)
 
 
-BucketMachine.TestCase.settings = settings(law(150), stateful_step_count=40)
+BucketMachine.TestCase.settings = settings(law(100), stateful_step_count=40)
 TestBuckets = BucketMachine.TestCase

@@ -63,5 +63,5 @@ class TreeMachine(SchedulerMachine):
                 tree.open(node_id, H2Priority(exclusive=True))
 
 
-TreeMachine.TestCase.settings = settings(law(150), stateful_step_count=40)
+TreeMachine.TestCase.settings = settings(law(100), stateful_step_count=40)
 TestTree = TreeMachine.TestCase
