@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from h3sim.testing.claims import NoStarvation, SameAs, StrictOrder, WeightedShares
-from h3sim.testing.histories import PACKET_BYTES, Call, Event, Watched, valid_history
-from h3sim.testing.laws import Law, NotCheckedError
+from h3sim.testing.histories import PACKET_BYTES, Call, Event, Watched, valid_history, without
+from h3sim.testing.laws import BrokenLawError, Law, NotCheckedError
 from h3sim.testing.searching import for_all
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from h3sim.testing.candidate import Candidate
     from h3sim.testing.histories import History
-    from h3sim.testing.laws import BrokenLawError
 
 __all__ = ["no_starvation", "same_as", "strict_order", "updates_at_once", "weighted_shares"]
 
@@ -44,24 +43,41 @@ def _check_order(
     law = Law.STRICT_ORDER if Call.UPDATE in leave_out else Law.UPDATES_AT_ONCE
 
     def check(history: History) -> None:
-        watched = candidate.watched()
-        turn = _Turn(claim.packets_per_turn)
+        broken = _disorder(candidate.watched(), claim, history, law)
+        if broken is None:
+            return
+        plain = without(history, Call.UPDATE)
+        # What is wrong without updates as well is not about them.
+        if law is Law.STRICT_ORDER or not _disorder(candidate.watched(), claim, plain, law):
+            raise broken
 
-        def look(picked: int | None) -> None:
-            if picked is not None and picked in watched.active and not turn.goes_on(picked):
-                broken = _overtaking(watched, claim, picked, law)
-                if broken is not None:
-                    raise broken
+    for_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
 
+
+def _disorder(
+    watched: Watched, claim: StrictOrder, history: History, law: Law
+) -> BrokenLawError | None:
+    """Return what is wrong with the order of turns in *history*, and of what is left at its end."""
+    turn = _Turn(claim.packets_per_turn)
+
+    def look(picked: int | None) -> None:
+        if picked is not None and picked in watched.active and not turn.goes_on(picked):
+            broken = _overtaking(watched, claim, picked, law)
+            if broken is not None:
+                raise broken
+
+    try:
         watched.play(history, on_pick=look)
-        # Whoever is left over goes in order, too.
         while watched.active:
             picked = watched.turn(on_pick=look)
             if picked is None or picked not in watched.active:
-                return
+                return None
             watched.take(Event(Call.DEACTIVATE, picked))
-
-    for_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
+    except BrokenLawError as broken:
+        if broken.law is not law:
+            raise
+        return broken
+    return None
 
 
 class _Turn:
@@ -231,17 +247,36 @@ def updates_at_once(candidate: Candidate, budget: settings) -> None:
 
 def _check_updated_shares(candidate: Candidate, claim: WeightedShares, budget: settings) -> None:
     def check(joins: list[tuple[Any, int]], updates: list[tuple[int, Any]]) -> None:
-        shares = _Shares(candidate.watched(), claim, Law.UPDATES_AT_ONCE)
+        broken = _unshared(candidate, claim, joins, updates)
+        # What is wrong without updates as well is not about them.
+        if broken is not None and _unshared(candidate, claim, joins, []) is None:
+            raise broken
+
+    signals = candidate.signals if claim.signals is None else claim.signals
+    updates = st.lists(st.tuples(st.integers(0, 5), signals), min_size=1, max_size=4)
+    for_all(check, _joins(candidate, claim), updates, budget=budget)
+
+
+def _unshared(
+    candidate: Candidate,
+    claim: WeightedShares,
+    joins: list[tuple[Any, int]],
+    updates: list[tuple[int, Any]],
+) -> BrokenLawError | None:
+    """Return what is wrong with the shares of who joins, and is updated after some turns."""
+    shares = _Shares(candidate.watched(), claim, Law.UPDATES_AT_ONCE)
+    try:
         for number, (signal, _) in enumerate(joins):
             shares.join(4 * number, signal)
         shares.serve(joins[0][1])
         for place, signal in updates:
             shares.update(4 * (place % len(joins)), signal)
         shares.serve(_SHARED_TURNS)
-
-    signals = candidate.signals if claim.signals is None else claim.signals
-    updates = st.lists(st.tuples(st.integers(0, 5), signals), min_size=1, max_size=4)
-    for_all(check, _joins(candidate, claim), updates, budget=budget)
+    except BrokenLawError as broken:
+        if broken.law is not Law.UPDATES_AT_ONCE:
+            raise
+        return broken
+    return None
 
 
 def same_as(candidate: Candidate, budget: settings) -> None:

@@ -49,6 +49,7 @@ def for_all(
 
     *share* tries so many times fewer examples: for checks that take long.
     """
+    __tracebackhide__ = True
     calm = settings(
         budget,
         max_examples=max(budget.max_examples // share, 2),

@@ -71,6 +71,7 @@ def check_law(
         BrokenLawError: if it is broken.
         NotCheckedError: if the law is not claimed, is skipped, or cannot be looked at.
     """
+    __tracebackhide__ = True
     if law in candidate.skip:
         raise NotCheckedError(candidate.skip[law])
     _CHECKS[law](candidate, settings or usual_settings())
