@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from validation.measured import Run, Setting, read_runs
-from validation.modelled import Figures, is_modelled, simulate
+from validation.modelled import Figures, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,11 +47,10 @@ class _Pair(NamedTuple):
 
 def compare(settings: Sequence[Setting]) -> list[Compared]:
     """Return the comparison of medians: over 30 seeds where the link adds loss, else one load."""
-    known = [setting for setting in settings if is_modelled(setting)]
-    jobs = [(s, seed, None) for s in known for seed in range(SEEDS if s.loss else 1)]
+    jobs = [(s, seed, None) for s in settings for seed in range(SEEDS if s.loss else 1)]
     by_setting = _simulated(jobs)
     pairs = []
-    for setting in known:
+    for setting in settings:
         figures = [figures for figures, _ in by_setting[setting.name]]
         measured = Figures(setting.total_ms, setting.mean_ms, setting.hol_bytes)
         simulated = _medians(figures)
@@ -65,7 +64,7 @@ def replay(settings: Sequence[Setting]) -> list[Compared]:
 
     What the queue drops is not replayed: that is the simulated queue's to decide.
     """
-    known = {s.name: s for s in settings if s.loss and is_modelled(s)}
+    known = {s.name: s for s in settings if s.loss}
     runs = [run for run in read_runs() if run.setting in known] if known else []
     jobs = [(known[run.setting], number, run) for number, run in enumerate(runs)]
     pairs = []

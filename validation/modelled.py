@@ -6,7 +6,7 @@ import functools
 import math
 import statistics
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h3sim
 from h3sim.errors import StalledError
@@ -16,7 +16,10 @@ from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
 from validation.measured import Run, Setting, read_workload
 
-__all__ = ["PROFILES", "Figures", "is_modelled", "simulate"]
+if TYPE_CHECKING:
+    from h3sim.engine import Load
+
+__all__ = ["PROFILES", "Figures", "load_of", "simulate"]
 
 PROFILES = {
     "h2o-q-reno": "quicly",
@@ -25,8 +28,15 @@ PROFILES = {
     "h2-nghttpd": "linux-tcp",
 }
 """The transport profile for each stack that was measured."""
+_HTTP2 = ("h2-h2o", "h2-nghttpd")
+_TREES = {
+    "h2o-q-reno": Mechanism.H2O_CALENDAR,
+    "aioq-reno": Mechanism.TREE,
+    "h2-h2o": Mechanism.H2O_CALENDAR,
+    "h2-nghttpd": Mechanism.NGHTTP2_TREE,
+}
+"""Which tree each server schedules by; aioquic has none and got one for the measurement."""
 _FRAME_OVERHEAD_BYTES = 14
-_EPS = "eps"
 _MAX_GUESSES = 4
 _REQUEST_BYTES = 50
 """Five requests came in one packet of 321 to 331 bytes with its headers."""
@@ -42,19 +52,25 @@ class Figures(NamedTuple):
     hol_bytes: float
 
 
-def is_modelled(setting: Setting) -> bool:
-    """Whether there is a scheme for it."""
-    return _scheme(setting.workload, setting.scheme, is_http3=setting.is_http3) is not None
-
-
 def simulate(setting: Setting, seed: int, run: Run | None = None) -> Figures | None:
     """Return the figures of one simulated download, None if it stalled.
 
     With *run* the packets are lost that it lost, in place of random ones.
     """
-    scheme = _scheme(setting.workload, setting.scheme, is_http3=setting.is_http3)
-    if scheme is None:
+    load = load_of(setting, seed, run)
+    if load is None:
         return None
+    hol = load.hol
+    return Figures(
+        load.page_load_ms,
+        statistics.fmean(timing.finished_ms for timing in load.timings),
+        hol.sander_stream_bytes if setting.is_http3 else hol.connection_bytes,
+    )
+
+
+def load_of(setting: Setting, seed: int, run: Run | None = None) -> Load | None:
+    """Return one simulated download, None if it stalled."""
+    scheme = _scheme(setting.workload, setting.scheme, setting.label)
     network = _network(setting, run)
     triggers = _first_guess(setting.workload)
     for _ in range(_MAX_GUESSES):
@@ -75,12 +91,7 @@ def simulate(setting: Setting, seed: int, run: Run | None = None) -> Figures | N
         if last == triggers:
             break
         triggers = last
-    hol = load.hol
-    return Figures(
-        load.page_load_ms,
-        statistics.fmean(finished),
-        hol.sander_stream_bytes if setting.is_http3 else hol.connection_bytes,
-    )
+    return load
 
 
 def _network(setting: Setting, run: Run | None) -> Network:
@@ -153,36 +164,33 @@ def _kinds(workload: str, scheme: str) -> dict[Any, str]:
 
 
 @functools.cache
-def _scheme(workload: str, name: str, *, is_http3: bool) -> Scheme | None:
-    """Return the scheme as the servers had it for that workload, None where there is none.
+def _scheme(workload: str, name: str, label: str) -> Scheme:
+    """Return the scheme as the server of that label had it for that workload.
 
-    HTTP/2 has no urgencies: there `eps` is a chain by urgency, then by request. For HTTP/3 it needs
-    a mechanism that knows them.
+    HTTP/2 has no urgencies: there `eps` is a chain by urgency, then by request.
     """
-    if name in ("fifo", "rr"):
+    if name == "fifo":
         return h3sim.load_scheme(name)
-    kinds = _kinds(workload, name)
+    kinds, tree = _kinds(workload, name), _TREES[label]
+    if name == "rr":
+        return _table(name, {kind: {} for kind in kinds.values()}, tree)
     if name == "wrr":
-        return _table(name, {kind: {"weight": weight} for weight, kind in kinds.items()})
-    if not is_http3:
+        return _table(name, {kind: {"weight": weight} for weight, kind in kinds.items()}, tree)
+    if label in _HTTP2:
         chain = {"arrangement": "strict-chain"}
-        return _table(name, dict.fromkeys(kinds.values(), chain))
-    if _EPS not in [mechanism.value for mechanism in Mechanism]:
-        return None
+        return _table(name, dict.fromkeys(kinds.values(), chain), tree)
     classes = {kind: {"urgency": u, "incremental": bool(i)} for (u, i), kind in kinds.items()}
-    return _table(name, classes, mechanism=_EPS)
+    return _table(name, classes, Mechanism.EPS)
 
 
-def _table(
-    name: str, classes: dict[str, dict[str, Any]], *, mechanism: str = Mechanism.TREE.value
-) -> Scheme:
+def _table(name: str, classes: dict[str, dict[str, Any]], mechanism: Mechanism) -> Scheme:
     """Return a scheme with a class for each kind."""
     return scheme_from_dict(
         {
             "format": "h3sim-scheme/1",
             "name": f"{name}-measured",
             "title": name,
-            "mechanism": mechanism,
+            "mechanism": mechanism.value,
             "signalling": "server",
             "source": "the measurement",
             "classes": classes,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tabulate import tabulate
 
-import h3sim
 from h3sim import catalog, engine
 from h3sim.study import Setting
-from validation import stacks
+from validation.measured import DATA, read_settings
+from validation.modelled import load_of
 from validation.sander_runs import BASELINE, bursts_of, pages
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = ["by_controller", "by_real_server"]
 
 _NETWORK = "sander-10mbps-100ms"
 _CONTROLLERS = ("cubic-quicly", "cubic", "newreno")
+_LABEL = "h2o-q-reno"
 _MEASURED = "T1_h2o-q-reno.jsonl.gz"
 _QUEUE_DROP = re.compile("1+")
 """In the log of the emulated link, 1 stands for a packet that the queue dropped."""
@@ -62,7 +63,7 @@ def by_real_server() -> str:
 
     The server has Reno there, and five bodies of 200 kB are asked for at once.
     """
-    path = stacks.DATA / _MEASURED
+    path = DATA / _MEASURED
     if not path.is_file():
         return "what the queue drops of a real quicly's packets is not here\n"
     measured: dict[tuple[float, float], list[Drops]] = {}
@@ -85,9 +86,9 @@ def by_real_server() -> str:
 
 
 def _measured() -> Iterator[tuple[float, float, Drops]]:
-    with gzip.open(stacks.DATA / "runs.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(DATA / "runs.jsonl.gz", "rt", encoding="utf-8") as lines:
         runs = {(run["setting"], run["rep"]): run["cfg"] for run in map(json.loads, lines)}
-    with gzip.open(stacks.DATA / _MEASURED, "rt", encoding="utf-8") as lines:
+    with gzip.open(DATA / _MEASURED, "rt", encoding="utf-8") as lines:
         for log in map(json.loads, lines):
             cfg: dict[str, Any] = runs[log["setting"], log["rep"]]
             if (cfg["workload"], cfg["scheme"], cfg["loss"]) == ("W1", "rr", 0):
@@ -98,16 +99,17 @@ def _measured() -> Iterator[tuple[float, float, Drops]]:
 
 
 def _simulated(rate_mbps: float, rtt_ms: float) -> Drops:
-    cfg = {"rate_mbps": rate_mbps, "rtt_ms": rtt_ms, "loss": 0}
-    return _drops(
-        h3sim.simulate(
-            stacks.page_of("W1"),
-            scheme="rr",
-            network=stacks.network_of(cfg),
-            transport_profile="quicly",
-            handshake="none",
-        )
+    """Return what the simulated queue drops of the same download."""
+    setting = next(
+        setting
+        for setting in read_settings()
+        if (setting.rate_mbps, setting.rtt_ms) == (rate_mbps, rtt_ms)
+        and (setting.label, setting.workload, setting.scheme) == (_LABEL, "W1", "rr")
+        and not setting.loss
     )
+    load = load_of(setting, seed=0)
+    assert load is not None, "without added loss no load stalls"  # noqa: S101
+    return _drops(load)
 
 
 def _load(place: int, setting: Setting) -> Load:

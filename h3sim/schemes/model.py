@@ -8,73 +8,26 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import Problem, SchemeError
 from h3sim.page import Kind
-from h3sim.schedulers import (
-    BucketScheduler,
-    EpsScheduler,
-    FifoScheduler,
-    Mixed,
-    Queueing,
-    RankScheduler,
-    RoundRobinScheduler,
-    TreeScheduler,
-    Turn,
-    Weights,
-)
+from h3sim.schemes.mechanism import Mechanism, OwnMechanism
 from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, Signalling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from h3sim.page import FetchPriority, Resource
-    from h3sim.schedulers import Retransmit, Scheduler
+    from h3sim.schedulers import Mixed, Retransmit, Scheduler, Turn
     from h3sim.schemes.ranks import RankBy
 
 __all__ = [
     "CONDITIONS",
     "Arrangement",
     "Mechanism",
+    "OwnMechanism",
     "Placeholder",
     "PriorityClass",
     "Rule",
     "Scheme",
 ]
-
-
-class Mechanism(enum.Enum):
-    """The scheduler that a scheme runs on."""
-
-    FIFO = "fifo"
-    ROUND_ROBIN = "round-robin"
-    TREE = "tree"
-    ZERO_TREE = "zero-weight-tree"
-    BUCKETS = "buckets"
-    EPS = "eps"
-    RANKS = "ranks"
-    NGHTTP2_TREE = "nghttp2-tree"
-    H2O_CALENDAR = "h2o-calendar"
-    ATS_HEAP = "ats-heap"
-
-    @property
-    def weights(self) -> Weights:
-        """What weights mean to it."""
-        return Weights.ZERO if self is Mechanism.ZERO_TREE else Weights.SHARES
-
-    @property
-    def has_turns(self) -> bool:
-        """Whether it takes turns of more than a packet."""
-        return self in (Mechanism.ROUND_ROBIN, Mechanism.EPS)
-
-    @property
-    def is_tree(self) -> bool:
-        """Whether it is a dependency tree."""
-        return self in (Mechanism.TREE, Mechanism.ZERO_TREE) or self in _SERVERS
-
-
-_SERVERS = {
-    Mechanism.NGHTTP2_TREE: Queueing.NGHTTP2,
-    Mechanism.H2O_CALENDAR: Queueing.H2O,
-    Mechanism.ATS_HEAP: Queueing.ATS,
-}
 
 
 class Arrangement(enum.Enum):
@@ -185,7 +138,7 @@ class Scheme:
 
     name: str
     title: str
-    mechanism: Mechanism
+    mechanism: Mechanism | OwnMechanism
     signalling: Signalling
     source: str
     classes: tuple[PriorityClass, ...]
@@ -210,22 +163,7 @@ class Scheme:
 
     def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
         """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
-        mechanism, turn = self.mechanism, self.turn or Turn()
-        match mechanism:
-            case Mechanism.FIFO:
-                return FifoScheduler()
-            case Mechanism.ROUND_ROBIN:
-                return RoundRobinScheduler(turn=turn)
-            case Mechanism.BUCKETS:
-                return BucketScheduler()
-            case Mechanism.TREE | Mechanism.ZERO_TREE:
-                return TreeScheduler(turn_bytes=turn_bytes, weights=mechanism.weights)
-            case Mechanism.NGHTTP2_TREE | Mechanism.H2O_CALENDAR | Mechanism.ATS_HEAP:
-                return TreeScheduler.of_server(_SERVERS[mechanism], turn_bytes=turn_bytes)
-            case Mechanism.RANKS:
-                return RankScheduler()
-            case Mechanism.EPS:
-                return EpsScheduler(mixed=self.mixed or Mixed.NON_INCREMENTAL_FIRST, turn=turn)
+        return self.mechanism.make(turn_bytes=turn_bytes, mixed=self.mixed, turn=self.turn)
 
     def classify(self, resource: Resource, *, images_before: int = 0) -> PriorityClass:
         """Return the class of *resource*, before which so many images were requested."""
@@ -253,7 +191,7 @@ class Scheme:
             yield from _unknown(f"rules[{place}].class", rule.class_name, classes)
         for entry in self.classes:
             yield from _unknown(f"classes.{entry.name}.group", entry.group, groups)
-            if (self.mechanism is Mechanism.BUCKETS) != (entry.bucket is not None):
+            if (self.mechanism.speaks is Mechanism.BUCKETS) != (entry.bucket is not None):
                 message = "goes with the mechanism 'buckets', and that with it"
                 yield Problem(key=f"classes.{entry.name}.bucket", message=message)
         for place, holder in enumerate(self.placeholders):
@@ -265,20 +203,20 @@ class Scheme:
 
     def _setting_problems(self) -> Iterator[Problem]:
         """Yield each setting that the mechanism does not have, and the one that it needs."""
-        if (self.rank_by is not None) != (self.mechanism is Mechanism.RANKS):
+        if (self.rank_by is not None) != (self.mechanism.speaks is Mechanism.RANKS):
             message = "goes with the mechanism 'ranks', and that with it"
             yield Problem(key="rank_by", message=message)
         yield from self._signalling_problems()
         if self.mixed is not None and self.mechanism is not Mechanism.EPS:
             yield Problem(key="mixed", message="goes only with the mechanism 'eps'")
-        if self.turn is not None and not self.mechanism.has_turns:
+        if self.turn is not None and not self.mechanism.speaks.has_turns:
             key = "turn_packets" if self.turn.size_bytes is None else "turn_bytes"
             message = "goes only with the mechanisms 'round-robin' and 'eps'"
             yield Problem(key=key, message=message)
 
     def _signalling_problems(self) -> Iterator[Problem]:
         """Yield what the mechanism cannot hear, or the signalling cannot say."""
-        mechanism, signalling = self.mechanism, self.signalling
+        mechanism, signalling = self.mechanism.speaks, self.signalling
         if signalling is Signalling.EPS and mechanism is not Mechanism.EPS:
             yield Problem(key="signalling", message="'eps' goes with the mechanism 'eps'")
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS

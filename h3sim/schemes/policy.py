@@ -38,7 +38,7 @@ def make_policy(scheme: Scheme, page: Page) -> Policy:
     """Return a new policy for one connection, over which *page* is loaded."""
     if scheme.rank_by is not None:
         return RankPolicy(scheme.rank_by, page)
-    match scheme.mechanism:
+    match scheme.mechanism.speaks:
         case Mechanism.BUCKETS:
             return _BucketPolicy(scheme)
         case Mechanism.EPS:

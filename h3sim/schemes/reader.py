@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from h3sim.documents import DocumentReader
-from h3sim.errors import Problem, SchemeError
+from h3sim.errors import Problem, SchemeError, UnknownNameError
 from h3sim.page import FetchPriority, Kind
 from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.model import (
     CONDITIONS,
     Arrangement,
     Mechanism,
+    OwnMechanism,
     Placeholder,
     PriorityClass,
     Rule,
     Scheme,
 )
 from h3sim.schemes.ranks import RankBy
+from h3sim.schemes.registry import mechanism_named
 from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY, Signalling
 
 DefaultT = TypeVar("DefaultT")
@@ -112,8 +114,9 @@ class _Reader(DocumentReader):
             if name not in document:
                 self.report(name, "is missing")
         known = len(self.problems)
-        mechanism = self.choice("mechanism", document.get("mechanism", "tree"), Mechanism)
-        acts_on = mechanism if "mechanism" in document and len(self.problems) == known else None
+        mechanism = self._mechanism(document)
+        is_known = "mechanism" in document and len(self.problems) == known
+        acts_on = mechanism.speaks if is_known else None
         classes = self.table("classes", document.get("classes", {}))
         if not classes:
             self.report("classes", "at least one class is needed")
@@ -157,13 +160,35 @@ class _Reader(DocumentReader):
             return Turn(size_bytes=size_bytes)
         return None if packets is None else Turn(packets=packets)
 
+    def _mechanism(self, document: dict[str, Any]) -> Mechanism | OwnMechanism:
+        """Return the mechanism; the classes show what the clients of a plug-in say."""
+        value = document.get("mechanism", "tree")
+        if not isinstance(value, str):
+            return self.choice("mechanism", value, Mechanism)
+        entries = self.table("", document.get("classes", {})).values()
+        said = {key for entry in entries if isinstance(entry, dict) for key in entry}
+        speaks = Mechanism.TREE
+        if "bucket" in said:
+            speaks = Mechanism.BUCKETS
+        elif "urgency" in said:
+            speaks = Mechanism.EPS
+        try:
+            return mechanism_named(value, speaks=speaks)
+        except UnknownNameError as error:
+            self.report("mechanism", f"{value!r} is not one of {', '.join(error.known)}")
+            return Mechanism.FIFO
+
     def _tables(self, key: str, document: dict[str, Any]) -> list[dict[str, Any]]:
         return self.tables(key, document.get(key, []))
 
-    def _class(self, mechanism: Mechanism | None, name: str, entry: Any) -> PriorityClass:
+    def _class(
+        self, mechanism: Mechanism | OwnMechanism | None, name: str, entry: Any
+    ) -> PriorityClass:
         key = f"classes.{name}"
         entry = self.table(key, entry)
-        self.keys(key, entry, _ALL_CLASS_KEYS if mechanism is None else _CLASS_KEYS[mechanism])
+        self.keys(
+            key, entry, _ALL_CLASS_KEYS if mechanism is None else _CLASS_KEYS[mechanism.speaks]
+        )
         if ("bucket" in entry) != ("level" in entry):
             self.report(key, "bucket and level go together")
         arrangement = entry.get("arrangement", Arrangement.SIBLINGS.value)

@@ -41,9 +41,9 @@ NOT_A_FACTORY = "a word"
 @pytest.fixture(autouse=True)
 def _no_memory(monkeypatch):
     monkeypatch.delenv(registry.NO_PLUGINS_VARIABLE, raising=False)
-    registry._loaded_plug_ins.cache_clear()
+    registry.REGISTRY.forget()
     yield
-    registry._loaded_plug_ins.cache_clear()
+    registry.REGISTRY.forget()
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_a_load_settles_on_what_came_last(data):
 
 
 def test_over_http2_urgencies_are_a_chain(data):
-    scheme = modelled._scheme("W1", "eps", is_http3=False)
+    scheme = modelled._scheme("W1", "eps", "h2-nghttpd")
     assert [entry.arrangement for entry in scheme.classes] == [Arrangement.STRICT_CHAIN] * 2
 
 
