@@ -147,7 +147,7 @@ class ConnectedRun:
     def run(self) -> Trace:
         """Return what happened."""
         self._kernel.at(self._limit_ns, Rank.SEND, (self._on_limit,), None)
-        self._application.start(0)
+        self._begin()
         if not self._kernel.run():
             raise StalledError(self._application.waiting)
         return Trace(
@@ -159,6 +159,25 @@ class ConnectedRun:
             wire=tuple(self._wire or ()),
             recovery=tuple(self._recovery),
         )
+
+    def _begin(self) -> None:
+        """Start the application once the client may send its requests."""
+        client = self._client
+        if client.endpoint.is_ready:
+            self._application.start(0)
+            return
+        self._flush_soon(client)
+        on_answer = self._server.when_arrived
+
+        def on_handshake(call: Call) -> None:
+            self._take_answer(call)
+            if client.endpoint.is_ready:
+                self._server.when_arrived = on_answer
+                self._application.start(call.at_ns)
+            # Behind the first requests, which go with the end of the handshake.
+            self._flush_soon(client)
+
+        self._server.when_arrived = (on_handshake,)
 
     def _on_limit(self, call: Call) -> None:
         del call
@@ -275,15 +294,17 @@ class ConnectedRun:
 
     def _on_answer(self, call: Call) -> None:
         """A packet of the server arrives at the client."""
+        self._take_answer(call)
+        self._flush(self._client, call.at_ns)
+
+    def _take_answer(self, call: Call) -> None:
         packet: Any = call.value
         now_ns = call.at_ns
-        client = self._client
-        frames = client.endpoint.on_packet(packet, now_ns)
+        frames = self._client.endpoint.on_packet(packet, now_ns)
         on_frame = self._answers_received.on_packet
         for stream_id, offset, n_bytes in frames:
             for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
                 self._application.on_delivered(released_id, contiguous, now_ns)
-        self._flush(client, now_ns)
 
     def _on_question(self, call: Call) -> None:
         """A packet of the client arrives at the server."""

@@ -155,7 +155,7 @@ def stepping(machine, mutant):
         class Machine(machine):
             make_scheduler = staticmethod(part)
 
-        short = settings(budget(40), phases=[Phase.generate], report_multiple_bugs=False)
+        short = settings(budget(60), phases=[Phase.generate], report_multiple_bugs=False)
         run_state_machine_as_test(Machine, settings=settings(short, stateful_step_count=40))
 
     return Mutation(machine, mutant, machine.make_scheduler, check)

@@ -51,8 +51,8 @@ class ForgetfulTree(TreeScheduler):
 class FreePlaceholders(TreeScheduler):
     """Charges a stream, and nothing to the placeholders above it."""
 
-    def __init__(self, *, turn_bytes, **options):
-        super().__init__(turn_bytes=turn_bytes, **options)
+    def __init__(self, **options):
+        super().__init__(**options)
         self._queueing.turn_bytes = 0
 
 

@@ -27,11 +27,11 @@ TURNS = st.one_of(
 class EpsMachine(RuleBasedStateMachine):
     """Streams from a small pool that change their minds and are served."""
 
-    make = EpsScheduler
+    make_scheduler = EpsScheduler
 
     @initialize(mixed=st.sampled_from(Mixed), turn=TURNS)
     def start(self, mixed, turn):
-        self.eps, self.reference = self.make(mixed=mixed, turn=turn), ReferenceEps(mixed, turn)
+        self.eps, self.reference = self.make_scheduler(mixed=mixed, turn=turn), ReferenceEps(mixed, turn)
 
     def both(self, call, *arguments):
         """Do the same to the scheduler and to the reference."""

@@ -24,7 +24,7 @@ WEIGHTS = st.one_of(st.sampled_from([1, 16, 256]), st.integers(1, 256))
 class TreeOptionsMachine(RuleBasedStateMachine):
     """Nodes from a small pool: opened, moved, closed, named before and after they are there."""
 
-    make = TreeScheduler
+    make_scheduler = TreeScheduler
 
     @initialize(
         queueing=st.sampled_from(Queueing),
@@ -34,7 +34,7 @@ class TreeOptionsMachine(RuleBasedStateMachine):
     )
     def start(self, queueing, orphans, unknown_parent, retain):
         options = {"orphans": orphans, "unknown_parent": unknown_parent, "retain": retain}
-        self.tree = self.make(queueing=queueing, **options)
+        self.tree = self.make_scheduler(queueing=queueing, **options)
         self.reference = ReferenceShape(**options)
 
     @rule(node=NODES, weight=WEIGHTS, parent=PARENTS, exclusive=st.booleans(), again=st.booleans())

@@ -192,8 +192,16 @@ def test_a_tolerance_allows_for_shares_that_are_rounded():
     class Rounded(TreeScheduler):
         """Knows weights in steps of 8 only."""
 
-        def _set_weight(self, node, weight):
-            super()._set_weight(node, max(8, weight // 8 * 8))
+        def open(self, stream_id, signal):
+            super().open(stream_id, signal)
+            self._round(stream_id, signal)
+
+        def update(self, stream_id, signal):
+            super().update(stream_id, signal)
+            self._round(stream_id, signal)
+
+        def _round(self, stream_id, signal):
+            self._queueing.reweigh(self._nodes[stream_id], max(8, signal.weight // 8 * 8))
 
     flat = st.builds(H2Priority, weight=st.integers(100, 256))
     claims = (
