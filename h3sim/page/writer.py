@@ -17,7 +17,7 @@ __all__ = ["page_to_dict"]
 def page_to_dict(page: Page) -> dict[str, Any]:
     """Return *page* as a page file's document; reading it back gives an equal page.
 
-    >>> from h3sim.page import Kind, page_from_dict
+    >>> from h3sim.page import Kind, Page, page_from_dict
     >>> page = Page(name="one", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10),))
     >>> page_from_dict(page_to_dict(page)) == page
     True

@@ -17,8 +17,10 @@ from h3sim.schedulers import (
     RoundRobinScheduler,
     TreeScheduler,
     Turn,
+    UnknownParent,
     Weights,
 )
+from h3sim.signals import Signalling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +65,12 @@ class Mechanism(enum.Enum):
         return self
 
     def make(
-        self, *, turn_bytes: int, mixed: Mixed | None = None, turn: Turn | None = None
+        self,
+        *,
+        turn_bytes: int,
+        mixed: Mixed | None = None,
+        turn: Turn | None = None,
+        signalling: Signalling = Signalling.SERVER,
     ) -> Scheduler:
         """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
         turn = turn or Turn()
@@ -75,7 +82,9 @@ class Mechanism(enum.Enum):
             case Mechanism.BUCKETS:
                 return BucketScheduler()
             case Mechanism.TREE | Mechanism.ZERO_TREE:
-                return TreeScheduler(turn_bytes=turn_bytes, weights=self.weights)
+                parent = _UNKNOWN_PARENTS.get(signalling, UnknownParent.DEFAULT)
+                weights = self.weights
+                return TreeScheduler(turn_bytes=turn_bytes, weights=weights, unknown_parent=parent)
             case Mechanism.NGHTTP2_TREE | Mechanism.H2O_CALENDAR | Mechanism.ATS_HEAP:
                 return TreeScheduler.of_server(_SERVERS[self], turn_bytes=turn_bytes)
             case Mechanism.RANKS:
@@ -84,6 +93,11 @@ class Mechanism(enum.Enum):
                 return EpsScheduler(mixed=mixed or Mixed.NON_INCREMENTAL_FIRST, turn=turn)
 
 
+_UNKNOWN_PARENTS = {
+    Signalling.DRAFT_20: UnknownParent.CREATE,
+    Signalling.DRAFT_22: UnknownParent.ORPHANS,
+}
+"""What a tree makes of a parent that is not there, where a document says it; else RFC 7540."""
 _SERVERS = {
     Mechanism.NGHTTP2_TREE: Queueing.NGHTTP2,
     Mechanism.H2O_CALENDAR: Queueing.H2O,
@@ -111,15 +125,13 @@ class OwnMechanism:
         """What weights mean to it."""
         return self.speaks.weights
 
-    def make(
-        self, *, turn_bytes: int, mixed: Mixed | None = None, turn: Turn | None = None
-    ) -> Scheduler:
-        """Return a new scheduler; *mixed* and *turn* are for those of h3sim.
+    def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:
+        """Return a new scheduler; the other *settings* are for those of h3sim.
 
         Raises:
             SchemeError: if what is made lacks a method of a scheduler.
         """
-        del mixed, turn
+        del settings
         made = self._made(turn_bytes)
         missing = [name for name in _METHODS if not callable(getattr(made, name, None))]
         if missing:

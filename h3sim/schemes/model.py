@@ -163,7 +163,9 @@ class Scheme:
 
     def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
         """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
-        return self.mechanism.make(turn_bytes=turn_bytes, mixed=self.mixed, turn=self.turn)
+        return self.mechanism.make(
+            turn_bytes=turn_bytes, mixed=self.mixed, turn=self.turn, signalling=self.signalling
+        )
 
     def classify(self, resource: Resource, *, images_before: int = 0) -> PriorityClass:
         """Return the class of *resource*, before which so many images were requested."""

@@ -31,7 +31,10 @@ class EpsMachine(RuleBasedStateMachine):
 
     @initialize(mixed=st.sampled_from(Mixed), turn=TURNS)
     def start(self, mixed, turn):
-        self.eps, self.reference = self.make_scheduler(mixed=mixed, turn=turn), ReferenceEps(mixed, turn)
+        self.eps, self.reference = (
+            self.make_scheduler(mixed=mixed, turn=turn),
+            ReferenceEps(mixed, turn),
+        )
 
     def both(self, call, *arguments):
         """Do the same to the scheduler and to the reference."""

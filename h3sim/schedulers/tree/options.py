@@ -60,6 +60,9 @@ class UnknownParent(enum.Enum):
     ANCESTOR = "ancestor"
     """It goes under the nearest ancestor of the parent that is still there, else under a shadow of
     the parent; once it is in the tree it stays where it is (Apache Traffic Server)."""
+    ORPHANS = "orphans"
+    """The parent is put under the orphan placeholder, `h3sim.signals.ORPHANS`, which every tree
+    with this option has: what is below it sends only while nothing else can (HTTP/3 draft-22)."""
 
 
 class Queueing(enum.Enum):

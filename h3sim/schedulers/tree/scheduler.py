@@ -46,7 +46,8 @@ class TreeScheduler:
     others (RFC 7540 § 5.3.4), are opened like any other.
 
     Raises:
-        ValueError: if *retain* is negative, or zero weights meet options that need shares.
+        ValueError: if *retain* is negative, if zero weights meet options that need shares, or the
+            orphan placeholder another queueing than the exact one.
 
     >>> tree = TreeScheduler()
     >>> tree.open(0, H2Priority(weight=128)); tree.open(4, H2Priority(weight=64))
@@ -73,6 +74,8 @@ class TreeScheduler:
             raise ValueError(f"retain must not be negative, is {retain}")
         if weights is Weights.ZERO and orphans is not Orphans.KEEP:
             raise ValueError(f"zero weights cannot be shared out ({orphans.value!r})")
+        if unknown_parent is UnknownParent.ORPHANS and queueing is not Queueing.EXACT:
+            raise ValueError(f"only exact queueing has an orphan placeholder ({queueing.value!r})")
         self._queueing = queueing_of(queueing, turn_bytes=turn_bytes, weights=weights)
         self._tree = DependencyTree(
             self._queueing,

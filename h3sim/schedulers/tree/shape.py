@@ -6,6 +6,7 @@ the queueing, and that keeps the lists of those that have something to send.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import H3SimError
@@ -13,7 +14,7 @@ from h3sim.schedulers.tree.flat import flattened, rebuilt
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import Orphans, UnknownParent
 from h3sim.schedulers.tree.queueing import known
-from h3sim.signals import H2Priority
+from h3sim.signals import ORPHANS, H2Priority
 
 if TYPE_CHECKING:
     from h3sim.schedulers.tree.options import Weights
@@ -62,6 +63,10 @@ class DependencyTree:
         self._retain = retain
         self._retained: dict[int, None] = {}
         self._gone: dict[int, int | None] = {}
+        if unknown_parent is UnknownParent.ORPHANS:
+            orphanage = self.nodes[ORPHANS] = Node(ORPHANS)
+            orphanage.fixed_time = math.inf
+            self._attach(orphanage, self.root)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -150,7 +155,7 @@ class DependencyTree:
         match self._unknown_parent:
             case UnknownParent.DEFAULT:
                 return self.root, H2Priority()
-            case UnknownParent.CREATE:
+            case UnknownParent.CREATE | UnknownParent.ORPHANS:
                 return self._imply(parent_id), wanted
             case UnknownParent.ANCESTOR:
                 ancestor = self._ancestor(parent_id)
@@ -176,7 +181,7 @@ class DependencyTree:
         node = self.nodes[node_id] = Node(node_id)
         node.is_implied = True
         self._queueing.reweigh(node, H2Priority().weight)
-        self._attach(node, self.root)
+        self._attach(node, self.nodes.get(ORPHANS, self.root))
         return node
 
     # How nodes move
@@ -199,9 +204,12 @@ class DependencyTree:
 
     def _place(self, node: Node, parent: Node, *, is_exclusive: bool) -> None:
         node.is_exclusive = is_exclusive
-        siblings = list(parent.children.values()) if is_exclusive else ()
+        # The orphan placeholder stands beside the tree: none of its siblings can take it over.
+        siblings = [
+            child for child in parent.children.values() if is_exclusive and child.id != ORPHANS
+        ]
         self._attach(node, parent)
-        for sibling in siblings:
+        for sibling in siblings if is_exclusive else ():
             self._move(sibling, node)
 
     def _move(

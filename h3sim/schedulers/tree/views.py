@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from h3sim.signals import ORPHANS
+
 if TYPE_CHECKING:
     import networkx
 
@@ -44,6 +46,8 @@ def _children_of(node: Node, before: str) -> list[tuple[Node, str, bool]]:
 
 def _line(node: Node) -> str:
     words = f"{_kind(node)} {node.id}, weight {node.weight}"
+    if node.id == ORPHANS:
+        words = "the orphan placeholder"
     states = {"has data": node.has_data, "closed": node.is_closed, "idle": node.is_implied}
     return ", ".join([words, *(state for state, holds in states.items() if holds)])
 
