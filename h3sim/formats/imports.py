@@ -21,7 +21,7 @@ class RecordingError(InputError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedPage:
-    """A page that was read from a recording, and what had to be done to get it.
+    r"""A page that was read from a recording, and what had to be done to get it.
 
     *dialect* names what the file was read as. The counts are by what is counted, in words, in the
     order in which they are to be told: *found* is what the recording says, *inferred* what had to
@@ -32,7 +32,7 @@ class ImportedPage:
     >>> from h3sim.page import Kind, Page, Resource
     >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
     >>> imported = ImportedPage(page=page, dialect="har", found={"requests": 1})
-    >>> print(*imported.lines(), sep="\\n")
+    >>> print(*imported.lines(), sep="\n")
     p: 1 resource, 9 bytes, from har
     found: requests 1
     """

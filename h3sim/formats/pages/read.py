@@ -1,0 +1,149 @@
+"""Tells what a file is, and reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.documents import shown
+from h3sim.errors import Problem
+from h3sim.formats.imports import RecordingError
+from h3sim.formats.pages.assemble import assemble
+from h3sim.formats.pages.devtools import ProtocolLog
+from h3sim.formats.pages.har import HAR_DIALECTS, read_log
+from h3sim.formats.pages.json_cursor import BrokenJsonError, JsonCursor
+from h3sim.formats.pages.observed import Recording
+from h3sim.formats.pages.text_source import opened
+from h3sim.formats.pages.wprof import WprofxGraph, read_epload
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.formats.imports import ImportedPage
+    from h3sim.formats.pages.text_source import TextSource
+    from h3sim.page import Page
+
+__all__ = ["DIALECTS", "import_page", "read_har"]
+
+_HAR, _LOG, _WPROFX, _EPLOAD, _SITE = "HAR", "devtools-log", "wprofx", "epload", "site"
+DIALECTS = dict.fromkeys(HAR_DIALECTS, _HAR) | {
+    name: name for name in (_LOG, _WPROFX, _EPLOAD, _SITE)
+}
+"""The dialects by name, each with the kind of file that it is."""
+
+
+def import_page(
+    path: str | Path,
+    *,
+    dialect: str | None = None,
+    host: str | None = None,
+    page: int = 1,
+    strict: bool = False,
+) -> ImportedPage:
+    """Return the page that the recording at *path* tells of, with what had to be inferred.
+
+    What the file is shows in the file; *dialect* insists on one of `DIALECTS`. All hosts become
+    one, or only *host* is kept. *page* counts the page loads of a recording from 1.
+
+    Raises:
+        RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
+            not be used.
+    """
+    _check(dialect, page, str(path))
+    recording = Recording(source=str(path), dialect=dialect or "")
+    with opened(path) as source:
+        _read(source, recording, page)
+        for problem in source.problems:
+            recording.note("", problem)
+    return assemble(recording, host=host, strict=strict)
+
+
+def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
+    """Return the page that the HAR file at *path* tells of; see `import_page`."""
+    return import_page(path, host=host, page=page).page
+
+
+def _check(dialect: str | None, page: int, source: str) -> None:
+    if dialect is not None and dialect not in DIALECTS:
+        known = ", ".join(DIALECTS)
+        raise RecordingError([_problem(f"no dialect is called {dialect!r}; there are {known}")])
+    if page < 1:
+        raise RecordingError([_problem(f"pages count from 1, {page} is none")], source)
+
+
+def _problem(message: str, key: str = "") -> Problem:
+    return Problem(key=key, message=message)
+
+
+def _read(source: TextSource, recording: Recording, page: int) -> None:
+    wanted = recording.dialect
+    kind = DIALECTS.get(wanted, "")
+    cursor = JsonCursor(source.read)
+    opening = cursor.peek()
+    try:
+        if opening == "{":
+            found = _read_object(cursor, recording, page)
+        elif opening == "[":
+            found = _read_list(cursor, recording)
+        else:
+            what = "is empty" if not opening else f"begins with {opening!r}: it is not JSON"
+            raise recording.refuse(what)
+    except BrokenJsonError as error:
+        raise recording.refuse(str(error)) from error
+    if kind and found != kind:
+        raise recording.refuse(f"is {found}, not {wanted}")
+
+
+def _read_object(cursor: JsonCursor, recording: Recording, page: int) -> str:
+    head: dict[str, Any] = {}
+    for name in cursor.members():
+        if name == "log" and cursor.peek() == "{":
+            read_log(cursor, recording, page=page)
+            return _HAR
+        head[name] = cursor.value()
+    if "method" in head:
+        _read_lines(head, cursor, recording)
+        return _LOG
+    if isinstance(head.get("objs"), list):
+        read_epload(head, recording)
+        return _EPLOAD
+    if str(head.get("format")).startswith("h3sim-page/"):
+        raise recording.refuse("is a page file already: it needs no import")
+    keys = ", ".join(shown(key) for key in list(head)[:5]) or "nothing"
+    raise recording.refuse(f"is no recording that is known: its keys are {keys}")
+
+
+def _read_list(cursor: JsonCursor, recording: Recording) -> str:
+    log, graph = ProtocolLog(recording), WprofxGraph(recording)
+    found = ""
+    try:
+        for place in cursor.items():
+            value = cursor.value()
+            if not found and isinstance(value, dict):
+                found = _LOG if "method" in value else _WPROFX if "objs" in value else ""
+                if not found:
+                    raise recording.refuse("must have method or objs, has neither", f"[{place}]")
+            if found == _WPROFX:
+                graph.add_entry(f"[{place}]", value)
+            else:
+                log.add_event(f"[{place}]", value)
+    except BrokenJsonError as error:
+        recording.note("", f"{error}; what stands before is used")
+    if found == _WPROFX:
+        graph.finish()
+    else:
+        log.finish()
+    return found
+
+
+def _read_lines(head: dict[str, Any], cursor: JsonCursor, recording: Recording) -> None:
+    """Read a log of which the first event was read already."""
+    log = ProtocolLog(recording)
+    log.add_event("event 1", head)
+    number = 1
+    try:
+        while cursor.peek():
+            number += 1
+            log.add_event(f"event {number}", cursor.value())
+    except BrokenJsonError as error:
+        recording.note(f"event {number}", f"{error}; what stands before is used")
+    log.finish()
