@@ -174,7 +174,9 @@ class _Assembly:
             provenance["tool"] = recording.tool
         provenance["notes"] = notes
         clean = {key: text.encode("utf-8", "replace").decode() for key, text in provenance.items()}
-        return Page(name=root.host, url=root.url, provenance=clean, resources=resources)
+        name = recording.name.encode("utf-8", "replace").decode() or root.host
+        url = "" if recording.name else root.url
+        return Page(name=name, url=url, provenance=clean, resources=resources)
 
     def _resource(self, place: int, parents: dict[int, Parent]) -> Resource:
         request, _, kind = self._entries[place]

@@ -39,6 +39,8 @@ def flags_of(
 
     *from_root* says that its parent is the page's document and no script asked for it.
     """
+    if request.flags is not None:
+        return dict(request.flags)
     flags: dict[str, Any] = {"preload": request.is_preload} if request.is_preload else {}
     if kind is Kind.IMAGE and request.priority in _IMPORTANT and _is_parsed(request):
         # Chrome asks for images with Low; nothing but the author's hint makes it High at first.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import Problem
 from h3sim.formats.imports import RecordingError
@@ -117,6 +117,8 @@ class Observed:
     pieces: tuple[tuple[float, int], ...] = ()
     """When how many bytes of the body came: (ms, bytes)."""
     trigger: Trigger | None = None
+    flags: dict[str, Any] | None = None
+    """What its tag says, as fields of a `Resource`; None where the markup is not known."""
     text: str = ""
     """The decoded body of a document, where it was recorded. It is looked at and dropped."""
 
@@ -127,6 +129,8 @@ class Recording:
 
     source: str
     dialect: str = ""
+    name: str = ""
+    """What to call the page, where it is not called by its host."""
     tool: str = ""
     recorded: str = ""
     """The day."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import shown
@@ -14,10 +15,9 @@ from h3sim.formats.pages.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.formats.pages.observed import Recording
 from h3sim.formats.pages.text_source import opened
 from h3sim.formats.pages.wprof import WprofxGraph, read_epload
+from h3sim.formats.site.site import read_site
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from h3sim.formats.imports import ImportedPage
     from h3sim.formats.pages.text_source import TextSource
     from h3sim.page import Page
@@ -29,6 +29,7 @@ DIALECTS = dict.fromkeys(HAR_DIALECTS, _HAR) | {
     name: name for name in (_LOG, _WPROFX, _EPLOAD, _SITE)
 }
 """The dialects by name, each with the kind of file that it is."""
+_HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 
 
 def import_page(
@@ -51,6 +52,9 @@ def import_page(
     _check(dialect, page, str(path))
     recording = Recording(source=str(path), dialect=dialect or "")
     with opened(path) as source:
+        if _is_site(source, path, dialect):
+            read_site(Path(path), recording)
+            return assemble(recording, host=host, strict=strict)
         _read(source, recording, page)
         for problem in source.problems:
             recording.note("", problem)
@@ -60,6 +64,13 @@ def import_page(
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
     """Return the page that the HAR file at *path* tells of; see `import_page`."""
     return import_page(path, host=host, page=page).page
+
+
+def _is_site(source: TextSource, path: str | Path, dialect: str | None) -> bool:
+    """Return whether the file is HTML, by its name or by what it begins with."""
+    if dialect is not None:
+        return dialect == _SITE
+    return Path(path).suffix.lower() in _HTML_SUFFIXES or source.peek().lstrip().startswith("<")
 
 
 def _check(dialect: str | None, page: int, source: str) -> None:

@@ -28,6 +28,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_PEEKED_BYTES = 4096
 _STRAY = re.compile("[\udc80-\udcff]")
 
 
@@ -47,10 +48,19 @@ class TextSource:
         self._decoder: codecs.IncrementalDecoder | None = None
         self._n_bytes = 0
         self._ended = False
+        self._next = ""
         self.problems: list[str] = []
+
+    def peek(self) -> str:
+        """Return what `read` will return next, without taking it."""
+        self._next = self._next or self.read(_PEEKED_BYTES)
+        return self._next
 
     def read(self, n_bytes: int) -> str:
         """Return the text of about so many bytes, "" at the end or where nothing can be read."""
+        if self._next:
+            text, self._next = self._next, ""
+            return text
         while not self._ended:
             raw = self._raw(n_bytes)
             text = self._decode(raw)
