@@ -26,6 +26,7 @@ examples:
   h3sim import shop.har -o shop.json && h3sim run shop.json
   h3sim import shop.har.gz --host www.shop.example --strict -o shop.json
   h3sim import site/index.html -o site.json
+  h3sim import site/pages/about.html --root site -o about.json
   h3sim import devtoolslog.json -o - | less
 
 A page file holds facts only: no cookie, no value of a header, no query string. What was found and
@@ -58,6 +59,9 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
         "--page", type=int, default=1, metavar="N", help="which page load of several (default: 1)"
     )
     parser.add_argument(
+        "--root", metavar="DIR", help="where a site's paths begin (default: its document's folder)"
+    )
+    parser.add_argument(
         "--strict", action="store_true", help="refuse a file of which any part cannot be used"
     )
     parser.add_argument("--json", action="store_true", help="print the report as h3sim-import/1")
@@ -73,6 +77,7 @@ def _import(options: argparse.Namespace) -> int:
             dialect=options.dialect,
             host=options.host,
             page=options.page,
+            root=options.root,
             strict=options.strict,
         )
     )

@@ -10,6 +10,7 @@ from h3sim.formats.imports import ImportedPage, RecordingError
 from h3sim.formats.pages.counts import found_in, missing_in, sizes_inferred_in
 from h3sim.formats.pages.flags import flags_of
 from h3sim.formats.pages.kinds import kind_of_extension, kind_of_mime, plain_mime
+from h3sim.formats.pages.markup import apply_markup
 from h3sim.formats.pages.observed import Outcome
 from h3sim.formats.pages.parents import Basis, find_parents
 from h3sim.formats.pages.triggers import Found, trigger_of
@@ -126,6 +127,7 @@ class _Assembly:
 
     def imported(self) -> ImportedPage:
         recording, inferred = self._recording, self._inferred
+        apply_markup(self._requests, inferred)
         parents, n_unbelieved = find_parents(self._requests, self._kinds, self._order, self._root)
         inferred["initiators that begin later, not believed"] += n_unbelieved
         names = Names()

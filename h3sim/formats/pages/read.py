@@ -38,12 +38,14 @@ def import_page(
     dialect: str | None = None,
     host: str | None = None,
     page: int = 1,
+    root: str | Path | None = None,
     strict: bool = False,
 ) -> ImportedPage:
     """Return the page that the recording at *path* tells of, with what had to be inferred.
 
     What the file is shows in the file; *dialect* insists on one of `DIALECTS`. All hosts become
-    one, or only *host* is kept. *page* counts the page loads of a recording from 1.
+    one, or only *host* is kept. *page* counts the page loads of a recording from 1. *root* is the
+    folder at which the paths of a static site begin, its document's folder where none is given.
 
     Raises:
         RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
@@ -53,7 +55,7 @@ def import_page(
     recording = Recording(source=str(path), dialect=dialect or "")
     with opened(path) as source:
         if _is_site(source, path, dialect):
-            read_site(Path(path), recording)
+            read_site(Path(path), recording, root=None if root is None else Path(root))
             return assemble(recording, host=host, strict=strict)
         _read(source, recording, page)
         for problem in source.problems:

@@ -144,6 +144,8 @@ def _number(text: str) -> float | None:
 
 def chosen(srcset: str, sizes: str = "") -> str:
     """Return the URL that a `srcset` leads to: the smallest that is large enough; "" for none."""
+    if not srcset:
+        return ""
     width_px = _source_width_px(sizes)
     best, best_density = "", 0.0
     for url, descriptor in _candidates(srcset[: _LONGEST * 10]):

@@ -96,6 +96,7 @@ class _Reader:
         self._in_head = True
         self._after_image = False
         self._depth = {"template": 0, "picture": 0, "video": 0, "audio": 0}
+        self._named: set[tuple[str, Kind, bool]] = set()
         self._source = ""
         """What the picture or the media element that is open has chosen so far."""
 
@@ -110,7 +111,11 @@ class _Reader:
             if self._depth["template"] or tag.is_end:
                 continue
             self._read_style(tag)
-            self._markup.references += [each for each in self._of(tag) if each.url.strip()]
+            for each in self._of(tag):
+                what = (each.url, each.kind, each.preload)
+                if each.url and what not in self._named:
+                    self._named.add(what)
+                    self._markup.references.append(each)
         return self._markup
 
     def _open_or_close(self, tag: Tag) -> None:

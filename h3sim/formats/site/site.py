@@ -5,10 +5,11 @@ Nothing is run and nothing is fetched. What scripts would ask for is not known.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from h3sim.formats.pages.kinds import kind_of_extension
 from h3sim.formats.pages.observed import Observed, Recording, Size, Trigger
@@ -74,11 +75,20 @@ class _Later(NamedTuple):
     """The offset behind it in its document; None for a file of its own."""
 
 
-def read_site(path: Path, recording: Recording) -> None:
-    """Read the site whose first document is at *path*; its folder is the root of all paths."""
+def read_site(path: Path, recording: Recording, *, root: Path | None = None) -> None:
+    """Read the site whose first document is at *path*, and whose paths begin at *root*.
+
+    Without *root* they begin at the document's folder. No file outside is read, but for where
+    links in the file system lead.
+    """
+    root = path.parent if root is None else root
+    # Not resolved: a link in the file system may lead out of the folder, and is followed.
+    absolute, absolute_root = (Path(os.path.abspath(each)) for each in (path, root))  # noqa: PTH100
+    if not absolute.is_relative_to(absolute_root):
+        raise recording.refuse(f"is not in {str(root)!r}", "--root")
     if path.stat().st_size > _LONGEST_FILE:
         raise recording.refuse(f"is larger than {_LONGEST_FILE >> 20} MiB")
-    _Site(path.parent, recording).read(path.name)
+    _Site(absolute_root, recording).read(absolute.relative_to(absolute_root).as_posix())
 
 
 class _Site:
@@ -93,24 +103,24 @@ class _Site:
     def read(self, name: str) -> None:
         """Read the document, then what it leads to; each file is asked for once."""
         recording = self._recording
-        self._ask(f"{_BASE}{name}", Kind.DOCUMENT, name, None, {})
+        self._ask(f"{_BASE}{quote(name)}", Kind.DOCUMENT, name, None, {})
         while self._documents:
             self._read_document(*self._documents.popleft())
         recording.dialect = recording.dialect or "site"
-        recording.name = self._folder.resolve().name or "site"
+        recording.name = self._folder.name or "site"
         recording.tool = "h3sim import"
-        recording.missing += ["what scripts ask for", "times", "header and request sizes"]
+        recording.missing.append("what scripts ask for")
 
     def _read_document(self, file: _File, data: bytes) -> None:
         found = scan(data)
         document = Document(data, found)
         markup = read_markup(found.tags)
-        own = f"{_BASE}{file.path}"
+        own = f"{_BASE}{quote(file.path)}"
         base = joined(own, markup.base) or own
         for what in markup.passed_over:
             self._recording.left_out[what] += 1
-        named = sorted((*markup.references, *markup.styles), key=lambda each: each.offset_bytes)
-        for each in named:
+        named: list[Reference | Style] = [*markup.references, *markup.styles]
+        for each in sorted(named, key=lambda each: each.offset_bytes):
             if isinstance(each, Reference):
                 self._follow(each, base, file)
             else:
@@ -211,7 +221,7 @@ class _Site:
         is_read = kind in (Kind.DOCUMENT, Kind.STYLESHEET)
         served = serve(data, extension, with_steps=is_read)
         kind = kind if kind is not Kind.OTHER else kind_of_extension(path) or kind
-        request = Observed(key=key, url=f"{_BASE}{path}", kind=kind, trigger=trigger)
+        request = Observed(key=key, url=f"{_BASE}{quote(path)}", kind=kind, trigger=trigger)
         request.mime = _MIMES.get(extension, "")
         request.body_bytes, request.body_from = served.size_bytes, Size.RECORDED
         request.flags = dict(flags)

@@ -25,6 +25,7 @@ _TAG = re.compile(
     rb"((?:[\s/]++|=|[^\s/>=][^\s/>=]*+"
     rb"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+|(?=>)))?+)*+)>"
 )
+_OPENING = re.compile(rb"<(?=[A-Za-z/!?])")
 _ATTRIBUTE = re.compile(
     rb"([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"'][^\s>]*+))?+)?+"
 )
@@ -44,6 +45,7 @@ _CONTAINERS = frozenset((b"picture", b"video", b"audio", b"template", b"head"))
 _VOID = frozenset(b"area base br col embed hr img input link meta source track wbr".split())
 _CLOSED_BY_ITSELF = frozenset(b"p li dd dt option tr td th tbody thead tfoot colgroup".split())
 """What a parser closes when the next of its kind opens, so that it does not nest."""
+_NOT_COUNTED = _VOID | _CLOSED_BY_ITSELF
 _LONGEST_ATTRIBUTES = 1 << 16
 
 
@@ -73,36 +75,33 @@ def scan(data: bytes) -> Scan:
     tags: list[Tag] = []
     unscripted: list[tuple[int, int]] = []
     depth = _Depth()
-    at = data.find(b"<")
-    while at >= 0:
-        found = _TAG.match(data, at)
+    opening = _OPENING.search(data)
+    while opening is not None:
+        found = _TAG.match(data, opening.start())
         if found is None:
-            at = _behind_what_is_no_tag(data, at)
-            if at < 0:
-                break
-            at = data.find(b"<", at)
+            at = _behind_what_is_no_tag(data, opening.start())
+            opening = None if at < 0 else _OPENING.search(data, at)
             continue
         slash, name, attributes = found.groups()
-        name, at = name.lower(), found.end()
-        text_end = at
+        name, text_end = name.lower(), found.end()
         if not slash and name in _RAW:
-            close = _RAW[name].search(data, at)
+            close = _RAW[name].search(data, text_end)
             text_end = len(data) if close is None else close.start()
             if name == b"noscript":
-                unscripted.append((at, text_end))
-        if name in _WANTED if not slash else name in _CONTAINERS:
-            text = data[at:text_end].decode("utf-8", "replace") if name == b"style" else ""
-            tags.append(
-                Tag(
-                    name.decode(), _attributes(attributes), found.end(), bool(slash), text, text_end
-                )
-            )
+                unscripted.append((found.end(), text_end))
+        if name not in _NOT_COUNTED:
+            depth.add(name, is_end=bool(slash))
+        if (name in _WANTED) if not slash else (name in _CONTAINERS):
+            text = ""
+            if name == b"style":
+                text = data[found.end() : text_end].decode("utf-8", "replace")
+            values = _attributes(attributes) if attributes else {}
+            tags.append(Tag(name.decode(), values, found.end(), bool(slash), text, text_end))
         elif not slash and b"tyle" in attributes:
             values = _attributes(attributes)
             if "style" in values:
                 tags.append(Tag(name.decode("utf-8", "replace"), values, found.end()))
-        depth.add(name, is_end=bool(slash))
-        at = data.find(b"<", text_end)
+        opening = _OPENING.search(data, text_end)
     return Scan(tags=tags, depth=depth.most, unscripted=unscripted)
 
 
@@ -144,8 +143,6 @@ class _Depth:
         self.most = 0
 
     def add(self, name: bytes, *, is_end: bool) -> None:
-        if name in _VOID or name in _CLOSED_BY_ITSELF:
-            return
         if not is_end:
             self._open[name] += 1
             self._now += 1
