@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import shown
 from h3sim.errors import Problem
-from h3sim.formats.imports import RecordingError
+from h3sim.formats.facts import facts_from_dict
+from h3sim.formats.imports import ImportedPage, RecordingError
 from h3sim.formats.pages.assemble import assemble
 from h3sim.formats.pages.devtools import ProtocolLog
 from h3sim.formats.pages.har import HAR_DIALECTS, read_log
@@ -18,15 +19,15 @@ from h3sim.formats.pages.wprof import WprofxGraph, read_epload
 from h3sim.formats.site.site import read_site
 
 if TYPE_CHECKING:
-    from h3sim.formats.imports import ImportedPage
     from h3sim.formats.pages.text_source import TextSource
     from h3sim.page import Page
 
 __all__ = ["DIALECTS", "import_page", "read_har"]
 
-_HAR, _LOG, _WPROFX, _EPLOAD, _SITE = "HAR", "devtools-log", "wprofx", "epload", "site"
+_HAR, _LOG, _WPROFX, _EPLOAD = "HAR", "devtools-log", "wprofx", "epload"
+_FACTS, _SITE = "facts", "site"
 DIALECTS = dict.fromkeys(HAR_DIALECTS, _HAR) | {
-    name: name for name in (_LOG, _WPROFX, _EPLOAD, _SITE)
+    name: name for name in (_LOG, _WPROFX, _EPLOAD, _FACTS, _SITE)
 }
 """The dialects by name, each with the kind of file that it is."""
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
@@ -57,10 +58,10 @@ def import_page(
         if _is_site(source, path, dialect):
             read_site(Path(path), recording, root=None if root is None else Path(root))
             return assemble(recording, host=host, strict=strict)
-        _read(source, recording, page)
+        imported = _read(source, recording, page, host)
         for problem in source.problems:
             recording.note("", problem)
-    return assemble(recording, host=host, strict=strict)
+    return assemble(recording, host=host, strict=strict) if imported is None else imported
 
 
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
@@ -87,14 +88,18 @@ def _problem(message: str, key: str = "") -> Problem:
     return Problem(key=key, message=message)
 
 
-def _read(source: TextSource, recording: Recording, page: int) -> None:
+def _read(
+    source: TextSource, recording: Recording, page: int, host: str | None
+) -> ImportedPage | None:
+    """Read what is in the file into *recording*; a fact table is a page at once."""
     wanted = recording.dialect
     kind = DIALECTS.get(wanted, "")
     cursor = JsonCursor(source.read)
     opening = cursor.peek()
+    table: dict[str, Any] = {}
     try:
         if opening == "{":
-            found = _read_object(cursor, recording, page)
+            found = _read_object(cursor, recording, page, table)
         elif opening == "[":
             found = _read_list(cursor, recording)
         else:
@@ -104,9 +109,24 @@ def _read(source: TextSource, recording: Recording, page: int) -> None:
         raise recording.refuse(str(error)) from error
     if kind and found != kind:
         raise recording.refuse(f"is {found}, not {wanted}")
+    return _of_table(table, recording, host) if found == _FACTS else None
 
 
-def _read_object(cursor: JsonCursor, recording: Recording, page: int) -> str:
+def _of_table(table: dict[str, Any], recording: Recording, host: str | None) -> ImportedPage:
+    if host is not None:
+        raise recording.refuse("a fact table has no hosts to choose from", "--host")
+    page, report = facts_from_dict(table, source=recording.source)
+    missing = (f"{what} of {number:,}" for what, number in report.missing.items())
+    return ImportedPage(
+        page=page,
+        dialect=_FACTS,
+        found=report.found,
+        inferred=report.inferred,
+        missing=tuple(missing),
+    )
+
+
+def _read_object(cursor: JsonCursor, recording: Recording, page: int, table: dict[str, Any]) -> str:
     head: dict[str, Any] = {}
     for name in cursor.members():
         if name == "log" and cursor.peek() == "{":
@@ -121,6 +141,9 @@ def _read_object(cursor: JsonCursor, recording: Recording, page: int) -> str:
         return _EPLOAD
     if str(head.get("format")).startswith("h3sim-page/"):
         raise recording.refuse("is a page file already: it needs no import")
+    if isinstance(head.get("resources"), list):
+        table.update(head)
+        return _FACTS
     keys = ", ".join(shown(key) for key in list(head)[:5]) or "nothing"
     raise recording.refuse(f"is no recording that is known: its keys are {keys}")
 

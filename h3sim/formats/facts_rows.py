@@ -1,0 +1,321 @@
+"""The rows of a fact table, checked: every mistake with the key it stands at."""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from h3sim.documents import DocumentReader, shown
+from h3sim.errors import PageError
+from h3sim.page.model import MAX_STREAM_BYTES, MAX_TIME_NS
+from h3sim.units import ms, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+__all__ = ["FactsTable", "Row", "RowType", "read_table"]
+
+_MAX_TIME_MS = to_ms(MAX_TIME_NS)
+_TEXTS = ("parent", "parent_basis", "mime", "chrome_priority", "initiator_type")
+_SIZES = (
+    *("status", "body_bytes", "content_bytes", "ref_offset"),
+    *("req_header_bytes", "resp_header_bytes"),
+)
+_TIMES = ("start_ms", "first_byte_ms", "end_ms", "exec_ms")
+_ROW_KEYS = ("id", "type", "chunks", *_TEXTS, *_SIZES, *_TIMES)
+_NEEDED = ("id", "parent", "type", "body_bytes", "start_ms")
+_PROVENANCE = ("captured", "recorder", "browser", "license", "body_basis", "grade")
+_SOURCE = ("source_repo", "source_path", "commit")
+_TABLE_KEYS = ("name", "resources", "hol", *_SOURCE, *_PROVENANCE)
+_NOT_IN_IDS = "?#;&"
+"""What begins or parts a query string, which may hold what is nobody's business."""
+
+
+_OF_GRAPH = re.compile(r"resources(\[\d+\](\.id|\.parent)?)?")
+_MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(;|$)")
+
+
+class RowType(enum.Enum):
+    """What a resource is, in the words of a table."""
+
+    HTML = "html"
+    CSS = "css"
+    SCRIPT = "js"
+    FONT = "font"
+    IMAGE = "image"
+    FETCH = "xhr"
+    MEDIA = "media"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One resource as it was recorded; None where the recording does not say."""
+
+    id: str
+    parent: str | None
+    basis: str
+    """How the recorder, or who made the table, knew the parent: "initiator", "referer", ..."""
+    type: RowType
+    mime: str
+    status: int | None
+    body_bytes: int | None
+    content_bytes: int | None
+    start_ns: int
+    first_byte_ns: int | None
+    end_ns: int | None
+    priority: str | None
+    initiator: str | None
+    offset_bytes: int | None
+    """Where in the decoded parent it is named."""
+    executes_ns: int | None
+    chunks: tuple[tuple[int, int], ...]
+    """When how many bytes more were there: (ns, bytes), times rising."""
+    request_header_bytes: int | None
+    response_header_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsTable:
+    """A fact table: rows in its order, the root among them."""
+
+    name: str
+    rows: tuple[Row, ...]
+    provenance: Mapping[str, str]
+    held_by: Mapping[str, str]
+    """What held the parser: the kind of hold ("css", "script-sync", "script-defer") by id."""
+    ignored: tuple[str, ...]
+    """Keys of the table and of its rows that were not read, in the order met."""
+
+
+def read_table(document: object, source: str) -> FactsTable:
+    """Return the table that *document* is.
+
+    Raises:
+        PageError: listing every mistake in it.
+    """
+    reader = DocumentReader()
+    if not isinstance(document, dict):
+        reader.report("", f"must be an object, is {shown(document)}")
+        raise PageError(reader.problems, source)
+    for key in ("name", "resources"):
+        if key not in document:
+            reader.report(key, "is missing")
+    entries = _entries(reader, document["resources"]) if "resources" in document else {}
+    rows = {n: _row(reader, f"resources[{n}]", entry) for n, entry in entries.items()}
+    _check_graph(reader, rows)
+    table = FactsTable(
+        name=_text(reader, "name", document.get("name", "")) or "",
+        rows=tuple(rows.values()),
+        provenance=dict(_provenance(reader, document)),
+        held_by=dict(_holds(reader, document.get("hol"), {row.id for row in rows.values()})),
+        ignored=_ignored(document, entries.values()),
+    )
+    if reader.problems:
+        raise PageError(reader.problems, source)
+    return table
+
+
+def _entries(reader: DocumentReader, value: object) -> dict[int, dict[str, Any]]:
+    """Return the rows that are tables, by place."""
+    if not isinstance(value, list):
+        reader.report("resources", f"must be a list of tables, is {shown(value)}")
+        return {}
+    if not value:
+        reader.report("resources", "a page needs at least one resource")
+    for place, entry in enumerate(value):
+        if not isinstance(entry, dict):
+            reader.report(f"resources[{place}]", f"must be a table, is {shown(entry)}")
+    return {place: entry for place, entry in enumerate(value) if isinstance(entry, dict)}
+
+
+def _ignored(document: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    beside = [key for key in document if key not in _TABLE_KEYS]
+    in_rows = [key for entry in entries for key in entry if key not in _ROW_KEYS]
+    return tuple(dict.fromkeys(map(str, [*beside, *in_rows])))
+
+
+def _row(reader: DocumentReader, key: str, entry: Mapping[str, Any]) -> Row:
+    for name in _NEEDED:
+        if name not in entry:
+            reader.report(f"{key}.{name}", "is missing")
+    text = {name: _text(reader, f"{key}.{name}", entry.get(name)) for name in _TEXTS}
+    size = {name: _size(reader, f"{key}.{name}", entry.get(name)) for name in _SIZES}
+    time = {name: _time(reader, f"{key}.{name}", entry.get(name)) for name in _TIMES}
+    _check_times(reader, key, entry, time)
+    return Row(
+        id=_id(reader, f"{key}.id", entry.get("id", f"({key})")),
+        parent=text["parent"],
+        basis=text["parent_basis"] or "unknown",
+        type=reader.choice(f"{key}.type", entry.get("type", "other"), RowType),
+        mime=_media_type(text["mime"]),
+        status=size["status"],
+        body_bytes=size["body_bytes"],
+        content_bytes=size["content_bytes"],
+        start_ns=time["start_ms"] or 0,
+        first_byte_ns=time["first_byte_ms"],
+        end_ns=time["end_ms"],
+        priority=text["chrome_priority"],
+        initiator=text["initiator_type"],
+        offset_bytes=size["ref_offset"],
+        executes_ns=time["exec_ms"],
+        chunks=_chunks(reader, f"{key}.chunks", entry.get("chunks")),
+        request_header_bytes=size["req_header_bytes"],
+        response_header_bytes=size["resp_header_bytes"],
+    )
+
+
+def _check_times(
+    reader: DocumentReader,
+    key: str,
+    entry: Mapping[str, Any],
+    time: Mapping[str, int | None],
+) -> None:
+    if "start_ms" in entry and entry["start_ms"] is None:
+        reader.report(f"{key}.start_ms", "must be a number, is None")
+    told = {problem.key for problem in reader.problems}
+    for later, earlier in (
+        ("first_byte_ms", "start_ms"),
+        ("end_ms", "start_ms"),
+        ("end_ms", "first_byte_ms"),
+    ):
+        before, after = time[earlier], time[later]
+        is_told = f"{key}.{later}" in told or f"{key}.{earlier}" in told
+        if before is not None and after is not None and after < before and not is_told:
+            reader.report(f"{key}.{later}", f"lies before {earlier}: {entry[later]}")
+            told.add(f"{key}.{later}")
+
+
+def _id(reader: DocumentReader, key: str, value: object) -> str:
+    text = reader.text(key, value)
+    if isinstance(value, str) and not value:
+        reader.report(key, "must not be empty")
+    if any(character in text for character in _NOT_IN_IDS):
+        reader.report(key, f"must be a plain name, without a query string: {shown(text)}")
+    return text
+
+
+def _media_type(text: str | None) -> str:
+    """Return the media type alone: nothing else of a header gets into a page."""
+    found = _MEDIA_TYPE.match(text or "")
+    return "" if found is None else found[1]
+
+
+def _text(reader: DocumentReader, key: str, value: object) -> str | None:
+    return None if value is None else reader.text(key, value)
+
+
+def _size(reader: DocumentReader, key: str, value: object) -> int | None:
+    return None if value is None else reader.whole(key, value, low=0, high=MAX_STREAM_BYTES)
+
+
+def _time(reader: DocumentReader, key: str, value: object) -> int | None:
+    """Return nanoseconds; 0 in place of what is no time from 0 to a day."""
+    if value is None:
+        return None
+    told = len(reader.problems)
+    number = reader.number(key, value)
+    if len(reader.problems) == told and not 0 <= number <= _MAX_TIME_MS:
+        reader.report(key, f"must be from 0 ms to a day, is {shown(value)}")
+        return 0
+    return ms(number)
+
+
+def _chunks(reader: DocumentReader, key: str, value: object) -> tuple[tuple[int, int], ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        reader.report(key, f"must be a list of [ms, bytes], is {shown(value)}")
+        return ()
+    chunks: list[tuple[int, int]] = []
+    for place, pair in enumerate(value):
+        if not isinstance(pair, list) or len(pair) != 2:
+            reader.report(f"{key}[{place}]", f"must be [ms, bytes], is {shown(pair)}")
+            continue
+        at_ns = _time(reader, f"{key}[{place}][0]", pair[0])
+        n_bytes = reader.whole(f"{key}[{place}][1]", pair[1], low=0, high=MAX_STREAM_BYTES)
+        if chunks and (at_ns or 0) < chunks[-1][0]:
+            reader.report(f"{key}[{place}][0]", f"lies before the chunk ahead of it: {pair[0]}")
+        chunks.append((at_ns or 0, n_bytes))
+    return tuple(chunks)
+
+
+def _check_graph(reader: DocumentReader, rows: Mapping[int, Row]) -> None:
+    """Note ids that stand twice, parents that do not exist, several roots, circles."""
+    told = {problem.key for problem in reader.problems}
+    # Where ids or parents could not be read, nobody can say which are missing.
+    is_whole = not any(_OF_GRAPH.fullmatch(key) for key in told)
+    places: dict[str, int] = {}
+    for place, row in rows.items():
+        first = places.setdefault(row.id, place)
+        if first != place:
+            message = f"{row.id!r} is already the id of resources[{first}]"
+            reader.report(f"resources[{place}].id", message)
+    roots = [
+        n for n, row in rows.items() if row.parent is None and f"resources[{n}].parent" not in told
+    ]
+    if rows and not roots and is_whole:
+        reader.report("resources", "no root: one row must have the parent null")
+    for place in roots[1:]:
+        message = f"a second root beside resources[{roots[0]}]: only one may have no parent"
+        reader.report(f"resources[{place}].parent", message)
+    for place, row in rows.items():
+        key = f"resources[{place}].parent"
+        is_known = row.parent is None or row.parent in places or key in told
+        if not is_known and is_whole:
+            reader.report(key, f"no resource has the id {shown(row.parent)}")
+    _check_circles(reader, rows, places)
+
+
+def _check_circles(
+    reader: DocumentReader, rows: Mapping[int, Row], places: Mapping[str, int]
+) -> None:
+    good: set[int] = set()
+    for start in rows:
+        path: dict[int, None] = {}
+        place: int | None = start
+        while place is not None and place not in good and place not in path:
+            path[place] = None
+            parent = rows[place].parent
+            place = None if parent is None else places.get(parent)
+        if place is not None and place in path:
+            steps = [*path]
+            circle = [*steps[steps.index(place) :], place]
+            names = " waits for ".join(rows[n].id for n in circle)
+            reader.report(f"resources[{place}].parent", f"a circle: {names}")
+        good.update(path)
+
+
+def _provenance(reader: DocumentReader, document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where the facts come from; a query string in the name of a source is cut off."""
+    given = {name: _text(reader, name, document.get(name)) for name in (*_SOURCE, *_PROVENANCE)}
+    source = " ".join((given[name] or "").partition("?")[0] for name in _SOURCE).strip()
+    tool = ", ".join(given[name] or "" for name in ("recorder", "browser") if given[name])
+    notes = [
+        f"{name}: {given[key]}"
+        for name, key in (("body sizes", "body_basis"), ("grade", "grade"))
+        if given[key]
+    ]
+    for name, said in (
+        ("source", source),
+        ("recorded", given["captured"]),
+        ("tool", tool),
+        ("licence", given["license"]),
+        ("notes", "; ".join(notes)),
+    ):
+        if said:
+            yield name, said
+
+
+def _holds(reader: DocumentReader, value: object, ids: set[str]) -> Iterator[tuple[str, str]]:
+    if value is None:
+        return
+    for place, entry in enumerate(reader.tables("hol", value)):
+        kind = _text(reader, f"hol[{place}].kind", entry.get("kind"))
+        resource = _text(reader, f"hol[{place}].resource", entry.get("resource"))
+        if resource is not None and resource not in ids:
+            reader.report(f"hol[{place}].resource", f"no resource has the id {shown(resource)}")
+        elif resource is not None and kind is not None:
+            yield resource, kind
