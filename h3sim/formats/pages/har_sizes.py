@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.formats.pages.observed import Size
+from h3sim.formats.pages.observed import REDIRECTS, Size
 
 if TYPE_CHECKING:
     from h3sim.formats.pages.fields import Fields
@@ -42,7 +42,7 @@ def read_sizes(request: Observed, entry: Fields) -> None:
     request.decoded_bytes = answer.table("content").size("size")
     if header is not None:
         request.header_bytes, request.header_from = header, Size.RECORDED
-    elif transfer and body is not None and basis is not Size.TRANSFER and transfer > body:
+    elif transfer and body is not None and basis is not Size.WHOLE and transfer > body:
         request.header_bytes, request.header_from = transfer - body, Size.TRANSFER
     elif got:
         request.header_bytes, request.header_from = _as_text(got), Size.FIELDS
@@ -69,7 +69,7 @@ def _body(
     recorded = entry.size("_objectSize") if "_objectSize" in entry else None
     recorded = recorded or answer.size("bodySize")
     decoded = content.size("size")
-    if recorded:
+    if recorded or (recorded == 0 and request.status in REDIRECTS):
         return recorded, Size.RECORDED
     length = _length(got.get("content-length", ""))
     if transfer:
@@ -77,7 +77,7 @@ def _body(
             return transfer - header, Size.TRANSFER
         if length is not None and length <= transfer:
             return length, Size.CONTENT_LENGTH
-        return transfer, Size.TRANSFER
+        return transfer, Size.WHOLE
     if length is not None:
         return length, Size.CONTENT_LENGTH
     saved = content.size("compression")

@@ -151,8 +151,8 @@ class JsonCursor:
             raise self._broken("one value has more than 64 million characters")
         if not may_be_cut:
             raise self._broken(error.msg, error.pos)
+        at = self._before + error.pos
         if not self._more():
-            at = self._before + error.pos
             raise BrokenJsonError(f"is cut off: {error.msg} at character {at}")
 
     def _broken(self, what: str, at: int | None = None) -> BrokenJsonError:

@@ -31,6 +31,7 @@ class Size(enum.Enum):
 
     RECORDED = "recorded"
     TRANSFER = "transfer size less header"
+    WHOLE = "transfer size, header and all"
     PIECES = "sum of pieces"
     CONTENT_LENGTH = "Content-Length"
     COMPRESSION = "content size less compression"

@@ -14,7 +14,7 @@ from h3sim.formats.pages.devtools import ProtocolLog
 from h3sim.formats.pages.har import HAR_DIALECTS, read_log
 from h3sim.formats.pages.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.formats.pages.observed import Recording
-from h3sim.formats.pages.text_source import opened
+from h3sim.formats.pages.text_source import opened, shown_path
 from h3sim.formats.pages.wprof import WprofxGraph, read_epload
 from h3sim.formats.site.site import read_site
 
@@ -52,8 +52,8 @@ def import_page(
         RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
             not be used.
     """
-    _check(dialect, page, str(path))
-    recording = Recording(source=str(path), dialect=dialect or "")
+    _check(dialect, page, shown_path(path))
+    recording = Recording(source=shown_path(path), dialect=dialect or "")
     with opened(path) as source:
         if _is_site(source, path, dialect):
             read_site(Path(path), recording, root=None if root is None else Path(root))

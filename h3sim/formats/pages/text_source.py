@@ -16,7 +16,7 @@ from h3sim.formats.imports import RecordingError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TextSource", "opened"]
+__all__ = ["TextSource", "opened", "shown_path"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _MOST_BYTES = 4 << 30
@@ -33,7 +33,7 @@ _STRAY = re.compile("[\udc80-\udcff]")
 
 
 class _Binary(Protocol):
-    def read(self, n_bytes: int, /) -> bytes: ...
+    def read1(self, n_bytes: int, /) -> bytes: ...
 
 
 class TextSource:
@@ -71,7 +71,8 @@ class TextSource:
     def _raw(self, n_bytes: int) -> bytes:
         raw = b""
         try:
-            raw = self._binary.read(n_bytes)
+            # One read at a time: what comes before a broken end is not lost.
+            raw = self._binary.read1(n_bytes)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             self.problems.append(f"cannot be unpacked further: {error}")
         self._n_bytes += len(raw)
@@ -112,11 +113,12 @@ def opened(path: str | Path) -> Iterator[TextSource]:
     Raises:
         RecordingError: if it cannot be opened or read.
     """
+    source = shown_path(path)
     try:
         with ExitStack() as stack:
             if not Path(path).is_file():
                 message = "is not a file" if Path(path).exists() else "cannot be read: no such file"
-                raise RecordingError([Problem(key="", message=message)], str(path))
+                raise RecordingError([Problem(key="", message=message)], source)
             raw = stack.enter_context(Path(path).open("rb"))
             is_gzip = raw.peek(2)[:2] == _GZIP_MAGIC
             if is_gzip:
@@ -125,9 +127,9 @@ def opened(path: str | Path) -> Iterator[TextSource]:
                 yield TextSource(raw)
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
-        raise RecordingError([Problem(key="", message=message)], str(path)) from error
-    except ValueError as error:
-        if isinstance(error, RecordingError):
-            raise
-        # A path with a NUL in it.
-        raise RecordingError([Problem(key="", message=str(error))], repr(path)) from error
+        raise RecordingError([Problem(key="", message=message)], source) from error
+
+
+def shown_path(path: str | Path) -> str:
+    """Return the path as it is shown: quoted where a character in it cannot be printed."""
+    return str(path) if str(path).isprintable() else repr(str(path))

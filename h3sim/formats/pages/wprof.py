@@ -211,7 +211,7 @@ class WprofxGraph:
         request.end_ms = activity.number("endTime")
         request.first_byte_ms = activity.number("responseReceivedTime")
         request.body_bytes = activity.size("transferSize")
-        request.body_from = Size.NONE if request.body_bytes is None else Size.TRANSFER
+        request.body_from = Size.NONE if request.body_bytes is None else Size.WHOLE
         request.mime = activity.text("mimeType")
         status = activity.number("statusCode")
         request.status = None if status is None else int(status)
