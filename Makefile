@@ -46,6 +46,11 @@ coverage: $(READY) ## the tests again, with branch coverage
 bench: $(READY) ## speed, as ratios to probes measured in the same run
 	$(BIN)/python -m benchmarks
 
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(READY) ## break recordings and sites for a minute, or for FUZZ_SECONDS=n
+	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
+
 .PHONY: golden
 golden: $(READY) ## rewrite the recorded loads in tests/golden
 	$(BIN)/python -m tests.golden.rewrite

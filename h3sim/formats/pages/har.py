@@ -164,7 +164,6 @@ class _Log:
             return
         if self._zero_us is None:
             self._zero_us = at_us
-            self._recording.recorded = (_EPOCH + at_us * _MICROSECOND).date().isoformat()
         request.start_ms = (at_us - self._zero_us) / 1000
         if total is not None:
             request.end_ms = request.start_ms + total
@@ -183,6 +182,8 @@ class _Log:
             return None
         try:
             when = datetime.fromisoformat(text)
+            # The day is that of the place where the recording was made.
+            self._recording.recorded = self._recording.recorded or when.date().isoformat()
             when = when if when.tzinfo else when.replace(tzinfo=UTC)
             return (when - _EPOCH) // _MICROSECOND
         except (ValueError, OverflowError):

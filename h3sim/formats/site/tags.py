@@ -22,12 +22,13 @@ __all__ = ["Scan", "Tag", "scan"]
 
 _TAG = re.compile(
     rb"<(/?)([A-Za-z][^\s/>]*+)"
-    rb"((?:[\s/]++|=|[^\s/>=][^\s/>=]*+"
-    rb"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+|(?=>)))?+)*+)>"
+    # Blanks and slashes, or a name with a value or without: never without where = follows.
+    rb"((?:[\s/]++|[^\s/>][^\s/>=]*+"
+    rb"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+|(?=>))|(?!\s*+=)))*+)>"
 )
 _OPENING = re.compile(rb"<(?=[A-Za-z/!?])")
 _ATTRIBUTE = re.compile(
-    rb"([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"'][^\s>]*+))?+)?+"
+    rb"([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"'][^\s>]*+))?+)?+"
 )
 _RAW = {
     name: re.compile(rb"</" + name + rb"(?=[\s/>])", re.IGNORECASE)
