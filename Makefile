@@ -62,3 +62,7 @@ clean: ## remove the .venv, caches and figures
 .PHONY: validate-stacks
 validate-stacks: $(READY) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
 	$(BIN)/python -m validation.stacks
+
+.PHONY: validate-pages
+validate-pages: $(READY) ## import tables of real pages and load each under every scheme (minutes; needs the tables beside the checkout)
+	$(BIN)/python -m validation.pages
