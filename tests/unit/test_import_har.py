@@ -64,11 +64,12 @@ def test_an_answer_304_has_a_header_and_no_body(tmp_path: Path) -> None:
 
 
 def test_a_redirect_is_a_resource_and_triggers_its_target(tmp_path: Path) -> None:
-    moved = entry("/", 0, 40, mime="text/html", response_status=301, response_bodySize=0,
+    moved = entry("/", 0, 40, mime="", response_status=301, response_bodySize=0,
                   response_redirectURL="/home?q=SECRET")  # fmt: skip
     home = entry("/home?q=SECRET", 45, 100, mime="text/html")
     resources = resources_of(tmp_path, har(moved, home, image("/a.png", 200)))
     assert list(resources) == ["/", "home", "a.png"]
+    assert resources["/"]["kind"] == "document"
     assert resources["/"]["bytes"] == 0
     assert resources["home"]["discovered"] == {"by": "/", "at": "complete", "delay_ms": 5.0}
 

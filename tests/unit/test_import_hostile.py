@@ -69,7 +69,8 @@ def test_what_is_no_recording_is_refused_in_one_line(
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     for path, message in (
         (tmp_path / "no.har", "cannot be read: no such file"),
-        (tmp_path, "is not a file"),
+        (tmp_path, r"index\.html: cannot be read: no such file"),
+        ("/dev/null", "is not a file"),
         ("a\0b", r"^'a\\x00b': cannot be read: no such file"),
     ):
         with pytest.raises(RecordingError, match=message):

@@ -79,6 +79,15 @@ def _entries(recording: Recording) -> list[_Entry]:
         if request.trigger is not None:
             by = new[request.trigger.by]
             request.trigger = None if by is None else replace(request.trigger, by=by)
+    return _with_kinds_of_targets(entries)
+
+
+def _with_kinds_of_targets(entries: list[_Entry]) -> list[_Entry]:
+    """Let what was redirected be of the kind of its target, whatever it was answered with."""
+    for request, _, kind in reversed(entries):
+        if request.redirect_of is not None:
+            hop = entries[request.redirect_of]
+            entries[request.redirect_of] = hop._replace(kind=kind)
     return entries
 
 

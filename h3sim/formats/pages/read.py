@@ -44,14 +44,17 @@ def import_page(
 ) -> ImportedPage:
     """Return the page that the recording at *path* tells of, with what had to be inferred.
 
-    What the file is shows in the file; *dialect* insists on one of `DIALECTS`. All hosts become
-    one, or only *host* is kept. *page* counts the page loads of a recording from 1. *root* is the
-    folder at which the paths of a static site begin, its document's folder where none is given.
+    A folder stands for the `index.html` in it. What a file is shows in it; *dialect* insists on one
+    of `DIALECTS`. All hosts become one, or only *host* is kept. *page* counts the page loads of a
+    recording from 1. *root* is the folder at which the paths of a static site begin, its document's
+    folder where none is given.
 
     Raises:
         RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
             not be used.
     """
+    if Path(path).is_dir():
+        path = Path(path) / "index.html"
     _check(dialect, page, shown_path(path))
     recording = Recording(source=shown_path(path), dialect=dialect or "")
     with opened(path) as source:
