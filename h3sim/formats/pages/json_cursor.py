@@ -28,6 +28,8 @@ _LONGEST_VALUE = 64 << 20
 """A value of more characters is not read: it would take memory without end."""
 _NEAR_THE_END = 16
 """An escape or a word may be cut so many characters before the end of what was read."""
+_NUMBER_TAIL = 3
+"""A number may go on behind as many characters less one: 1 is the beginning of 1e+6."""
 _LONGEST_INT = 30
 _SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -86,8 +88,9 @@ class JsonCursor:
             except (ValueError, OverflowError) as error:
                 raise self._broken(str(error)) from error
             else:
-                # A number may go on in what was not read yet.
-                if end < len(self._text) or not self._more():
+                is_number = isinstance(value, int | float)
+                may_go_on = is_number and end + _NUMBER_TAIL > len(self._text)
+                if not may_go_on or not self._more():
                     self._at = end
                     return value
 

@@ -142,11 +142,15 @@ class Recording:
     inferred: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     n_problems: int = 0
+    _noted: set[tuple[str, str]] = field(default_factory=set)
     text_room: int = _MOST_TEXT
     """So many characters of documents may still be kept to be looked at."""
 
     def note(self, key: str, message: str) -> None:
-        """Note that something in the file cannot be used; many notes are counted only."""
+        """Note, once, that something in the file cannot be used; many notes are counted only."""
+        if (key, message) in self._noted:
+            return
+        self._noted.add((key, message))
         self.n_problems += 1
         if self.n_problems <= _MOST_PROBLEMS:
             self.problems.append(Problem(key=key, message=message))
