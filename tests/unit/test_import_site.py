@@ -161,6 +161,15 @@ def test_selectors_are_looked_for_in_the_document(selector: str, applies: bool) 
     assert Document(data, scan(data)).applies(selector) is applies
 
 
+@pytest.mark.parametrize("rule", ["p " + "div " * 9 + "i", "i ~ " * 9 + "b", "i:nth-child(2n+7)"])
+def test_selectors_that_take_the_library_long_are_looked_for_in_part(rule: str) -> None:
+    data = b"<div>" * 400 + b"<i></i>" * 100_000
+    document = Document(data, scan(data))
+    # Too long a selector is taken to apply, but not if its last parts match nothing.
+    assert [document.applies(rule), document.n_guessed] in ([True, 1], [False, 0])
+    assert document.applies(f"{rule} q") is False
+
+
 @pytest.mark.parametrize(
     ("query", "holds"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import TYPE_CHECKING, Any
 
 from h3sim.formats.pages.urls import joined
@@ -21,6 +23,7 @@ _FLAGS = (
     *("in_head", "is_async", "is_defer", "preload"),
     *("render_blocking", "after_first_image", "fetchpriority"),
 )
+_MOST_LINES = 200_000
 _BY_SCRIPT = ("script", "preflight")
 
 
@@ -40,6 +43,7 @@ def _apply(document: Observed, requests: Sequence[Observed], inferred: Counter[s
     data = document.text.encode("utf-8", "replace")
     document.decoded_bytes = len(data)
     named = _named(data, own)
+    lines: list[int] = []
     for request in requests:
         url = request.url.partition("#")[0]
         if request is document or request.offset is not None or request.stack:
@@ -56,7 +60,8 @@ def _apply(document: Observed, requests: Sequence[Observed], inferred: Counter[s
             inferred["place and flags from the markup"] += 1
             inferred["parent from the markup"] += not is_told
         elif is_told and request.line is not None:
-            request.offset = _offset_of(request.line, data)
+            lines = lines or _line_starts(data)
+            request.offset = lines[min(request.line, len(lines) - 1)]
 
 
 def _named(data: bytes, own: str) -> dict[str, tuple[int, dict[str, Any]]]:
@@ -75,11 +80,7 @@ def _flags_of(reference: Reference) -> dict[str, Any]:
     return {name: value for name in _FLAGS if (value := getattr(reference, name))}
 
 
-def _offset_of(line: int, data: bytes) -> int:
-    """Return where a line begins; the first is 0, and behind the last one is the end."""
-    at = 0
-    for _ in range(line):
-        at = data.find(b"\n", at) + 1
-        if at == 0:
-            return len(data)
-    return at
+def _line_starts(data: bytes) -> list[int]:
+    """Return where the lines begin; what lies behind the last one that is looked at is left."""
+    ends = itertools.islice(re.finditer(b"\n", data), _MOST_LINES)
+    return [0, *(end.end() for end in ends)]

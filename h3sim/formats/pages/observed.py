@@ -24,6 +24,7 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_PROBLEMS = 50
 _LONGEST_NOTE = 80
 _MOST_TEXT = 64 << 20
+_MOST_TEXTS = 50
 
 
 class Size(enum.Enum):
@@ -143,6 +144,7 @@ class Recording:
     left_out: Counter[str] = field(default_factory=Counter)
     n_problems: int = 0
     _noted: set[tuple[str, str]] = field(default_factory=set)
+    texts_left: int = _MOST_TEXTS
     text_room: int = _MOST_TEXT
     """So many characters of documents may still be kept to be looked at."""
 
@@ -167,9 +169,10 @@ class Recording:
         return RecordingError(problems, self.source)
 
     def keep_text(self, text: str) -> str:
-        """Return *text*, or "" where too much is kept already."""
-        if len(text) > self.text_room:
+        """Return *text*, or "" where too much is kept already, or too many."""
+        if len(text) > self.text_room or self.texts_left == 0:
             return ""
+        self.texts_left -= 1
         self.text_room -= len(text)
         return text
 

@@ -16,8 +16,12 @@ __all__ = ["Document"]
 _DEEPEST = 512
 """Deeper documents are not parsed: the time for that grows with depth times length."""
 _LONGEST = 8 << 20
-_MOST_WORK = 50_000_000
+_MOST_WORK = 1_000_000_000
 """So many bytes of document are looked through for selectors; then all are taken to match."""
+_MOST_WAYS = 1_000_000
+"""The library tries each way to place the parts of a selector on an element's ancestors."""
+_COUNTING = re.compile(r":nth-[\w-]+\([^()]*\)|:(?:first|last|only)-of-type|:only-child")
+"""What makes it count the siblings of each element."""
 _NOT_NOW = re.compile(
     r":(hover|focus|focus-within|focus-visible|active|visited|target|checked|disabled|invalid)\b"
 )
@@ -37,6 +41,7 @@ class Document:
     def __init__(self, data: bytes, scan: Scan) -> None:
         self.is_parsed = len(data) <= _LONGEST and scan.depth <= _DEEPEST
         self.n_guessed = 0
+        self._depth = scan.depth
         self._size = max(1, len(data))
         self._work = 0
         self._known: dict[str, bool] = {}
@@ -65,15 +70,45 @@ class Document:
             return False
         plain = _PSEUDO_ELEMENT.sub("", selector).strip()
         plain = plain if plain and plain[-1] not in ">+~" else f"{plain}*"
+        simple = _simple(plain, self._depth)
         self._work += self._size
-        if self._tree is None or self._work > _MOST_WORK or "&" in plain:
+        if self._tree is None or self._work > _MOST_WORK or not simple:
             self.n_guessed += 1
             return True
         try:
-            return self._tree.css_first(plain) is not None
+            is_there = self._tree.css_first(simple) is not None
         except Exception:  # noqa: BLE001 - it raises types of its own for what it cannot parse
             self.n_guessed += 1
             return True
+        self.n_guessed += is_there and simple != plain
+        return is_there
+
+
+def _simple(selector: str, depth: int) -> str:
+    """Return a selector that is quick to look for and matches all that *selector* does.
+
+    Conditions that take long are left out, from the left; "" if it cannot be made quick.
+
+    >>> _simple("body .a > li:nth-child(2) b", 10), _simple("ul li div p b", 200)
+    ('body .a > li b', 'div p b')
+    """
+    if "&" in selector or ":has(" in selector:
+        return ""
+    plain = _COUNTING.sub("", selector).rpartition("~")[2].strip()
+    words = [word for word in re.split(r"\s+|(?=[>+])|(?<=[>+])", plain) if word]
+    is_way = [
+        place > 0 and word not in ">+" and words[place - 1] not in ">+"
+        for place, word in enumerate(words)
+    ]
+    most = 1
+    while max(2, depth) ** (most + 1) <= _MOST_WAYS:
+        most += 1
+    if sum(is_way) <= most:
+        return plain
+    if "(" in plain or "[" in plain:
+        return ""
+    ways = [place for place, each in enumerate(is_way) if each]
+    return " ".join(words[ways[-most - 1] :])
 
 
 def _tree(data: bytes) -> Any:
