@@ -213,6 +213,24 @@ def test_one_page_load_of_several_is_taken(tmp_path: Path) -> None:
         resources_of(tmp_path, document, page=3)
 
 
+@pytest.mark.parametrize(
+    ("document", "dialect"),
+    [
+        (har(PAGE, creator="Playwright", browser={"name": "firefox"}), "har-playwright"),
+        (har(PAGE, creator="x", browser={"name": "Firefox"}), "har-firefox"),
+        (har(PAGE, image("/a.png", 120), creator="x"), "har-devtools"),
+        (har(entry("/", 0, 100, _bytesIn=9), creator="x"), "har-webpagetest"),
+        (har(entry("/", 0, 100, _initiator_type="x"), creator="x"), "har-chrome-har"),
+        (har(PAGE, creator="x"), "har"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_dialect_is_told_by_the_writer_then_by_its_fields(
+    tmp_path: Path, document: dict[str, Any], dialect: str
+) -> None:
+    assert import_page(write_recording(tmp_path, document)).dialect == dialect
+
+
 def test_ids_are_paths_made_unique(tmp_path: Path) -> None:
     entries = [image(f"/a.png?n={number}", 120 + number) for number in range(3)]
     other = image("https://cdn.example/a.png;jsessionid=SECRET", 130)

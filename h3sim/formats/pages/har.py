@@ -113,17 +113,10 @@ class _Log:
         creator, browser = (
             Fields(self.head, "log", recording.note).table(name) for name in ("creator", "browser")
         )
-        signed = f"{creator.text('name')} {browser.text('name')}".lower()
         recording.say_tool(creator.text("name"), creator.text("version"))
         if not recording.dialect:
-            recording.dialect = next(
-                (
-                    dialect
-                    for dialect, pattern in HAR_DIALECTS.items()
-                    if pattern and re.search(pattern, signed)
-                ),
-                self._evidence or "har",
-            )
+            signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
+            recording.dialect = signed or self._evidence or "har"
         self._choose_page(page)
         _join_redirects(recording.requests)
 
@@ -213,6 +206,16 @@ class _Log:
             except ValueError:
                 return ""
         return self._recording.keep_text(text)
+
+
+def _dialect_of(name: str) -> str:
+    """Return the dialect of a writer that signs with *name*, "" for one that is not known."""
+    found = (
+        dialect
+        for dialect, pattern in HAR_DIALECTS.items()
+        if pattern and re.search(pattern, name, re.IGNORECASE)
+    )
+    return next(found, "")
 
 
 def _outcome(request: Observed, entry: Fields) -> Outcome:
