@@ -174,6 +174,26 @@ def test_initiators_in_a_circle_are_not_believed_where_time_runs_backwards(tmp_p
     assert result.inferred["initiators that begin later, not believed"] == 1
 
 
+def test_the_clock_gives_a_parent_where_nothing_else_does(tmp_path: Path) -> None:
+    document = har(
+        PAGE,
+        entry("/a.css", 90, 60, mime="text/css"),
+        entry("/b.js", 90, 90, mime="text/javascript"),
+        entry("/c.css", 95, 100, mime="text/css"),
+        entry("/early.woff2", 140, 60, mime="font/woff2"),
+        entry("/title.woff2", 170, 60, mime="font/woff2"),
+        entry("/api", 300, 60, mime="application/json"),
+        entry("/late.png", 3000, 60, mime="image/png"),
+    )
+    resources = resources_of(tmp_path, document)
+    found = {id_: each["discovered"]["by"] for id_, each in resources.items() if id_ != "/"}
+    # At 140 ms no stylesheet is complete; at 170 ms only a.css; at 300 ms the one script.
+    assert found == {
+        "a.css": "/", "b.js": "/", "c.css": "/", "early.woff2": "/", "title.woff2": "a.css",
+        "api": "b.js", "late.png": "/",
+    }  # fmt: skip
+
+
 def test_one_host_can_be_kept(tmp_path: Path) -> None:
     style = entry(
         "https://cdn.example/a.css", 90, 60, mime="text/css", _initiator=initiated_by("/")

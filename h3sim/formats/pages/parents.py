@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Basis", "Parent", "find_parents"]
 
-_PARSING_GOES_ON_MS = 50.0
-"""What is asked for so soon after the last byte of a document may still come of its parser."""
-
 
 class Basis(enum.Enum):
     """From what a parent was told, the best first."""
@@ -133,7 +130,7 @@ def _parent(
         return Parent(found, Basis.REFERER)
     if root not in known:
         return Parent(None, Basis.NONE)
-    return Parent(_by_clock(request, kinds[place], requests, known, clock, root), Basis.TIMING)
+    return Parent(_by_clock(request, kinds[place], known, clock, root), Basis.TIMING)
 
 
 def _by_referer(request: Observed, kind: Kind, kinds: Sequence[Kind], seen: _Seen) -> int | None:
@@ -144,25 +141,15 @@ def _by_referer(request: Observed, kind: Kind, kinds: Sequence[Kind], seen: _See
     return found if kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET) else None
 
 
-def _by_clock(
-    request: Observed,
-    kind: Kind,
-    requests: Sequence[Observed],
-    known: set[int],
-    clock: _Clock,
-    root: int,
-) -> int:
+def _by_clock(request: Observed, kind: Kind, known: set[int], clock: _Clock, root: int) -> int:
     """Return the likeliest parent of what nothing else is known of.
 
-    A font: the stylesheet that was complete last. A fetch: the script that was complete last.
-    Anything else: the page while it is parsed, later the script that was complete last.
+    A font: the stylesheet that was complete last. A fetch, or what is none of the kinds that
+    markup names: the script that was complete last. Anything else: the page.
     """
-    start_ms, parsed_ms = request.start_ms, requests[root].end_ms
     found = None
     if kind is Kind.FONT:
-        found = clock.last(Kind.STYLESHEET, start_ms)
-    elif kind is Kind.FETCH or (
-        None not in (start_ms, parsed_ms) and start_ms > parsed_ms + _PARSING_GOES_ON_MS  # type: ignore[operator]
-    ):
-        found = clock.last(Kind.SCRIPT, start_ms)
+        found = clock.last(Kind.STYLESHEET, request.start_ms)
+    elif kind in (Kind.FETCH, Kind.OTHER):
+        found = clock.last(Kind.SCRIPT, request.start_ms)
     return root if found is None or found not in known else found
