@@ -21,7 +21,7 @@ class RecordingError(InputError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedPage:
-    r"""A page that was read from a recording, and what had to be done to get it.
+    """A page that was read from a recording, and what had to be done to get it.
 
     *dialect* names what the file was read as. The counts are by what is counted, in words, in the
     order in which they are to be told: *found* is what the recording says, *inferred* what had to
@@ -32,7 +32,7 @@ class ImportedPage:
     >>> from h3sim.page import Kind, Page, Resource
     >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
     >>> imported = ImportedPage(page=page, dialect="har", found={"requests": 1})
-    >>> print(*imported.lines(), sep="\n")
+    >>> print(imported)
     p: 1 resource, 9 bytes, from har
     found: requests 1
     """
@@ -44,6 +44,9 @@ class ImportedPage:
     left_out: Mapping[str, int] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     skipped: tuple[Problem, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
         """Return the report as lines for people; nothing that is empty is told."""
