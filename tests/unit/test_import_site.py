@@ -99,6 +99,7 @@ def test_paths_begin_at_the_root_that_is_given(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"x")
     page = import_page(tmp_path / "pages" / "a.html", root=tmp_path).page
     assert [resource.id for resource in page.resources] == ["pages/a.html", "i.png", "j.png"]
+    assert page.name == f"{tmp_path.name}/pages/a.html"
     with pytest.raises(ValueError, match="--root: is not in"):
         import_page(tmp_path / "pages" / "a.html", root=tmp_path / "other")
 

@@ -28,6 +28,7 @@ __all__ = ["read_site"]
 
 _BASE = "http://site.invalid/"
 """What stands for the folder, so that references can be resolved as URLs."""
+_INDEX = "index.html"
 _LONGEST_FILE = 256 << 20
 _LONGEST_SHEET = 4 << 20
 _MOST_FILES = 20_000
@@ -107,7 +108,8 @@ class _Site:
         while self._documents:
             self._read_document(*self._documents.popleft())
         recording.dialect = recording.dialect or "site"
-        recording.name = self._folder.name or "site"
+        folder = self._folder.name or "site"
+        recording.name = folder if name == _INDEX else f"{folder}/{name}"
         recording.tool = "h3sim import"
         recording.missing.append("what scripts ask for")
 
@@ -209,7 +211,7 @@ class _Site:
             return
         path = unquote(urlsplit(url).path).lstrip("/")
         if path.endswith("/") or not path:
-            path += "index.html"
+            path += _INDEX
         if path in self._files:
             self._mark_again(path, flags)
             return
