@@ -253,7 +253,8 @@ def test_no_document_is_too_strange(tmp_path: Path, html: bytes) -> None:
     "css",
     ["{" * 20_000, "a{" * 20_000, "a:is(" * 20_000, '@import "' * 5000, "@media (" * 5000,
      "a{background:" + "url(" * 5000, "@font-face{src:" + "," * 20_000, "\0\ufffe", "a{b:c" * 5000,
-     "@media all{" * 2000 + "a{background:url(x)}"],
+     "@media all{" * 2000 + "a{background:url(x)}",
+     "@font-face{font-family:A;src:url(a)}" * 5000 + "*{font:1px A;font-weight:100}" * 500],
     ids=lambda css: repr(css[:8]),
 )  # fmt: skip
 def test_no_stylesheet_is_too_strange(tmp_path: Path, css: str) -> None:

@@ -71,7 +71,7 @@ def test_a_site_is_what_a_browser_of_1366_by_768_asks_for(tmp_path: Path) -> Non
     assert result.left_out == {
         "of other hosts": 1,
         "data: and blob: URLs": 1,
-        "fonts of no rule that applies": 1,
+        "fonts that no text needs": 1,
     }
     place = html.index(b'gone.png">') + len(b'gone.png">')
     assert [str(problem) for problem in result.skipped] == [
@@ -148,6 +148,33 @@ def test_a_font_loads_if_a_rule_that_applies_names_it_and_the_page_has_its_chara
     for text, is_shown in (("<p>abc", False), ("<p>\u0434", True)):
         data = text.encode()
         assert Document(data, scan(data)).shows(faces[1]) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("html", "rule", "files"),
+    [
+        ("<p>", "p { font-family: A }", ["4"]),
+        ("<p><b>", "p { font-family: A }", ["4", "7"]),
+        ("<p><i>", "p { font-family: A }", ["4", "4i"]),
+        ("<p>", "p { font-family: A } q { font-weight: 700; font-style: italic }", ["4"]),
+        ("<p>", "p { font: italic 800 1em/1.5 A }", ["4", "7", "4i"]),
+        ("<p>", "p { font-family: A; font-weight: 300 }", ["4"]),
+    ],
+)
+def test_a_family_loads_the_faces_whose_weight_and_slant_the_page_needs(
+    tmp_path: Path, html: str, rule: str, files: list[str]
+) -> None:
+    faces = "".join(
+        f"@font-face {{ font-family: A; src: url({name}.woff2); {how} }}"
+        for name, how in (
+            ("4", ""), ("7", "font-weight: bold"), ("4i", "font-style: italic"),
+            ("7i", "font-style: italic; font-weight: 700"),
+        )
+    )  # fmt: skip
+    for name in ("4", "7", "4i", "7i"):
+        (tmp_path / f"{name}.woff2").write_bytes(b"x")
+    resources = site_of(tmp_path, f"<style>{faces}{rule}</style>{html}")
+    assert list(resources)[1:] == [f"{name}.woff2" for name in files]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ __all__ = ["Face", "Rule", "Sheet", "read_declarations", "read_sheet"]
 
 _DEEPEST = 20
 """Rules in rules in rules are looked at so deep."""
+_WEIGHTS = {"normal": 400, "bold": 700, "bolder": 700}
+_LIGHTEST, _HEAVIEST = 100, 1000
 _FORMATS = ("woff2", "woff", "truetype", "opentype")
 """Formats of fonts that browsers of today can use."""
 _GENERIC = frozenset(
@@ -27,20 +29,25 @@ _GENERIC = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Face:
-    """A font face: its family, in lower case, the URL that is taken, and its characters."""
+    """A font face: its family, in lower case, the URL that is taken, and what it is for."""
 
     family: str
     url: str
     ranges: tuple[tuple[int, int], ...] = ()
+    """The characters, from and to; none for all."""
+    weights: tuple[int, int] = (400, 400)
+    is_slanted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule that names images or font families; *selector* is as it stands, "" for any."""
+    """A rule that names images or says of fonts; *selector* is as it stands, "" for any."""
 
     selector: str
     urls: tuple[str, ...]
     families: tuple[str, ...]
+    weights: tuple[int, ...] = ()
+    is_slanted: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,7 +101,7 @@ def _read_rules(rules: Iterable[Any], sheet: Sheet, tinycss2: Any, depth: int) -
 def _read_qualified(rule: Any, sheet: Sheet, tinycss2: Any, depth: int) -> None:
     parts = tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
     found = _rule(tinycss2.serialize(rule.prelude).strip(), parts)
-    if found.urls or found.families:
+    if found.urls or found.families or found.weights or found.is_slanted:
         sheet.rules.append(found)
     if depth < _DEEPEST:
         nested = [part for part in parts if part.type in ("qualified-rule", "at-rule")]
@@ -140,14 +147,42 @@ def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
 def _rule(selector: str, parts: Iterable[Any]) -> Rule:
     urls: list[str] = []
     families: list[str] = []
+    weights: list[int] = []
+    is_slanted = False
     for part in parts:
         if part.type != "declaration":
             continue
-        if part.lower_name in ("font-family", "font") or part.lower_name.startswith("--"):
+        name, is_variable = part.lower_name, part.lower_name.startswith("--")
+        if name in ("font-family", "font") or is_variable:
             families += _families(part.value)
-        if part.lower_name not in ("src", "cursor") and not part.lower_name.startswith("--"):
+        if name in ("font-weight", "font"):
+            weights += _weights(part.value)
+        if name in ("font-style", "font"):
+            is_slanted = is_slanted or _is_slanted(part.value)
+        if name not in ("src", "cursor") and not is_variable:
             urls += _urls(part.value)
-    return Rule(selector=selector, urls=tuple(urls), families=tuple(families))
+    return Rule(
+        selector=selector,
+        urls=tuple(urls),
+        families=tuple(families),
+        weights=tuple(weights),
+        is_slanted=is_slanted,
+    )
+
+
+def _weights(tokens: Iterable[Any]) -> Iterator[int]:
+    """Yield the weights in a value: words, and whole numbers that can be weights."""
+    for token in tokens:
+        if token.type == "ident" and token.lower_value in _WEIGHTS:
+            yield _WEIGHTS[token.lower_value]
+        elif (
+            token.type == "number" and token.int_value and _LIGHTEST <= token.int_value <= _HEAVIEST
+        ):
+            yield token.int_value
+
+
+def _is_slanted(tokens: Iterable[Any]) -> bool:
+    return any(t.type == "ident" and t.lower_value in ("italic", "oblique") for t in tokens)
 
 
 def _urls(tokens: Iterable[Any]) -> Iterator[str]:
@@ -195,7 +230,14 @@ def _faces(parts: Iterable[Any], tinycss2: Any) -> Iterator[Face]:
     url = _source(values.get("src", []), tinycss2)
     if family and url:
         text = tinycss2.serialize(values.get("unicode-range", []))
-        yield Face(family=family, url=url, ranges=tuple(_ranges(text)))
+        weights = list(_weights(values.get("font-weight", ()))) or [_WEIGHTS["normal"]]
+        yield Face(
+            family=family,
+            url=url,
+            ranges=tuple(_ranges(text)),
+            weights=(min(weights), max(weights)),
+            is_slanted=_is_slanted(values.get("font-style", ())),
+        )
 
 
 def _source(tokens: list[Any], tinycss2: Any) -> str:

@@ -15,7 +15,8 @@ from h3sim.formats.pages.kinds import kind_of_extension
 from h3sim.formats.pages.observed import Observed, Recording, Size, Trigger
 from h3sim.formats.pages.urls import joined
 from h3sim.formats.site.compression import Served, serve
-from h3sim.formats.site.css import Sheet, read_declarations, read_sheet
+from h3sim.formats.site.css import read_declarations, read_sheet
+from h3sim.formats.site.fonts import BOLD_ELEMENTS, SLANTED_ELEMENTS, chosen_faces
 from h3sim.formats.site.matching import Document
 from h3sim.formats.site.references import Reference, Style, read_markup
 from h3sim.formats.site.tags import scan
@@ -24,10 +25,13 @@ from h3sim.page import At, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from h3sim.formats.site.css import Face, Rule, Sheet
+
 __all__ = ["read_site"]
 
 _BASE = "http://site.invalid/"
 """What stands for the folder, so that references can be resolved as URLs."""
+_NORMAL, _BOLD = 400, 700
 _INDEX = "index.html"
 _LONGEST_FILE = 256 << 20
 _LONGEST_SHEET = 4 << 20
@@ -90,6 +94,37 @@ def read_site(path: Path, recording: Recording, *, root: Path | None = None) -> 
     if path.stat().st_size > _LONGEST_FILE:
         raise recording.refuse(f"is larger than {_LONGEST_FILE >> 20} MiB")
     _Site(absolute_root, recording).read(absolute.relative_to(absolute_root).as_posix())
+
+
+class _Fonts:
+    """The fonts that the rules of a document's stylesheets ask for, as far as they apply."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._families: dict[str, None] = {}
+        self._weights = {_NORMAL: None}
+        if document.applies(BOLD_ELEMENTS):
+            self._weights[_BOLD] = None
+        self._is_slanted = document.applies(SLANTED_ELEMENTS)
+
+    def add(self, rule: Rule) -> None:
+        """Take over what a rule that applies says of fonts."""
+        self._families |= dict.fromkeys(rule.families)
+        self._weights |= dict.fromkeys(rule.weights)
+        self._is_slanted = self._is_slanted or rule.is_slanted
+
+    def needed(self, faces: list[Face]) -> dict[Face, None]:
+        """Return those that some text of the document is set in."""
+        families: dict[str, list[Face]] = {}
+        for face in faces:
+            if face.family in self._families:
+                families.setdefault(face.family, []).append(face)
+        kept = [
+            face
+            for alike in families.values()
+            for face in chosen_faces(alike, self._weights, is_slanted=self._is_slanted)
+        ]
+        return dict.fromkeys(face for face in kept if self._document.shows(face))
 
 
 class _Site:
@@ -176,18 +211,17 @@ class _Site:
                     self._of_sheet(later),
                     flags,
                 )
-        used: dict[str, None] = {}
+        fonts = _Fonts(document)
         for later, sheet in sheets:
             for rule in sheet.rules:
                 if document.applies(rule.selector):
-                    used |= dict.fromkeys(rule.families)
+                    fonts.add(rule)
                     self._ask_all(rule.urls, later, Kind.IMAGE)
+        needed = fonts.needed([face for _, sheet in sheets for face in sheet.faces])
         for later, sheet in sheets:
-            faces = [f.url for f in sheet.faces if f.family in used and document.shows(f)]
-            self._recording.left_out["fonts of no rule that applies"] += len(sheet.faces) - len(
-                faces
-            )
-            self._ask_all(faces, later, Kind.FONT)
+            urls = [face.url for face in sheet.faces if face in needed]
+            self._recording.left_out["fonts that no text needs"] += len(sheet.faces) - len(urls)
+            self._ask_all(urls, later, Kind.FONT)
 
     def _ask_all(self, urls: Iterable[str], later: _Later, kind: Kind) -> None:
         for url in urls:
