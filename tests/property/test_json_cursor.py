@@ -40,7 +40,7 @@ def parts_of(cursor: JsonCursor) -> Any:
 
 
 @settings(max_examples=100)
-@given(VALUES, st.integers(1, 7), st.sampled_from((None, 1)))
+@given(VALUES, st.integers(1, 7) | st.just(1000), st.sampled_from((None, 1)))
 def test_pieces_do_not_matter(value: Any, size: int, indent: int | None) -> None:
     text = json.dumps(value, indent=indent)
     assert cursor_over(text, size).value() == value
@@ -48,7 +48,7 @@ def test_pieces_do_not_matter(value: Any, size: int, indent: int | None) -> None
 
 
 @settings(max_examples=100)
-@given(VALUES, st.integers(1, 7), st.data())
+@given(VALUES, st.integers(1, 7) | st.just(1000), st.data())
 def test_a_text_that_is_cut_or_changed_is_read_alike_or_refused(
     value: Any, size: int, data: st.DataObject
 ) -> None:

@@ -169,7 +169,9 @@ class JsonCursor:
         rest = len(self._text) - self._at
         text = self._read(max(_CHUNK, rest))
         self._ended = not text
+        if self._ended:
+            return False
         self._before += self._at
         self._text = self._text[self._at :] + text
         self._at = 0
-        return not self._ended
+        return True
