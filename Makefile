@@ -63,6 +63,10 @@ clean: ## remove the .venv, caches and figures
 validate-stacks: $(READY) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
 	$(BIN)/python -m validation.stacks
 
+.PHONY: validate-sander
+validate-sander: $(READY) ## the directions of Sander 2022 over recorded pages (minutes; over the shipped pages where there are none)
+	$(BIN)/python -m validation.sander $(ARGS)
+
 .PHONY: validate-pages
 validate-pages: $(READY) ## import tables of real pages and load each under every scheme (minutes; needs the tables beside the checkout)
 	$(BIN)/python -m validation.pages

@@ -6,7 +6,6 @@ so a machine that slows down for a while slows both sides of a ratio.
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 import time
@@ -16,14 +15,17 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 import h3sim
+from benchmarks.links import over_links
 from benchmarks.pages import concurrent_page, reference_page
+from benchmarks.picks import picks
 from benchmarks.probes import with_heapq, with_simpy_callbacks
+from benchmarks.timing import least_seconds
 from h3sim import engine
 from h3sim.transport import Mode
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from h3sim.page import Page
     from h3sim.schemes import Scheme
@@ -31,22 +33,6 @@ if TYPE_CHECKING:
 _ROUNDS = 25
 _SCALING_ROUNDS = 7
 _SCALING_PACKETS = 10_000
-
-
-def least_seconds(calls: Sequence[Callable[[], object]], *, rounds: int) -> list[float]:
-    """Return the least CPU time of each call over *rounds* rounds in which each is made once."""
-    best = [float("inf")] * len(calls)
-    gc.disable()
-    try:
-        for _ in range(rounds):
-            for place, call in enumerate(calls):
-                begin = time.process_time()
-                call()
-                best[place] = min(best[place], time.process_time() - begin)
-            gc.collect()
-    finally:
-        gc.enable()
-    return best
 
 
 def _load(page: Page, scheme: Scheme) -> Callable[[], object]:
@@ -108,9 +94,13 @@ def _import_time() -> str:
     return f"import h3sim: {added['h3sim']:.0f} ms, of which SimPy {added['simpy']:.0f} ms"
 
 
+def _picks() -> str:
+    return picks(least_seconds)
+
+
 def main() -> None:
     """Print all of it."""
-    for part in (_against_probes, _scaling, _import_time):
+    for part in (_against_probes, over_links, _scaling, _picks, _import_time):
         print(part(), end="\n\n")
 
 

@@ -86,22 +86,27 @@ class NetworkError(InputError):
 class UnknownNameError(H3SimError, KeyError):
     """No scheme, network or page goes by this name; `nearest` holds the ones that are spelt alike.
 
+    *shown_by* is what shows all that there are; `h3sim list` unless told otherwise.
+
     >>> print(UnknownNameError("scheme", "buket", ["bucket", "fifo", "rr"]))
     no scheme is called 'buket'; did you mean bucket? (`h3sim list schemes` shows all)
     """
 
-    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
+    def __init__(
+        self, kind: str, name: str, known: Sequence[str], shown_by: str | None = None
+    ) -> None:
         import difflib  # on use: importing h3sim should stay quick
 
         self.kind = kind
         self.name = name
         self.known = tuple(known)
+        self.shown_by = shown_by or f"h3sim list {kind}s"
         self.nearest = tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
-        super().__init__(kind, name, self.known)
+        super().__init__(kind, name, self.known, self.shown_by)
 
     def __str__(self) -> str:
         hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
-        return f"no {self.kind} is called {self.name!r}{hint} (`h3sim list {self.kind}s` shows all)"
+        return f"no {self.kind} is called {self.name!r}{hint} (`{self.shown_by}` shows all)"
 
 
 class StalledError(H3SimError, RuntimeError):

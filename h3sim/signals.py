@@ -7,20 +7,32 @@ can never be mistaken for one another: see `placeholder_id`.
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import TypeAlias
 
 __all__ = [
+    "DEFAULT_URGENCY",
     "DEFAULT_WEIGHT",
+    "MAX_URGENCY",
+    "ORPHANS",
     "BucketPriority",
+    "Eps",
     "H2Priority",
+    "Rank",
     "Signal",
     "SignalChange",
+    "Signalling",
     "placeholder_id",
 ]
 
 DEFAULT_WEIGHT = 16
 """The weight of a stream about which nothing was said (RFC 7540 § 5.3.5)."""
+
+DEFAULT_URGENCY = 3
+"""The urgency of a response about which nothing was said (RFC 9218 § 4.1)."""
+MAX_URGENCY = 7
+"""The least urgent there is (RFC 9218 § 4.1)."""
 
 _MAX_WEIGHT = 256
 _MAX_BUCKET = 63
@@ -79,7 +91,36 @@ class BucketPriority:
         return self.bucket * 4 + self.level
 
 
-Signal: TypeAlias = H2Priority | BucketPriority
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eps:
+    """The extensible priority scheme's two parameters (RFC 9218 § 4).
+
+    *urgency* is 0 to 7, 0 the most urgent; what is left out is 3 (§ 4.1). An *incremental*
+    response is of use before all of it is there, so it may share (§ 4.2).
+
+    Raises:
+        ValueError: if the urgency is outside 0 to 7.
+
+    >>> Eps(), Eps(urgency=0, incremental=True)
+    (Eps(urgency=3, incremental=False), Eps(urgency=0, incremental=True))
+    """
+
+    urgency: int = DEFAULT_URGENCY
+    incremental: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.urgency <= MAX_URGENCY:
+            raise ValueError(f"urgency must be 0 to {MAX_URGENCY}, is {self.urgency}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank:
+    """A place in an order that was worked out from the page; lower goes first."""
+
+    value: int
+
+
+Signal: TypeAlias = H2Priority | BucketPriority | Eps | Rank
 SignalChange: TypeAlias = tuple[int, Signal]
 """A stream's or placeholder's id, and what is now wanted for it."""
 
@@ -91,3 +132,48 @@ def placeholder_id(index: int) -> int:
     (-1, -5)
     """
     return -1 - index
+
+
+ORPHANS = -(2**61)
+"""The orphan placeholder of HTTP/3 draft-22, which no client can name (base-drafts PR 2690)."""
+
+
+class Signalling(enum.Enum):
+    """How a server learns what a client wants.
+
+    The last four are sent: each signal takes the way up and can come late, or not in order. What
+    goes on the control stream comes in the order in which it was sent.
+    """
+
+    NONE = "none"
+    """Nothing is said."""
+    SERVER = "server"
+    """It knows by itself, when the request comes, as Marx 2019 ran it."""
+    H2 = "h2"
+    """PRIORITY in HEADERS; what is said of other streams, in frames on the same connection."""
+    DRAFT_20 = "draft-20"
+    """HTTP/3 before July 2019: first on the request stream, later on the control stream; nothing is
+    exclusive."""
+    DRAFT_22 = "draft-22"
+    """HTTP/3 from July 2019: all on the control stream, exclusive again; until it is there, a
+    request depends on the orphan placeholder."""
+    EPS = "eps"
+    """RFC 9218: the Priority field of the request, later PRIORITY_UPDATE on the control stream."""
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether signals take the way up."""
+        return self not in (Signalling.NONE, Signalling.SERVER)
+
+    @property
+    def goes_with_request(self) -> bool:
+        """Whether a request carries what is wanted for it."""
+        return self is not Signalling.DRAFT_22
+
+    @property
+    def message_bytes(self) -> int:
+        """What a frame about another stream takes: of PRIORITY, or of PRIORITY_UPDATE.
+
+        RFC 7540 § 6.3; HTTP/3 drafts 20 and 22, with ids of two bytes; RFC 9218 § 7.2.
+        """
+        return {Signalling.H2: 14, Signalling.EPS: 13}.get(self, 8)

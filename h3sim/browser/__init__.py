@@ -1,5 +1,17 @@
 """The browser: decides what to ask for, and when."""
 
-from h3sim.browser.replay import Due, ReplayBrowser
+from h3sim.browser.base import Browser, Due
+from h3sim.browser.factory import make_browser
+from h3sim.browser.model import BrowserMode, BrowserModel
+from h3sim.browser.parse import ParseBrowser
+from h3sim.browser.replay import ReplayBrowser
 
-__all__ = ["Due", "ReplayBrowser"]
+__all__ = [
+    "Browser",
+    "BrowserMode",
+    "BrowserModel",
+    "Due",
+    "ParseBrowser",
+    "ReplayBrowser",
+    "make_browser",
+]

@@ -7,23 +7,18 @@ one another.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from h3sim.browser.base import Due
 from h3sim.page import At
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from h3sim.page import Page
+    from h3sim.trace import Activity
 
-__all__ = ["Due", "ReplayBrowser"]
-
-
-class Due(NamedTuple):
-    """A resource that is to be asked for, by its place in the page, and when."""
-
-    at_ns: int
-    resource: int
+__all__ = ["ReplayBrowser"]
 
 
 class ReplayBrowser:
@@ -59,6 +54,11 @@ class ReplayBrowser:
         """The ids of the resources that have not been delivered."""
         ids = (resource.id for resource in self._page.resources)
         return [id_ for id_, finished in zip(ids, self._finished, strict=True) if not finished]
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """Nothing: it computes nothing."""
+        return ()
 
     def on_navigation(self, now_ns: int) -> list[Due]:
         """Return what is asked for since *now_ns*, whatever happens: the root, and what has a time.
@@ -104,6 +104,10 @@ class ReplayBrowser:
             self._unfinished -= 1
             due += self._on_complete(resource, now_ns)
         return due
+
+    def on_wake(self, now_ns: int) -> list[Due]:  # noqa: ARG002 - it never asks to be woken
+        """Return nothing: it never asks to be woken."""
+        return []
 
     def _on_complete(self, resource: int, now_ns: int) -> Iterable[Due]:
         parent = self._page.resources[resource]

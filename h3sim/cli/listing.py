@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim import catalog
 from h3sim.cli.run import RawHelp
 from h3sim.cli.tables import table
+from h3sim.schemes.registry import REGISTRY
 from h3sim.transport.congestion import controller_names
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from h3sim.cli.options import Parser
     from h3sim.transport import Jitter, Network
@@ -40,7 +44,7 @@ def _list(options: argparse.Namespace) -> int:
 def _schemes() -> str:
     headers = ("scheme", "what it is", "mechanism", "signalling", "placeholders", "source")
     rows = (
-        (s.name, s.title, s.mechanism.value, s.signalling, str(len(s.placeholders)), s.source)
+        (s.name, s.title, s.mechanism.value, s.signalling.value, str(len(s.placeholders)), s.source)
         for s in catalog.list_schemes()
     )
     return table(headers, rows)
@@ -75,6 +79,18 @@ def _accidents(network: Network) -> tuple[str, str, str]:
 
 def _controllers() -> str:
     return "\n".join(controller_names())
+
+
+def _schedulers() -> str:
+    headers = ("scheduler", "what it does", "from")
+    rows = ((e.name, _first_sentence(e.part), e.origin) for e in REGISTRY.listed())
+    return table(headers, rows)
+
+
+def _first_sentence(factory: Callable[..., object]) -> str:
+    """Return what the class or function says of itself; of ours, what is made."""
+    text = inspect.getdoc(factory() if isinstance(factory, partial) else factory) or "-"
+    return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
 
 
 def _profiles() -> str:
@@ -113,5 +129,6 @@ _LISTS = {
     "networks": _networks,
     "profiles": _profiles,
     "controllers": _controllers,
+    "schedulers": _schedulers,
     "pages": _pages,
 }

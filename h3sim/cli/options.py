@@ -122,6 +122,35 @@ def add_setting(parser: argparse.ArgumentParser) -> None:
     )
     group.set_defaults(handshake=True)
     group.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    _add_browser(parser)
+
+
+def _add_browser(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what browser loads a page."""
+    group = parser.add_argument_group("browser")
+    group.add_argument(
+        "--browser",
+        choices=("replay", "parse"),
+        default="replay",
+        help="ask for resources as recorded, or compute what parsing, blocking and executing"
+        " make of the page (default: %(default)s)",
+    )
+    group.add_argument(
+        "--cpu-factor",
+        type=float,
+        metavar="FACTOR",
+        help="how many times as long parsing and executing take: 4 for a phone, say",
+    )
+    group.add_argument(
+        "--max-requests", type=int, metavar="N", help="how many requests may be open at once"
+    )
+    group.add_argument(
+        "--no-preload-scanner",
+        dest="preload_scanner",
+        action="store_false",
+        default=None,
+        help="only the parser finds what the document names",
+    )
 
 
 def _share(text: str) -> float:
@@ -158,6 +187,10 @@ def _setting(options: argparse.Namespace, network: Network | str, buffer_kb: flo
             buffer_kb=buffer_kb,
             handshake=options.handshake,
             seed=options.seed,
+            browser=options.browser,
+            cpu_factor=options.cpu_factor,
+            max_requests=options.max_requests,
+            preload_scanner=options.preload_scanner,
         )
     except InputError as error:
         if error.source:

@@ -31,6 +31,7 @@ examples:
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run davies-meenan --scheme dfifo --plot load.png
   h3sim run davies-meenan --scheme fifo --qlog load.qlog
+  h3sim run davies-meenan --scheme dfifo --browser parse --cpu-factor 4 --critical-path
 """
 
 
@@ -66,6 +67,11 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
         metavar="FILE",
         help="write what both ends would have logged: FILE.qlog, or FILE.sqlog (the client only)",
     )
+    parser.add_argument(
+        "--critical-path",
+        action="store_true",
+        help="show what the load event waited for, step by step (with --browser parse)",
+    )
     parser.set_defaults(command=_run)
 
 
@@ -86,6 +92,11 @@ def check_plot_path(path: str | None) -> None:
         raise InputError([Problem(key="--plot", message=message)])
 
 
+def _check_path(options: argparse.Namespace) -> None:
+    if options.critical_path and options.browser != "parse":
+        raise InputError([Problem(key="--critical-path", message="goes only with --browser parse")])
+
+
 def _run(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     page = mistakes.collect(lambda: catalog.load_page(options.page))
@@ -93,6 +104,7 @@ def _run(options: argparse.Namespace) -> int:
     setting = read_setting(options, mistakes, buffer_kb=options.buffer_kb)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: check_qlog_path(options.qlog))
+    mistakes.collect(lambda: _check_path(options))
     if page is None or scheme is None or setting is None or mistakes.lines:
         for line in mistakes.lines:
             print(f"h3sim run: {line}", file=sys.stderr)
@@ -109,6 +121,8 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps(load.to_dict(order=options.order), allow_nan=False))
         return 0
     _show(load, order=options.order)
+    if options.critical_path:
+        print(f"\n{_path(load)}")
     return 0
 
 
@@ -141,6 +155,16 @@ def _show(load: Load, *, order: bool) -> None:
         print(" ".join(f"{stream}x{n}" for stream, n in runs))
 
 
+def _path(load: Load) -> str:
+    """Return the critical path as a table, and what its time went to."""
+    path = load.critical_path()
+    parts = ("network", "bandwidth", "computation", "blocking")
+    rows = [(row.work, row.id or "", *(in_ms(value_ms) for value_ms in row[2:])) for row in path]
+    headers = ("critical path", "resource", "from ms", "to ms", *(f"{part} ms" for part in parts))
+    sums = (f"{part} {in_ms(sum(path.column(f'{part}_ms')))} ms" for part in parts)
+    return f"{table(headers, rows)}\n\n{', '.join(sums)}"
+
+
 def _figures(load: Load) -> str:
     hol = load.hol
     stacks = ", ".join(f"{n} of {height}" for height, n in hol.stack_histogram.items())
@@ -148,6 +172,7 @@ def _figures(load: Load) -> str:
         ("ByteIndex, all", _ms(load.byte_index_or_none("all"))),
         ("ByteIndex, above the fold", _ms(load.byte_index_or_none("atf"))),
         ("page load", _ms(load.page_load_ms)),
+        *_milestones(load),
         ("packets", f"{load.packets.sent:,}"),
         ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
         ("HOL blocking in one order", _hol(hol.connection_bytes, hol.connection_delay_ms)),
@@ -155,6 +180,24 @@ def _figures(load: Load) -> str:
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _milestones(load: Load) -> list[tuple[str, str]]:
+    """Return what only a browser that computes its load can tell."""
+    if load.first_paint_ms is None:
+        return []
+    return [
+        ("first paint", _ms(load.first_paint_ms)),
+        ("largest paint", _ms(load.largest_paint_ms)),
+        (
+            "SpeedIndex",
+            "the page knows no viewport shares"
+            if load.speed_index_ms is None
+            else _ms(load.speed_index_ms),
+        ),
+        ("DOMContentLoaded", _ms(load.dom_content_loaded_ms)),
+        ("load event", _ms(load.load_event_ms)),
+    ]
 
 
 def _ms(value_ms: float | None) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from h3sim.engine.application import Application
+from h3sim.engine.application import STREAM_ID_STEP, Application
 from h3sim.engine.kernel import Call, Kernel, Rank
 from h3sim.errors import StalledError
 from h3sim.schedulers import FifoScheduler
@@ -14,8 +15,9 @@ from h3sim.trace import RecoveryRow, Trace, WireRow
 from h3sim.transport import Role, StreamOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from h3sim.browser import BrowserModel
     from h3sim.engine.ends import End, EndMaker
     from h3sim.page import Page
     from h3sim.schemes import Scheme
@@ -26,6 +28,8 @@ __all__ = ["ConnectedRun"]
 
 _DEFAULT_REQUEST_BYTES = 100
 """What a request takes where the page does not say (network.md: 60 to 400 bytes)."""
+_UNIDIRECTIONAL = 2
+"""Added to a multiple of 4: a client's unidirectional stream (RFC 9000 § 2.1)."""
 _NEVER = 2**62
 _REPORT_EVERY_PACKETS = 1024
 
@@ -37,10 +41,12 @@ class _Driven:
     """An end that the kernel drives: its timer, and whom to call when its packets arrive."""
 
     __slots__ = (
+        "arrivals_ns",
         "endpoint",
         "is_flush_due",
         "link",
         "overhead_bytes",
+        "peer",
         "role",
         "timer_at_ns",
         "when_arrived",
@@ -53,7 +59,10 @@ class _Driven:
         self.endpoint = end.endpoint
         self.link = end.link
         self.overhead_bytes = end.overhead_bytes
+        self.peer = self
         self.timer_at_ns: int | None = None
+        self.arrivals_ns: deque[int] = deque()
+        """When packets arrive here that are under way, in the order sent; past ones may linger."""
         self.is_flush_due = False
         self.when_flush: tuple[Callable[[Call], None], ...] = ()
         self.when_timer: tuple[Callable[[Call], None], ...] = ()
@@ -73,14 +82,16 @@ class ConnectedRun:
         turn_bytes: int,
         buffer_bytes: int,
         retransmit: Retransmit,
+        requeues: bool,
         limit_ns: int,
         records_wire: bool,
+        browser: BrowserModel,
     ) -> None:
         self._page = page
         self._protocol = protocol
         self._limit_ns = limit_ns
         self._kernel = Kernel()
-        make = scheme.mechanism.make
+        make = scheme.make_scheduler
         server_windows, client_windows = makes.windows(Role.SERVER), makes.windows(Role.CLIENT)
         ranks_lost = retransmit is Retransmit.PRIORITY
         self._answers = Server(
@@ -88,6 +99,7 @@ class ConnectedRun:
             turn_bytes=turn_bytes,
             buffer_bytes=buffer_bytes,
             retransmit=retransmit,
+            requeues=requeues,
             lost_scheduler=make(turn_bytes=turn_bytes) if ranks_lost else None,
             keeps_unacked=True,
             stream_window_bytes=server_windows[0],
@@ -109,10 +121,13 @@ class ConnectedRun:
             server=self._answers,
             receiver=self._answers_received,
             send_request=self._send_request,
+            send_message=self._send_message,
             on_response=self._on_response,
+            browser=browser,
         )
         self._client = _Driven(makes.end(Role.CLIENT, self._questions))
         self._server = _Driven(makes.end(Role.SERVER, self._answers))
+        self._client.peer, self._server.peer = self._server, self._client
         for end in (self._client, self._server):
             end.when_timer = (self._timer_of(end),)
             end.when_flush = (self._flush_of(end),)
@@ -140,6 +155,7 @@ class ConnectedRun:
             requests=self._application.requests(),
             signals=self._application.signals,
             packet_rows=tuple(self._packets),
+            activities=self._application.activities,
             wire=tuple(self._wire or ()),
             recovery=tuple(self._recovery),
         )
@@ -152,6 +168,13 @@ class ConnectedRun:
 
     def _send_request(self, stream_id: int, resource: int) -> None:
         n_bytes = self._page.resources[resource].request_bytes or _DEFAULT_REQUEST_BYTES
+        self._send_up(stream_id, n_bytes)
+
+    def _send_message(self, number: int, n_bytes: int) -> None:
+        """Let a frame of the control stream go up: as a stream of its own, put in order later."""
+        self._send_up(STREAM_ID_STEP * number + _UNIDIRECTIONAL, n_bytes)
+
+    def _send_up(self, stream_id: int, n_bytes: int) -> None:
         self._questions_received.watch(stream_id, n_bytes)
         self._questions.on_request(stream_id, H2Priority())
         self._questions.on_response(stream_id, n_bytes)
@@ -172,28 +195,56 @@ class ConnectedRun:
 
     # The endpoints
 
-    def _flush(self, end: _Driven) -> None:
+    def _flush(self, end: _Driven, now_ns: int) -> None:
         """Send what the endpoint has to send, and arm its timer."""
-        now_ns = self._kernel.now_ns
         endpoint = end.endpoint
-        for packet in endpoint.packets_to_send(now_ns):
-            arrives_at_ns = end.link.send(now_ns, packet.size_bytes + end.overhead_bytes)
-            if arrives_at_ns is not None:
-                self._kernel.at(arrives_at_ns, _DELIVERY, end.when_arrived, packet)
-            if end is self._server:
-                self._record(packet, now_ns, arrives_at_ns)
-            if self._wire is not None:
-                self._record_wire(end, packet, now_ns, arrives_at_ns)
+        packets = endpoint.packets_to_send(now_ns)
+        if packets:
+            self._send(end, packets, now_ns)
         at_ns = endpoint.timer_at_ns()
-        if at_ns is not None and (end.timer_at_ns is None or at_ns < end.timer_at_ns):
+        if at_ns is not None:
+            self._arm(end, at_ns, now_ns)
+
+    def _arm(self, end: _Driven, at_ns: int, now_ns: int) -> None:
+        """See to it that the end is woken at *at_ns*.
+
+        Each packet that arrives has the end asked for its timer again. So none is armed that one
+        of them precedes: as a rule that packet puts the timer off, or does away with it.
+        """
+        arrivals_ns = end.arrivals_ns
+        while arrivals_ns and arrivals_ns[0] <= now_ns:
+            arrivals_ns.popleft()
+        if arrivals_ns and arrivals_ns[0] <= at_ns:
+            return
+        if end.timer_at_ns is None or at_ns < end.timer_at_ns:
             end.timer_at_ns = at_ns
             self._kernel.at(max(at_ns, now_ns), _TIMER, end.when_timer, at_ns)
 
+    def _send(self, end: _Driven, packets: Sequence[Any], now_ns: int) -> None:
+        """Let *packets* leave, and note each."""
+        send, at = end.link.send, self._kernel.at
+        overhead_bytes, when_arrived = end.overhead_bytes, end.when_arrived
+        note_arrival = end.peer.arrivals_ns.append
+        rows = self._packets if end is self._server else None
+        for packet in packets:
+            arrives_at_ns = send(now_ns, packet.size_bytes + overhead_bytes)
+            if arrives_at_ns is not None:
+                at(arrives_at_ns, _DELIVERY, when_arrived, packet)
+                note_arrival(arrives_at_ns)
+            if rows is not None:
+                number = packet.number
+                for stream_id, offset, n_bytes in packet.frames:
+                    if stream_id >= 0:
+                        rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
+            if self._wire is not None:
+                self._record_wire(end, packet, now_ns, arrives_at_ns)
+        if self._progress is not None and rows is not None:
+            self._report(packets)
+
     def _flush_of(self, end: _Driven) -> Callable[[Call], None]:
         def on_flush(call: Call) -> None:
-            del call
             end.is_flush_due = False
-            self._flush(end)
+            self._flush(end, call.at_ns)
 
         return on_flush
 
@@ -209,51 +260,56 @@ class ConnectedRun:
                 return
             end.timer_at_ns = None
             due_at_ns = end.endpoint.timer_at_ns()
-            now_ns = self._kernel.now_ns
+            now_ns = call.at_ns
+            if due_at_ns is None and end is self._client:
+                return  # its ACK has gone with a later packet; a server's waking is on record
             if due_at_ns is not None and due_at_ns > now_ns:
-                end.timer_at_ns = due_at_ns
-                self._kernel.at(due_at_ns, _TIMER, end.when_timer, due_at_ns)
+                self._arm(end, due_at_ns, now_ns)
                 return
             end.endpoint.on_timer(now_ns)
             if end is self._server:
                 self._record_recovery(now_ns)
-            self._flush(end)
+            self._flush(end, now_ns)
 
         return on_timer
 
     def _on_answer(self, call: Call) -> None:
         """A packet of the server arrives at the client."""
         packet: Any = call.value
-        now_ns = self._kernel.now_ns
-        for stream_id, offset, n_bytes in self._client.endpoint.on_packet(packet, now_ns):
-            released = self._answers_received.on_packet(packet.number, stream_id, offset, n_bytes)
-            for released_id, contiguous in released:
+        now_ns = call.at_ns
+        client = self._client
+        frames = client.endpoint.on_packet(packet, now_ns)
+        on_frame = self._answers_received.on_packet
+        for stream_id, offset, n_bytes in frames:
+            for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
                 self._application.on_delivered(released_id, contiguous, now_ns)
-        self._flush(self._client)
+        self._flush(client, now_ns)
 
     def _on_question(self, call: Call) -> None:
         """A packet of the client arrives at the server."""
         packet: Any = call.value
-        now_ns = self._kernel.now_ns
-        for stream_id, offset, n_bytes in self._server.endpoint.on_packet(packet, now_ns):
+        now_ns = call.at_ns
+        server = self._server
+        for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
             done = self._questions_received.on_packet(packet.number, stream_id, offset, n_bytes)
             for released_id, _ in done:
                 self._questions_received.watch(released_id, _NEVER)
-                self._application.on_request_arrived(released_id, now_ns)
+                if released_id % STREAM_ID_STEP:
+                    self._application.on_message_arrived(released_id // STREAM_ID_STEP, now_ns)
+                else:
+                    self._application.on_request_arrived(released_id, now_ns)
         if self._answers.drained:
             self._application.close_drained()
-        self._record_recovery(now_ns)
-        self._flush(self._server)
+        if self._wire is not None:
+            self._record_recovery(now_ns)
+        self._flush(server, now_ns)
 
     # The record
 
-    def _record(self, packet: Any, now_ns: int, arrives_at_ns: int | None) -> None:
-        for stream_id, offset, n_bytes in packet.frames:
-            if stream_id >= 0:
-                row = (now_ns, arrives_at_ns, stream_id, offset, n_bytes, packet.number)
-                self._packets.append(row)
-        if self._progress is not None and not packet.number % _REPORT_EVERY_PACKETS:
-            self._progress(min(packet.number, self._n_packets), self._n_packets)
+    def _report(self, packets: Sequence[Any]) -> None:
+        for packet in packets:
+            if self._progress is not None and not packet.number % _REPORT_EVERY_PACKETS:
+                self._progress(min(packet.number, self._n_packets), self._n_packets)
 
     def _record_recovery(self, now_ns: int) -> None:
         if self._wire is not None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "hol_figures", "load_to_dict", "measured_to_dict", "write_load_qlog"]
 
 FORMAT = "h3sim-load/1"
+_COMPUTED = ("largest_paint_ms", "dom_content_loaded_ms", "load_event_ms")
+"""What stands in the document only where the browser computed the load."""
 _SAMPLE_MS = 100.0
 """As `SAMPLE_MS` of loads."""
 
@@ -41,12 +43,14 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
         "byte_index_ms": _both(load, sampled=True),
         "byte_index_exact_ms": _both(load, sampled=False),
         "page_load_ms": load.page_load_ms,
-        "first_paint_ms": None,
-        "speed_index_ms": None,
+        "first_paint_ms": load.first_paint_ms,
+        "speed_index_ms": load.speed_index_ms,
         "hol": hol,
         "packets": load.packets._asdict(),
         "resources": [{key: getattr(row, key) for key in keys} for row in load.timings],
     }
+    if load.first_paint_ms is not None:
+        document |= {key: getattr(load, key) for key in _COMPUTED}
     if order:
         document["order"] = load.trace.order
     return document

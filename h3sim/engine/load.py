@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
 from h3sim.engine.document import hol_figures, load_to_dict
+from h3sim.engine.milestones import Milestones
 from h3sim.errors import NothingToMeasureError
-from h3sim.trace import Rows
+from h3sim.trace import Rows, Work
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from h3sim.engine.milestones import PathRow
     from h3sim.metrics import Releases, Timing
     from h3sim.page import Page, Resource
     from h3sim.schemes import Scheme
@@ -139,6 +141,47 @@ class Load:
         """When the last resource was complete, in ms since navigation start."""
         return to_ms(max(timing.finished_at_ns for timing in self._timings))
 
+    @property
+    def first_paint_ms(self) -> float | None:
+        """When something was seen, in ms since navigation start; None unless it was computed.
+
+        It is, like all that the browser does, where `browser="parse"` was asked for.
+        """
+        return self._milestones.at_ms(Work.FIRST_PAINT)
+
+    @property
+    def largest_paint_ms(self) -> float | None:
+        """When the largest element was painted (approximates LCP), as `first_paint_ms`."""
+        return self._milestones.largest_paint_ms
+
+    @property
+    def speed_index_ms(self) -> float | None:
+        """The approximate SpeedIndex, as `first_paint_ms`; None too without any viewport share."""
+        return self._milestones.speed_index_ms
+
+    @property
+    def dom_content_loaded_ms(self) -> float | None:
+        """When the document was parsed and the deferred scripts had run, as `first_paint_ms`."""
+        return self._milestones.at_ms(Work.DOM_CONTENT_LOADED)
+
+    @property
+    def load_event_ms(self) -> float | None:
+        """When all was there that had been asked for until then, as `first_paint_ms`."""
+        return self._milestones.at_ms(Work.LOAD)
+
+    def critical_path(self, to: str = "load") -> Rows[PathRow]:
+        """Return what led to a milestone: "load", "DOMContentLoaded" or "first paint".
+
+        Each row began when the one before let it. Empty unless the browser computed the load.
+
+        Raises:
+            ValueError: if there is no such milestone.
+        """
+        names = [work.value for work in Work if work.is_milestone]
+        if to not in names:
+            raise ValueError(f"to must be one of {', '.join(names)}, is {to!r}")
+        return self._milestones.critical_path(Work(to))
+
     @cached_property
     def timings(self) -> Rows[ResourceTiming]:
         """When each resource was asked for and came, in request order."""
@@ -211,6 +254,10 @@ class Load:
     @cached_property
     def _timings(self) -> list[Timing]:
         return metrics.timings(self.trace, self.handed_over_ns)
+
+    @cached_property
+    def _milestones(self) -> Milestones:
+        return Milestones(self.page, self.trace, self._timings, self.network.one_way_ns)
 
     @property
     def _origin_ns(self) -> int:

@@ -15,6 +15,7 @@ from h3sim.transport import ConnectionOrder, HoldEveryNth, StreamOrder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from h3sim.browser import BrowserModel
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.trace.model import PacketRow
@@ -42,6 +43,7 @@ class PacedRun:
         buffer_bytes: int,
         seed: int,
         handshake: bool,
+        browser: BrowserModel,
     ) -> None:
         self._network = network
         self._handshake_rtts = protocol.handshake_rtts if handshake else 0
@@ -49,7 +51,7 @@ class PacedRun:
         self._protocol = protocol
         self._kernel = Kernel()
         turn_bytes = pacing.packet_bytes
-        scheduler = scheme.mechanism.make(turn_bytes=turn_bytes)
+        scheduler = scheme.make_scheduler(turn_bytes=turn_bytes)
         self._server = Server(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
         self._receiver: Receiver = (
             StreamOrder() if protocol.delivery is Delivery.STREAM else ConnectionOrder()
@@ -61,7 +63,9 @@ class PacedRun:
             server=self._server,
             receiver=self._receiver,
             send_request=self._send_request,
+            send_message=self._send_message,
             on_response=self._on_response,
+            browser=browser,
         )
         self._jitter = None
         if network.jitter is not None:
@@ -77,6 +81,7 @@ class PacedRun:
         self._is_sending = False
         # One tuple for all calls of a kind: the event loop takes its callbacks from it.
         self._when_arrived = (self._on_request_arrived,)
+        self._when_message = (self._on_message_arrived,)
         self._when_tick: Callbacks = (self._on_tick,)
         self._when_delivered = (self._on_delivered,)
 
@@ -100,12 +105,21 @@ class PacedRun:
             requests=self._application.requests(),
             signals=self._application.signals,
             packet_rows=tuple(self._packets),
+            activities=self._application.activities,
         )
 
     def _send_request(self, stream_id: int, resource: int) -> None:
         del resource
         delay_ns = self._network.rtt_ns - self._network.one_way_ns
         self._kernel.after(delay_ns, Rank.ARRIVAL, self._when_arrived, stream_id)
+
+    def _send_message(self, number: int, n_bytes: int) -> None:
+        del n_bytes
+        delay_ns = self._network.rtt_ns - self._network.one_way_ns
+        self._kernel.after(delay_ns, Rank.ARRIVAL, self._when_message, number)
+
+    def _on_message_arrived(self, call: Call) -> None:
+        self._application.on_message_arrived(call.value, call.at_ns)
 
     def _on_request_arrived(self, call: Call) -> None:
         self._application.on_request_arrived(call.value, self._kernel.now_ns)

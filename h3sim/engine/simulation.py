@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from h3sim.browser import BrowserModel
 from h3sim.engine.connected import ConnectedRun
 from h3sim.engine.ends import EndMaker
 from h3sim.engine.load import Load
@@ -43,20 +44,22 @@ def simulate(
     seed: int = 0,
     records_wire: bool = False,
     limit_ns: int = MAX_LOAD_NS,
+    browser: BrowserModel | None = None,
     progress: Progress | None = None,
 ) -> Load:
     """Return what happens when *page* is loaded.
 
     A network with a pace is loaded at that pace; over one with links, *profile* says how the two
     ends send, acknowledge and recover. *buffer_bytes* is the size of the server's send buffer, 0
-    for none; *mode* how the connection begins. With *records_wire* the trace holds every packet
-    both ways. *progress* is told, every so many packets, how many were sent and how many there
-    are.
+    for none; *mode* how the connection begins; *browser* what asks for resources. With
+    *records_wire* the trace holds every packet both ways. *progress* is told, every so many
+    packets, how many were sent and how many there are.
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
         StalledError: if the load cannot come to its end, or not within *limit_ns*.
     """
+    browser = browser or BrowserModel()
     profile = profile or TransportProfile(name="default")
     makes = EndMaker(network, profile, protocol, mode=mode, seed=seed)
     turn_bytes = makes.turn_bytes if network.pacing is None else network.pacing.packet_bytes
@@ -75,6 +78,7 @@ def simulate(
             buffer_bytes=buffer_bytes,
             seed=seed,
             handshake=mode is Mode.ONE_RTT,
+            browser=browser,
         )
     else:
         run = ConnectedRun(
@@ -84,9 +88,11 @@ def simulate(
             makes=makes,
             turn_bytes=turn_bytes,
             buffer_bytes=buffer_bytes,
-            retransmit=Retransmit(profile.retransmit),
+            retransmit=scheme.retransmission or Retransmit(profile.retransmit),
+            requeues=profile.requeues,
             limit_ns=limit_ns,
             records_wire=records_wire,
+            browser=browser,
         )
     if progress is not None:
         run.report(progress, n_packets)

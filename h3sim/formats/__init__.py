@@ -1,5 +1,6 @@
-"""Formats of others: logs out and in."""
+"""Formats of others: logs out and in, fact tables of recorded pages in."""
 
+from h3sim.formats.facts import FactsReport, ReadFacts, facts_from_dict, read_facts
 from h3sim.formats.qlog import (
     DEFAULT_REQUEST_BYTES,
     LogError,
@@ -14,12 +15,16 @@ from h3sim.formats.qlog import (
 
 __all__ = [
     "DEFAULT_REQUEST_BYTES",
+    "FactsReport",
     "LogError",
     "LoggedResource",
     "MeasuredLog",
     "MeasuredResource",
+    "ReadFacts",
     "check_qlog_path",
+    "facts_from_dict",
     "qlog_document",
+    "read_facts",
     "read_qlog",
     "write_qlog",
 ]

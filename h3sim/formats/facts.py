@@ -17,7 +17,7 @@ from h3sim.errors import PageError, Problem
 from h3sim.formats.facts_graph import Graph
 from h3sim.formats.facts_rows import FactsTable, Row, RowType, read_table
 from h3sim.page import Kind, Page, Resource
-from h3sim.page.model import FLAGS
+from h3sim.page.resource import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

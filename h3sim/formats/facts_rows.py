@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import DocumentReader, shown
 from h3sim.errors import PageError
-from h3sim.page.model import MAX_STREAM_BYTES, MAX_TIME_NS
+from h3sim.page.resource import MAX_STREAM_BYTES, MAX_TIME_NS
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:

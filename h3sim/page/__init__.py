@@ -1,10 +1,13 @@
 """Pages: what is loaded, and why each part of it is asked for."""
 
-from h3sim.page.model import At, Discovery, FetchPriority, Kind, Page, Resource
+from h3sim.page.model import Page
 from h3sim.page.reader import page_from_dict, read_page, schema
+from h3sim.page.resource import FLAGS, At, Discovery, FetchPriority, Kind, Resource
+from h3sim.page.synthetic import synthetic
 from h3sim.page.writer import page_to_dict
 
 __all__ = [
+    "FLAGS",
     "At",
     "Discovery",
     "FetchPriority",
@@ -15,4 +18,5 @@ __all__ = [
     "page_to_dict",
     "read_page",
     "schema",
+    "synthetic",
 ]

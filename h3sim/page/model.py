@@ -1,177 +1,27 @@
-"""The page: a dependency graph of resources, as frozen values."""
+"""The page: a dependency graph of resources, as a frozen value."""
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass, field
+import html
+import json
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import PageError, Problem
+from h3sim.errors import PageError, UnknownNameError
+from h3sim.page.checks import graph_problems
+from h3sim.page.resource import At, Discovery, FetchPriority, Kind, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from pathlib import Path
 
     import networkx as nx
 
-__all__ = ["FLAGS", "At", "Discovery", "FetchPriority", "Kind", "Page", "Resource"]
-
-MAX_STREAM_BYTES = 2**62 - 1
-"""The largest final size of a stream (RFC 9000 § 4.5)."""
-MAX_TIME_NS = 86_400 * 10**9
-"""A day: longer delays are mistakes."""
-
-FLAGS = {
-    "in_head": "in_head",
-    "async": "is_async",
-    "defer": "is_defer",
-    "preload": "preload",
-    "render_blocking": "render_blocking",
-    "after_first_image": "after_first_image",
-    "above_the_fold": "above_the_fold",
-    "critical": "critical",
-    "hero": "hero",
-}
-"""The flags of a page file, each with the attribute of `Resource` that holds it."""
+__all__ = ["Page"]
 
 
-class Kind(enum.Enum):
-    """What a resource is to the browser."""
-
-    DOCUMENT = "document"
-    STYLESHEET = "stylesheet"
-    SCRIPT = "script"
-    FONT = "font"
-    IMAGE = "image"
-    FETCH = "fetch"
-    MEDIA = "media"
-    OTHER = "other"
-
-
-class At(enum.Enum):
-    """The event that makes the browser ask for a resource."""
-
-    TIME = "time"
-    """Navigation start."""
-    REQUEST = "request"
-    """The parent is requested."""
-    OFFSET = "offset"
-    """So many contiguous bytes of the parent were delivered."""
-    COMPLETE = "complete"
-    """All bytes of the parent were delivered."""
-    EXECUTED = "executed"
-    """The parent was delivered, parsed and executed."""
-
-
-class FetchPriority(enum.Enum):
-    """The page author's hint."""
-
-    HIGH = "high"
-    LOW = "low"
-    AUTO = "auto"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
-    """Why and when a resource is asked for: *delay_ns* after event *at* of resource *by*."""
-
-    at: At
-    by: str | None = None
-    offset_bytes: int | None = None
-    delay_ns: int = 0
-
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with it, keys relative to it."""
-        if self.at is not At.TIME and self.by is None:
-            yield Problem(key="by", message=f"is needed where at is {self.at.value!r}")
-        if self.at is At.OFFSET and self.offset_bytes is None:
-            yield Problem(key="offset_bytes", message="is needed where at is 'offset'")
-        if self.at is not At.OFFSET and self.offset_bytes is not None:
-            yield Problem(key="offset_bytes", message="goes only with at = 'offset'")
-        if self.offset_bytes is not None and self.offset_bytes < 0:
-            yield Problem(
-                key="offset_bytes", message=f"must not be negative, is {self.offset_bytes}"
-            )
-        yield from _time_problems("delay_ms", self.delay_ns)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
-    """One resource of a page; `docs/page-format.md` explains each field.
-
-    Raises:
-        PageError: listing every value that is out of range.
-
-    >>> Resource(id="a.css", kind=Kind.STYLESHEET, size_bytes=-1)
-    Traceback (most recent call last):
-    ...
-    h3sim.errors.PageError: a.css: bytes: must not be negative, is -1
-    """
-
-    id: str
-    kind: Kind
-    size_bytes: int
-    mime: str = ""
-    header_bytes: int = 0
-    request_bytes: int = 0
-    discovered: Discovery | None = None
-    in_head: bool = False
-    is_async: bool = False
-    is_defer: bool = False
-    preload: bool = False
-    render_blocking: bool = False
-    after_first_image: bool = False
-    above_the_fold: bool = False
-    critical: bool = False
-    hero: bool = False
-    fetchpriority: FetchPriority = FetchPriority.AUTO
-    parse_ns: int = 0
-    execute_ns: int = 0
-    server_ns: int = 0
-    viewport: float | None = None
-    response_offsets: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise PageError(problems, self.id)
-
-    @property
-    def stream_bytes(self) -> int:
-        """What its stream carries: response header and body."""
-        return self.header_bytes + self.size_bytes
-
-    def _problems(self) -> Iterator[Problem]:
-        if not self.id:
-            yield Problem(key="id", message="must not be empty")
-        for key, size in (
-            ("bytes", self.size_bytes),
-            ("header_bytes", self.header_bytes),
-            ("request_bytes", self.request_bytes),
-        ):
-            if size < 0:
-                yield Problem(key=key, message=f"must not be negative, is {size}")
-            elif size > MAX_STREAM_BYTES:
-                yield Problem(
-                    key=key, message=f"is more than a stream can carry (2^62 - 1): {size}"
-                )
-        for key, time_ns in (
-            ("parse_ms", self.parse_ns),
-            ("execute_ms", self.execute_ns),
-            ("server_ms", self.server_ns),
-        ):
-            yield from _time_problems(key, time_ns)
-        if self.viewport is not None and not 0 <= self.viewport <= 1:
-            yield Problem(key="viewport", message=f"must be 0 to 1, is {self.viewport}")
-        offsets = self.response_offsets
-        if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):
-            yield Problem(key="response_offsets", message="must rise from 0 on")
-        if self.discovered is not None:
-            for problem in self.discovered.problems():
-                yield Problem(key=f"discovered.{problem.key}", message=problem.message)
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Page:
     """A page: its resources in file order, the first of which need not be the root.
 
@@ -179,6 +29,7 @@ class Page:
         PageError: listing every mistake: no or several roots, ids that stand twice, parents that
             are missing, circles, offsets behind their parent's end.
 
+    >>> from h3sim.page import Kind
     >>> page = Page(name="one", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10),))
     >>> page.root, page.total_bytes
     (0, 10)
@@ -235,77 +86,118 @@ class Page:
                 graph.add_edge(resource.discovered.by, resource.id, at=resource.discovered.at.value)
         return graph
 
+    # As text
 
-def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
-    """Yield what is wrong with *resources* taken together; keys are `resources[n]...`."""
-    if not resources:
-        yield Problem(key="resources", message="a page needs at least one resource")
-        return
-    seen: dict[str, int] = {}
-    for place, resource in enumerate(resources):
-        first = seen.setdefault(resource.id, place)
-        if first != place:
-            message = f"{resource.id!r} is already the id of resources[{first}]"
-            yield Problem(key=f"resources[{place}].id", message=message)
-    yield from _root_problems(resources)
-    for place, resource in enumerate(resources):
-        yield from _parent_problems(f"resources[{place}].discovered", resource, resources, seen)
-    yield from _circle_problems(resources, seen)
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Page:
+        """Return the page that a parsed page file describes.
 
+        Raises:
+            PageError: listing every mistake in it.
+        """
+        from h3sim.page.reader import page_from_dict  # it makes pages, so it knows this module
 
-def _root_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
-    roots = [place for place, resource in enumerate(resources) if resource.discovered is None]
-    if not roots:
-        yield Problem(key="resources", message="no root: one resource must have no 'discovered'")
-    for place in roots[1:]:
-        message = f"a second root beside resources[{roots[0]}]: only one may lack 'discovered'"
-        yield Problem(key=f"resources[{place}]", message=message)
+        return page_from_dict(dict(document))
 
+    @classmethod
+    def from_json(cls, text: str) -> Page:
+        """Return the page that *text*, a page file, describes.
 
-def _parent_problems(
-    key: str, resource: Resource, resources: tuple[Resource, ...], index: Mapping[str, int]
-) -> Iterator[Problem]:
-    discovery = resource.discovered
-    if discovery is None or discovery.by is None:
-        return
-    parent = index.get(discovery.by)
-    if parent is None:
-        yield Problem(key=f"{key}.by", message=f"no resource has the id {discovery.by!r}")
-    elif (
-        discovery.offset_bytes is not None and discovery.offset_bytes > resources[parent].size_bytes
-    ):
-        message = (
-            f"{discovery.offset_bytes} lies behind the end of {discovery.by!r}"
-            f" ({resources[parent].size_bytes} bytes)"
+        Raises:
+            PageError: listing every mistake in it.
+        """
+        from h3sim.page.reader import page_from_json
+
+        return page_from_json(text)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Page:
+        """Return the page in the file at *path*.
+
+        Raises:
+            PageError: if it cannot be read, or listing every mistake in it.
+        """
+        from h3sim.page.reader import read_page
+
+        return read_page(path)
+
+    def to_json(self) -> str:
+        """Return the page as a page file; reading it back gives an equal page."""
+        from h3sim.page.writer import page_to_dict
+
+        return json.dumps(page_to_dict(self), ensure_ascii=False, indent=1) + "\n"
+
+    # What if
+
+    def with_(self, id_: str, **changes: Any) -> Page:
+        """Return the page with one resource changed.
+
+        *changes* are fields of `Resource`; *fetchpriority* and *kind* may be given by their names.
+        With *preload* set to True, a link at the start of the root asks for it; where it stands in
+        the head is said by `discovered`.
+
+        Raises:
+            UnknownNameError: if there is no such resource.
+            TypeError: if a resource has no such field.
+            PageError: listing every value that is out of range.
+
+        >>> from h3sim.page import Kind
+        >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
+        >>> late = Discovery(at=At.COMPLETE, by="/")
+        >>> script = Resource(id="a.js", kind=Kind.SCRIPT, size_bytes=10, discovered=late)
+        >>> page = Page(name="two", resources=(root, script))
+        >>> page.with_("a.js", preload=True, fetchpriority="high").resources[1].discovered.at
+        <At.OFFSET: 'offset'>
+        """
+        place = self._place(id_)
+        for name, choices in (("fetchpriority", FetchPriority), ("kind", Kind)):
+            if isinstance(changes.get(name), str):
+                changes[name] = choices(changes[name])
+        if changes.get("preload") and "discovered" not in changes and place != self.root:
+            root_id = self.resources[self.root].id
+            changes["discovered"] = Discovery(at=At.OFFSET, by=root_id, offset_bytes=0)
+        changed = replace(self.resources[place], **changes)
+        return replace(
+            self, resources=(*self.resources[:place], changed, *self.resources[place + 1 :])
         )
-        yield Problem(key=f"{key}.offset_bytes", message=message)
 
+    def without(self, id_: str) -> Page:
+        """Return the page without a resource and all that it asks for.
 
-def _circle_problems(
-    resources: tuple[Resource, ...], index: Mapping[str, int]
-) -> Iterator[Problem]:
-    """Follow each resource to its parent, its grandparent and so on; tell each circle once."""
-    checked: set[str] = set()
-    for resource in resources:
-        path: dict[str, None] = {}
-        node: str | None = resource.id
-        while node is not None and node not in checked and node not in path:
-            path[node] = None
-            discovery = resources[index[node]].discovered
-            node = discovery.by if discovery is not None and discovery.at is not At.TIME else None
-            node = node if node in index else None
-        if node is not None and node in path:
-            steps = [*path]
-            circle = [*steps[steps.index(node) :], node]
-            yield Problem(
-                key=f"resources[{index[node]}].discovered.by",
-                message=f"a circle: {' waits for '.join(circle)}",
+        Raises:
+            UnknownNameError: if there is no such resource.
+            PageError: if it is the root.
+        """
+        gone = {self._place(id_)}
+        waiting = [*gone]
+        while waiting:
+            children = self.children.get(waiting.pop(), ())
+            waiting += children
+            gone.update(children)
+        kept = (resource for place, resource in enumerate(self.resources) if place not in gone)
+        return replace(self, resources=tuple(kept))
+
+    def _place(self, id_: str) -> int:
+        if id_ not in self.index:
+            raise UnknownNameError("resource", id_, list(self.index), "page.index")
+        return self.index[id_]
+
+    def __repr__(self) -> str:
+        kbytes = f"{self.total_bytes / 1000:,.0f} kB"
+        return f"<Page {self.name}: {len(self.resources)} resources, {kbytes}>"
+
+    def _repr_html_(self) -> str:
+        from tabulate import tabulate
+
+        rows = [
+            (
+                resource.id,
+                resource.kind.value,
+                f"{resource.size_bytes:,}",
+                "" if resource.discovered is None else resource.discovered.by or "",
+                "" if resource.discovered is None else resource.discovered.at.value,
             )
-        checked.update(path)
-
-
-def _time_problems(key: str, time_ns: int) -> Iterator[Problem]:
-    if time_ns < 0:
-        yield Problem(key=key, message=f"must not be negative, is {time_ns / 1e6}")
-    elif time_ns > MAX_TIME_NS:
-        yield Problem(key=key, message=f"is more than a day: {time_ns / 1e6} ms")
+            for resource in self.resources
+        ]
+        headers = ("resource", "kind", "bytes", "asked for by", "at")
+        return f"<p>{html.escape(repr(self))}</p>{tabulate(rows, headers, tablefmt='html')}"

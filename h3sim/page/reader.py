@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import is_quantity
 from h3sim.errors import PageError, Problem
-from h3sim.page.model import (
+from h3sim.page.model import Page
+from h3sim.page.resource import (
     FLAGS,
     MAX_STREAM_BYTES,
     At,
     Discovery,
     FetchPriority,
     Kind,
-    Page,
     Resource,
 )
 from h3sim.units import ms
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from enum import Enum
 
-__all__ = ["FORMAT", "page_from_dict", "read_page", "schema"]
+__all__ = ["FORMAT", "page_from_dict", "page_from_json", "read_page", "schema"]
 
 FORMAT = "h3sim-page/1"
 _PAGE_KEYS = ("format", "name", "url", "provenance", "resources")
@@ -49,17 +49,26 @@ def read_page(path: str | Path) -> Page:
             raise PageError([_problem("", f"cannot be read: {error}")], repr(path)) from error
         message = f"is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
         raise PageError([_problem("", message)], str(path)) from error
+    return page_from_json(text, source=str(path))
+
+
+def page_from_json(text: str, *, source: str = "page") -> Page:
+    """Return the page that *text*, a page file, describes.
+
+    Raises:
+        PageError: listing every mistake in it.
+    """
     try:
         document = json.loads(text, object_pairs_hook=_Object)
     except json.JSONDecodeError as error:
         message = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        raise PageError([_problem("", message)], str(path)) from error
+        raise PageError([_problem("", message)], source) from error
     except RecursionError as error:
-        raise PageError([_problem("", "is nested too deeply")], str(path)) from error
+        raise PageError([_problem("", "is nested too deeply")], source) from error
     except ValueError as error:
         message = f"is not JSON that a page file may hold: {error}"
-        raise PageError([_problem("", message)], str(path)) from error
-    return page_from_dict(document, source=str(path))
+        raise PageError([_problem("", message)], source) from error
+    return page_from_dict(document, source=source)
 
 
 def page_from_dict(document: object, *, source: str = "page") -> Page:

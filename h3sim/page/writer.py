@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from h3sim.page.model import FLAGS, Discovery, FetchPriority, Page, Resource
 from h3sim.page.reader import FORMAT
+from h3sim.page.resource import FLAGS, Discovery, FetchPriority, Resource
 from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from h3sim.page.model import Page
 
 __all__ = ["page_to_dict"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from h3sim.signals import Signal
 
-__all__ = ["Scheduler"]
+__all__ = ["Requeuing", "Scheduler"]
 
 
 @runtime_checkable
@@ -39,3 +39,11 @@ class Scheduler(Protocol):
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Account for *n_bytes* that were sent from an active stream."""
+
+
+@runtime_checkable
+class Requeuing(Protocol):
+    """A scheduler in which joining anew is more than to leave and join."""
+
+    def requeue(self, stream_id: int) -> None:
+        """Send an active stream behind those that wait."""

@@ -1,10 +1,11 @@
-"""Round robin: one turn each, in rounds."""
+"""Round robin: one turn each, in rounds; batched, where a turn is more than a packet."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from h3sim.schedulers.ordered import OrderedStreams
+from h3sim.schedulers.turns import Turn, TurnCounter
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
@@ -19,12 +20,14 @@ class Rounds:
     weights, in which every turn costs the same.
     """
 
-    __slots__ = ("_active", "_now", "_round")
+    __slots__ = ("_active", "_line", "_now", "_round")
 
     def __init__(self) -> None:
         self._active = OrderedStreams()
         self._round: dict[int, int] = {}
         self._now = 0
+        self._line = 0
+        """The next place in the line, once a stream was sent to its end; before, 0."""
 
     def __contains__(self, stream_id: int) -> bool:
         return stream_id in self._round
@@ -44,18 +47,34 @@ class Rounds:
         """Whose turn it is."""
         return self._active.first
 
+    def keeps_turn(self, stream_id: int) -> None:
+        """Let the stream's turn go on; whoever joins during it waits for the next round."""
+        self._now = self._round[stream_id]
+
     def took_turn(self, stream_id: int) -> None:
         """Let the stream wait for the next round."""
         self._now = self._round[stream_id]
         self._next_turn(stream_id, self._now + 1)
 
+    def requeue(self, stream_id: int) -> None:
+        """Send the stream behind all that wait; from now on it is first come, first served."""
+        if stream_id in self._round:
+            self._line = self._line or max(self._round.values()) + 1
+            self._next_turn(stream_id, self._line)
+
     def _next_turn(self, stream_id: int, number: int) -> None:
+        if self._line:
+            number = self._line
+            self._line += 1
         self._round[stream_id] = number
         self._active.put(stream_id, (number, stream_id))
 
 
 class RoundRobinScheduler:
     """Gives each active stream one turn a round (Marx 2019, Table 1: rr); signals are ignored.
+
+    With a *turn* of several packets it is batched: a stream keeps its turn until it is used up, or
+    until it has no data (Sander 2022 § V-D).
 
     >>> from h3sim.signals import H2Priority
     >>> scheduler = RoundRobinScheduler()
@@ -67,8 +86,9 @@ class RoundRobinScheduler:
     4
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, turn: Turn = Turn()) -> None:  # noqa: B008 - a frozen value
         self._rounds = Rounds()
+        self._turns = TurnCounter(turn)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up the stream."""
@@ -82,10 +102,16 @@ class RoundRobinScheduler:
 
     def deactivate(self, stream_id: int) -> None:
         """Let the stream take no turns."""
+        self._turns.drop(stream_id)
         self._rounds.leave(stream_id)
+
+    def requeue(self, stream_id: int) -> None:
+        """Send the stream to the end of the line."""
+        self._rounds.requeue(stream_id)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
+        self._turns.drop(stream_id)
         self._rounds.leave(stream_id)
 
     def pick(self) -> int | None:
@@ -93,5 +119,8 @@ class RoundRobinScheduler:
         return self._rounds.first
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """End the stream's turn."""
-        self._rounds.took_turn(stream_id)
+        """Count a packet of the stream's turn, and end the turn if it was the last."""
+        if self._turns.charge(stream_id, n_bytes):
+            self._rounds.took_turn(stream_id)
+        else:
+            self._rounds.keeps_turn(stream_id)

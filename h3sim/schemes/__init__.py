@@ -1,8 +1,8 @@
 """Schemes: a client's policy and a server's mechanism, each a row of a table."""
 
+from h3sim.schemes.mechanism import Mechanism, OwnMechanism
 from h3sim.schemes.model import (
     Arrangement,
-    Mechanism,
     Placeholder,
     PriorityClass,
     Rule,
@@ -10,16 +10,19 @@ from h3sim.schemes.model import (
 )
 from h3sim.schemes.policy import Policy, make_policy
 from h3sim.schemes.reader import read_scheme, scheme_from_dict
+from h3sim.schemes.registry import mechanism_named
 
 __all__ = [
     "Arrangement",
     "Mechanism",
+    "OwnMechanism",
     "Placeholder",
     "Policy",
     "PriorityClass",
     "Rule",
     "Scheme",
     "make_policy",
+    "mechanism_named",
     "read_scheme",
     "scheme_from_dict",
 ]

@@ -7,57 +7,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h3sim.errors import Problem, SchemeError
-from h3sim.schedulers import (
-    BucketScheduler,
-    FifoScheduler,
-    RoundRobinScheduler,
-    TreeScheduler,
-    Weights,
-)
-from h3sim.signals import DEFAULT_WEIGHT
+from h3sim.page import Kind
+from h3sim.schemes.mechanism import Mechanism, OwnMechanism
+from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, Signalling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.page import Kind, Resource
-    from h3sim.schedulers import Scheduler
+    from h3sim.page import FetchPriority, Resource
+    from h3sim.schedulers import Mixed, Retransmit, Scheduler, Turn
+    from h3sim.schemes.ranks import RankBy
 
 __all__ = [
     "CONDITIONS",
     "Arrangement",
     "Mechanism",
+    "OwnMechanism",
     "Placeholder",
     "PriorityClass",
     "Rule",
     "Scheme",
 ]
-
-
-class Mechanism(enum.Enum):
-    """The scheduler that a scheme runs on."""
-
-    FIFO = "fifo"
-    ROUND_ROBIN = "round-robin"
-    TREE = "tree"
-    ZERO_TREE = "zero-weight-tree"
-    BUCKETS = "buckets"
-
-    @property
-    def weights(self) -> Weights:
-        """What weights mean to it."""
-        return Weights.ZERO if self is Mechanism.ZERO_TREE else Weights.SHARES
-
-    def make(self, *, turn_bytes: int) -> Scheduler:
-        """Return a new scheduler; *turn_bytes* is what a turn is expected to carry."""
-        match self:
-            case Mechanism.FIFO:
-                return FifoScheduler()
-            case Mechanism.ROUND_ROBIN:
-                return RoundRobinScheduler()
-            case Mechanism.BUCKETS:
-                return BucketScheduler()
-            case Mechanism.TREE | Mechanism.ZERO_TREE:
-                return TreeScheduler(turn_bytes=turn_bytes, weights=self.weights)
 
 
 class Arrangement(enum.Enum):
@@ -80,6 +50,8 @@ CONDITIONS = {
     "after_first_image": "after_first_image",
     "above_the_fold": "above_the_fold",
     "critical": "critical",
+    "render_blocking": "render_blocking",
+    "hero": "hero",
 }
 """The flags that a rule may ask for, each with the attribute of `Resource` that holds it."""
 
@@ -88,7 +60,9 @@ CONDITIONS = {
 class Rule:
     """Puts a resource into a class if it is of one of *kinds* and each flag is as given.
 
-    *any_of* names flags of which at least one must be set; *root* asks for the main document.
+    *any_of* names flags of which at least one must be set; *root* asks for the main document;
+    *fetchpriority* is what the page's author asks for; *first_images* asks for one of the first so
+    many images that are requested.
     """
 
     class_name: str
@@ -96,16 +70,25 @@ class Rule:
     flags: tuple[tuple[str, bool], ...] = ()
     any_of: tuple[str, ...] = ()
     root: bool | None = None
+    fetchpriority: FetchPriority | None = None
+    first_images: int | None = None
 
-    def matches(self, resource: Resource) -> bool:
-        """Return whether the rule speaks of *resource*."""
+    def matches(self, resource: Resource, *, images_before: int = 0) -> bool:
+        """Return whether the rule speaks of *resource*, behind so many images."""
         if self.kinds and resource.kind not in self.kinds:
             return False
         if self.root is not None and self.root != (resource.discovered is None):
             return False
+        if self.fetchpriority not in (None, resource.fetchpriority):
+            return False
+        if self.first_images is not None and not self._is_early_image(resource, images_before):
+            return False
         if any(getattr(resource, CONDITIONS[name]) != wanted for name, wanted in self.flags):
             return False
         return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
+
+    def _is_early_image(self, resource: Resource, images_before: int) -> bool:
+        return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +107,10 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityClass:
-    """What the streams of a class ask for: a weight under a placeholder, or a bucket and level."""
+    """What the streams of a class ask for.
+
+    That is a weight under a placeholder, a bucket and level, or an urgency, and sharing or not.
+    """
 
     name: str
     weight: int = DEFAULT_WEIGHT
@@ -132,6 +118,8 @@ class PriorityClass:
     arrangement: Arrangement = Arrangement.SIBLINGS
     bucket: int | None = None
     level: int | None = None
+    urgency: int = DEFAULT_URGENCY
+    incremental: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,16 +128,18 @@ class Scheme:
 
     The first rule that matches a resource decides its class; one that no rule matches falls into
     *otherwise*. A *caveat* is told wherever results of the scheme are shown; *knows* names what
-    the scheme uses that no browser knows.
+    the scheme uses that no browser knows. *mixed* and *turn* are settings of the mechanism; where
+    there is a *retransmission*, it goes before that of the transport profile.
 
     Raises:
-        SchemeError: listing every name that is used and not defined.
+        SchemeError: listing every name that is used and not defined, and every setting that the
+            mechanism has no meaning for.
     """
 
     name: str
     title: str
-    mechanism: Mechanism
-    signalling: str
+    mechanism: Mechanism | OwnMechanism
+    signalling: Signalling
     source: str
     classes: tuple[PriorityClass, ...]
     rules: tuple[Rule, ...] = ()
@@ -158,6 +148,10 @@ class Scheme:
     notes: str = ""
     caveat: str = ""
     knows: tuple[str, ...] = ()
+    rank_by: RankBy | None = None
+    mixed: Mixed | None = None
+    turn: Turn | None = None
+    retransmission: Retransmit | None = None
 
     def __post_init__(self) -> None:
         problems = list(self._problems())
@@ -167,10 +161,16 @@ class Scheme:
     def __hash__(self) -> int:
         return hash((self.name, self.classes, self.rules))
 
-    def classify(self, resource: Resource) -> PriorityClass:
-        """Return the class of *resource*."""
-        name = next((r.class_name for r in self.rules if r.matches(resource)), self.otherwise)
-        return self.class_named(name)
+    def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
+        """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
+        return self.mechanism.make(turn_bytes=turn_bytes, mixed=self.mixed, turn=self.turn)
+
+    def classify(self, resource: Resource, *, images_before: int = 0) -> PriorityClass:
+        """Return the class of *resource*, before which so many images were requested."""
+        for rule in self.rules:
+            if rule.matches(resource, images_before=images_before):
+                return self.class_named(rule.class_name)
+        return self.class_named(self.otherwise)
 
     def class_named(self, name: str) -> PriorityClass:
         """Return the class of that name."""
@@ -178,6 +178,7 @@ class Scheme:
 
     def _problems(self) -> Iterator[Problem]:
         yield from self._weight_problems()
+        yield from self._setting_problems()
         names = [holder.name for holder in self.placeholders]
         for place, name in enumerate(names):
             if name in names[:place]:
@@ -190,7 +191,7 @@ class Scheme:
             yield from _unknown(f"rules[{place}].class", rule.class_name, classes)
         for entry in self.classes:
             yield from _unknown(f"classes.{entry.name}.group", entry.group, groups)
-            if (self.mechanism is Mechanism.BUCKETS) != (entry.bucket is not None):
+            if (self.mechanism.speaks is Mechanism.BUCKETS) != (entry.bucket is not None):
                 message = "goes with the mechanism 'buckets', and that with it"
                 yield Problem(key=f"classes.{entry.name}.bucket", message=message)
         for place, holder in enumerate(self.placeholders):
@@ -199,6 +200,34 @@ class Scheme:
             if holder.parent is not None and groups.get(holder.parent, place) >= place:
                 message = f"{holder.parent!r} is not a placeholder declared before it"
                 yield Problem(key=f"{key}.parent", message=message)
+
+    def _setting_problems(self) -> Iterator[Problem]:
+        """Yield each setting that the mechanism does not have, and the one that it needs."""
+        if (self.rank_by is not None) != (self.mechanism.speaks is Mechanism.RANKS):
+            message = "goes with the mechanism 'ranks', and that with it"
+            yield Problem(key="rank_by", message=message)
+        yield from self._signalling_problems()
+        if self.mixed is not None and self.mechanism is not Mechanism.EPS:
+            yield Problem(key="mixed", message="goes only with the mechanism 'eps'")
+        if self.turn is not None and not self.mechanism.speaks.has_turns:
+            key = "turn_packets" if self.turn.size_bytes is None else "turn_bytes"
+            message = "goes only with the mechanisms 'round-robin' and 'eps'"
+            yield Problem(key=key, message=message)
+
+    def _signalling_problems(self) -> Iterator[Problem]:
+        """Yield what the mechanism cannot hear, or the signalling cannot say."""
+        mechanism, signalling = self.mechanism.speaks, self.signalling
+        if signalling is Signalling.EPS and mechanism is not Mechanism.EPS:
+            yield Problem(key="signalling", message="'eps' goes with the mechanism 'eps'")
+        needs_tree = signalling.is_sent and signalling is not Signalling.EPS
+        if needs_tree and not mechanism.is_tree:
+            message = f"{signalling.value!r} goes with a mechanism that is a tree"
+            yield Problem(key="signalling", message=message)
+        for entry in self.classes:
+            is_exclusive = entry.arrangement is Arrangement.STRICT_CHAIN
+            if is_exclusive and self.signalling is Signalling.DRAFT_20:
+                message = "needs exclusive dependencies, and 'draft-20' has none"
+                yield Problem(key=f"classes.{entry.name}.arrangement", message=message)
 
     def _weight_problems(self) -> Iterator[Problem]:
         """Yield each weight that the mechanism has no meaning for."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from h3sim.schemes.model import Arrangement
-from h3sim.signals import BucketPriority, H2Priority, placeholder_id
+from h3sim.page import Kind
+from h3sim.schemes.model import Arrangement, Mechanism
+from h3sim.schemes.ranks import RankPolicy
+from h3sim.signals import BucketPriority, Eps, H2Priority, placeholder_id
 
 if TYPE_CHECKING:
-    from h3sim.page import Resource
+    from h3sim.page import Page, Resource
     from h3sim.schemes.model import Placeholder, PriorityClass, Scheme
     from h3sim.signals import SignalChange
 
@@ -32,26 +34,62 @@ class Policy(Protocol):
         """Return what changes once the stream has left the scheduler."""
 
 
-def make_policy(scheme: Scheme) -> Policy:
-    """Return a new policy for one connection."""
-    if any(entry.bucket is not None for entry in scheme.classes):
-        return _BucketPolicy(scheme)
-    return _TreePolicy(scheme)
+def make_policy(scheme: Scheme, page: Page) -> Policy:
+    """Return a new policy for one connection, over which *page* is loaded."""
+    if scheme.rank_by is not None:
+        return RankPolicy(scheme.rank_by, page)
+    match scheme.mechanism.speaks:
+        case Mechanism.BUCKETS:
+            return _BucketPolicy(scheme)
+        case Mechanism.EPS:
+            return _EpsPolicy(scheme)
+        case _:
+            return _TreePolicy(scheme)
+
+
+class _Classes:
+    """Puts resources into classes, in the order in which they are requested."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        self._n_images = 0
+
+    def of(self, resource: Resource) -> PriorityClass:
+        entry = self._scheme.classify(resource, images_before=self._n_images)
+        self._n_images += resource.kind is Kind.IMAGE
+        return entry
 
 
 class _BucketPolicy:
     """Says the bucket and level of the resource's class."""
 
     def __init__(self, scheme: Scheme) -> None:
-        self._scheme = scheme
+        self._classes = _Classes(scheme)
 
     def on_connected(self) -> list[SignalChange]:
         return []
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        entry = self._scheme.classify(resource)
+        entry = self._classes.of(resource)
         assert entry.bucket is not None  # noqa: S101 - a scheme's rows are checked when made
         return [(stream_id, BucketPriority(bucket=entry.bucket, level=entry.level or 1))]
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:  # noqa: ARG002 - nothing changes
+        return []
+
+
+class _EpsPolicy:
+    """Says the urgency of the resource's class, and whether it is incremental."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._classes = _Classes(scheme)
+
+    def on_connected(self) -> list[SignalChange]:
+        return []
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        entry = self._classes.of(resource)
+        return [(stream_id, Eps(urgency=entry.urgency, incremental=entry.incremental))]
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:  # noqa: ARG002 - nothing changes
         return []
@@ -62,6 +100,7 @@ class _TreePolicy:
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
+        self._classes = _Classes(scheme)
         self._rank = {entry.name: i for i, entry in enumerate(scheme.classes)}
         self._groups = {h.name: placeholder_id(i) for i, h in enumerate(scheme.placeholders)}
         self._yielding = [h for h in scheme.placeholders if h.yields_to is not None]
@@ -73,7 +112,7 @@ class _TreePolicy:
         return [self._placeholder(holder) for holder in self._scheme.placeholders]
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        entry = self._scheme.classify(resource)
+        entry = self._classes.of(resource)
         members = self._members[entry.name]
         changes = [] if members else self._yield_changes(entry.name, busy=True)
         changes.append((stream_id, self._signal(entry)))

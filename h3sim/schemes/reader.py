@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import Any, TypeVar
 
 from h3sim.documents import DocumentReader
-from h3sim.errors import Problem, SchemeError
-from h3sim.page import Kind
+from h3sim.errors import Problem, SchemeError, UnknownNameError
+from h3sim.page import FetchPriority, Kind
+from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.model import (
     CONDITIONS,
     Arrangement,
     Mechanism,
+    OwnMechanism,
     Placeholder,
     PriorityClass,
     Rule,
     Scheme,
 )
-from h3sim.signals import DEFAULT_WEIGHT
+from h3sim.schemes.ranks import RankBy
+from h3sim.schemes.registry import mechanism_named
+from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY, Signalling
 
 DefaultT = TypeVar("DefaultT")
+ChoiceT = TypeVar("ChoiceT", bound=enum.Enum)
 
 __all__ = ["FORMAT", "read_scheme", "scheme_from_dict"]
 
 FORMAT = "h3sim-scheme/1"
-_TEXTS = ("name", "title", "signalling", "source")
+_TEXTS = ("name", "title", "source")
 _NOTES = ("notes", "caveat")
 _KEYS = (
-    *("format", *_TEXTS, "mechanism", *_NOTES, "knows"),
+    *("format", *_TEXTS, "mechanism", "signalling", *_NOTES, "knows"),
+    *("rank_by", "mixed", "turn_packets", "turn_bytes", "retransmission"),
     *("placeholders", "classes", "rules", "otherwise"),
 )
 _TREE_KEYS = ("weight", "group", "arrangement")
@@ -37,9 +44,15 @@ _CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
     Mechanism.TREE: _TREE_KEYS,
     Mechanism.ZERO_TREE: _TREE_KEYS,
     Mechanism.BUCKETS: ("bucket", "level"),
+    Mechanism.EPS: ("urgency", "incremental"),
+    Mechanism.RANKS: (),
+    Mechanism.NGHTTP2_TREE: _TREE_KEYS,
+    Mechanism.H2O_CALENDAR: _TREE_KEYS,
+    Mechanism.ATS_HEAP: _TREE_KEYS,
 }
 """What a class may say: only what its mechanism acts on."""
-_ALL_CLASS_KEYS = (*_TREE_KEYS, "bucket", "level")
+_RULE_KEYS = ("class", "kind", "root", "any_of", "fetchpriority", "first_images", *CONDITIONS)
+_ALL_CLASS_KEYS = (*_TREE_KEYS, "bucket", "level", "urgency", "incremental")
 _MAX_BUCKET = 63
 _MAX_LEVEL = 3
 _MAX_WEIGHT = 256
@@ -97,14 +110,13 @@ class _Reader(DocumentReader):
         if document.get("format") != FORMAT:
             self.report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
         self.keys("", document, _KEYS)
-        for name in _TEXTS:
+        for name in (*_TEXTS, "mechanism", "signalling"):
             if name not in document:
                 self.report(name, "is missing")
-        if "mechanism" not in document:
-            self.report("mechanism", "is missing")
         known = len(self.problems)
-        mechanism = self.choice("mechanism", document.get("mechanism", "tree"), Mechanism)
-        acts_on = mechanism if "mechanism" in document and len(self.problems) == known else None
+        mechanism = self._mechanism(document)
+        is_known = "mechanism" in document and len(self.problems) == known
+        acts_on = mechanism.speaks if is_known else None
         classes = self.table("classes", document.get("classes", {}))
         if not classes:
             self.report("classes", "at least one class is needed")
@@ -112,7 +124,14 @@ class _Reader(DocumentReader):
         return {
             **{name: self.text(name, document.get(name, "")) for name in (*_TEXTS, *_NOTES)},
             "mechanism": mechanism,
+            "signalling": self.choice(
+                "signalling", document.get("signalling", "server"), Signalling
+            ),
             "knows": self.texts("knows", document.get("knows", [])),
+            "rank_by": self._choice("rank_by", document, RankBy),
+            "mixed": self._choice("mixed", document, Mixed),
+            "turn": self._turn(document),
+            "retransmission": self._choice("retransmission", document, Retransmit),
             "classes": tuple(self._class(acts_on, *item) for item in classes.items()),
             "otherwise": self.text("otherwise", document.get("otherwise", last)),
             "placeholders": tuple(
@@ -125,13 +144,51 @@ class _Reader(DocumentReader):
             ),
         }
 
+    def _choice(
+        self, name: str, entry: dict[str, Any], options: type[ChoiceT], key: str = ""
+    ) -> ChoiceT | None:
+        if name not in entry:
+            return None
+        return self.choice(f"{key}.{name}" if key else name, entry[name], options)
+
+    def _turn(self, document: dict[str, Any]) -> Turn | None:
+        packets = self._optional("", document, "turn_packets", 1, None, None)
+        size_bytes = self._optional("", document, "turn_bytes", 1, None, None)
+        if packets is not None and size_bytes is not None:
+            self.report("turn_bytes", "a turn is of packets or of bytes, not of both")
+        if size_bytes is not None:
+            return Turn(size_bytes=size_bytes)
+        return None if packets is None else Turn(packets=packets)
+
+    def _mechanism(self, document: dict[str, Any]) -> Mechanism | OwnMechanism:
+        """Return the mechanism; the classes show what the clients of a plug-in say."""
+        value = document.get("mechanism", "tree")
+        if not isinstance(value, str):
+            return self.choice("mechanism", value, Mechanism)
+        entries = self.table("", document.get("classes", {})).values()
+        said = {key for entry in entries if isinstance(entry, dict) for key in entry}
+        speaks = Mechanism.TREE
+        if "bucket" in said:
+            speaks = Mechanism.BUCKETS
+        elif "urgency" in said:
+            speaks = Mechanism.EPS
+        try:
+            return mechanism_named(value, speaks=speaks)
+        except UnknownNameError as error:
+            self.report("mechanism", f"{value!r} is not one of {', '.join(error.known)}")
+            return Mechanism.FIFO
+
     def _tables(self, key: str, document: dict[str, Any]) -> list[dict[str, Any]]:
         return self.tables(key, document.get(key, []))
 
-    def _class(self, mechanism: Mechanism | None, name: str, entry: Any) -> PriorityClass:
+    def _class(
+        self, mechanism: Mechanism | OwnMechanism | None, name: str, entry: Any
+    ) -> PriorityClass:
         key = f"classes.{name}"
         entry = self.table(key, entry)
-        self.keys(key, entry, _ALL_CLASS_KEYS if mechanism is None else _CLASS_KEYS[mechanism])
+        self.keys(
+            key, entry, _ALL_CLASS_KEYS if mechanism is None else _CLASS_KEYS[mechanism.speaks]
+        )
         if ("bucket" in entry) != ("level" in entry):
             self.report(key, "bucket and level go together")
         arrangement = entry.get("arrangement", Arrangement.SIBLINGS.value)
@@ -142,6 +199,8 @@ class _Reader(DocumentReader):
             arrangement=self.choice(f"{key}.arrangement", arrangement, Arrangement),
             bucket=self._optional(key, entry, "bucket", 0, _MAX_BUCKET, None),
             level=self._optional(key, entry, "level", 1, _MAX_LEVEL, None),
+            urgency=self._optional(key, entry, "urgency", 0, MAX_URGENCY, DEFAULT_URGENCY),
+            incremental=self.flag(f"{key}.incremental", entry.get("incremental", False)),
         )
 
     def _placeholder(self, key: str, entry: dict[str, Any]) -> Placeholder:
@@ -157,7 +216,7 @@ class _Reader(DocumentReader):
         )
 
     def _rule(self, key: str, entry: dict[str, Any]) -> Rule:
-        self.keys(key, entry, ("class", "kind", "root", "any_of", *CONDITIONS))
+        self.keys(key, entry, _RULE_KEYS)
         kinds = {kind.value: kind for kind in Kind}
         wanted = self.texts(f"{key}.kind", entry.get("kind", []), kinds)
         flags = [name for name in CONDITIONS if name in entry]
@@ -167,6 +226,8 @@ class _Reader(DocumentReader):
             flags=tuple((name, self.flag(f"{key}.{name}", entry[name])) for name in flags),
             any_of=self.texts(f"{key}.any_of", entry.get("any_of", []), CONDITIONS),
             root=self.flag(f"{key}.root", entry["root"]) if "root" in entry else None,
+            fetchpriority=self._choice("fetchpriority", entry, FetchPriority, key),
+            first_images=self._optional(key, entry, "first_images", 1, None, None),
         )
 
     def _required(self, key: str, entry: dict[str, Any], name: str) -> str:
@@ -178,8 +239,14 @@ class _Reader(DocumentReader):
         return self.text(f"{key}.{name}", entry[name]) if name in entry else None
 
     def _optional(
-        self, key: str, entry: dict[str, Any], name: str, low: int, high: int, default: DefaultT
+        self,
+        key: str,
+        entry: dict[str, Any],
+        name: str,
+        low: int,
+        high: int | None,
+        default: DefaultT,
     ) -> int | DefaultT:
         if name not in entry:
             return default
-        return self.whole(f"{key}.{name}", entry[name], low=low, high=high)
+        return self.whole(f"{key}.{name}" if key else name, entry[name], low=low, high=high)

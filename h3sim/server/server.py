@@ -6,13 +6,13 @@ learns in the meantime: the larger the buffer, the less a late signal can change
 
 from __future__ import annotations
 
-import enum
 from bisect import insort
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from h3sim.ranges import Ranges
+from h3sim.schedulers import Requeuing, Retransmit
 from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -31,17 +31,6 @@ _UNLIMITED = 2**62
 
 HeaderBytes = Callable[[int, int], int]
 """How long the header of a frame is that begins at an offset of a stream."""
-
-
-class Retransmit(enum.Enum):
-    """When bytes that were lost go again."""
-
-    FIRST = "first"
-    """Before anything new, in the order in which they were lost."""
-    PRIORITY = "priority"
-    """Before anything new, the most important stream first."""
-    TURN = "turn"
-    """When it is the stream's turn, before its new bytes (quicly)."""
 
 
 class _Response:
@@ -70,8 +59,9 @@ class Server:
 
     *buffer_bytes* is the size of the send buffer, 0 for none. A turn enters the buffer whole or
     not at all; an empty buffer takes any. With *lost_scheduler* (for `Retransmit.PRIORITY`), which
-    is told all that *scheduler* is told, lost bytes go in its order. With *keeps_unacked* a stream
-    counts as drained once all of it was acknowledged, else once all of it was given out.
+    is told all that *scheduler* is told, lost bytes go in its order. With *requeues* a stream joins
+    the scheduler anew when some of its bytes were acknowledged or lost. With *keeps_unacked* a
+    stream counts as drained once all of it was acknowledged, else once all of it was given out.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
@@ -89,6 +79,7 @@ class Server:
         turn_bytes: int,
         buffer_bytes: int = 0,
         retransmit: Retransmit = Retransmit.TURN,
+        requeues: bool = False,
         lost_scheduler: Scheduler | None = None,
         keeps_unacked: bool = False,
         stream_window_bytes: int = _UNLIMITED,
@@ -97,6 +88,8 @@ class Server:
         self._scheduler = scheduler
         self._lost_scheduler = lost_scheduler
         self._retransmit = retransmit
+        self._requeues = requeues
+        self._line = scheduler if isinstance(scheduler, Requeuing) else None
         self._turn_bytes = turn_bytes
         self._buffer_bytes = buffer_bytes
         self._keeps_unacked = keeps_unacked
@@ -106,6 +99,7 @@ class Server:
         self._buffered_bytes = 0
         self._responses: dict[int, _Response] = {}
         self._with_lost: dict[int, None] = {}
+        self._n_active = 0
         self.drained: list[int] = []
         """The streams that are done with; whoever reads it, clears it."""
 
@@ -136,6 +130,8 @@ class Server:
         if response.acked is None:
             response.acked = Ranges()
         response.acked.add(offset, offset + n_bytes)
+        if self._requeues:
+            self._requeue(stream_id, response)
         if response.has_ended and response.acked.contiguous >= response.size:
             if response.lost:
                 response.lost.clear()
@@ -157,6 +153,8 @@ class Server:
             self._with_lost.setdefault(stream_id)
             if self._lost_scheduler is not None:
                 self._lost_scheduler.activate(stream_id)
+        if self._requeues:
+            self._requeue(stream_id, response)
         self._wake(stream_id, response)
         self._fill()
 
@@ -178,6 +176,11 @@ class Server:
             scheduler.close(stream_id)
 
     # What it gives out
+
+    @property
+    def has_data(self) -> bool:
+        """Whether `take` may give something out; flow control may still forbid it."""
+        return self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)
 
     def peek(self) -> tuple[int, int] | None:
         """Return the stream and the offset that `take` would give, or None; changes nothing."""
@@ -231,7 +234,9 @@ class Server:
                 return None
         if response.lost:
             return self._again(stream_id, response, max_bytes)
-        n_bytes = min(response.size - offset, max_bytes, response.limit - offset)
+        n_bytes = (response.size if response.size < response.limit else response.limit) - offset
+        if n_bytes > max_bytes:
+            n_bytes = max_bytes
         if n_bytes > self._credit_bytes:
             n_bytes = self._credit_bytes
             if not n_bytes:
@@ -283,11 +288,22 @@ class Server:
         lost = self._lost_scheduler
         return (self._scheduler,) if lost is None else (self._scheduler, lost)
 
+    def _requeue(self, stream_id: int, response: _Response) -> None:
+        """Let the stream join the others anew; where that is, is the scheduler's business."""
+        if not response.is_active:
+            return
+        if self._line is not None:
+            self._line.requeue(stream_id)
+        else:
+            self._scheduler.deactivate(stream_id)
+            self._scheduler.activate(stream_id)
+
     def _wake(self, stream_id: int, response: _Response) -> None:
         """Let the stream take part if it has something that may go in its turn."""
         waits = response.has_new() or (response.lost and self._retransmit is Retransmit.TURN)
         if waits and not response.is_active:
             response.is_active = True
+            self._n_active += 1
             self._scheduler.activate(stream_id)
 
     def _rest(self, stream_id: int, response: _Response) -> None:
@@ -299,6 +315,7 @@ class Server:
         waits = response.has_new() or (response.lost and self._retransmit is Retransmit.TURN)
         if response.is_active and not waits:
             response.is_active = False
+            self._n_active -= 1
             self._scheduler.deactivate(stream_id)
 
     def _fill(self) -> None:

@@ -7,6 +7,7 @@ from h3sim.study.run import (
     resolve_schemes,
     run_setting,
     simulate,
+    with_scheduler,
 )
 from h3sim.study.setting import Setting
 
@@ -21,4 +22,5 @@ __all__ = [
     "resolve_schemes",
     "run_setting",
     "simulate",
+    "with_scheduler",
 ]

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog, engine
+from h3sim.errors import InputError, Problem
 from h3sim.page import Page
-from h3sim.schemes import Scheme
+from h3sim.schemes import OwnMechanism, Scheme
+from h3sim.schemes.registry import REGISTRY
+from h3sim.server import Retransmit
 from h3sim.study.setting import Setting
 from h3sim.units import kbyte
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from h3sim.engine import Load
+    from h3sim.schedulers import Scheduler
 
 __all__ = [
     "resolve_page",
@@ -24,20 +30,32 @@ __all__ = [
     "resolve_schemes",
     "run_setting",
     "simulate",
+    "with_scheduler",
 ]
 
 PageLike: TypeAlias = "Page | str | Path"
-SchemeLike: TypeAlias = "Scheme | str | Path"
+SchedulerLike: TypeAlias = "Scheduler | Callable[..., Scheduler] | str"
+SchemeLike: TypeAlias = "Scheme | str | Path | Scheduler | Callable[..., Scheduler]"
 
 
 def simulate(
-    page: PageLike, *, scheme: SchemeLike = "rr", records_wire: bool = False, **setting: Any
+    page: PageLike,
+    *,
+    scheme: SchemeLike | None = None,
+    scheduler: SchedulerLike | None = None,
+    records_wire: bool = False,
+    **setting: Any,
 ) -> Load:
     """Load *page* and return what happened.
 
-    Page and scheme are each a shipped name, a path or a value; the other arguments are those of
-    `Setting`: *network*, *transport*, *cc*, *transport_profile*, *rate_mbps*, *rtt_ms*, *loss*,
-    *burst*, *queue_bdp*, *buffer_kb*, *jitter*, *handshake*, *seed* and so on.
+    Page and scheme are each a shipped name, a path or a value; without a word the scheme is "rr".
+    A *scheduler* of your own takes the place of the scheme's: its name, what makes one (a class, a
+    function), or an object, which is copied. It hears what clients of the scheme say, by default
+    those of "fifo", who say nothing. A scheduler can be given as the *scheme*, too.
+
+    The other arguments are those of `Setting`: *network*, *transport*, *cc*, *transport_profile*,
+    *rate_mbps*, *rtt_ms*, *loss*, *burst*, *queue_bdp*, *buffer_kb*, *jitter*, *handshake*, *seed*
+    and so on.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -47,10 +65,15 @@ def simulate(
     >>> load = simulate("davies-meenan", scheme="fifo")
     >>> load.page_load_ms
     4580.0
+    >>> from h3sim.schedulers import FifoScheduler
+    >>> simulate("davies-meenan", scheduler=FifoScheduler).trace == load.trace
+    True
     """
-    return run_setting(
-        resolve_page(page), resolve_scheme(scheme), Setting(**setting), records_wire=records_wire
-    )
+    if scheduler is None:
+        wanted = resolve_scheme("rr" if scheme is None else scheme)
+    else:
+        wanted = with_scheduler(resolve_scheme("fifo" if scheme is None else scheme), scheduler)
+    return run_setting(resolve_page(page), wanted, Setting(**setting), records_wire=records_wire)
 
 
 def run_setting(
@@ -66,6 +89,9 @@ def run_setting(
     With *records_wire* the trace holds every packet both ways. *progress* is told packets sent,
     and in all.
     """
+    if setting.retransmit is not None:
+        # What is asked for goes before what the scheme says, and that before the profile.
+        scheme = replace(scheme, retransmission=Retransmit(setting.retransmit))
     return engine.simulate(
         page,
         scheme=scheme,
@@ -76,6 +102,7 @@ def run_setting(
         mode=setting.mode,
         seed=setting.seed,
         records_wire=records_wire,
+        browser=setting.browser_model,
         progress=progress,
     )
 
@@ -86,8 +113,38 @@ def resolve_page(page: PageLike) -> Page:
 
 
 def resolve_scheme(scheme: SchemeLike) -> Scheme:
-    """Return the scheme that is meant."""
-    return scheme if isinstance(scheme, Scheme) else catalog.load_scheme(scheme)
+    """Return the scheme that is meant; that of a scheduler has clients who say nothing."""
+    if isinstance(scheme, Scheme):
+        return scheme
+    if isinstance(scheme, str | os.PathLike):
+        return catalog.load_scheme(scheme)
+    return with_scheduler(catalog.load_scheme("fifo"), scheme)
+
+
+def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
+    """Return *scheme* with another scheduler, and called after it: its clients say the same.
+
+    Raises:
+        InputError: if *scheduler* neither is a scheduler nor can be called.
+        UnknownNameError: if it is a name, and not known.
+    """
+    given: Any = REGISTRY.named(scheduler) if isinstance(scheduler, str) else scheduler
+    name = scheduler if isinstance(scheduler, str) else _label(scheduler)
+    if not callable(given) and not hasattr(given, "pick"):
+        message = f"must be a name, a path, a scheme or a scheduler, is {given!r}"
+        raise InputError([Problem(key="scheme", message=message)])
+    mechanism = OwnMechanism(value=name, factory=given, speaks=scheme.mechanism.speaks)
+    title = f"{name}, told what clients of {scheme.name} say"
+    return replace(
+        scheme, name=name, title=title, mechanism=mechanism, source="", notes="", caveat=""
+    )
+
+
+def _label(scheduler: object) -> str:
+    """Return the name of a class or function, or that of the class of anything else."""
+    made_by = getattr(scheduler, "func", scheduler)  # of a functools.partial
+    named = getattr(made_by, "__name__", "")
+    return named if named.isidentifier() else type(scheduler).__name__
 
 
 def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
@@ -102,7 +159,14 @@ def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
 def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
     """Return the schemes that are meant; a name may be that of a set."""
     found: list[Scheme] = []
-    for scheme in [schemes] if isinstance(schemes, Scheme | str | os.PathLike) else list(schemes):
+    for scheme in _listed(schemes):
         names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
         found += map(resolve_scheme, names or (scheme,))
     return found
+
+
+def _listed(schemes: SchemeLike | Iterable[SchemeLike]) -> list[SchemeLike]:
+    """Return a list, of one where one was given."""
+    if isinstance(schemes, Iterable) and not isinstance(schemes, str):
+        return list(schemes)
+    return [schemes]

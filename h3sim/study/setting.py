@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
+from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.server import Retransmit
 from h3sim.transport import Jitter, Mode, Network, Pacing, Protocol, TransportProfile
@@ -41,7 +42,8 @@ class Setting:
 
     None keeps what the network, or the transport profile, says. *interval_ms* and *rate_mbps* set
     the same thing. *loss* is a share, in bursts of mean *burst* packets, both ways. *handshake* is
-    "1-rtt", "0-rtt" or "none"; True and False stand for the first and the last.
+    "1-rtt", "0-rtt" or "none"; True and False stand for the first and the last. *browser* is
+    "replay" or "parse", or a `BrowserModel`; the three settings behind it change that.
 
     A network of a constant pace is loaded at that pace, without loss; a congestion controller
     other than "constant", loss or a queue turns it into links.
@@ -68,6 +70,10 @@ class Setting:
     retransmit: str | None = None
     handshake: bool | str = True
     seed: int = 0
+    browser: BrowserModel | str = "replay"
+    cpu_factor: float | None = None
+    max_requests: int | None = None
+    preload_scanner: bool | None = None
 
     def __post_init__(self) -> None:
         problems = list(self._problems())
@@ -105,6 +111,16 @@ class Setting:
         if self.transport is not None:
             return Protocol(self.transport)
         return self.resolved_profile().protocol
+
+    @property
+    def browser_model(self) -> BrowserModel:
+        """The browser with what is changed of it."""
+        browser = self.browser
+        if not isinstance(browser, BrowserModel):
+            browser = BrowserModel(mode=BrowserMode(browser))
+        names = ("cpu_factor", "max_requests", "preload_scanner")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return replace(browser, **given)
 
     @property
     def mode(self) -> Mode:
@@ -214,13 +230,28 @@ class Setting:
             except InputError as error:
                 yield from error.problems
         yield from self._choice_problems()
+        yield from self._browser_problems()
+
+    def _browser_problems(self) -> Iterator[Problem]:
+        if self.browser in [mode.value for mode in BrowserMode]:
+            try:
+                model = self.browser_model
+            except InputError as error:
+                yield from error.problems
+                return
+            if model.mode is BrowserMode.REPLAY:
+                for key in ("cpu_factor", "max_requests", "preload_scanner"):
+                    if getattr(self, key) is not None:
+                        yield Problem(key=key, message="goes only with browser = 'parse'")
 
     def _choice_problems(self) -> Iterator[Problem]:
         for key, known in (
             ("transport", [protocol.value for protocol in Protocol]),
             ("retransmit", [policy.value for policy in Retransmit]),
             ("handshake", [mode.value for mode in Mode]),
+            ("browser", [mode.value for mode in BrowserMode]),
         ):
             value = getattr(self, key)
-            if value is not None and not isinstance(value, bool) and value not in known:
+            is_given = value is not None and not isinstance(value, bool | BrowserModel)
+            if is_given and value not in known:
                 yield Problem(key=key, message=f"must be one of {', '.join(known)}, is {value!r}")

@@ -15,6 +15,7 @@ from h3sim.trace.rows import Rows
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
+    from h3sim.trace.activity import Activity
 
 __all__ = [
     "Delivery",
@@ -119,6 +120,8 @@ class Trace:
     """Every packet both ways, if it was asked for (and the load had two ways)."""
     recovery: tuple[RecoveryRow, ...] = ()
     """The server's recovery, if it was asked for."""
+    activities: tuple[Activity, ...] = ()
+    """What the browser did with the page, if it computed that."""
 
     @cached_property
     def packets(self) -> Rows[Packet]:
@@ -134,5 +137,8 @@ class Trace:
         """Return the SHA-256 of the whole trace: equal for equal loads, in any process."""
         import hashlib  # on use: importing h3sim should stay quick
 
-        parts = (self.delivery.value, self.requests, self.signals, self.packet_rows)
+        parts: tuple[object, ...] = (
+            *(self.delivery.value, self.requests, self.signals, self.packet_rows),
+            *([self.activities] if self.activities else ()),
+        )
         return hashlib.sha256(repr(parts).encode()).hexdigest()

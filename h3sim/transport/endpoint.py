@@ -22,6 +22,10 @@ StreamBytes = tuple[int, int, int]
 class Source(Protocol):
     """The application's sending side: gives out bytes, and takes them back when they are lost."""
 
+    @property
+    def has_data(self) -> bool:
+        """Whether `take` may give something out; if not, it gives nothing."""
+
     def peek(self) -> tuple[int, int] | None:
         """Return the stream and offset that `take` would give, or None; changes nothing."""
 

@@ -42,6 +42,7 @@ class Link:
         "_is_lost",
         "_is_ordered",
         "_latest_ns",
+        "_least_bytes",
         "_leaves_at_ns",
         "_overhead_bytes",
         "loss_drops",
@@ -66,6 +67,7 @@ class Link:
         self._extra_ns = _make_extra(profile, streams)
         loss = make_loss(profile, streams)
         self._is_lost = None if loss is None else loss.is_lost
+        self._least_bytes = profile.loss_list_from_bytes
         self._is_ordered = profile.jitter is not None and not profile.jitter.reorder
         self._latest_ns = 0
 
@@ -83,7 +85,7 @@ class Link:
         arrives_at_ns = leaves_at_ns + self._delay_ns
         if self._extra_ns is not None:
             arrives_at_ns += self._extra_ns(wire_bytes)
-        if self._is_lost is not None and self._is_lost():
+        if self._is_lost is not None and wire_bytes >= self._least_bytes and self._is_lost():
             self.loss_drops += 1
             return None
         if self._is_ordered:

@@ -57,8 +57,10 @@ class LinkProfile:
     Each packet counts with *frame_overhead_bytes* added to its size. The queue before it holds
     *queue_bytes*, or *queue_packets*, or *queue_bdp* times rate times round-trip time, or all.
     Lost is a share *loss* of the packets that leave the bottleneck, in bursts of mean *loss_burst*
-    if given; or those of *loss_list*, counted there from 0. *jitter* draws an extra delay for each
-    packet; *hold* holds every nth one for as long as k and a half packets of its size take.
+    if given; or those of *loss_list*, counted there from 0 (those with fewer bytes than
+    *loss_list_from_bytes* are not counted: a recording may not know them). *jitter* draws an extra
+    delay for each packet; *hold* holds every nth one for as long as k and a half packets of its
+    size take.
 
     Raises:
         NetworkError: listing every value that is out of range.
@@ -83,6 +85,7 @@ class LinkProfile:
     loss: float = 0.0
     loss_burst: float | None = None
     loss_list: tuple[int, ...] = ()
+    loss_list_from_bytes: int = 0
     jitter: LinkJitter | None = None
     hold: Jitter | None = None
 
@@ -173,6 +176,7 @@ class LinkProfile:
             if min(self.loss_list) < 0:
                 message = f"must not be negative, is {min(self.loss_list)}"
                 yield Problem(key="loss_list", message=message)
+        yield from self._within("loss_list_from_bytes", 0, _MAX_BYTES)
         if not 0 <= self.loss < 1:
             message = f"must be at least 0 and less than 1 (0.02 is 2 %), is {self.loss:g}"
             yield Problem(key="loss", message=message)

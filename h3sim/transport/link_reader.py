@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["LINK_KEYS", "IntegerReader", "read_link"]
 
-_WHOLE = ("burst_bytes", "queue_bytes", "queue_packets", "frame_overhead_bytes")
+_WHOLE = (
+    *("burst_bytes", "queue_bytes", "queue_packets", "frame_overhead_bytes"),
+    "loss_list_from_bytes",
+)
 _NUMBERS = ("queue_bdp", "loss", "loss_burst")
 _JITTER = ("jitter_ms", "jitter_deviation_ms", "jitter_distribution", "reorder")
 LINK_KEYS = ("rate_mbps", *_WHOLE, *_NUMBERS, "loss_list", *_JITTER, "hold", "mahimahi", "codel")

@@ -18,18 +18,20 @@ class Pacer:
     1000000
     """
 
-    __slots__ = ("_burst_bytes", "_empty_at_ns")
+    __slots__ = ("_burst_bytes", "empty_at_ns")
 
     def __init__(self, *, burst_bytes: int) -> None:
         self._burst_bytes = burst_bytes
-        self._empty_at_ns = 0
+        self.empty_at_ns = 0
+        """When the bucket is empty; from then on packets of any size may leave, at any rate."""
 
     def on_sent(self, n_bytes: int, *, rate_bps: int, now_ns: int) -> None:
         """Fill the bucket with what left now."""
         cost_ns = n_bytes * _BITS_PER_BYTE * NS_PER_S // rate_bps
-        self._empty_at_ns = max(self._empty_at_ns, now_ns) + cost_ns
+        start_ns = self.empty_at_ns
+        self.empty_at_ns = (start_ns if start_ns > now_ns else now_ns) + cost_ns
 
     def ready_at_ns(self, n_bytes: int, *, rate_bps: int) -> int:
         """Return from when on *n_bytes* fit into the bucket."""
         spare = max(0, self._burst_bytes - n_bytes)
-        return self._empty_at_ns - spare * _BITS_PER_BYTE * NS_PER_S // rate_bps
+        return self.empty_at_ns - spare * _BITS_PER_BYTE * NS_PER_S // rate_bps

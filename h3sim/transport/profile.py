@@ -32,7 +32,8 @@ class TransportProfile:
     """What a server and its client do, for either protocol.
 
     *cc* names the controller; *beta*, *initial_window_bytes* and *hystart* set it up (None keeps
-    its own). *retransmit* says when lost bytes go again: first, priority or turn.
+    its own). *retransmit* says when lost bytes go again: first, priority or turn. With *requeues* a
+    stream joins the scheduler anew when some of its bytes were acknowledged or lost (h2o).
     """
 
     name: str
@@ -44,6 +45,7 @@ class TransportProfile:
     initial_window_bytes: int | None = None
     hystart: bool = False
     retransmit: str = "first"
+    requeues: bool = False
     quic: QuicSettings = field(default_factory=QuicSettings)
     quic_client: QuicSettings = field(default_factory=QuicSettings)
     tcp: TcpSettings = field(default_factory=TcpSettings)
@@ -99,6 +101,7 @@ def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfi
         "initial_window_bytes",
         "hystart",
         "retransmit",
+        "requeues",
     )
     tables = ("quic", "quic_client", "tcp", "tcp_client")
     reader.keys("", document, ("format", *plain, *tables))
@@ -110,7 +113,8 @@ def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfi
     if values["retransmit"] not in _RETRANSMIT:
         reader.report("retransmit", f"{values['retransmit']!r} is not one of {_RETRANSMIT}")
     values["protocol"] = reader.choice("protocol", document.get("protocol", "quic"), Protocol)
-    values["hystart"] = reader.flag("hystart", document.get("hystart", False))
+    for name in ("hystart", "requeues"):
+        values[name] = reader.flag(name, document.get(name, False))
     if "beta" in document:
         values["beta"] = reader.number("beta", document["beta"])
     if "initial_window_bytes" in document:

@@ -138,7 +138,14 @@ class DropTail:
     is accepted if the backlog with it stays within both limits (as bfifo below tc-tbf does it).
     """
 
-    __slots__ = ("_backlog_bytes", "_bottleneck", "_limit_bytes", "_limit_packets", "_waiting")
+    __slots__ = (
+        "_backlog_bytes",
+        "_bottleneck",
+        "_limit_bytes",
+        "_limit_packets",
+        "_serve",
+        "_waiting",
+    )
 
     def __init__(
         self,
@@ -148,6 +155,7 @@ class DropTail:
         limit_packets: int | None = None,
     ) -> None:
         self._bottleneck = bottleneck
+        self._serve = bottleneck.leaves_at_ns
         self._limit_bytes = _UNLIMITED if limit_bytes is None else limit_bytes
         self._limit_packets = _UNLIMITED if limit_packets is None else limit_packets
         self._waiting: deque[tuple[int, int]] = deque()  # (leaves_at_ns, n_bytes), rising
@@ -161,7 +169,7 @@ class DropTail:
         backlog_bytes = self._backlog_bytes + n_bytes
         if backlog_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
             return None
-        leaves_at_ns = self._bottleneck.leaves_at_ns(now_ns, n_bytes)
+        leaves_at_ns = self._serve(now_ns, n_bytes)
         if leaves_at_ns > now_ns:
             waiting.append((leaves_at_ns, n_bytes))
             self._backlog_bytes = backlog_bytes

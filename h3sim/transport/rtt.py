@@ -39,7 +39,8 @@ class RttEstimator:
             self.min_ns = self.smoothed_ns = latest_ns
             self.variance_ns = latest_ns // 2
             return
-        self.min_ns = min(self.min_ns, latest_ns)
+        if latest_ns < self.min_ns:
+            self.min_ns = latest_ns
         adjusted_ns = latest_ns
         if latest_ns >= self.min_ns + ack_delay_ns:
             adjusted_ns -= ack_delay_ns

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from h3sim.schedulers import BucketScheduler, FifoScheduler, RoundRobinScheduler, TreeScheduler
-from h3sim.signals import H2Priority
+from h3sim.schedulers import (
+    BucketScheduler,
+    EpsScheduler,
+    FifoScheduler,
+    Mixed,
+    Orphans,
+    RoundRobinScheduler,
+    TreeScheduler,
+    Turn,
+)
+from h3sim.schedulers.tree.shape import DependencyTree
+from h3sim.signals import Eps, H2Priority
 
 
 class EqualShares(TreeScheduler):
     """Ignores weights."""
 
-    def _set_weight(self, node, weight):
-        super()._set_weight(node, 16)
+    def open(self, stream_id, signal):
+        super().open(stream_id, signal)
+        self._queueing.reweigh(self._nodes[stream_id], 16)
+
+    def update(self, stream_id, signal):
+        super().update(stream_id, signal)
+        self._queueing.reweigh(self._nodes[stream_id], 16)
 
 
 class StaleAfterUpdate(TreeScheduler):
     """Holds on to the first thing it was told."""
 
     def update(self, stream_id, signal):
-        self._wanted(stream_id, signal)
+        self._tree._checked(stream_id, signal)
 
 
 class ForgetfulTree(TreeScheduler):
@@ -29,7 +44,7 @@ class ForgetfulTree(TreeScheduler):
         node = self._nodes[stream_id]
         for child in list(node.children.values()):
             child.has_data = False
-            self._sleep(child)
+            self._queueing.sleep(child)
         super().close(stream_id)
 
 
@@ -38,7 +53,7 @@ class FreePlaceholders(TreeScheduler):
 
     def __init__(self, *, turn_bytes, **options):
         super().__init__(turn_bytes=turn_bytes, **options)
-        self._turn_bytes = 0
+        self._queueing.turn_bytes = 0
 
 
 class BackwardTies(TreeScheduler):
@@ -49,8 +64,29 @@ class BackwardTies(TreeScheduler):
         node = self._nodes[stream_id]
         node.tie = -node.tie
         if node.entry is not None:
-            self._unlist(node)
-            self._list(node)
+            self._queueing.unlist(node)
+            self._queueing.enlist(node)
+
+
+class _Unpruned(DependencyTree):
+    def _prune(self, node):
+        pass
+
+
+class IdleForever(TreeScheduler):
+    """Keeps what was there for others only when the others have gone."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._tree.__class__ = _Unpruned
+
+
+class SharesNothingOut(TreeScheduler):
+    """Leaves orphans their weights, whatever was asked for."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._tree._orphans = Orphans.KEEP
 
 
 class ForgetsAStream(RoundRobinScheduler):
@@ -223,3 +259,37 @@ class OneLevel(BucketScheduler):
 
 def _shared(signal):
     return signal if isinstance(signal, H2Priority) else replace(signal, level=1)
+
+
+class OneUrgency(EpsScheduler):
+    """Looks at the incremental flag alone."""
+
+    def open(self, stream_id, signal):
+        super().open(stream_id, self._of(signal))
+
+    def update(self, stream_id, signal):
+        super().update(stream_id, self._of(signal))
+
+    def _of(self, signal):
+        return replace(signal, urgency=3) if isinstance(signal, Eps) else signal
+
+
+class LateUpdate(EpsScheduler):
+    """Uses what it is told when the stream next gets data, and not at the next pick."""
+
+    def update(self, stream_id, signal):
+        self.open(stream_id, signal)
+
+
+class ShortTurns(EpsScheduler):
+    """Gives one packet, whatever a turn is."""
+
+    def __init__(self, *, mixed, turn):
+        super().__init__(mixed=mixed, turn=Turn())
+
+
+class OneRule(EpsScheduler):
+    """Sends what is not incremental first, whatever was chosen."""
+
+    def __init__(self, *, mixed, turn):
+        super().__init__(mixed=Mixed.NON_INCREMENTAL_FIRST, turn=turn)

@@ -9,12 +9,10 @@ import pytest
 
 from h3sim.page import At
 from h3sim.ranges import Ranges
-from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
-from h3sim.signals import H2Priority
+from h3sim.schedulers import RoundRobinScheduler
 from tests.helpers import page_of, scripted_page
 from tests.mutants import components, digests, schedulers
 from tests.mutants.breaking import (
-    agreeing,
     buffering,
     building,
     calling,
@@ -30,16 +28,20 @@ from tests.mutants.breaking import (
 )
 from tests.property import laws, scheduler_laws
 from tests.property.runs import Case
-from tests.property.scheduler_laws import Step
-from tests.property.test_scheduler_laws import behind_the_last
 from tests.property.test_scheme_laws import STRICT
 from tests.stateful.test_buckets import BucketMachine
+from tests.stateful.test_eps import EpsMachine
 from tests.stateful.test_tree import TreeMachine
+from tests.stateful.test_tree_options import TreeOptionsMachine
 
 LATE_SCRIPT = ("script", 300, {"after_first_image": True})
 ALIKE = Case(scripted_page([(0, "document", 8), (0, "image", 8), (0, "media", 8)]))
 MIXED = Case(
     scripted_page([(0, "document", 9), (0, "script", 9), (0, "image", 9), (200, "font", 2)])
+)
+SEEN = {"above_the_fold": True}
+VISIBLE = Case(
+    scripted_page([(0, "document", 8), (0, "image", 8, SEEN), (20, "image", 8, SEEN)]), "atf-first"
 )
 LONE = Case(scripted_page([(0, "document", 9)]))
 WRR = Case(scripted_page([(0, "document", 60), (0, "script", 60)]), "wrr")
@@ -59,14 +61,7 @@ CROWD = [
     for kind in ("other", "image", "fetch", "script", "font", "stylesheet", "document")
 ] + [(100, kind, 6) for kind in ("stylesheet", "stylesheet", "font", "font")]
 CROWDED = Case(scripted_page([(0, "document", 3), *CROWD]))
-OPENED = [Step("open", 0), Step("open", 4, behind=0), Step("open", 8, behind=4)]
-SCRIPT = [*OPENED, *(Step("activate", n) for n in (0, 4, 8)), *[Step("serve")] * 7]
 EVEN = {0: 1, 4: 1, 8: 1}
-
-
-def flat(step):
-    """Return the same place for every stream."""
-    return H2Priority()
 
 
 MUTATIONS = [
@@ -147,6 +142,13 @@ MUTATIONS = [
         ALIKE.but(scheme="fifo"),
     ),
     scheduling(laws.check_bound_is_attained, RoundRobinScheduler, ALIKE.but(scheme="fifo")),
+    scheduling(laws.check_bound_above_the_fold_is_attained, RoundRobinScheduler, VISIBLE),
+    building(
+        "Server",
+        laws.check_no_scheme_beats_the_bound_above_the_fold,
+        components.GenerousServer,
+        VISIBLE,
+    ),
     measuring(
         "byte_index_ns",
         laws.check_sampling_never_hides_progress,
@@ -154,8 +156,6 @@ MUTATIONS = [
         MIXED,
         100,
     ),
-    agreeing(schedulers.HighestFirst, FifoScheduler, SCRIPT, behind_the_last),
-    agreeing(schedulers.TakesTwoTurns, RoundRobinScheduler, SCRIPT, flat),
     *(
         calling(
             scheduler_laws.check_ranges_are_sets, mutant, Ranges, [(0, 5), (5, 8), (3, 9), (20, 21)]
@@ -168,14 +168,21 @@ MUTATIONS = [
         for mutant in (
             schedulers.EqualShares,
             schedulers.StaleAfterUpdate,
-            schedulers.ForgetfulTree,
-            schedulers.FreePlaceholders,
-            schedulers.BackwardTies,
         )
     ),
     *(
-        stepping(BucketMachine, mutant)
-        for mutant in (schedulers.OneLevel, schedulers.OvertakenBuckets)
+        stepping(TreeOptionsMachine, mutant)
+        for mutant in (schedulers.IdleForever, schedulers.SharesNothingOut)
+    ),
+    stepping(BucketMachine, schedulers.OneLevel),
+    *(
+        stepping(EpsMachine, mutant)
+        for mutant in (
+            schedulers.OneUrgency,
+            schedulers.LateUpdate,
+            schedulers.ShortTurns,
+            schedulers.OneRule,
+        )
     ),
 ]
 
@@ -202,7 +209,7 @@ def test_every_law_has_a_mutant():
         if name.startswith("check_")
     }
     proved = {mutation.law for mutation in MUTATIONS}
-    assert named | {TreeMachine, BucketMachine} == proved
+    assert named | {TreeMachine, TreeOptionsMachine, BucketMachine, EpsMachine} == proved
 
 
 def test_the_table_of_mutants_says_which_law_each_proves():

@@ -14,6 +14,7 @@ import pytest
 from h3sim import metrics
 from h3sim.errors import StalledError
 from h3sim.page import At
+from h3sim.units import to_ms
 
 ROUNDING = 1e-6
 """Relative: the bound counts in exact intervals, the clock in whole nanoseconds."""
@@ -212,6 +213,39 @@ def check_bound_is_attained(load):
     """ByteIndex is what the bound says: sent one at a time, in packets that are all full."""
     index = load.byte_index("all", sample_ms=None)
     assert index == pytest.approx(load.lower_bound_ms, rel=ROUNDING)
+
+
+def check_no_scheme_beats_the_bound_above_the_fold(load):
+    """ByteIndex above the fold is no less than if nothing else were there."""
+    index = load.byte_index_or_none("atf", sample_ms=None)
+    if index is not None:
+        assert index >= _bound_above_the_fold_ms(load) * (1 - ROUNDING)
+
+
+def check_bound_above_the_fold_is_attained(load):
+    """ByteIndex above the fold is as if nothing else were there, sent one at a time."""
+    index = load.byte_index_or_none("atf", sample_ms=None)
+    if index is not None:
+        assert index == pytest.approx(_bound_above_the_fold_ms(load), rel=ROUNDING)
+
+
+def _bound_above_the_fold_ms(load):
+    pacing, requests = load.network.pacing, load.trace.requests
+    resources = load.page.resources
+    bound = metrics.lower_bound_ns(
+        (
+            metrics.Response(
+                request.arrived_at_ns + resources[request.resource].server_ns,
+                resources[request.resource].size_bytes,
+                max(1, -(-request.length_bytes // pacing.packet_bytes)),
+            )
+            for request in requests
+            if resources[request.resource].above_the_fold
+        ),
+        interval_ns=pacing.interval_ns,
+        delay_ns=load.network.one_way_ns,
+    )
+    return to_ms(bound - requests[0].requested_at_ns)
 
 
 def check_sampling_never_hides_progress(load, sample_ms):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.browser import factory
 from h3sim.engine import application, paced
-from h3sim.schemes import Mechanism
+from h3sim.schemes import Scheme
 
 if TYPE_CHECKING:
     from h3sim.page import Page
@@ -46,16 +47,17 @@ class Case:
         return replace(self, **own, link={**self.link, **changed})
 
 
-def usual_scheduler(mechanism, turn_bytes, *, make=Mechanism.make):
-    """Return the scheduler that the mechanism has, whatever stands in its place now."""
-    return make(mechanism, turn_bytes=turn_bytes)
+def usual_scheduler(scheme, turn_bytes, *, make=Scheme.make_scheduler):
+    """Return the scheduler that the scheme has, whatever stands in its place now."""
+    return make(scheme, turn_bytes=turn_bytes)
 
 
 @contextmanager
 def scheduler_made_by(make):
-    """Let every mechanism be the scheduler that *make(mechanism, turn_bytes)* returns."""
+    """Let every scheme have the scheduler that *make(scheme, turn_bytes)* returns."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Mechanism, "make", lambda self, *, turn_bytes: make(self, turn_bytes))
+        make_scheduler = "make_scheduler"
+        patch.setattr(Scheme, make_scheduler, lambda self, *, turn_bytes: make(self, turn_bytes))
         yield
 
 
@@ -68,5 +70,5 @@ def engine_part(name, part):
 
 
 def home_of(name):
-    """Return the module of the engine that builds a load at a constant pace with that part."""
-    return next(module for module in (paced, application) if hasattr(module, name))
+    """Return the module that builds a load at a constant pace with that part."""
+    return next(module for module in (paced, application, factory) if hasattr(module, name))

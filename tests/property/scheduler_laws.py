@@ -8,9 +8,7 @@ import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
-from h3sim.signals import H2Priority
 from tests.property.runs import scheduler_made_by
 
 ROOT = Path(__file__).parents[2]
@@ -49,41 +47,6 @@ def check_pick_is_pure(case, make):
         watched = case.run()
     with scheduler_made_by(make):
         assert watched.trace.digest() == case.run().trace.digest()
-
-
-class Step(NamedTuple):
-    """A call of a scheduler; `serve` picks and charges, and a short turn is the stream's last.
-
-    *behind* is the last stream still open where this one opens.
-    """
-
-    call: str
-    stream_id: int = 0
-    n_bytes: int = 1400
-    behind: int | None = None
-
-
-def check_schedulers_agree(one, other, script, *, signal=None):
-    """Both pick the same stream after every step of *script*.
-
-    *signal(step)* is what the second is told when a stream opens; the first is told nothing.
-    """
-    for number, step in enumerate(script):
-        for scheduler, told in ((one, None), (other, signal)):
-            _take(scheduler, step, told)
-        assert one.pick() == other.pick(), f"after step {number}, {step}"
-
-
-def _take(scheduler, step, signal):
-    if step.call == "open":
-        wanted = H2Priority() if signal is None else signal(step)
-        scheduler.open(step.stream_id, wanted)
-    elif step.call != "serve":
-        getattr(scheduler, step.call)(step.stream_id)
-    elif (picked := scheduler.pick()) is not None:
-        scheduler.charge(picked, step.n_bytes)
-        if step.n_bytes < 1400:
-            scheduler.deactivate(picked)
 
 
 def check_ranges_are_sets(ranges, additions):

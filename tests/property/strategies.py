@@ -6,8 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.page import At, Kind, page_from_dict
-from h3sim.page.model import FLAGS
+from h3sim.testing import pages
 from tests.property.runs import Case
 
 PACKET_BYTES = 1400
@@ -27,73 +26,8 @@ def law(max_examples):
     )
 
 
-sizes = st.one_of(
-    st.integers(8000, 30_000),
-    st.integers(0, 30_000),
-    st.integers(1, 21).map(lambda n: n * PACKET_BYTES),
-    st.just(0),
-)
 whole_packets = st.integers(1, 20).map(lambda n: n * PACKET_BYTES)
-# Multiples of 2.5 ms fall on send ticks often enough for ties; beyond 500 ms streams have left.
-delays_ms = st.one_of(
-    st.just(0),
-    st.just(0),
-    st.integers(0, 24).map(lambda n: n * 2.5),
-    st.integers(0, 80).map(lambda n: n * 10),
-)
 schemes = st.sampled_from(list(SCHEMES))
-_flag_sets = st.integers(0, 2 ** len(FLAGS) - 1)
-
-
-@st.composite
-def discoveries(draw, entries, at):
-    """A trigger that hangs on one of *entries*, the resources before it."""
-    event = draw(st.sampled_from(at))
-    discovered = {"at": event.value, "delay_ms": draw(delays_ms)}
-    if event is not At.TIME:
-        parent = draw(st.sampled_from(entries))
-        discovered["by"] = parent["id"]
-        if event is At.OFFSET:
-            discovered["offset_bytes"] = draw(st.integers(0, parent["bytes"]))
-    return discovered
-
-
-@st.composite
-def resource_entries(draw, place, sizes, *, bare):
-    """A resource as a page file has it, without a trigger; a bare one has only a body."""
-    flags = draw(_flag_sets)
-    entry = {
-        "id": f"r{place}",
-        "kind": draw(st.sampled_from(Kind)).value,
-        "bytes": draw(sizes),
-        **{flag: True for i, flag in enumerate(FLAGS) if flags >> i & 1},
-    }
-    if not bare and draw(st.booleans()):
-        entry["header_bytes"] = draw(st.integers(0, 3000))
-        entry["server_ms"] = draw(delays_ms)
-        entry["parse_ms"] = draw(delays_ms)
-        entry["execute_ms"] = draw(delays_ms)
-    return entry
-
-
-@st.composite
-def pages(draw, *, max_resources=9, min_resources=1, at=tuple(At), sizes=sizes, bare=False):
-    """A page: every resource but the root hangs on one of those drawn before it."""
-    entries = []
-    n_resources = draw(st.sampled_from(range(max_resources, min_resources - 1, -1)))
-    for place in range(n_resources):
-        entry = draw(resource_entries(place, sizes, bare=bare))
-        if place:
-            entry["discovered"] = draw(discoveries(entries, at))
-        entries.append(entry)
-    document = {
-        "format": "h3sim-page/1",
-        "name": "random",
-        "resources": draw(st.permutations(entries)),
-    }
-    return page_from_dict(document)
-
-
 jitters = st.sampled_from(["none", "none", "4:1-3", "4:2", "1:0-5", "3:7"])
 buffers_kb = st.sampled_from([0, 0, 0.5, 3, 14, 1000])
 

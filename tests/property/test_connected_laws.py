@@ -109,6 +109,23 @@ def test_the_window_is_exceeded_by_probes_only(cc: str) -> None:
             assert after.bytes_in_flight <= after.congestion_window + 2 * 1280
 
 
+def test_a_sender_that_overshoots_does_so_by_less_than_a_packet() -> None:
+    load = h3sim.simulate(
+        "davies-meenan",
+        scheme="rr",
+        network="sander-2mbps-100ms-5pct",
+        transport_profile="quicly",
+        records_wire=True,
+    )
+    excess = [
+        after.bytes_in_flight - max(before.bytes_in_flight, after.congestion_window)
+        for before, after in pairwise(load.trace.recovery)
+        if after.bytes_in_flight > before.bytes_in_flight and not after.lost
+    ]
+    # A packet for what is left of the window, and one when the loss timer ran out.
+    assert 0 < max(excess) <= 2 * 1280
+
+
 def test_losses_do_not_move_with_the_scheme() -> None:
     def lost(scheme: str) -> list[int]:
         load = h3sim.simulate(

@@ -1,65 +1,133 @@
-"""Schedulers against one another, and ranges against a set."""
+"""Schedulers under the public suite, and against one another; ranges against a set."""
 
 from __future__ import annotations
 
-import itertools
+from dataclasses import replace
+from functools import partial
+from random import Random
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import h3sim
 from h3sim.ranges import Ranges
-from h3sim.schedulers import FifoScheduler, RoundRobinScheduler, TreeScheduler
-from h3sim.signals import H2Priority
+from h3sim.schedulers import (
+    EpsScheduler,
+    FifoScheduler,
+    Mixed,
+    RankScheduler,
+    RoundRobinScheduler,
+    TreeScheduler,
+    Turn,
+)
+from h3sim.schemes import Mechanism
+from h3sim.signals import Eps, H2Priority, Rank
+from h3sim.testing import (
+    Call,
+    Candidate,
+    Law,
+    SameAs,
+    check_law,
+    check_scheduler,
+    event_scripts,
+    parametrize_with_checks,
+)
+from h3sim.testing.histories import without
+from h3sim.testing.searching import usual_settings
 from tests.property import scheduler_laws
-from tests.property.scheduler_laws import Step
+from tests.property.conformance import candidate_of_mechanism, candidate_of_scheme
 from tests.property.strategies import law
 
-_STREAM_ID_STEP = 4
+
+def of_whole_packets(history):
+    """Return the history with packets of one size, each sent by who was picked."""
+    return tuple(replace(event, n_bytes=1400) for event in without(history, Call.CHARGE))
 
 
-@st.composite
-def scripts(draw, *, max_steps=60):
-    """Calls as a server makes them: ids rise, and what is closed or unknown is never called."""
-    n_steps = draw(st.integers(1, max_steps))
-    open_ids, script = [], []
-    next_ids = itertools.count(0, _STREAM_ID_STEP)
-    for _ in range(n_steps):
-        calls = ["serve", "serve", "activate", "open", "deactivate", "close"]
-        call = draw(st.sampled_from(calls if open_ids else ["open"]))
-        if call == "open":
-            behind = open_ids[-1] if open_ids else None
-            open_ids.append(next(next_ids))
-            script.append(Step("open", open_ids[-1], behind=behind))
-            script.append(Step("activate", open_ids[-1]))
-        elif call == "serve":
-            script.append(Step("serve", n_bytes=draw(st.sampled_from([1400, 1400, 1400, 600, 0]))))
-        else:
-            stream_id = draw(st.sampled_from(open_ids))
-            script.append(Step(call, stream_id))
-            if call == "close":
-                open_ids.remove(stream_id)
-    return script
+RISING = event_scripts(st.just(H2Priority()), rising=True).map(of_whole_packets)
 
 
-def behind_the_last(step):
-    """Return a place in one chain, with a weight that must not matter."""
-    return H2Priority(depends_on=step.behind, weight=1 + step.stream_id % 256)
+@parametrize_with_checks(map(candidate_of_mechanism, Mechanism))
+def test_every_mechanism_keeps_every_law_under_its_claims(scheduler, check):
+    check(scheduler)
 
 
-@law(250)
-@given(scripts())
-def test_fifo_is_a_tree_that_is_one_chain(script):
-    scheduler_laws.check_schedulers_agree(
-        FifoScheduler(), TreeScheduler(), script, signal=behind_the_last
-    )
+@pytest.mark.parametrize("scheme", h3sim.list_schemes(), ids=lambda scheme: scheme.name)
+def test_every_scheme_passes_the_suite_under_its_claims(scheme):
+    fewer = settings(usual_settings(), max_examples=12)
+    report = check_scheduler(candidate_of_scheme(scheme), settings=fewer)
+    claimed = {claim.law for claim in candidate_of_scheme(scheme).claims}
+    assert claimed <= set(report.kept)
+    assert set(report.skipped.values()) <= {
+        "not claimed",
+        "neither an order nor shares that follow updates are claimed",
+    }
 
 
-@law(250)
-@given(scripts())
-def test_round_robin_is_a_flat_tree_of_equal_weights(script):
-    scheduler_laws.check_schedulers_agree(
-        RoundRobinScheduler(), TreeScheduler(), script, signal=lambda _: H2Priority(weight=16)
-    )
+class Chain(TreeScheduler):
+    """A tree in which each stream hangs below the last one that is open."""
+
+    def open(self, stream_id, signal):
+        last = next(reversed(self._nodes), None)
+        super().open(stream_id, H2Priority(depends_on=last, weight=1 + stream_id % 256))
+
+    def update(self, stream_id, signal):
+        pass
+
+
+class Flat(TreeScheduler):
+    """A tree in which all have the same place."""
+
+    def open(self, stream_id, signal):
+        super().open(stream_id, H2Priority())
+
+    def update(self, stream_id, signal):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "tree"), [(FifoScheduler, Chain), (RoundRobinScheduler, Flat)]
+)
+def test_fifo_is_a_tree_that_is_one_chain_and_round_robin_one_that_is_flat(scheduler, tree):
+    claims = (SameAs(reference=tree),)
+    candidate = Candidate(factory=scheduler, claims=claims, histories=RISING)
+    check_law(candidate, Law.SAME_AS, settings=law(250))
+
+
+SCHEDULERS = {
+    **{f"eps {m.value}": partial(EpsScheduler, mixed=m, turn=Turn(packets=3)) for m in Mixed},
+    "eps by bytes": partial(EpsScheduler, mixed=Mixed.HALVES, turn=Turn(size_bytes=5000)),
+    "round robin by bytes": partial(RoundRobinScheduler, turn=Turn(size_bytes=5000)),
+    "ranks": RankScheduler,
+}
+
+
+@pytest.mark.parametrize("make", SCHEDULERS.values(), ids=SCHEDULERS)
+def test_two_hundred_streams_with_random_updates_go_on_as_long_as_one_has_data(make):
+    scheduler, source = make(), Random(9218)
+    has_data = {4 * n: False for n in range(200)}
+    for stream_id in has_data:
+        scheduler.open(stream_id, any_signal(source))
+    for _ in range(1000):
+        stream_id = source.choice(list(has_data))
+        scheduler.update(stream_id, any_signal(source))
+        has_data[stream_id] = not has_data[stream_id]
+        (scheduler.activate if has_data[stream_id] else scheduler.deactivate)(stream_id)
+        picked = scheduler.pick()
+        assert (picked is None) == (not any(has_data.values()))
+        if picked is not None:
+            assert has_data[picked]
+            scheduler.charge(picked, source.choice([0, 600, 1400, 16_384]))
+    for stream_id in has_data:
+        scheduler.close(stream_id)
+    assert scheduler.pick() is None
+
+
+def any_signal(source):
+    if source.random() < 0.2:
+        return Rank(value=source.randint(-3, 3))
+    return Eps(urgency=source.randint(0, 7), incremental=source.random() < 0.5)
 
 
 spans = st.tuples(st.integers(0, 60), st.integers(0, 15)).map(lambda s: (s[0], s[0] + s[1]))

@@ -13,7 +13,12 @@ from tests.property.runs import Case, usual_scheduler
 from tests.property.scheduler_laws import check_pick_is_pure
 from tests.property.strategies import SCHEMES, cases, law, links, pages, whole_packets
 
-each_scheme = pytest.mark.parametrize("scheme", SCHEMES)
+ALIKE = {
+    *("sander-rr", "sander-wrr", "sander-firefox", "chrome-h2", "firefox-h2", "safari-h2"),
+    *("edge-h2", "firefox-eps", "safari-eps", "spdy", "quiche", "lsquic", "mvfst", "quic-go"),
+}
+"""Schemes that differ from others in their rules alone, and not in how they are scheduled."""
+each_scheme = pytest.mark.parametrize("scheme", [name for name in SCHEMES if name not in ALIKE])
 no_jitter = st.just("none")
 no_buffer = st.just(0)
 
@@ -70,12 +75,28 @@ def chain_of(scheme, class_name):
     return rank
 
 
+def urgency_by_urgency(scheme):
+    """The lowest urgency first, and in each those that are not incremental one at a time."""
+
+    def rank(resource, stream_id):
+        wanted = scheme.classify(resource)
+        return (wanted.urgency, 0 if wanted.incremental else stream_id)
+
+    return rank
+
+
 STRICT = {
     "fifo": ("fifo", first_come),
     "dfifo": ("dfifo", class_by_class(SCHEMES["dfifo"])),
     "spdyrr": ("spdyrr", bucket_by_bucket(SCHEMES["spdyrr"])),
     "zeroweight": ("zeroweight", zero_weights(SCHEMES["zeroweight"])),
     "zeroweight-simple": ("zeroweight-simple", zero_weights(SCHEMES["zeroweight-simple"])),
+    "sander-chrome": ("sander-chrome", urgency_by_urgency(SCHEMES["sander-chrome"])),
+    "sander-firefox-eps": (
+        "sander-firefox-eps",
+        urgency_by_urgency(SCHEMES["sander-firefox-eps"]),
+    ),
+    "safari-eps": ("safari-eps", urgency_by_urgency(SCHEMES["safari-eps"])),
     "p+ high": ("p+", chain_of(SCHEMES["p+"], "high")),
     "s+ high": ("s+", chain_of(SCHEMES["s+"], "high")),
     "s+ medium": ("s+", chain_of(SCHEMES["s+"], "medium")),
@@ -98,7 +119,8 @@ def test_a_strict_class_is_never_overtaken(scheme, rank, case):
 @law(50)
 @given(cases(pages=pages(at=(At.TIME,)), jitters=no_jitter))
 def test_all_schemes_load_a_timed_page_in_the_same_time(case):
-    laws.check_page_loads_take_equally_long([case.but(scheme=name).run() for name in SCHEMES])
+    different = [name for name in SCHEMES if name not in ALIKE]
+    laws.check_page_loads_take_equally_long([case.but(scheme=name).run() for name in different])
 
 
 @each_scheme
@@ -191,8 +213,35 @@ def test_round_robin_shares_equally(n_streams, n_packets):
     laws.check_shares_follow_weights(load.trace.order, {4 * n: 1 for n in range(n_streams)})
 
 
+@pytest.mark.parametrize("scheme", ["chrome-eps", "nghttp3", "google-quiche", "h2o", "mvfst"])
+@law(10)
+@given(n_images=st.integers(2, 5), n_packets=st.integers(12, 60))
+def test_images_of_one_urgency_share_equally(scheme, n_images, n_packets):
+    """RFC 9218 § 10; as far as turns allow."""
+    steps = [(0, "document", 1), *[(0, "image", n_packets)] * n_images]
+    order = replay(steps, scheme, handshake=False).trace.order[1:]
+    turns = order if scheme != "google-quiche" else order[: 12 * n_images : 12]
+    laws.check_shares_follow_weights(turns, {4 * n: 1 for n in range(1, n_images + 1)})
+
+
+@law(60)
+@given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter))
+def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case):
+    """As if the rest were not there: it takes no instant from what is above the fold."""
+    assume(case.link["packet_bytes"] is None)
+    load = case.but(scheme="atf-first", buffer_kb=0).run()
+    # The root is asked for at 0 whatever it is; every other resource waits for nothing but time.
+    laws.check_bound_above_the_fold_is_attained(load)
+
+
+@law(60)
+@given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets), jitters=no_jitter))
+def test_no_scheme_beats_the_bound_of_what_is_above_the_fold(case):
+    laws.check_no_scheme_beats_the_bound_above_the_fold(case.but(buffer_kb=0).run())
+
+
 def test_random_cases_are_told_apart_by_their_scheme():
-    """Else the laws above would look at one scheme thirteen times."""
+    """Else the laws above would look at one scheme many times."""
     steps = [(0, kind, 9) for kind in ("document", "image", "script", "font", "stylesheet")]
     orders = {tuple(replay(steps, name).trace.order) for name in SCHEMES}
     assert len(orders) >= 10

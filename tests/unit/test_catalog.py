@@ -19,12 +19,21 @@ MARX_2019 = (
     *("rr", "wrr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr"),
     *("bucket", "bucket-html", "zeroweight"),
 )
+SANDER_2022 = (
+    *("sander-chrome", "sander-rr", "sander-wrr", "sander-firefox", "sander-firefox-eps"),
+    "sander-batched-rr",
+)
 
 
 def test_schemes_are_listed_in_the_order_of_the_table_and_then_by_name() -> None:
     names = [scheme.name for scheme in h3sim.list_schemes()]
-    assert names == [*MARX_2019, "firefox-figure", "zeroweight-simple"]
+    in_sets = [*MARX_2019, *SANDER_2022]
+    assert names[: len(in_sets)] == in_sets
+    others = names[len(in_sets) :]
+    assert others == sorted(others)
+    assert {"firefox-figure", "zeroweight-simple"} <= set(others)
     assert catalog.scheme_set("marx-2019") == MARX_2019
+    assert catalog.scheme_set("sander-2022") == SANDER_2022
 
 
 def test_pages_and_networks_are_listed_by_name() -> None:
@@ -48,7 +57,7 @@ def test_a_scheme_goes_by_the_name_in_its_file(name: str) -> None:
 
 
 def test_a_set_that_is_not_there_is_none() -> None:
-    assert catalog.scheme_set("sander-2022") is None
+    assert catalog.scheme_set("sander-2023") is None
     assert catalog.page_set("alexa") is None
 
 

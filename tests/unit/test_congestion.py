@@ -8,7 +8,7 @@ from h3sim.transport.congestion.cube_root import cube_root
 from h3sim.units import ms
 from tests.unit.congestion_sender import Sender, after_loss
 
-LOSS_BASED = ("cubic", "cubic-quicly", "newreno", "reno-quicly")
+LOSS_BASED = ("cubic", "cubic-linux", "cubic-quicly", "newreno", "reno-quicly")
 RFC_9002 = ("cubic", "newreno")
 QUICLY = ("cubic-quicly", "reno-quicly")
 

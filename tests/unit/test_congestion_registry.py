@@ -20,6 +20,7 @@ BUILT_IN = (
     "bbr",
     "constant",
     "cubic",
+    "cubic-linux",
     "cubic-quicly",
     "newreno",
     "reno-aioquic",
@@ -40,9 +41,9 @@ NOT_A_FACTORY = "a word"
 @pytest.fixture(autouse=True)
 def _no_memory(monkeypatch):
     monkeypatch.delenv(registry.NO_PLUGINS_VARIABLE, raising=False)
-    registry._loaded_plug_ins.cache_clear()
+    registry.REGISTRY.forget()
     yield
-    registry._loaded_plug_ins.cache_clear()
+    registry.REGISTRY.forget()
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_each_controller_keeps_the_contract(name):
 
 def test_the_names_are_listed_in_alphabetical_order(plug_in):
     plug_in(fixed=f"{HERE}:fixed")
-    assert controller_names() == (*BUILT_IN[:4], "fixed", *BUILT_IN[4:])
+    assert controller_names() == (*BUILT_IN[:5], "fixed", *BUILT_IN[5:])
 
 
 def test_an_unknown_name_is_told_with_those_that_are_spelt_alike(plug_in):
@@ -74,7 +75,7 @@ def test_an_unknown_name_is_told_with_those_that_are_spelt_alike(plug_in):
     with pytest.raises(UnknownNameError) as caught:
         make_controller("reno", SETTINGS)
     assert caught.value.kind == "controller"
-    assert caught.value.known == (*BUILT_IN[:5], "rena", *BUILT_IN[5:])
+    assert caught.value.known == (*BUILT_IN[:6], "rena", *BUILT_IN[6:])
     assert "rena" in caught.value.nearest
 
 
@@ -111,7 +112,7 @@ def test_a_broken_plug_in_is_warned_about_by_name_and_left_out(plug_in, value, r
     plug_in(broken=value, fixed=f"{HERE}:fixed")
     with pytest.warns(RuntimeWarning, match=f"'broken'.*{reason}"):
         names = controller_names()
-    assert names == (*BUILT_IN[:4], "fixed", *BUILT_IN[4:])
+    assert names == (*BUILT_IN[:5], "fixed", *BUILT_IN[5:])
 
 
 def test_a_plug_in_cannot_take_the_name_of_a_built_in_controller(plug_in):

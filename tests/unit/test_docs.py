@@ -25,8 +25,10 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.page import page_from_dict, schema
+from h3sim.schedulers import Mixed
 from h3sim.schemes import Arrangement, Mechanism, scheme_from_dict
 from h3sim.schemes.model import CONDITIONS
+from h3sim.schemes.ranks import RankBy
 from h3sim.server import Retransmit
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
@@ -215,6 +217,10 @@ def test_a_scheme_is_described_as_its_file_has_it(scheme):
     section = section_of(ROOT / "docs" / "schemes.md", scheme.name)
     assert f"Mechanism `{scheme.mechanism.value}`" in section
     assert "\nSource: " in section
+    same = re.search(r"The rules are those of\s+\[([\w-]+)\]", section)
+    if same is not None:
+        assert rules_and_classes(scheme) == rules_and_classes(h3sim.load_scheme(same[1]))
+        return
     expected = [
         [holder.name, holder.parent or "the root", str(holder.weight)]
         for holder in scheme.placeholders
@@ -230,9 +236,15 @@ def test_a_scheme_is_described_as_its_file_has_it(scheme):
         ] == [], row
 
 
+def rules_and_classes(scheme):
+    return scheme.rules, scheme.otherwise, {entry.name for entry in scheme.classes}
+
+
 def asked(scheme, class_name):
     """Return the words that must stand in the row of a class."""
     entry = scheme.class_named(class_name)
+    if scheme.mechanism is Mechanism.EPS:
+        return [f"urgency {entry.urgency}"] + (["incremental"] if entry.incremental else [])
     if entry.bucket is not None:
         return [f"bucket {entry.bucket}", f"level {entry.level}"]
     words = [f"weight {entry.weight}"] + ([entry.group] if entry.group else [])
@@ -250,7 +262,9 @@ def section_of(path, heading):
 def test_every_word_of_a_scheme_file_is_explained():
     text = (ROOT / "docs" / "schemes.md").read_text("utf-8")
     documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
-    words = {option.value for options in (Mechanism, Arrangement) for option in options}
+    words = {
+        option.value for options in (Mechanism, Arrangement, Mixed, RankBy) for option in options
+    }
     words |= {key for document in documents for key in document} | set(CONDITIONS)
     for document in documents:
         entries = [*document["classes"].values(), *document.get("placeholders", ())]

@@ -206,6 +206,11 @@ def test_the_listed_packets_are_lost_counted_behind_the_queue():
     assert (down.offered, down.queue_drops, down.loss_drops) == (4, 1, 1)
 
 
+def test_small_packets_need_not_count():
+    down = link(rate_bps=1_000_000, burst_bytes=0, loss_list=(1,), loss_list_from_bytes=100)
+    assert arrivals_ms(down, (0, 125), (1, 25), (2, 125)) == [1, 1.2, None]
+
+
 def test_a_lost_packet_has_used_the_bottleneck():
     down = link(rate_bps=1_000_000, burst_bytes=0, loss_list=(0,))
     assert arrivals_ms(down, (0, 125), (0, 125)) == [None, 2]

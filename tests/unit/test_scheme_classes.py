@@ -10,8 +10,9 @@ from __future__ import annotations
 import pytest
 
 import h3sim
-from h3sim.signals import BucketPriority, H2Priority, Signal
+from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
 from tests.helpers import replay
+from tests.unit import test_scheme_browsers
 
 # Resources, by a name that says their kind and what is known of them.
 RESOURCES = {
@@ -47,6 +48,8 @@ RESOURCES = {
 CSS = "css css-head css-critical css-preload"
 JS_SYNC_EARLY = "js js-head js-critical js-preload"
 JS_ASYNC = "js-head-defer js-head-async js-defer js-async js-critical-async js-late-async"
+JS_ONLY_ASYNC = "js-head-async js-async js-critical-async js-late-async"
+JS_NOT_ASYNC = f"{JS_SYNC_EARLY} js-head-defer js-defer js-late"
 JS = f"{JS_SYNC_EARLY} {JS_ASYNC} js-late"
 FONTS = "font font-preload"
 IMAGES = "image image-visible image-late image-preload"
@@ -75,6 +78,10 @@ def under(placeholder: int, weight: int) -> H2Priority:
 
 def weighing(weight: int) -> H2Priority:
     return H2Priority(weight=weight)
+
+
+def eps(urgency: int, *, incremental: bool = False) -> Eps:
+    return Eps(urgency=urgency, incremental=incremental)
 
 
 def bucket(number: int, level: int) -> BucketPriority:
@@ -169,7 +176,42 @@ EXPECTED: dict[str, dict[Signal, str]] = {
         weighing(1): "image image-late image-preload",
         weighing(0): f"{FETCH} {REST}",
     },
+    # Sander 2022 § IV-B1: seven levels as urgencies 1 to 7; the page model has the first five.
+    "sander-chrome": {
+        eps(1): f"html {CSS} font",
+        eps(2): f"{JS_SYNC_EARLY} {FETCH} font-preload",
+        eps(3): "js-late",
+        eps(4): f"{JS_ASYNC} {IMAGES} media",
+        eps(5): "other other-preload",
+    },
+    "sander-rr": {weighing(16): " ".join(RESOURCES)},
+    "sander-batched-rr": {weighing(16): " ".join(RESOURCES)},
+    # Sander 2022's server: HTML 255, then CSS and script 24, fonts and fetches 16, the rest 8.
+    "sander-wrr": {
+        weighing(255): "html",
+        weighing(24): f"{CSS} {JS}",
+        weighing(16): f"{FONTS} {FETCH}",
+        weighing(8): f"{IMAGES} {REST}",
+    },
+    # Fig. 3: leaders, unblocked, background, speculative, followers, urgent-start; 0 is the root.
+    "sander-firefox": {
+        under(1, 32): f"{CSS} {JS_NOT_ASYNC}",
+        under(2, 32): f"{JS_ONLY_ASYNC} {FETCH}",
+        under(5, 42): FONTS,
+        under(5, 22): f"html {IMAGES} media",
+        under(3, 12): "other other-preload",
+    },
+    "sander-firefox-eps": {
+        eps(2, incremental=True): f"{CSS} {JS_NOT_ASYNC}",
+        eps(3, incremental=True): f"html {IMAGES} {FONTS} media",
+        eps(4, incremental=True): f"{JS_ONLY_ASYNC} {FETCH}",
+        eps(5, incremental=True): "other other-preload",
+    },
 }
+
+# One client, several servers.
+SERVERS = ("nghttp2", "h2o-h2", "ats")
+EXPECTED |= dict.fromkeys(SERVERS, EXPECTED["firefox-figure"])
 
 ROWS = [
     pytest.param(scheme, name, signal, id=f"{scheme}-{name}")
@@ -180,7 +222,9 @@ ROWS = [
 
 
 def test_every_scheme_has_an_expectation_for_every_resource() -> None:
-    assert sorted(EXPECTED) == sorted(scheme.name for scheme in h3sim.list_schemes())
+    elsewhere = [*test_scheme_browsers.EXPECTED, "critical-path", "atf-first"]
+    names = [scheme.name for scheme in h3sim.list_schemes()]
+    assert sorted([*EXPECTED, *elsewhere]) == sorted(names)
     for scheme, table in EXPECTED.items():
         assert sorted(" ".join(table.values()).split()) == sorted(RESOURCES), scheme
 
@@ -206,11 +250,13 @@ PLACEHOLDERS = {
     "firefox": [(201, ROOT), (1, LEADERS), (101, ROOT), (1, ROOT), (1, -4)],
     "firefox-figure": [(240, ROOT), (201, ROOT), (1, -2), (101, ROOT), (1, ROOT), (1, -5)],
     "p+": [(256, ROOT), (256, ROOT), (1, ROOT)],
+    "sander-firefox": [(201, ROOT), (101, ROOT), (1, ROOT), (1, -3), (1, LEADERS), (241, ROOT)],
     "s+": [
         *((256, ROOT), (256, ROOT), (1, ROOT)),
         *((201, -3), (1, -4), (101, -3), (1, -3), (1, -7)),
     ],
 }
+PLACEHOLDERS |= dict.fromkeys(SERVERS, PLACEHOLDERS["firefox-figure"])
 
 
 @pytest.mark.parametrize("scheme", EXPECTED)

@@ -151,3 +151,30 @@ def test_a_zero_byte_resource_takes_a_packet() -> None:
     assert load.packets.sent == 3
     assert finished_ms(load) == {0: 10, 4: 20, 8: 30}
     assert load.timings[1].first_byte_ms == 20
+
+
+def rounds(*, requeues: bool) -> list[int]:
+    """Whose turns follow when the stream that is next of three has something acknowledged."""
+    server = Server(RoundRobinScheduler(), turn_bytes=100, requeues=requeues, keeps_unacked=True)
+    for stream_id in (0, 4, 8):
+        answer(server, stream_id, 1000)
+    order = [server.take() for _ in range(4)]
+    assert [chunk and chunk[0] for chunk in order] == [0, 4, 8, 0]
+    server.on_acked(4, 0, 100)
+    following = [server.take() for _ in range(6)]
+    return [chunk[0] for chunk in following if chunk is not None]
+
+
+def test_a_stream_that_joins_anew_goes_behind_those_that_wait() -> None:
+    assert rounds(requeues=False) == [4, 8, 0, 4, 8, 0]
+    assert rounds(requeues=True) == [8, 0, 4, 8, 0, 4]
+
+
+def test_a_stream_with_losses_joins_anew_as_well() -> None:
+    server = Server(RoundRobinScheduler(), turn_bytes=100, requeues=True, keeps_unacked=True)
+    for stream_id in (0, 4):
+        answer(server, stream_id, 1000)
+    assert server.take() == (0, 0, 100)
+    server.on_lost(0, 0, 100)
+    server.on_lost(4, 0, 0)  # nothing of it, but it was next
+    assert server.take() == (0, 0, 100)

@@ -171,3 +171,9 @@ def test_a_server_says_nothing_before_it_is_asked():
     pair.put(SERVER, 0, 10)
     assert pair.ends[SERVER].packets_to_send(0) == []
     assert pair.ends[SERVER].timer_at_ns() is None
+
+
+def test_in_cleartext_requests_follow_the_opening():
+    pair = connect(settings=TcpSettings(tls="none"))
+    assert first_ms(pair, CLIENT) == (100, 150)
+    assert first_ms(pair, SERVER) == (150, 200)

@@ -210,3 +210,37 @@ def test_a_script_gives_what_was_put_in():
         (0, 6, 4),
         None,
     )
+
+
+CLEARTEXT = TcpSettings(tls="none")
+
+
+def test_in_cleartext_a_frame_can_be_read_when_it_is_whole():
+    pair = load((0, 100), (4, 200), settings=CLEARTEXT)
+    assert pair.data()[0].segment.length == 300 + 2 * 9
+    assert len(pair.data()[0].segment.records) == 2
+
+
+def test_in_cleartext_a_frame_has_up_to_16384_bytes():
+    pair = load((0, 20_000), settings=CLEARTEXT)
+    assert [frame[1:] for frame in pair.delivered[CLIENT]] == [(0, 0, 16_384), (0, 16_384, 3616)]
+
+
+def written(*bodies, write_bytes):
+    """The frames that enter the socket at once, write by write."""
+    settings = TcpSettings(tls="none", notsent_lowat_bytes=1, write_bytes=write_bytes)
+    pair = load(*bodies, window=1, settings=settings)
+    return [frame[2:] for frame in pair.delivered[CLIENT]]
+
+
+def test_the_last_frame_of_a_write_is_cut_to_what_is_left_of_it():
+    # 10,000 bytes take two headers of 9: 2000 and 7982; what is left of the second goes next.
+    assert written((0, 2000), (4, 12_000), write_bytes=10_000) == [
+        (0, 2000),
+        (0, 7982),
+        (7982, 4018),
+    ]
+
+
+def test_a_write_of_one_record_cuts_nothing():
+    assert written((0, 2000), (4, 12_000), write_bytes=0) == [(0, 2000), (0, 12_000)]

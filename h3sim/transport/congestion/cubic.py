@@ -73,7 +73,8 @@ class CubicController(LossBasedController):
 
     def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
         """Leave out the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
-        super().on_sent(packet, bytes_in_flight=bytes_in_flight)
+        if self._hystart is not None:  # what `super` does, without the call for each packet
+            self._hystart.on_sent(packet.number)
         if bytes_in_flight <= packet.size_bytes and self._epoch_at_ns is not None:
             self._epoch_at_ns += packet.sent_at_ns - self._updated_at_ns
             self._updated_at_ns = packet.sent_at_ns
@@ -85,9 +86,7 @@ class CubicController(LossBasedController):
         self._starts_flat = True
 
     def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_ns: int) -> None:
-        t_ns = self._elapsed_ns(now_ns)
-        w_cubic = self._w_cubic(t_ns)
-        w_ahead = self._w_cubic(t_ns + smoothed_ns)
+        w_cubic, w_ahead = self._curve(self._elapsed_ns(now_ns), smoothed_ns)
         window = self._window
         w_est = self._w_est
         for size in sizes:
@@ -95,9 +94,11 @@ class CubicController(LossBasedController):
             alpha = 1.0 if w_est >= self._window_prior else self._alpha
             w_est += alpha * self._datagram_bytes * size / window
             if w_cubic < w_est:
-                window = max(window, w_est)
-            else:
-                target = min(max(w_ahead, window), _MAX_GROWTH * window)  # § 4.2
+                if w_est > window:
+                    window = w_est
+            elif w_ahead > window:
+                most = _MAX_GROWTH * window  # § 4.2
+                target = w_ahead if w_ahead < most else most
                 window += (target - window) * size / window  # §§ 4.4, 4.5
         self._w_est = w_est
         self._window = window
@@ -124,10 +125,17 @@ class CubicController(LossBasedController):
         segments = (self._w_max - self._window) / self._datagram_bytes
         self._k_ns = cube_root_ns(segments / _C)  # RFC 9438 § 4.2
 
-    def _w_cubic(self, t_ns: int) -> float:
-        """Return W_cubic in bytes (RFC 9438 § 4.2)."""
-        from_k_s = (t_ns - self._k_ns) / NS_PER_S
-        return _C * self._datagram_bytes * (from_k_s * from_k_s * from_k_s) + self._w_max
+    def _curve(self, t_ns: int, ahead_ns: int) -> tuple[float, float]:
+        """Return W_cubic in bytes, now and *ahead_ns* later (RFC 9438 § 4.2)."""
+        t_ns -= self._k_ns
+        from_k_s = t_ns / NS_PER_S
+        ahead_s = (t_ns + ahead_ns) / NS_PER_S
+        scale = _C * self._datagram_bytes
+        w_max = self._w_max
+        return (
+            scale * (from_k_s * from_k_s * from_k_s) + w_max,
+            scale * (ahead_s * ahead_s * ahead_s) + w_max,
+        )
 
     def _reduce(self) -> None:
         window = self.congestion_window

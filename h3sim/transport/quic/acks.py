@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from h3sim.ranges import Ranges
 from h3sim.transport.quic.packets import AckFrame
 
@@ -10,17 +12,20 @@ __all__ = ["AckState"]
 _MAX_SPANS = 8
 """So many spans are told of; older ones were told of several times already."""
 
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Packet numbers as an ACK tells of them: highest first, each (low, high) inclusive."""
+
 
 class AckState:
     """Decides when an ACK is due (RFC 9000 § 13.2).
 
-    At once with every *every*-th ack-eliciting packet and when numbers have a gap or come late;
-    else *max_delay_ns* after the first packet that is not acknowledged yet.
+    At once with every *every*-th ack-eliciting packet and, with *gaps_at_once*, when numbers have a
+    gap or come late; else *max_delay_ns* after the first packet that is not acknowledged yet.
 
     >>> state = AckState(every=2, max_delay_ns=25)
-    >>> state.on_packet(0, 100, is_ack_eliciting=True), state.due_at_ns
+    >>> state.on_packet(0, 100, True), state.due_at_ns
     (True, 125)
-    >>> state.on_packet(1, 110, is_ack_eliciting=True), state.due_at_ns
+    >>> state.on_packet(1, 110, True), state.due_at_ns
     (True, 110)
     >>> state.frame(110).spans, state.due_at_ns
     (((0, 1),), None)
@@ -29,38 +34,49 @@ class AckState:
     __slots__ = (
         "_eliciting",
         "_every",
+        "_gaps_at_once",
         "_largest",
         "_largest_at_ns",
         "_max_delay_ns",
+        "_newest_from",
+        "_older",
         "_received",
+        "_told_to",
         "due_at_ns",
+        "has_news",
     )
 
-    def __init__(self, *, every: int, max_delay_ns: int) -> None:
+    def __init__(self, *, every: int, max_delay_ns: int, gaps_at_once: bool = True) -> None:
         self._every = every
+        self._gaps_at_once = gaps_at_once
         self._max_delay_ns = max_delay_ns
-        self._received = Ranges()
+        # The newest span grows with every packet, so it is kept as two numbers; the rest changes
+        # only where there is a gap, so what an ACK tells of it is kept as well.
+        self._newest_from = 0
+        self._told_to = -1
         self._largest = -1
+        self._older: Spans = ()
+        self._received = Ranges()
+        """All spans as they were when last a number did not follow the one before."""
         self._largest_at_ns = 0
         self._eliciting = 0
         self.due_at_ns: int | None = None
-
-    @property
-    def has_news(self) -> bool:
+        self.has_news = False
         """Whether an ack-eliciting packet has come since the last ACK."""
-        return self._eliciting > 0
 
-    def on_packet(self, number: int, now_ns: int, *, is_ack_eliciting: bool) -> bool:
+    def on_packet(self, number: int, now_ns: int, is_ack_eliciting: bool) -> bool:
         """Note packet *number*; return False if it came before."""
-        if not self._received.add(number, number + 1):
-            return False
-        expected = self._largest + 1
-        if number > self._largest:
+        is_next = number == self._largest + 1
+        if is_next:
             self._largest = number
             self._largest_at_ns = now_ns
+        elif not self._out_of_order(number, now_ns):
+            return False
         if is_ack_eliciting:
+            self.has_news = True
             self._eliciting += 1
-            if self._eliciting >= self._every or number != expected:
+            is_gap = not is_next and self._gaps_at_once
+            if self._eliciting >= self._every or is_gap:
                 self.due_at_ns = now_ns
             elif self.due_at_ns is None:
                 self.due_at_ns = now_ns + self._max_delay_ns
@@ -69,5 +85,28 @@ class AckState:
     def frame(self, now_ns: int) -> AckFrame:
         """Return an ACK of everything so far; nothing is due any more."""
         self._eliciting = 0
+        self.has_news = False
         self.due_at_ns = None
-        return AckFrame(self._received.last_spans(_MAX_SPANS), now_ns - self._largest_at_ns)
+        spans = ((self._newest_from, self._largest), *self._older)
+        low = self._told_to + 1
+        if low and spans[-1][0] < low <= spans[0][1]:
+            spans = tuple((max(first, low), last) for first, last in spans if last >= low)
+        return AckFrame(spans, now_ns - self._largest_at_ns)
+
+    def forget(self, number: int) -> None:
+        """Tell no more of the packets up to *number*: the peer has an ACK of them (§ 13.2.4)."""
+        self._told_to = max(self._told_to, number)
+
+    def _out_of_order(self, number: int, now_ns: int) -> bool:
+        """Note a number that leaves a gap or fills one; return False if it came before."""
+        received = self._received
+        received.add(self._newest_from, self._largest + 1)
+        if not received.add(number, number + 1):
+            return False
+        if number > self._largest:
+            self._largest = number
+            self._largest_at_ns = now_ns
+        newest, *older = received.last_spans(_MAX_SPANS)
+        self._newest_from = newest[0]
+        self._older = tuple(older)
+        return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.transport.bucket_pacer import BucketPacer
 from h3sim.transport.endpoint import row_of
 from h3sim.transport.pacer import Pacer
 from h3sim.transport.quic.acks import AckState
@@ -15,6 +16,7 @@ from h3sim.transport.quic.packets import (
     stream_header_bytes,
 )
 from h3sim.transport.quic.recovery import Recovery
+from h3sim.transport.quic.settings import PacingBucket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["QuicEndpoint"]
 
+_LEAST_ACK_BYTES = 5
+"""Kept free for an ACK while a packet is filled; further ranges come on top."""
 _LIMIT_FRAME_BYTES = 6
 _MIN_FRAME_BYTES = 32
 """A frame with less of a stream than this is not worth its header."""
+_MIN_ROOM_BYTES = 2 * _MIN_FRAME_BYTES
+"""With less left of a window nothing is sent (quicly: MIN_SEND_WINDOW)."""
 
 
 class QuicEndpoint:
@@ -57,19 +63,34 @@ class QuicEndpoint:
         )
         if path_rtt_ns is not None:
             self.recovery.rtt.on_sample(path_rtt_ns)
-        self._acks = AckState(every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns)
+        self._acks = AckState(
+            every=settings.ack_every,
+            max_delay_ns=settings.max_ack_delay_ns,
+            gaps_at_once=settings.acks_gaps_at_once,
+        )
         self._pacer = Pacer(burst_bytes=settings.pacing_burst_packets * settings.datagram_bytes)
+        self._bucket: BucketPacer | None = None
+        if settings.pacing_bucket is PacingBucket.AIOQUIC:
+            self._bucket = BucketPacer(datagram_bytes=settings.datagram_bytes)
         self._flow = FlowReceiver(
             stream_window=settings.stream_window_bytes,
             connection_window=settings.connection_window_bytes,
         )
         self._limits: list[tuple[int | None, int]] = []
-        self._next_number = 0
+        """Raised limits that wait to be announced."""
         self._probes = 0
+        self._free_packets = 0
+        """So many packets may leave now, whatever the window."""
+        self._is_settled = False
+        """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
         self._paced_until_ns: int | None = None
         self._rate_bps: int | None = None
+        # Looked at for every packet, so not by way of the settings.
         self._datagram_bytes = settings.datagram_bytes
         self._header_bytes = settings.header_bytes
+        self._pacing_gain = settings.pacing_gain
+        self._bundles_acks = settings.bundles_acks
+        self._ack_ping_every = settings.ack_ping_every
 
     @property
     def is_ready(self) -> bool:
@@ -80,22 +101,22 @@ class QuicEndpoint:
 
     def on_packet(self, packet: Packet, now_ns: int) -> Sequence[StreamBytes]:
         """Take a packet that arrived; return the stream bytes that it brings."""
-        if not self._handshake.is_over:
-            self._handshake.on_datagram(packet)
-        if not self._acks.on_packet(
-            packet.number, now_ns, is_ack_eliciting=packet.is_ack_eliciting
-        ):
+        handshake = self._handshake
+        if not handshake.is_over:
+            handshake.on_datagram(packet)
+        if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return ()
         if packet.ack is not None:
+            self._is_settled = False
             acked, lost = self.recovery.on_ack(packet.ack, now_ns)
-            for gone in acked:
-                self._on_acked(gone)
+            if acked:
+                self._on_acked(acked)
             for gone in lost:
                 self._on_lost(gone)
         for stream_id, limit in packet.limits:
             self._source.on_limit(stream_id, limit)
         frames = packet.frames
-        if not self._handshake.is_over:
+        if not handshake.is_over:
             frames = [frame for frame in frames if frame[0] != CRYPTO]
         for stream_id, offset, n_bytes in frames:
             raised = self._flow.on_bytes(stream_id, offset + n_bytes)
@@ -105,38 +126,43 @@ class QuicEndpoint:
 
     def on_timer(self, now_ns: int) -> None:
         """Declare lost or probe, if that is what was due."""
-        due_at_ns = self.recovery.timer_at_ns()
+        self._is_settled = False
+        due_at_ns = self.recovery.due_at_ns
         if due_at_ns is None or due_at_ns > now_ns:
             return
         lost = self.recovery.on_timer(now_ns)
         if lost is None:
             self._probes = self._settings.probes
             return
+        self._free_packets = self._settings.loss_timer_packets
         for packet in lost:
             self._on_lost(packet)
 
     def timer_at_ns(self) -> int | None:
         """Return when to be woken."""
-        soonest = self.recovery.timer_at_ns()
-        for at_ns in (self._acks.due_at_ns, self._paced_until_ns):
-            if at_ns is not None and (soonest is None or at_ns < soonest):
-                soonest = at_ns
+        soonest = self.recovery.due_at_ns
+        at_ns = self._acks.due_at_ns
+        if at_ns is not None and (soonest is None or at_ns < soonest):
+            soonest = at_ns
+        at_ns = self._paced_until_ns
+        if at_ns is not None and (soonest is None or at_ns < soonest):
+            soonest = at_ns
         return soonest
 
     def packets_to_send(self, now_ns: int) -> list[Packet]:
         """Return the packets that leave now."""
         packets: list[Packet] = []
         self._paced_until_ns = None
-        self._rate_bps = self._current_rate_bps()
-        while room := self._room(now_ns):
-            packet = self._build(now_ns, room)
-            if packet is None:
-                self.recovery.on_nothing_to_send()
-                break
-            packets.append(packet)
+        has_data = self._source.has_data or self._limits or self._probes
+        if has_data or not self._handshake.is_over:
+            self._is_settled = False
+            self._fill_packets(packets, now_ns)
+        elif not self._is_settled:
+            self._settle(now_ns)
+        self._free_packets = 0
         due_at_ns = self._acks.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
-            packets.append(self._pack(now_ns, [], self._settings.header_bytes))
+            packets.append(self._pack(now_ns, [], self._header_bytes))
         return packets
 
     def acked_by(self, packet: Packet) -> tuple[tuple[int, int], ...]:
@@ -151,29 +177,66 @@ class QuicEndpoint:
 
     # Sending
 
+    def _fill_packets(self, packets: list[Packet], now_ns: int) -> None:
+        """Add the packets that may leave now and have something to carry."""
+        self._take_rate()
+        while room := self._room(now_ns):
+            packet = self._build(now_ns, room)
+            if packet is None:
+                self.recovery.on_nothing_to_send()
+                break
+            packets.append(packet)
+            if self._free_packets:
+                self._free_packets -= 1
+
+    def _settle(self, now_ns: int) -> None:
+        """Let recovery know that a packet might leave now, and that there is none."""
+        # Without anything to send, what the rate is matters only while the pacer has to wait.
+        if self._bucket is not None or self._pacer.empty_at_ns > now_ns:
+            self._take_rate()
+        else:
+            self._rate_bps = None
+        if self._room(now_ns):
+            self.recovery.on_nothing_to_send()
+            self._is_settled = True
+
     def _room(self, now_ns: int) -> int:
         """Return how large a packet may be now, 0 for none; probes go whatever the window."""
         full = self._datagram_bytes
-        if not self._handshake.is_over:
-            full = min(full, self._handshake.allowance_bytes)
+        handshake = self._handshake
+        if not handshake.is_over:
+            full = min(full, handshake.allowance_bytes)
         if self._probes:
             return full
         left = self._controller.congestion_window - self.recovery.bytes_in_flight
-        if left < full:
-            if not self._settings.fills_window or left < _MIN_FRAME_BYTES * 2:
+        if left < full and not self._free_packets:
+            settings = self._settings
+            if left < _MIN_ROOM_BYTES or not (settings.fills_window or settings.overshoots_window):
                 return 0
-            full = left
+            if settings.fills_window:
+                full = left
         rate_bps = self._rate_bps
         if rate_bps is not None:
-            ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
+            ready_at_ns = now_ns
+            if self._bucket is not None:
+                ready_at_ns = self._bucket.ready_at_ns(now_ns)
+            elif self._pacer.empty_at_ns > now_ns:
+                ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
             if ready_at_ns > now_ns:
                 self._paced_until_ns = ready_at_ns
                 return 0
         return full
 
+    def _take_rate(self) -> None:
+        """Note the pace of the moment."""
+        rate_bps = self._rate_bps = self._current_rate_bps()
+        if self._bucket is not None and rate_bps is not None:
+            window_bytes = self._controller.congestion_window
+            self._bucket.begin(window_bytes=window_bytes, rate_bps=rate_bps)
+
     def _current_rate_bps(self) -> int | None:
         rate_bps = self._controller.pacing_rate_bps(self.recovery.rtt)
-        gain = self._settings.pacing_gain
+        gain = self._pacing_gain
         if rate_bps is None and gain is not None:
             window_bits = self._controller.congestion_window * 8
             rate_bps = int(
@@ -183,90 +246,104 @@ class QuicEndpoint:
 
     def _build(self, now_ns: int, room: int) -> Packet | None:
         """Fill a packet with handshake bytes, limits and stream bytes; None if there is nothing."""
-        used = self._header_bytes + (5 if self._acks.has_news else 0)
+        left = room - self._header_bytes
+        if self._is_ack_ready(now_ns):
+            left -= _LEAST_ACK_BYTES
         frames: list[StreamBytes] = []
-        if not self._handshake.is_over:
-            used = self._handshake.fill(frames, used, room)
-        if self._handshake.is_over or self._handshake.may_send:
-            used = self._fill(frames, used, room)
+        handshake = self._handshake
+        if not handshake.is_over:
+            left = room - handshake.fill(frames, room - left, room)
+        if handshake.is_over or handshake.may_send:
+            least = 1
+            while left >= _MIN_FRAME_BYTES:
+                frame = self._source.take(left, stream_header_bytes, least)
+                if frame is None:
+                    break
+                frames.append(frame)
+                left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
+                least = _MIN_FRAME_BYTES
+        if self._probes:
+            return self._probe(now_ns, frames, room - left)
         if not frames and not self._limits:
-            if not self._probes:
-                return None
-            self._retransmit_oldest(frames)
+            return None
+        self.recovery.is_limited = False
+        return self._pack(now_ns, frames, room - left)
+
+    def _probe(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet | None:
+        """Return a probe with *frames*; without any, with those of the oldest packet in flight."""
+        if not frames and not self._limits:
+            oldest = self.recovery.oldest
+            if oldest is not None:  # RFC 9002 § 6.2.4
+                frames += oldest.frames
             if not frames:
                 self._probes = 0
                 return self._ping(now_ns) if self.recovery.bytes_in_flight else None
             used += sum(n_bytes + 12 for _, _, n_bytes in frames)
-        if self._probes:
-            self._probes -= 1
-        else:
-            self.recovery.is_limited = False
+        self._probes -= 1
         return self._pack(now_ns, frames, used)
 
-    def _fill(self, frames: list[StreamBytes], used: int, room: int) -> int:
-        take = self._source.take
-        least = 1
-        while room - used >= _MIN_FRAME_BYTES:
-            frame = take(room - used, stream_header_bytes, least)
-            if frame is None:
-                break
-            frames.append(frame)
-            used += stream_header_bytes(frame[0], frame[1]) + frame[2]
-            least = _MIN_FRAME_BYTES
-        return used
-
     def _pack(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet:
-        limits, self._limits = self._limits, []
+        limits: Sequence[tuple[int | None, int]] = ()
+        if self._limits:
+            limits, self._limits = self._limits, []
+            used += _LIMIT_FRAME_BYTES * len(limits)
+        is_eliciting = bool(frames or limits)
         ack = None
-        if self._acks.has_news or not (frames or limits):
+        if self._is_ack_ready(now_ns) or not is_eliciting:
             ack = self._acks.frame(now_ns)
-            used += ack_frame_bytes(ack) - (5 if frames else 0)
-        used += _LIMIT_FRAME_BYTES * len(limits)
+            used += ack_frame_bytes(ack) - (_LEAST_ACK_BYTES if frames else 0)
+            every = self._ack_ping_every
+            if every and not self.recovery.next_number % every and len(ack.spans) > 1:
+                is_eliciting = True
+                used += 1
         if not self._handshake.is_over:
             used = self._handshake.padded(frames, used)
-        packet = Packet(
-            self._next_number,
-            now_ns,
-            used,
-            frames,
-            ack,
-            limits,
-            is_ack_eliciting=bool(frames or limits),
-        )
-        return self._sent(packet)
+        packet = Packet(self.recovery.next_number, now_ns, used, frames, ack, limits, is_eliciting)
+        self._on_sent(packet)
+        return packet
+
+    def _is_ack_ready(self, now_ns: int) -> bool:
+        """Whether the next packet carries an ACK."""
+        if not self._acks.has_news or self._bundles_acks:
+            return self._acks.has_news
+        due_at_ns = self._acks.due_at_ns
+        return due_at_ns is not None and due_at_ns <= now_ns
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
-        used = self._settings.header_bytes + 1
-        return self._sent(
-            Packet(self._next_number, now_ns, used, [], None, [], is_ack_eliciting=True)
-        )
-
-    def _sent(self, packet: Packet) -> Packet:
-        self._next_number += 1
-        if not self._handshake.is_over:
-            self._handshake.on_sent(packet)
-        self.recovery.on_sent(packet)
-        if packet.is_ack_eliciting:
-            rate_bps = self._rate_bps
-            if rate_bps is not None:
-                self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
+        used = self._header_bytes + 1
+        packet = Packet(self.recovery.next_number, now_ns, used, [], None, (), True)
+        self._on_sent(packet)
         return packet
 
-    def _retransmit_oldest(self, frames: list[StreamBytes]) -> None:
-        """Put the frames of the oldest packet in flight into a probe (RFC 9002 § 6.2.4)."""
-        oldest = self.recovery.oldest
-        if oldest is not None:
-            frames += oldest.frames
+    def _on_sent(self, packet: Packet) -> None:
+        if not self._handshake.is_over:
+            self._handshake.on_sent(packet)
+        recovery = self.recovery
+        recovery.next_number = packet.number + 1
+        if not packet.is_ack_eliciting:
+            return
+        recovery.on_sent(packet)
+        rate_bps = self._rate_bps
+        if rate_bps is None:
+            return
+        if self._bucket is None:
+            self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
+        else:
+            self._bucket.on_sent(packet.sent_at_ns)
 
     # What becomes of packets
 
-    def _on_acked(self, packet: Packet) -> None:
-        for stream_id, offset, n_bytes in packet.frames:
-            if stream_id == CRYPTO:
-                self._handshake.on_acked(offset, n_bytes)
-            else:
-                self._source.on_acked(stream_id, offset, n_bytes)
+    def _on_acked(self, packets: Sequence[Packet]) -> None:
+        on_acked = self._source.on_acked
+        for packet in packets:
+            if packet.ack is not None and self._ack_ping_every:
+                self._acks.forget(packet.ack.spans[0][1])
+            for stream_id, offset, n_bytes in packet.frames:
+                if stream_id == CRYPTO:
+                    self._handshake.on_acked(offset, n_bytes)
+                else:
+                    on_acked(stream_id, offset, n_bytes)
 
     def _on_lost(self, packet: Packet) -> None:
         for stream_id, offset, n_bytes in packet.frames:

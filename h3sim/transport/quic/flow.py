@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 __all__ = ["FlowReceiver"]
+
+_NOTHING: tuple[tuple[int | None, int], ...] = ()
 
 
 class FlowReceiver:
@@ -15,29 +22,47 @@ class FlowReceiver:
     ([(0, 160)], [(None, 230)])
     """
 
-    __slots__ = ("_connection", "_end", "_limits", "_stream_window", "_total", "_window")
+    __slots__ = (
+        "_connection_half",
+        "_connection_window",
+        "_end",
+        "_stream_half",
+        "_stream_halves",
+        "_stream_window",
+        "_total",
+    )
 
     def __init__(self, *, stream_window: int, connection_window: int) -> None:
         self._stream_window = stream_window
-        self._window = connection_window
-        self._limits: dict[int, int] = {}
+        self._connection_window = connection_window
         self._end: dict[int, int] = {}
         self._total = 0
-        self._connection = connection_window
+        # Not the limits are kept but where half of each window is used: so a packet that raises
+        # none, as nearly all, costs two comparisons.
+        self._stream_half = stream_window - stream_window // 2
+        self._stream_halves: dict[int, int] = {}
+        """Those of the streams whose limit was raised."""
+        self._connection_half = connection_window - connection_window // 2
 
-    def on_bytes(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
+    def on_bytes(self, stream_id: int, end: int) -> Sequence[tuple[int | None, int]]:
         """Note that a stream has come up to *end*; return the limits to announce."""
         before = self._end.get(stream_id, 0)
         if end <= before:
-            return []
+            return _NOTHING
         self._end[stream_id] = end
-        self._total += end - before
+        self._total = total = self._total + end - before
+        if total <= self._connection_half and end <= self._stream_half:
+            return _NOTHING
+        return self._raised(stream_id, end)
+
+    def _raised(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
         raised: list[tuple[int | None, int]] = []
-        if self._connection - self._total < self._window // 2:
-            self._connection = self._total + self._window
-            raised.append((None, self._connection))
-        limit = self._limits.get(stream_id, self._stream_window)
-        if limit - end < self._stream_window // 2:
-            self._limits[stream_id] = end + self._stream_window
-            raised.append((stream_id, end + self._stream_window))
+        if self._total > self._connection_half:
+            limit = self._total + self._connection_window
+            self._connection_half = limit - self._connection_window // 2
+            raised.append((None, limit))
+        if end > self._stream_halves.get(stream_id, self._stream_half):
+            limit = end + self._stream_window
+            self._stream_halves[stream_id] = limit - self._stream_window // 2
+            raised.append((stream_id, limit))
         return raised

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from h3sim.transport.endpoint import StreamBytes
 
 __all__ = [
@@ -45,7 +47,11 @@ def stream_header_bytes(stream_id: int, offset: int) -> int:
     >>> stream_header_bytes(4, 0), stream_header_bytes(64, 20_000)
     (4, 9)
     """
-    return 3 + varint_bytes(max(stream_id, 0)) + (varint_bytes(offset) if offset else 0)
+    # Asked twice for every packet: the usual answers come without a further call.
+    n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
+    if _TWO <= offset < _FOUR:
+        return n_bytes + 4
+    return n_bytes + varint_bytes(offset) if offset else n_bytes
 
 
 class AckFrame(NamedTuple):
@@ -63,7 +69,8 @@ def ack_frame_bytes(frame: AckFrame) -> int:
 class Packet:
     """A packet on the wire, and what its sender remembers of it.
 
-    The last four attributes hold the state of delivery-rate sampling when it was sent
+    The attributes from `eliciting_index` on are those of ack-eliciting packets, and set when one
+    leaves; the last four hold the state of delivery-rate sampling at that time
     (draft-cheng-iccrg-delivery-rate-estimation).
     """
 
@@ -82,6 +89,13 @@ class Packet:
         "size_bytes",
     )
 
+    eliciting_index: int
+    """Its place among the ack-eliciting packets of its sender."""
+    is_app_limited: bool
+    delivered_bytes: int
+    delivered_at_ns: int
+    first_sent_at_ns: int
+
     def __init__(
         self,
         number: int,
@@ -89,8 +103,7 @@ class Packet:
         size_bytes: int,
         frames: list[StreamBytes],
         ack: AckFrame | None,
-        limits: list[tuple[int | None, int]],
-        *,
+        limits: Sequence[tuple[int | None, int]],
         is_ack_eliciting: bool,
     ) -> None:
         self.number = number
@@ -101,9 +114,3 @@ class Packet:
         self.limits = limits
         """MAX_DATA (stream None) and MAX_STREAM_DATA frames: a stream and its new limit."""
         self.is_ack_eliciting = is_ack_eliciting
-        self.eliciting_index = 0
-        """Its place among the ack-eliciting packets of its sender."""
-        self.is_app_limited = False
-        self.delivered_bytes = 0
-        self.delivered_at_ns = 0
-        self.first_sent_at_ns = 0

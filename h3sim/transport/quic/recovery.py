@@ -34,12 +34,23 @@ class Recovery:
         self.is_limited = False
         """Whether the window was not full when last there was nothing more to send."""
         self.pto_count = 0
+        self.due_at_ns: int | None = None
+        """When `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8).
+
+        It is asked for with each packet, so it is kept and not worked out each time."""
+        self._timeout_ns: int | None = None
+        """PTO with its backoff; None where a round-trip time has come since it was worked out."""
         self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
         self._has_persistent_congestion = has_persistent_congestion
         self.declared_lost: list[int] = []
         """The numbers of packets that were declared lost; whoever reads it, clears it."""
         self._sent: dict[int, Packet] = {}
-        self._next_number = 0
+        """The packets in flight by their numbers, which rise."""
+        self._lowest = 0
+        """No packet in flight has a lower number. A dict's first entry would say the same, but to
+        find it costs a look at every entry that was ever taken out before it."""
+        self.next_number = 0
+        """The number that the next packet will have."""
         self._eliciting = 0
         self._largest_acked = -1
         self._loss_at_ns: int | None = None
@@ -54,26 +65,29 @@ class Recovery:
     @property
     def oldest(self) -> Packet | None:
         """The oldest packet in flight."""
-        return next(iter(self._sent.values()), None)
+        return self._sent[self._lowest_in_flight()] if self._sent else None
 
     def on_sent(self, packet: Packet) -> None:
-        """Take a packet into account that leaves now."""
-        self._next_number = packet.number + 1
-        if not packet.is_ack_eliciting:
-            return
+        """Take an ack-eliciting packet into account that leaves now."""
         now_ns = packet.sent_at_ns
-        if not self.bytes_in_flight:
+        in_flight = self.bytes_in_flight
+        if not in_flight:
             self._first_sent_at_ns = self._delivered_at_ns = now_ns
-        self._eliciting += 1
-        packet.eliciting_index = self._eliciting
+            self._lowest = packet.number
+        delivered_bytes = self._delivered_bytes
+        packet.eliciting_index = self._eliciting = self._eliciting + 1
         packet.first_sent_at_ns = self._first_sent_at_ns
         packet.delivered_at_ns = self._delivered_at_ns
-        packet.delivered_bytes = self._delivered_bytes
-        packet.is_app_limited = self._delivered_bytes < self._app_limited_to
+        packet.delivered_bytes = delivered_bytes
+        packet.is_app_limited = delivered_bytes < self._app_limited_to
         self._sent[packet.number] = packet
-        self.bytes_in_flight += packet.size_bytes
+        self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
         self._last_eliciting_at_ns = now_ns
-        self.controller.on_sent(packet, bytes_in_flight=self.bytes_in_flight)
+        if self._timeout_ns is None or self._loss_at_ns is not None:
+            self._arm()
+        else:
+            self.due_at_ns = now_ns + self._timeout_ns
+        self.controller.on_sent(packet, bytes_in_flight=in_flight)
 
     def on_ack(self, ack: AckFrame, now_ns: int) -> tuple[list[Packet], list[Packet]]:
         """Return the packets that are newly acknowledged, and those that now count as lost."""
@@ -84,20 +98,27 @@ class Recovery:
         if newest.number > self._largest_acked:
             self._largest_acked = newest.number
             if newest.number == ack.spans[0][1]:
-                self._sample(now_ns - newest.sent_at_ns, ack.delay_ns, now_ns)
+                if self._first_sample_at_ns is None:
+                    self._first_sample_at_ns = now_ns
+                delay_ns = min(ack.delay_ns, self._peer_max_ack_delay_ns)
+                self.rtt.on_sample(now_ns - newest.sent_at_ns, ack_delay_ns=delay_ns)
         before = self.bytes_in_flight
+        acked_bytes = 0
         for packet in acked:
-            self.bytes_in_flight -= packet.size_bytes
-            self._delivered_bytes += packet.size_bytes
+            acked_bytes += packet.size_bytes
+        self.bytes_in_flight = before - acked_bytes
+        self._delivered_bytes += acked_bytes
         self._delivered_at_ns = now_ns
         self._first_sent_at_ns = newest.sent_at_ns
         self.pto_count = 0
+        self._timeout_ns = None
         lost = self._detect_lost(now_ns)
+        self._arm()
         self.controller.on_acked(
             acked,
             now_ns=now_ns,
             rtt=self.rtt,
-            bytes_in_flight=before - sum(packet.size_bytes for packet in lost),
+            bytes_in_flight=self.bytes_in_flight + acked_bytes,
             is_limited=self.is_limited,
         )
         return acked, lost
@@ -107,48 +128,62 @@ class Recovery:
         self.is_limited = True
         self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
 
-    def timer_at_ns(self) -> int | None:
-        """Return when `on_timer` wants to be called (RFC 9002 § 6.2 and appendix A.8)."""
-        if self._loss_at_ns is not None:
-            return self._loss_at_ns
-        if not self._sent:
-            return None
-        timeout_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
-        return self._last_eliciting_at_ns + (timeout_ns << self.pto_count)
-
     def on_timer(self, now_ns: int) -> list[Packet] | None:
         """Return the packets that now count as lost, or None if it is time to probe."""
+        lost = None
         if self._loss_at_ns is not None and self._loss_at_ns <= now_ns:
-            return self._detect_lost(now_ns)
-        self.pto_count += 1
-        return None
+            lost = self._detect_lost(now_ns)
+        else:
+            self.pto_count += 1
+            self._timeout_ns = None
+        self._arm()
+        return lost
+
+    def _arm(self) -> None:
+        """Work out when `on_timer` wants to be called."""
+        if self._loss_at_ns is not None:
+            self.due_at_ns = self._loss_at_ns
+            return
+        if not self._sent:
+            self.due_at_ns = None
+            return
+        if self._timeout_ns is None:
+            base_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
+            self._timeout_ns = base_ns << self.pto_count
+        self.due_at_ns = self._last_eliciting_at_ns + self._timeout_ns
 
     def _newly_acked(self, ack: AckFrame) -> list[Packet]:
         sent = self._sent
         if not sent:
             return []
-        lowest = next(iter(sent))
+        lowest = self._lowest
         acked: list[Packet] = []
-        for low, high in reversed(ack.spans):
+        spans = ack.spans
+        if len(spans) > 1 and spans[1][1] < lowest:
+            spans = spans[:1]  # mostly all but the newest tell of what was settled long ago
+        for low, high in reversed(spans):
             if high < lowest:
                 continue
-            for number in range(max(low, lowest), high + 1):
+            for number in range(low if low > lowest else lowest, high + 1):
                 packet = sent.pop(number, None)
                 if packet is not None:
                     acked.append(packet)
         return acked
 
-    def _sample(self, latest_ns: int, ack_delay_ns: int, now_ns: int) -> None:
-        self.rtt.on_sample(latest_ns, ack_delay_ns=min(ack_delay_ns, self._peer_max_ack_delay_ns))
-        if self._first_sample_at_ns is None:
-            self._first_sample_at_ns = now_ns
+    def _lowest_in_flight(self) -> int:
+        """Return the lowest number in flight; there must be one."""
+        sent, number = self._sent, self._lowest
+        while number not in sent:
+            number += 1
+        self._lowest = number
+        return number
 
     def _detect_lost(self, now_ns: int) -> list[Packet]:
         """Take out what is lost by packet or time threshold (RFC 9002 § 6.1)."""
         self._loss_at_ns = None
         largest = self._largest_acked
         sent = self._sent
-        if not sent or next(iter(sent)) > largest:
+        if not sent or self._lowest_in_flight() > largest:
             return []
         delay_ns = self.rtt.loss_delay_ns()
         lost: list[Packet] = []
@@ -171,7 +206,7 @@ class Recovery:
             self.declared_lost.append(packet.number)
             self.bytes_in_flight -= packet.size_bytes
         self.controller.on_lost(
-            lost, now_ns=now_ns, bytes_in_flight=before, next_number=self._next_number
+            lost, now_ns=now_ns, bytes_in_flight=before, next_number=self.next_number
         )
         if self._has_persistent_congestion and self._is_persistent(lost):
             self.controller.on_persistent_congestion(now_ns=now_ns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 from h3sim.errors import NetworkError, Problem
@@ -19,7 +20,9 @@ _RANGES = (
     ("ack_every", 1, 2**62),
     ("max_ack_delay_ns", 0, 2**14 * NS_PER_MS),
     ("initial_rtt_ns", NS_PER_MS, 60_000 * NS_PER_MS),
+    ("ack_ping_every", 0, 2**20),
     ("pacing_burst_packets", 1, 2**20),
+    ("loss_timer_packets", 0, 2),
     ("probes", 1, 2),
     ("stream_window_bytes", 1, 2**62),
     ("connection_window_bytes", 1, 2**62),
@@ -31,13 +34,32 @@ _RANGES = (
 """The smallest and the largest of each setting (RFC 9000 §§ 14.1, 18.2)."""
 
 
+class PacingBucket(enum.StrEnum):
+    """What a paced sender may send at once."""
+
+    LEAKY = "leaky"
+    """*pacing_burst_packets*, by bytes."""
+    AIOQUIC = "aioquic"
+    """A quarter of the window, 2 to 16 packets; and one whenever something happens."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuicSettings:
     """The settings of one end.
 
     *datagram_bytes* is the UDP payload of a full packet; *ip_bytes* what IP and UDP add.
     *pacing_gain* paces at that many windows per round trip, None not at all (a controller's own
-    rate goes before). *fills_window*: the last packet of a window is cut to what is left of it.
+    rate goes before); *pacing_bucket* says in what bursts.
+
+    A packet leaves if it fits into the window. With *fills_window* the last one is cut to what is
+    left of it; with *overshoots_window* it leaves whole if 64 bytes are left. When the timer for
+    losses (RFC 9002 § 6.1.2) runs out, *loss_timer_packets* may leave whatever the window.
+
+    With *acks_gaps_at_once* an ACK is due where packet numbers have a gap (RFC 9000 § 13.2.1), else
+    those count as all others. With *bundles_acks* an ACK goes with the next packet, else with the
+    first one after it is due. A packet whose number is a multiple of *ack_ping_every* and whose ACK
+    has several spans asks for an ACK itself; once that has come, what it told of is told no more
+    (§ 13.2.4). 0: none does.
     """
 
     datagram_bytes: int = 1280
@@ -46,10 +68,16 @@ class QuicSettings:
     ip_bytes: int = 28
     ack_every: int = 2
     max_ack_delay_ns: int = 25 * NS_PER_MS
+    acks_gaps_at_once: bool = True
+    bundles_acks: bool = True
+    ack_ping_every: int = 0
     initial_rtt_ns: int = 333 * NS_PER_MS
     pacing_gain: float | None = None
     pacing_burst_packets: int = 10
+    pacing_bucket: PacingBucket = PacingBucket.LEAKY
     fills_window: bool = False
+    overshoots_window: bool = False
+    loss_timer_packets: int = 0
     has_persistent_congestion: bool = True
     probes: int = 2
     stream_window_bytes: int = 6 * 2**20
@@ -68,8 +96,14 @@ class QuicSettings:
         if self.pacing_gain is not None and not 0 < self.pacing_gain <= _MAX_GAIN:
             message = f"must be more than 0, to {_MAX_GAIN}, is {self.pacing_gain}"
             problems.append(Problem(key="pacing_gain", message=message))
+        names = [str(member) for member in PacingBucket]
+        if self.pacing_bucket not in names:
+            message = f"{self.pacing_bucket!r} is not one of {', '.join(names)}"
+            problems.append(Problem(key="pacing_bucket", message=message))
         if problems:
             raise NetworkError(problems)
+        # A table that was read holds plain text.
+        object.__setattr__(self, "pacing_bucket", PacingBucket(self.pacing_bucket))
 
     @property
     def header_bytes(self) -> int:

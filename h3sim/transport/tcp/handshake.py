@@ -107,6 +107,9 @@ class Handshake:
             self.is_syn_due = self.state is State.SYN_RECEIVED
         if before is self.state or self.state is not State.ESTABLISHED:
             return None
+        if self._tls is TlsVersion.NONE:
+            self.may_send = True
+            return None
         if self._role is Role.SERVER:
             return None
         self.may_send = self._has_early_data

@@ -6,6 +6,8 @@ import enum
 from collections import deque
 from typing import TYPE_CHECKING
 
+from h3sim.transport.tcp.settings import TlsVersion
+
 if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source, StreamBytes
     from h3sim.transport.tcp.settings import TcpSettings
@@ -19,6 +21,7 @@ RECORD_OVERHEAD_BYTES = _RECORD_HEADER_BYTES + 1 + 16
 """A header, the type of the content and the AEAD's tag (RFC 8446 § 5.2)."""
 _MIN_CHUNK_BYTES = 32
 """Less than this of a body is not worth a further frame in a record."""
+_MIN_ROOM_BYTES = FRAME_HEADER_BYTES + _MIN_CHUNK_BYTES
 
 
 class Message(enum.Enum):
@@ -32,7 +35,10 @@ class Message(enum.Enum):
 
 
 class Record:
-    """A TLS record: none of its frames can be read before its last byte has come."""
+    """A TLS record: none of its frames can be read before its last byte has come.
+
+    In cleartext it is a frame.
+    """
 
     __slots__ = ("frames", "message", "stop")
 
@@ -54,13 +60,16 @@ class SendStream:
         "_dynamic_bytes",
         "_dynamic_idle_ns",
         "_ends",
+        "_is_clear",
         "_is_dynamic",
+        "_overhead_bytes",
         "_pieces",
         "_record_bytes",
         "_send_buffer_bytes",
         "_small_record_bytes",
         "_source",
         "_unacked",
+        "_write_bytes",
         "_written_at_ns",
         "_written_bytes",
         "end",
@@ -73,10 +82,15 @@ class SendStream:
         lowat = settings.notsent_lowat_bytes
         self.lowat_bytes = settings.send_buffer_bytes if lowat is None else lowat
         """Nothing is taken while this much waits unsent."""
+        self._write_bytes = settings.write_bytes
         self._send_buffer_bytes = settings.send_buffer_bytes
         self._data_frame_bytes = settings.data_frame_bytes
+        self._is_clear = settings.tls is TlsVersion.NONE
+        self._overhead_bytes = 0 if self._is_clear else RECORD_OVERHEAD_BYTES
         self._record_bytes = settings.record_bytes
-        self._is_dynamic = settings.has_dynamic_records
+        if self._is_clear:
+            self._record_bytes = FRAME_HEADER_BYTES + settings.data_frame_bytes
+        self._is_dynamic = settings.has_dynamic_records and not self._is_clear
         self._small_record_bytes = min(
             settings.mss_bytes - RECORD_OVERHEAD_BYTES, settings.record_bytes
         )
@@ -102,13 +116,11 @@ class SendStream:
         while (
             self.end - self.sent < self.lowat_bytes and self.end - acked < self._send_buffer_bytes
         ):
-            room = self._record_bytes
-            if self._is_dynamic:
-                room = self._dynamic_room(now_ns)
-            chunk = self._take(room)
-            if chunk is None:
+            if not self._write_bytes:
+                if not self._write(self._record_room(now_ns), now_ns):
+                    return
+            elif not self._write_buffer(self._write_bytes, now_ns):
                 return
-            self._write_record(chunk, room, now_ns)
 
     def cut(self, n_bytes: int) -> tuple[list[StreamBytes], list[Record] | tuple[()]]:
         """Take the next *n_bytes* off; return the bodies' bytes in them, and the records' ends."""
@@ -141,6 +153,26 @@ class SendStream:
             for stream_id, offset, n_bytes in unacked.popleft().frames:
                 self._source.on_acked(stream_id, offset, n_bytes)
 
+    def _write_buffer(self, n_bytes: int, now_ns: int) -> bool:
+        """Write records of *n_bytes* in all, as long as there is something; return if all fit."""
+        stop = self.end + n_bytes
+        while (left := stop - self.end - self._overhead_bytes) >= _MIN_ROOM_BYTES:
+            if not self._write(min(self._record_room(now_ns), left), now_ns):
+                return False
+        return True
+
+    def _record_room(self, now_ns: int) -> int:
+        """Return how much the next record may carry."""
+        return self._dynamic_room(now_ns) if self._is_dynamic else self._record_bytes
+
+    def _write(self, room: int, now_ns: int) -> bool:
+        """Write a record that carries up to *room*; return False if there is nothing to write."""
+        chunk = self._take(room)
+        if chunk is None:
+            return False
+        self._write_record(chunk, room, now_ns)
+        return True
+
     def _take(self, room: int) -> StreamBytes | None:
         """Return what the source gives for a frame that has *room* with its header."""
         n_bytes = room - FRAME_HEADER_BYTES
@@ -150,7 +182,8 @@ class SendStream:
 
     def _write_record(self, chunk: StreamBytes | None, room: int, now_ns: int) -> None:
         """Append a record with *chunk* and what else the source gives and it has *room* for."""
-        stop = self.end + _RECORD_HEADER_BYTES
+        header_bytes = 0 if self._is_clear else _RECORD_HEADER_BYTES
+        stop = self.end + header_bytes
         frames: list[StreamBytes] = []
         while chunk is not None:
             frames.append(chunk)
@@ -159,10 +192,10 @@ class SendStream:
             stop = start + n_bytes
             self._pieces.append((start, stop, stream_id, offset))
             room -= FRAME_HEADER_BYTES + n_bytes
-            if room < FRAME_HEADER_BYTES + _MIN_CHUNK_BYTES:
+            if self._is_clear or room < _MIN_ROOM_BYTES:
                 break
             chunk = self._take(room)
-        stop += RECORD_OVERHEAD_BYTES - _RECORD_HEADER_BYTES
+        stop += self._overhead_bytes - header_bytes
         self._written_bytes += stop - self.end
         self._written_at_ns = now_ns
         self.end = stop

@@ -32,8 +32,10 @@ class LossDetection(enum.StrEnum):
 
 
 class TlsVersion(enum.StrEnum):
-    """How many round trips a full TLS handshake takes: two, or one."""
+    """How many round trips a full TLS handshake takes: none, two, or one."""
 
+    NONE = "none"
+    """Cleartext: there are no records, and a frame can be read when it is whole."""
     TLS_1_2 = "1.2"
     TLS_1_3 = "1.3"
 
@@ -58,7 +60,9 @@ class TcpSettings:
 
     Above TCP: no record enters the socket while *notsent_lowat_bytes* wait in it unsent (16 KB is
     what Cloudflare recommends for priorities to matter; None is Linux's default), or while
-    *send_buffer_bytes* are unsent or not acknowledged (Linux's largest). A record carries up to
+    *send_buffer_bytes* are unsent or not acknowledged (Linux's largest). What enters at once is one
+    record; with *write_bytes* above 0 it is as many as fit, the last one cut (h2o fills a buffer,
+    and asks the scheduler again when the socket has room for the next). A record carries up to
     *record_bytes*, in HTTP/2 DATA frames of up to *data_frame_bytes*. With *has_dynamic_records* a
     record fits one segment until *dynamic_record_bytes* have been written, and again after
     *dynamic_record_idle_ns* without one (Grigorik 2013, h2o, Cloudflare).
@@ -85,6 +89,7 @@ class TcpSettings:
     pacing_gain: float | None = None
     pacing_burst_segments: int = 10
     notsent_lowat_bytes: int | None = 16 * 1024
+    write_bytes: int = 0
     send_buffer_bytes: int = 4 * 2**20
     data_frame_bytes: int = 2**14
     record_bytes: int = _MAX_RECORD_BYTES
@@ -122,6 +127,7 @@ class TcpSettings:
 
     def _problems(self) -> Iterator[Problem]:
         low = {"mss_bytes": _MIN_MSS_BYTES, "receive_window_bytes": self.mss_bytes}
+        low["write_bytes"] = 0
         others = (
             "ack_every", "initial_rto_ns", "max_rto_ns", "pacing_burst_segments",
             "notsent_lowat_bytes", "send_buffer_bytes", "data_frame_bytes", "client_hello_bytes",

@@ -1,0 +1,99 @@
+"""What a load over links costs: congestion control, acknowledgements and loss recovery."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+import h3sim
+from benchmarks.pages import reference_page
+from benchmarks.probes import with_simpy_callbacks
+from benchmarks.timing import least_seconds
+from h3sim import engine
+from h3sim.transport import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.transport import Network, TransportProfile
+
+_ROUNDS = 15
+_NETWORK = "sander-2mbps-100ms-2pct"
+_PROFILES = ("default", "linux-tcp")
+_LOSSES = (0.0, 0.01, 0.02, 0.05)
+
+
+def over_links() -> str:
+    """Return loads at rising loss: against the probe, and how the cost of a packet grows."""
+    page = reference_page()
+    sizes = [resource.size_bytes for resource in page.resources]
+    cells = [(name, loss) for name in _PROFILES for loss in _LOSSES]
+    loads = [_load(h3sim.load_profile(name), _at_loss(loss)) for name, loss in cells]
+    packets = [_count(load(records_wire=True)) for load in loads]
+    probe_s, *seconds = least_seconds(
+        [lambda: with_simpy_callbacks(sizes), *loads],
+        rounds=_ROUNDS,
+    )
+    rows = []
+    for (name, loss), (down, up), load_s in zip(cells, packets, seconds, strict=True):
+        packet_s = load_s / (down + up)
+        if not loss:
+            lossless_s = packet_s
+        rows.append(
+            (
+                name,
+                f"{loss * 100:g} %",
+                down,
+                up,
+                f"{load_s * 1e3:.2f}",
+                f"{load_s / probe_s:.2f}",
+                f"{packet_s * 1e6:.2f}",
+                f"{packet_s / lossless_s:.2f}",
+            )
+        )
+    headers = (
+        "profile",
+        "loss",
+        "down",
+        "up",
+        "CPU ms",
+        "x SimPy callbacks",
+        "us a packet",
+        "x 0 %",
+    )
+    title = f"{page.name}, rr over {_NETWORK} with CUBIC; all packets on the wire, both ways\n\n"
+    align = ("left", *["right"] * (len(headers) - 1))
+    return title + str(tabulate(rows, headers, colalign=align, disable_numparse=True))
+
+
+def _at_loss(loss: float) -> Network:
+    network = h3sim.load_network(_NETWORK)
+    assert network.down is not None  # it consists of links
+    assert network.up is not None
+    down, up = replace(network.down, loss=loss), replace(network.up, loss=loss)
+    return replace(network, down=down, up=up)
+
+
+def _load(profile: TransportProfile, network: Network) -> Callable[..., engine.Load]:
+    page, scheme = reference_page(), h3sim.load_scheme("rr")
+
+    def load(*, records_wire: bool = False) -> engine.Load:
+        return engine.simulate(
+            page,
+            scheme=scheme,
+            network=network,
+            protocol=profile.protocol,
+            profile=profile,
+            mode=Mode.NONE,
+            records_wire=records_wire,
+        )
+
+    return load
+
+
+def _count(load: engine.Load) -> tuple[int, int]:
+    """Return how many packets went down and up."""
+    down = sum(row.is_down for row in load.trace.wire)
+    return down, len(load.trace.wire) - down

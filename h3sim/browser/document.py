@@ -1,0 +1,109 @@
+"""The parser of the document: how far it is, and what stops it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.page import At
+
+if TYPE_CHECKING:
+    from h3sim.page import Page
+
+__all__ = ["DocumentParser", "references"]
+
+
+def references(page: Page) -> list[tuple[int, int]]:
+    """Return what the root names: (offset in its body, place of the resource), as they stand.
+
+    >>> from h3sim.page import Discovery, Kind, Resource
+    >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100)
+    >>> found = Discovery(at=At.OFFSET, by="/", offset_bytes=50)
+    >>> image = Resource(id="a", kind=Kind.IMAGE, size_bytes=9, discovered=found)
+    >>> from h3sim.page import Page
+    >>> references(Page(name="p", resources=(root, image)))
+    [(50, 1)]
+    """
+    found = []
+    for place in page.children.get(page.root, ()):
+        discovery = page.resources[place].discovered
+        if discovery is not None and discovery.at is At.OFFSET:
+            found.append((discovery.offset_bytes or 0, place))
+    return sorted(found)
+
+
+class DocumentParser:
+    """Goes through the root's body, from one reference to the next.
+
+    *cost_ns* is what parsing the whole of it takes. The parser only keeps the state; the browser
+    lets it go on, and stops it at scripts.
+    """
+
+    def __init__(self, page: Page, *, cost_ns: int) -> None:
+        root = page.resources[page.root]
+        self._size = root.size_bytes
+        self._cost_ns = cost_ns
+        self._references = references(page)
+        self._next = 0
+        heads = [at for at, place in self._references if page.resources[place].in_head]
+        self._head_bytes = max(heads, default=0)
+        self._available = 0
+        self._is_complete = False
+        self.position = 0
+        self.waits_for: int | None = None
+        """The script at which it stands."""
+        self.has_ended = False
+        self.after: int | None = None
+        """The activity that let it go on."""
+        self.ready_at_ns = 0
+
+    @property
+    def has_passed_head(self) -> bool:
+        """Whether it has gone beyond all that the head names, so that there is something to see."""
+        return self.has_ended or (self.position > self._head_bytes and not self._at_reference)
+
+    @property
+    def _at_reference(self) -> bool:
+        return self._next < len(self._references) and (
+            self._references[self._next][0] <= self.position
+        )
+
+    def receive(self, n_bytes: int, now_ns: int, download: int, *, is_complete: bool) -> None:
+        """Let *n_bytes* of the body, from its start, be there; *download* is its activity."""
+        if n_bytes > self._available or is_complete:
+            if self.position == self._available:
+                self.go_on(download, now_ns)
+            self._available = n_bytes
+            self._is_complete = is_complete
+
+    def go_on(self, after: int | None, now_ns: int) -> None:
+        """Note what lets it go on, and when."""
+        self.after, self.ready_at_ns = after, now_ns
+
+    def next_reference(self) -> int | None:
+        """Return the resource that is named where it stands, if one is, and pass it."""
+        if not self._at_reference:
+            return None
+        place = self._references[self._next][1]
+        self._next += 1
+        return place
+
+    def next_piece(self) -> tuple[int, int] | None:
+        """Return up to where it can go now, and what that takes; None if it cannot."""
+        stop = self._available
+        if self.position <= self._head_bytes < stop:
+            # There is something to see as soon as the body begins.
+            stop = self._head_bytes + 1
+        if self._next < len(self._references):
+            stop = min(stop, self._references[self._next][0])
+        if stop <= self.position:
+            return None
+        return stop, self._cost_to(stop) - self._cost_to(self.position)
+
+    def reaches_end(self) -> bool:
+        """Return whether it stands at the end of the document; then it has ended."""
+        if self.position == self._size and self._is_complete and not self._at_reference:
+            self.has_ended = True
+        return self.has_ended
+
+    def _cost_to(self, position: int) -> int:
+        return self._cost_ns * position // self._size

@@ -1,0 +1,364 @@
+"""Computes a load as a browser does it: parsing, blocking, executing, painting.
+
+The rules are those that Wang et al. found in browsers (WProf, NSDI 2013, table 1), as far as a page
+file tells what they need, and what the HTML standard adds for deferred scripts:
+
+- the parser goes through the document as its bytes come; a preload scanner looks at all of them;
+- at a script that is neither async nor deferred it stands, until the script has run;
+- a script waits for the stylesheets in front of it, an async one does not;
+- deferred scripts run in order once the document is parsed, before DOMContentLoaded;
+- nothing is painted before the head is parsed and the stylesheets met so far are ready;
+- fonts and images that a stylesheet names are asked for once there is a layout that needs them;
+- there is one main thread, on which all of this happens one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.browser.base import Due
+from h3sim.browser.document import DocumentParser
+from h3sim.browser.main_thread import MainThread, Record, Task
+from h3sim.browser.requests import Requests
+from h3sim.browser.styles import Styles
+from h3sim.page import At, Kind
+from h3sim.trace import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from h3sim.browser.model import BrowserModel
+    from h3sim.page import Page, Resource
+    from h3sim.trace import Activity
+
+__all__ = ["ParseBrowser"]
+
+_OF_LAYOUT = (Kind.FONT, Kind.IMAGE)
+_MAY_BE_LAZY = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
+
+
+class ParseBrowser:
+    """Follows one load of *page* by computing what *model* would do.
+
+    Of recorded delays it keeps those after scripts and other resources; what the document and its
+    stylesheets name, it finds by itself. Documents in frames are not parsed: what they name is
+    asked for as it was recorded, and their scripts run when they are there.
+    """
+
+    def __init__(self, page: Page, model: BrowserModel) -> None:
+        self._page = page
+        self._model = model
+        self._record = Record()
+        self._thread = MainThread(self._record)
+        self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
+        self._styles = Styles(page)
+        self._requests = Requests(model.max_requests)
+        self._downloads: dict[int, int] = {}
+        self._watched: dict[int, list[tuple[int, int]]] = {}
+        self._contiguous = 0
+        self._lazy: list[int] = []
+        self._finished: dict[int, int] = {}
+        self._in_order = self._scripts_in_order()
+        self._deferred: list[int] = []
+        self._woken_at_ns: int | None = None
+        self._painted: int | None = None
+        self._content_loaded: int | None = None
+        self._loaded: int | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all was delivered, and the page has come to rest."""
+        everything = len(self._finished) == len(self._page.resources)
+        return everything and self._loaded is not None and not self._thread.has_tasks
+
+    @property
+    def waiting(self) -> list[str]:
+        """The ids of the resources that have not been delivered."""
+        resources = enumerate(self._page.resources)
+        return [resource.id for place, resource in resources if place not in self._finished]
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """What it did."""
+        return self._record.activities()
+
+    # What it is told
+
+    def on_navigation(self, now_ns: int) -> list[Due]:
+        """Return what is asked for since *now_ns* whatever happens: the root; what has a time."""
+        for place, resource in enumerate(self._page.resources):
+            discovery = resource.discovered
+            if discovery is None or discovery.at is At.TIME:
+                delay_ns = 0 if discovery is None else max(0, discovery.delay_ns - now_ns)
+                self._requests.ask(place, now_ns, delay_ns, after=None)
+        return self._run(now_ns)
+
+    def on_requested(self, resource: int, now_ns: int) -> list[Due]:
+        """Return what follows from *resource* being requested."""
+        after = self._requests.after[resource]
+        self._downloads[resource] = self._record.begin(Work.DOWNLOAD, resource, now_ns, after=after)
+        self._watched[resource] = self._offsets(resource)
+        for child in self._children(resource, At.REQUEST):
+            self._ask(child, now_ns, after)
+        return self._run(now_ns)
+
+    def watches(self, resource: int) -> int:
+        """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
+        all_bytes = self._page.resources[resource].stream_bytes
+        if resource == self._page.root:
+            # The parser takes what comes.
+            return min(all_bytes, self._contiguous + 1)
+        watched = self._watched[resource]
+        return watched[-1][0] if watched else all_bytes
+
+    def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Due]:
+        """Return what follows from so many bytes of the stream having been handed over."""
+        download = self._downloads[resource]
+        watched = self._watched[resource]
+        while watched and watched[-1][0] <= contiguous_bytes:
+            self._ask(watched.pop()[1], now_ns, download)
+        described = self._page.resources[resource]
+        is_complete = contiguous_bytes >= described.stream_bytes
+        if is_complete and resource not in self._finished:
+            self._record.end(download, now_ns)
+            self._finished[resource] = download
+            self._requests.on_finished()
+            self._on_complete(resource, described, now_ns)
+        if resource == self._page.root:
+            self._contiguous = contiguous_bytes
+            body_bytes = max(0, contiguous_bytes - described.header_bytes)
+            self._parser.receive(body_bytes, now_ns, download, is_complete=is_complete)
+        return self._run(now_ns)
+
+    def on_wake(self, now_ns: int) -> list[Due]:
+        """Return what follows from time having passed."""
+        if self._woken_at_ns is not None and self._woken_at_ns <= now_ns:
+            self._woken_at_ns = None
+        return self._run(now_ns)
+
+    # What it does
+
+    def _run(self, now_ns: int) -> list[Due]:
+        """Do all that can be done now; return the requests that follow, and when to go on."""
+        self._requests.ripen(now_ns)
+        while self._thread.finish(now_ns) or self._step(now_ns):
+            pass
+        due = self._requests.due(now_ns)
+        soonest_ns = self._requests.next_at_ns
+        if not self._thread.is_idle:
+            busy_ns = self._thread.busy_until_ns
+            soonest_ns = busy_ns if soonest_ns is None else min(soonest_ns, busy_ns)
+        woken_ns = self._woken_at_ns
+        if soonest_ns is not None and (woken_ns is None or soonest_ns < woken_ns):
+            self._woken_at_ns = soonest_ns
+            due.append(Due(soonest_ns, None))
+        return due
+
+    def _step(self, now_ns: int) -> bool:
+        """Do the next thing on an idle main thread; return whether there was one."""
+        return self._thread.is_idle and (
+            self._paint(now_ns)
+            or self._thread.start_next(now_ns)
+            or self._parse(now_ns)
+            or self._run_deferred(now_ns)
+            or self._end(now_ns)
+        )
+
+    def _parse(self, now_ns: int) -> bool:
+        parser = self._parser
+        if parser.has_ended:
+            return False
+        if parser.waits_for is not None:
+            return self._run_in_order(parser.waits_for, parser.after, now_ns)
+        place = parser.next_reference()
+        if place is not None:
+            self._meet(place, now_ns)
+            return True
+        piece = parser.next_piece()
+        if piece is None:
+            ended = parser.reaches_end()
+            if ended:
+                for child in self._children(self._page.root, At.EXECUTED):
+                    self._ask(child, now_ns, parser.after)
+            return ended
+        stop, cost_ns = piece
+
+        def on_parsed(activity: int | None, at_ns: int) -> None:
+            parser.position = stop
+            parser.go_on(activity, at_ns)
+
+        if cost_ns:
+            task = (cost_ns, parser.after, parser.ready_at_ns, on_parsed)
+            self._thread.start(Task(Work.PARSE, self._page.root, *task), now_ns)
+        else:
+            parser.position = stop
+        return True
+
+    def _meet(self, place: int, now_ns: int) -> None:
+        """Let the parser come upon a reference."""
+        resource = self._page.resources[place]
+        self._ask(place, now_ns, self._parser.after)
+        if resource.kind is Kind.STYLESHEET:
+            self._styles.meet(place)
+        elif place in self._in_order:
+            if resource.is_defer:
+                self._deferred.append(place)
+            else:
+                self._parser.waits_for = place
+
+    def _run_in_order(self, place: int, after: int | None, now_ns: int) -> bool:
+        """Run a script that waits for its turn, if it is there and no stylesheet holds it back."""
+        sheets = self._styles.blocking()
+        download = self._finished.get(place)
+        if sheets is None or download is None:
+            return False
+        after = self._record.latest([after, *sheets, download])
+        self._thread.start(self._script(place, after, now_ns), now_ns)
+        return True
+
+    def _run_deferred(self, now_ns: int) -> bool:
+        if not self._parser.has_ended or not self._deferred:
+            return False
+        return self._run_in_order(self._deferred[0], self._parser.after, now_ns)
+
+    def _script(self, place: int, after: int | None, now_ns: int) -> Task:
+        cost_ns = self._cost_ns(self._page.resources[place])
+        return Task(Work.EXECUTE, place, cost_ns, after, now_ns, self._executed(place))
+
+    def _executed(self, place: int) -> Callable[[int, int], None]:
+        def on_executed(activity: int, now_ns: int) -> None:
+            if place == self._parser.waits_for:
+                self._parser.waits_for = None
+                self._parser.go_on(activity, now_ns)
+            elif self._deferred and place == self._deferred[0]:
+                self._deferred.pop(0)
+                self._parser.go_on(activity, now_ns)
+            for child in self._children(place, At.EXECUTED):
+                self._ask(child, now_ns, activity, delayed=True)
+
+        return on_executed
+
+    def _on_complete(self, place: int, resource: Resource, now_ns: int) -> None:
+        """Let a resource be there."""
+        download = self._finished[place]
+        if resource.kind is Kind.STYLESHEET:
+            cost_ns = self._cost_ns(resource)
+            task = (cost_ns, download, now_ns, self._styled(place))
+            self._thread.add(Task(Work.STYLE, place, *task))
+            return
+        for child in self._children(place, At.COMPLETE):
+            self._ask(child, now_ns, download, delayed=True)
+        if place == self._page.root or place in self._in_order:
+            return
+        if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
+            self._thread.add(self._script(place, download, now_ns))
+        else:
+            self._executed(place)(download, now_ns)
+
+    def _styled(self, place: int) -> Callable[[int, int], None]:
+        def on_styled(activity: int, now_ns: int) -> None:
+            self._styles.on_parsed(place, activity)
+            for child in self._page.children.get(place, ()):
+                if self._page.resources[child].kind not in _OF_LAYOUT:
+                    self._ask(child, now_ns, activity)
+            if self._painted is not None:
+                self._lay_out(now_ns)
+
+        return on_styled
+
+    def _paint(self, now_ns: int) -> bool:
+        """Paint for the first time, if there is something to see."""
+        if self._painted is not None or not self._parser.has_passed_head:
+            return False
+        sheets = self._styles.blocking()
+        if sheets is None:
+            return False
+        after = self._record.latest([self._parser.after, *sheets])
+        self._painted = self._record.begin(Work.FIRST_PAINT, None, now_ns, after=after)
+        self._lay_out(now_ns)
+        self._ask_lazy(now_ns)
+        return True
+
+    def _lay_out(self, now_ns: int) -> None:
+        """Ask for what the stylesheets that are ready name, now that something is laid out."""
+        for sheet, activity in self._styles.newly_ready():
+            after = self._record.latest([activity, self._painted])
+            for child in self._page.children.get(sheet, ()):
+                if self._page.resources[child].kind in _OF_LAYOUT:
+                    self._ask(child, now_ns, after)
+
+    def _end(self, now_ns: int) -> bool:
+        """Come to DOMContentLoaded, and to load, if nothing holds them back."""
+        if not self._parser.has_ended or self._deferred:
+            return False
+        if self._content_loaded is None:
+            after = self._parser.after
+            self._content_loaded = self._record.begin(
+                Work.DOM_CONTENT_LOADED, None, now_ns, after=after
+            )
+            return True
+        if self._loaded is not None or self._requests.n_open or self._thread.has_tasks:
+            return False
+        after = self._record.latest(range(len(self._record)))
+        self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)
+        self._ask_lazy(now_ns)
+        return True
+
+    # What it knows
+
+    def _ask(self, place: int, now_ns: int, after: int | None, *, delayed: bool = False) -> None:
+        resource = self._page.resources[place]
+        if _is_lazy(resource):
+            self._lazy.append(place)
+            self._ask_lazy(now_ns)
+            return
+        delay_ns = 0
+        if delayed and resource.discovered is not None:
+            delay_ns = resource.discovered.delay_ns
+        self._requests.ask(place, now_ns, delay_ns, after=after)
+
+    def _ask_lazy(self, now_ns: int) -> None:
+        """Ask for lazy resources: once painted for those in sight, once loaded for the others."""
+        for place in self._lazy:
+            in_sight = self._page.resources[place].above_the_fold
+            after = self._painted if in_sight else self._loaded
+            if after is not None:
+                self._requests.ask(place, now_ns, 0, after=after)
+
+    def _children(self, place: int, at: At) -> Iterator[int]:
+        for child in self._page.children.get(place, ()):
+            discovery = self._page.resources[child].discovered
+            if discovery is not None and discovery.at is at:
+                yield child
+
+    def _offsets(self, place: int) -> list[tuple[int, int]]:
+        """Return what bytes of the stream let it ask for which child, the nearest last."""
+        resource = self._page.resources[place]
+        is_root = place == self._page.root
+        if is_root and not self._model.preload_scanner:
+            return []
+        found = []
+        for child in self._children(place, At.OFFSET):
+            named = self._page.resources[child]
+            of_layout = resource.kind is Kind.STYLESHEET and named.kind in _OF_LAYOUT
+            # The preload scanner leaves lazy images to the parser.
+            if named.discovered is not None and not of_layout and not (is_root and _is_lazy(named)):
+                offset_bytes = named.discovered.offset_bytes or 0
+                found.append((resource.header_bytes + offset_bytes, child))
+        return sorted(found, reverse=True)
+
+    def _scripts_in_order(self) -> set[int]:
+        """Return the scripts that run when the parser comes upon them, or once it has ended."""
+        found = set()
+        for place in self._children(self._page.root, At.OFFSET):
+            resource = self._page.resources[place]
+            if resource.kind is Kind.SCRIPT and not resource.is_async and not resource.preload:
+                found.add(place)
+        return found
+
+    def _cost_ns(self, resource: Resource) -> int:
+        return round((resource.parse_ns + resource.execute_ns) * self._model.cpu_factor)
+
+
+def _is_lazy(resource: Resource) -> bool:
+    return resource.is_lazy and resource.kind in _MAY_BE_LAZY

@@ -1,0 +1,78 @@
+"""The stylesheets of a page: which are met, which are ready, and what waits for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.page import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.page import Page
+
+__all__ = ["Styles"]
+
+
+class Styles:
+    """A stylesheet that the parser has met blocks scripts behind it, and rendering.
+
+    If the page tells of any resource that it blocks rendering, only stylesheets of which it says so
+    block; else all do but those that are only preloaded. A stylesheet is ready when it and all
+    that it imports are parsed.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._tells = any(resource.render_blocking for resource in page.resources)
+        self._met: list[int] = []
+        self._parsed: dict[int, int] = {}
+        self._given: set[int] = set()
+
+    def meet(self, place: int) -> None:
+        """Let the parser have passed a stylesheet."""
+        resource = self._page.resources[place]
+        if resource.render_blocking if self._tells else not resource.preload:
+            self._met.append(place)
+
+    def on_parsed(self, place: int, activity: int) -> None:
+        """Let a stylesheet be parsed; *activity* is that."""
+        self._parsed[place] = activity
+
+    def imports(self, place: int) -> list[int]:
+        """Return the stylesheets that a stylesheet asks for."""
+        return [
+            child
+            for child in self._page.children.get(place, ())
+            if self._page.resources[child].kind is Kind.STYLESHEET
+        ]
+
+    def blocking(self) -> list[int] | None:
+        """Return the activities that made those met so far ready; None while one is not."""
+        activities: list[int] = []
+        for place in self._met:
+            ready = self._ready(place)
+            if ready is None:
+                return None
+            activities += ready
+        return activities
+
+    def newly_ready(self) -> Iterator[tuple[int, int]]:
+        """Yield each stylesheet that is ready and was not yielded before, and its last activity."""
+        for place in self._parsed:
+            if place not in self._given:
+                ready = self._ready(place)
+                if ready is not None:
+                    self._given.add(place)
+                    yield place, ready[-1]
+
+    def _ready(self, place: int) -> list[int] | None:
+        activities = []
+        waiting = [place]
+        while waiting:
+            sheet = waiting.pop()
+            if sheet not in self._parsed:
+                return None
+            activities.append(self._parsed[sheet])
+            waiting += self.imports(sheet)
+        return activities

@@ -1,0 +1,108 @@
+"""What a browser that computes its load came to: milestones, paints, and the critical path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim import metrics
+from h3sim.page import Kind
+from h3sim.trace import Rows, Work
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.metrics import PathStep, Timing
+    from h3sim.page import Page
+    from h3sim.trace import Trace
+
+__all__ = ["Milestones", "PathRow"]
+
+_SEEN = (Kind.IMAGE, Kind.MEDIA)
+
+
+class PathRow(NamedTuple):
+    """A row of `Load.critical_path`: one step, times in ms since navigation start.
+
+    *work* is what was done with the resource (None: with the page). The last four columns say what
+    the time went to: reaching the server and back, the bytes of this response and of those before
+    it, computing, and waiting for a timer or a turn.
+    """
+
+    work: str
+    id: str | None
+    began_ms: float
+    ended_ms: float
+    network_ms: float
+    bandwidth_ms: float
+    computation_ms: float
+    blocking_ms: float
+
+
+@dataclass(frozen=True)
+class Milestones:
+    """Figures that follow from what the browser did; None where it did not compute them."""
+
+    page: Page
+    trace: Trace
+    timings: Sequence[Timing]
+    one_way_ns: int
+
+    def at_ms(self, work: Work) -> float | None:
+        """Return when the page came to a milestone."""
+        at_ns = self._at_ns(work)
+        return None if at_ns is None else to_ms(at_ns)
+
+    @property
+    def largest_paint_ms(self) -> float | None:
+        """When the largest element was painted."""
+        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        if painted_ns is None:
+            return None
+        return to_ms(metrics.largest_paint_ns(painted_ns, self._elements()))
+
+    @property
+    def speed_index_ms(self) -> float | None:
+        """The approximate SpeedIndex; None too where the page knows no element's share."""
+        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        if painted_ns is None:
+            return None
+        index_ns = metrics.speed_index_ns(painted_ns, self._elements())
+        return None if index_ns is None else float(index_ns / 10**6)
+
+    def critical_path(self, to: Work) -> Rows[PathRow]:
+        """Return the steps to a milestone."""
+        latency_ns = {
+            request.resource: request.arrived_at_ns
+            - request.requested_at_ns
+            + self.page.resources[request.resource].server_ns
+            + self.one_way_ns
+            for request in self.trace.requests
+        }
+        steps = metrics.critical_path(self.trace.activities, latency_ns, to=to)
+        return Rows(PathRow, map(self._row, steps))
+
+    def _at_ns(self, work: Work) -> int | None:
+        return next((done.began_at_ns for done in self.trace.activities if done.work is work), None)
+
+    def _elements(self) -> list[metrics.Element]:
+        """Return what is seen: images and media that say so."""
+        return [
+            metrics.Element(resource.viewport, resource.hero, timing.finished_at_ns)
+            for timing in self.timings
+            for resource in (self.page.resources[timing.resource],)
+            if resource.kind in _SEEN and (resource.viewport or resource.hero)
+        ]
+
+    def _row(self, step: PathStep) -> PathRow:
+        return PathRow(
+            work=step.work.value,
+            id=None if step.resource is None else self.page.resources[step.resource].id,
+            began_ms=to_ms(step.began_at_ns),
+            ended_ms=to_ms(step.ended_at_ns),
+            network_ms=to_ms(step.network_ns),
+            bandwidth_ms=to_ms(step.bandwidth_ns),
+            computation_ms=to_ms(step.computation_ns),
+            blocking_ms=to_ms(step.blocking_ns),
+        )

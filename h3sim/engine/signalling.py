@@ -1,0 +1,159 @@
+"""How signals come from the client's policy to the server's scheduler: known, or sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from h3sim.server import Hearing
+from h3sim.trace import SignalSent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from h3sim.page import Resource
+    from h3sim.schemes import Policy
+    from h3sim.server import Heard, Server
+    from h3sim.signals import Signal, Signalling
+
+__all__ = ["KnownSignals", "SentSignals", "Signals"]
+
+
+class Signals(Protocol):
+    """What the application tells; the client's side first, then the server's."""
+
+    record: list[SignalSent]
+    """What the server learnt, in that order."""
+
+    def on_connected(self) -> None:
+        """Say what holds before any request."""
+
+    def on_requested(self, stream_id: int, resource: Resource) -> None:
+        """Say what is wanted for a request that leaves now."""
+
+    def on_finished(self, stream_id: int) -> None:
+        """Let the client have all of a response."""
+
+    def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
+        """Let the server have a request."""
+
+    def on_message_arrived(self, number: int, now_ns: int) -> None:
+        """Let the server have a frame of the control stream, counted from 0 as they were sent."""
+
+    def on_closed(self, stream_id: int, now_ns: int) -> None:
+        """Let a stream have left the scheduler."""
+
+
+class KnownSignals:
+    """The server knows what the client wants when the request comes (Marx 2019)."""
+
+    def __init__(self, policy: Policy, server: Server) -> None:
+        self._policy = policy
+        self._server = server
+        self.record: list[SignalSent] = []
+
+    def on_connected(self) -> None:
+        """Open the placeholders."""
+        for element_id, signal in self._policy.on_connected():
+            self.record.append(SignalSent(0, element_id, signal))
+            self._server.on_request(element_id, signal)
+
+    def on_requested(self, stream_id: int, resource: Resource) -> None:
+        """Say nothing."""
+
+    def on_finished(self, stream_id: int) -> None:
+        """Say nothing."""
+
+    def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
+        """Let the server know what the policy says."""
+        for element_id, signal in self._policy.on_requested(stream_id, resource):
+            self.record.append(SignalSent(now_ns, element_id, signal))
+            if element_id == stream_id:
+                self._server.on_request(element_id, signal)
+            else:
+                self._server.on_signal(element_id, signal)
+
+    def on_message_arrived(self, number: int, now_ns: int) -> None:
+        """Nothing is sent, so nothing comes."""
+
+    def on_closed(self, stream_id: int, now_ns: int) -> None:
+        """Let the server know what the policy makes of it."""
+        for element_id, signal in self._policy.on_closed(stream_id):
+            self.record.append(SignalSent(now_ns, element_id, signal))
+            self._server.on_signal(element_id, signal)
+
+
+class _Message(NamedTuple):
+    """A frame of the control stream."""
+
+    element_id: int
+    signal: Signal
+
+
+class SentSignals:
+    """The client says what it wants, with the request or on the control stream.
+
+    *send_message* is told the number of a frame and its size. Frames may arrive in any order; the
+    control stream hands them over in the order in which they were sent.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        server: Server,
+        signalling: Signalling,
+        send_message: Callable[[int, int], None],
+    ) -> None:
+        self._policy = policy
+        self._server = server
+        self._signalling = signalling
+        self._send_message = send_message
+        self._hearing = Hearing(signalling)
+        self._with_request: dict[int, Signal] = {}
+        self._messages: list[_Message] = []
+        self._arrived: set[int] = set()
+        self._n_heard = 0
+        self.record: list[SignalSent] = []
+
+    def on_connected(self) -> None:
+        """Declare the placeholders."""
+        self._say(self._policy.on_connected())
+
+    def on_requested(self, stream_id: int, resource: Resource) -> None:
+        """Say what changes; what is wanted for the stream itself goes with it, if it may."""
+        changes = self._policy.on_requested(stream_id, resource)
+        if self._signalling.goes_with_request:
+            self._with_request[stream_id] = changes.pop()[1]
+        self._say(changes)
+
+    def on_finished(self, stream_id: int) -> None:
+        """Say what changes now that nothing waits for the stream."""
+        self._say(self._policy.on_closed(stream_id))
+
+    def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:  # noqa: ARG002 - the request has said all
+        """Let the server have a request, and what came with it."""
+        self._apply(self._hearing.on_request(stream_id, self._with_request.get(stream_id)), now_ns)
+
+    def on_message_arrived(self, number: int, now_ns: int) -> None:
+        """Hand over what is in order now."""
+        self._arrived.add(number)
+        while self._n_heard in self._arrived:
+            self._arrived.remove(self._n_heard)
+            self._apply(self._hearing.on_message(*self._messages[self._n_heard]), now_ns)
+            self._n_heard += 1
+
+    def on_closed(self, stream_id: int, now_ns: int) -> None:  # noqa: ARG002 - nothing is recorded
+        """Let the server forget the stream."""
+        self._hearing.on_closed(stream_id)
+
+    def _say(self, changes: Iterable[tuple[int, Signal]]) -> None:
+        for change in changes:
+            self._messages.append(_Message(*change))
+            self._send_message(len(self._messages) - 1, self._signalling.message_bytes)
+
+    def _apply(self, heard: Iterable[Heard], now_ns: int) -> None:
+        for element_id, signal, opens in heard:
+            self.record.append(SignalSent(now_ns, element_id, signal))
+            if opens:
+                self._server.on_request(element_id, signal)
+            else:
+                self._server.on_signal(element_id, signal)

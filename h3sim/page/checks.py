@@ -1,0 +1,83 @@
+"""What can be wrong with a page's resources taken together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.errors import Problem
+from h3sim.page.resource import At
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from h3sim.page.resource import Resource
+
+__all__ = ["graph_problems"]
+
+
+def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
+    """Yield what is wrong with *resources* taken together; keys are `resources[n]...`."""
+    if not resources:
+        yield Problem(key="resources", message="a page needs at least one resource")
+        return
+    seen: dict[str, int] = {}
+    for place, resource in enumerate(resources):
+        first = seen.setdefault(resource.id, place)
+        if first != place:
+            message = f"{resource.id!r} is already the id of resources[{first}]"
+            yield Problem(key=f"resources[{place}].id", message=message)
+    yield from _root_problems(resources)
+    for place, resource in enumerate(resources):
+        yield from _parent_problems(f"resources[{place}].discovered", resource, resources, seen)
+    yield from _circle_problems(resources, seen)
+
+
+def _root_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
+    roots = [place for place, resource in enumerate(resources) if resource.discovered is None]
+    if not roots:
+        yield Problem(key="resources", message="no root: one resource must have no 'discovered'")
+    for place in roots[1:]:
+        message = f"a second root beside resources[{roots[0]}]: only one may lack 'discovered'"
+        yield Problem(key=f"resources[{place}]", message=message)
+
+
+def _parent_problems(
+    key: str, resource: Resource, resources: tuple[Resource, ...], index: Mapping[str, int]
+) -> Iterator[Problem]:
+    discovery = resource.discovered
+    if discovery is None or discovery.by is None:
+        return
+    parent = index.get(discovery.by)
+    if parent is None:
+        yield Problem(key=f"{key}.by", message=f"no resource has the id {discovery.by!r}")
+    elif (
+        discovery.offset_bytes is not None and discovery.offset_bytes > resources[parent].size_bytes
+    ):
+        message = (
+            f"{discovery.offset_bytes} lies behind the end of {discovery.by!r}"
+            f" ({resources[parent].size_bytes} bytes)"
+        )
+        yield Problem(key=f"{key}.offset_bytes", message=message)
+
+
+def _circle_problems(
+    resources: tuple[Resource, ...], index: Mapping[str, int]
+) -> Iterator[Problem]:
+    """Follow each resource to its parent, its grandparent and so on; tell each circle once."""
+    checked: set[str] = set()
+    for resource in resources:
+        path: dict[str, None] = {}
+        node: str | None = resource.id
+        while node is not None and node not in checked and node not in path:
+            path[node] = None
+            discovery = resources[index[node]].discovered
+            node = discovery.by if discovery is not None and discovery.at is not At.TIME else None
+            node = node if node in index else None
+        if node is not None and node in path:
+            steps = [*path]
+            circle = [*steps[steps.index(node) :], node]
+            yield Problem(
+                key=f"resources[{index[node]}].discovered.by",
+                message=f"a circle: {' waits for '.join(circle)}",
+            )
+        checked.update(path)

@@ -1,0 +1,284 @@
+"""Makes up pages, for sweeps over their shape.
+
+The distributions are log-normal ones and shares, fitted to recordings of 59 real pages of 2012 to
+2018; `docs/page-format.md` has the numbers, and the command that compares what is made up with
+what was recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from h3sim import seeds
+from h3sim.errors import PageError, Problem
+from h3sim.page.model import Page
+from h3sim.page.resource import At, Discovery, Kind, Resource
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["SIZES", "synthetic"]
+
+SIZES: dict[Kind, tuple[int, float]] = {
+    Kind.DOCUMENT: (14_000, 1.2),
+    Kind.STYLESHEET: (5_200, 1.9),
+    Kind.SCRIPT: (5_800, 1.9),
+    Kind.IMAGE: (2_700, 2.0),
+    Kind.FONT: (16_000, 1.0),
+    Kind.FETCH: (390, 2.7),
+}
+"""Of each kind the median size of a body in bytes, and the standard deviation of its logarithm."""
+_OF_STYLE = (Kind.FONT, Kind.IMAGE, Kind.STYLESHEET)
+_COUNT = (44, 0.9)
+_SHARES = {Kind.IMAGE: 0.58, Kind.STYLESHEET: 0.06, Kind.FONT: 0.03, Kind.FETCH: 0.05}
+"""What the resources that are no scripts are, relative to one another."""
+_LEVELS = (0.60, 0.23, 0.10, 0.05, 0.02)
+"""How many of the resources hang so deep below the document: named by it, by what it names, ..."""
+_MIN_RESOURCES, _MAX_RESOURCES = 10, 214
+"""The range of Marx 2019's pages."""
+_MAX_BODY_BYTES = 4_000_000
+_HEADER_BYTES, _REQUEST_BYTES = 200, 100
+_ASYNC, _DEFER, _IN_HEAD = 0.25, 0.10, 0.4
+_EXECUTE_MS_PER_KB = 1.1
+_SEEN = 0.3
+"""The images of the first so-much of the document are above the fold."""
+_LARGEST_SHARE = 0.05
+
+
+def synthetic(
+    *,
+    seed: int = 0,
+    n_resources: int | None = None,
+    total_bytes: int | None = None,
+    max_depth: int = 4,
+    script_share: float = 0.27,
+    html_bytes: int | None = None,
+    hero_bytes: int | None = None,
+) -> Page:
+    """Return a made-up page.
+
+    *n_resources* and the sizes are drawn unless given. *total_bytes* scales the bodies to that sum;
+    those of the document and of the hero image stay if they were given. *max_depth* is how many
+    levels of resources there are below the document, *script_share* how many of the resources are
+    scripts. With *hero_bytes* a large image above the fold has that size; 0 is a page without one.
+
+    Raises:
+        PageError: listing every value that is out of range.
+
+    >>> page = synthetic(seed=1, n_resources=30, total_bytes=800_000, hero_bytes=200_000)
+    >>> len(page.resources), page.total_bytes
+    (30, 800000)
+    """
+    problems = list(_problems(n_resources, total_bytes, max_depth, script_share))
+    for name, n_bytes in (("html_bytes", html_bytes), ("hero_bytes", hero_bytes)):
+        if n_bytes is not None and n_bytes < 0:
+            problems.append(Problem(key=name, message=f"must not be negative, is {n_bytes}"))
+    if problems:
+        raise PageError(problems, "synthetic")
+    source = seeds.stream(seed, "page")
+    n_drawn = round(_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
+    drafts = _drafts(source, n_resources or n_drawn, max_depth, script_share, hero_bytes)
+    if html_bytes is not None:
+        drafts[0].set_size(html_bytes)
+    if total_bytes is not None:
+        _scale(drafts, total_bytes)
+    return Page(
+        name=f"synthetic-{seed}",
+        resources=tuple(_finish(source, drafts)),
+        provenance={"source": "made up by h3sim.page.synthetic", "notes": f"seed {seed}"},
+    )
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A resource whose place in the page is known, and that is not finished."""
+
+    kind: Kind
+    size_bytes: int
+    parent: int | None = None
+    level: int = 0
+    is_hero: bool = False
+    is_fixed: bool = False
+    """Whether its size was given."""
+
+    def set_size(self, n_bytes: int) -> None:
+        self.size_bytes, self.is_fixed = n_bytes, True
+
+
+def _problems(
+    n_resources: int | None, total_bytes: int | None, max_depth: int, script_share: float
+) -> Iterator[Problem]:
+    if n_resources is not None and n_resources < 1:
+        yield Problem(key="n_resources", message=f"must be 1 or more, is {n_resources}")
+    if total_bytes is not None and total_bytes < 0:
+        yield Problem(key="total_bytes", message=f"must not be negative, is {total_bytes}")
+    if not 1 <= max_depth <= len(_LEVELS):
+        message = f"must be 1 to {len(_LEVELS)}, is {max_depth}"
+        yield Problem(key="max_depth", message=message)
+    if not 0 <= script_share <= 1:
+        yield Problem(key="script_share", message=f"must be 0 to 1, is {script_share}")
+
+
+def _drafts(
+    source: random.Random,
+    n_resources: int,
+    max_depth: int,
+    script_share: float,
+    hero_bytes: int | None,
+) -> list[_Draft]:
+    """Return the document, and behind it the others, a parent always before its children."""
+    drafts = [_Draft(Kind.DOCUMENT, _size(source, Kind.DOCUMENT))]
+    n_others = n_resources - 1
+    n_scripts = round(script_share * n_others)
+    others = list(_SHARES)
+    kinds = [Kind.SCRIPT] * n_scripts
+    kinds += source.choices(others, list(_SHARES.values()), k=n_others - n_scripts)
+    source.shuffle(kinds)
+    # The places of those that may ask on each level, for what stylesheets name and for the rest.
+    parents: list[dict[bool, list[int]]] = [{} for _ in range(max_depth + 1)]
+    parents[0] = {True: [0], False: [0]}
+    levels = source.choices(range(1, max_depth + 1), _LEVELS[:max_depth], k=n_others)
+    for level, kind in sorted(zip(levels, kinds, strict=True), key=lambda pair: pair[0]):
+        may_ask = parents[level - 1].get(kind in _OF_STYLE, [])
+        parent = source.choice(may_ask) if may_ask else 0
+        draft = _Draft(kind, _size(source, kind), parent, drafts[parent].level + 1)
+        for of_style in _asks_for(kind):
+            parents[draft.level].setdefault(of_style, []).append(len(drafts))
+        drafts.append(draft)
+    heroes = [draft for draft in drafts if draft.kind is Kind.IMAGE and draft.level == 1]
+    if hero_bytes and n_others:
+        hero = heroes[0] if heroes else drafts[-1]
+        hero.kind, hero.parent, hero.level, hero.is_hero = Kind.IMAGE, 0, 1, True
+        hero.set_size(hero_bytes)
+    elif hero_bytes is None and heroes:
+        max(heroes, key=lambda draft: draft.size_bytes).is_hero = True
+    return drafts
+
+
+def _asks_for(kind: Kind) -> tuple[bool, ...]:
+    """Return what such a resource asks for: what stylesheets name (True), the rest (False)."""
+    if kind is Kind.STYLESHEET:
+        return (True,)
+    return (True, False) if kind is Kind.SCRIPT else ()
+
+
+def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
+    """Scale the sizes that were not given, so that all add up to *total_bytes*."""
+    free = [draft for draft in drafts if not draft.is_fixed]
+    wanted = total_bytes - sum(draft.size_bytes for draft in drafts if draft.is_fixed)
+    if wanted < 0:
+        message = "is less than html_bytes and hero_bytes together"
+        raise PageError([Problem(key="total_bytes", message=message)], "synthetic")
+    if wanted and not free:
+        message = "cannot be reached: html_bytes and hero_bytes say all sizes"
+        raise PageError([Problem(key="total_bytes", message=message)], "synthetic")
+    drawn = sum(draft.size_bytes for draft in free)
+    before = seen = 0
+    for draft in free:
+        # What rounding takes from one, the next gets.
+        seen += draft.size_bytes
+        draft.size_bytes, before = wanted * seen // drawn - before, wanted * seen // drawn
+
+
+def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resource]:
+    """Yield the resources: what the document names stands in it in the order of browsers' habit."""
+    named = [place for place, draft in enumerate(drafts) if draft.level == 1]
+    head = {
+        place
+        for place in named
+        if drafts[place].kind is Kind.STYLESHEET
+        or (drafts[place].kind is Kind.SCRIPT and source.random() < _IN_HEAD)
+    }
+    order = [*(place for place in named if place in head), *(p for p in named if p not in head)]
+    rank = {place: number for number, place in enumerate(order)}
+    images = [place for place in order if drafts[place].kind is Kind.IMAGE]
+    seen = set(images[: math.ceil(_SEEN * len(images))])
+    first_image = rank[images[0]] if images else len(order)
+    for place, draft in enumerate(drafts):
+        yield (
+            _resource(
+                source,
+                f"r{place}",
+                draft,
+                discovered=_discovery(drafts, draft, (rank.get(place, 0) + 1) / (len(order) + 1)),
+                in_head=place in head,
+                is_seen=draft.is_hero or place in seen or draft.kind in (Kind.DOCUMENT, Kind.FONT),
+                is_late=rank.get(place, 0) > first_image,
+            )
+            if place
+            else _root(draft)
+        )
+
+
+def _root(draft: _Draft) -> Resource:
+    return Resource(
+        id="r0",
+        kind=Kind.DOCUMENT,
+        size_bytes=draft.size_bytes,
+        header_bytes=_HEADER_BYTES,
+        request_bytes=_REQUEST_BYTES,
+        above_the_fold=True,
+        parse_ns=ms(draft.size_bytes / 1000 * _EXECUTE_MS_PER_KB),
+    )
+
+
+def _resource(
+    source: random.Random,
+    id_: str,
+    draft: _Draft,
+    *,
+    discovered: Discovery,
+    in_head: bool,
+    is_seen: bool,
+    is_late: bool,
+) -> Resource:
+    """Return the finished resource."""
+    is_script = draft.kind is Kind.SCRIPT
+    loading = source.random() if is_script and draft.level == 1 else 1.0
+    blocks = in_head and loading >= _ASYNC + _DEFER
+    return Resource(
+        id=id_,
+        kind=draft.kind,
+        size_bytes=draft.size_bytes,
+        header_bytes=_HEADER_BYTES,
+        request_bytes=_REQUEST_BYTES,
+        discovered=discovered,
+        in_head=in_head,
+        is_async=loading < _ASYNC,
+        is_defer=_ASYNC <= loading < _ASYNC + _DEFER,
+        render_blocking=blocks,
+        critical=blocks,
+        after_first_image=draft.level == 1 and is_late,
+        above_the_fold=is_seen or blocks,
+        hero=draft.is_hero,
+        viewport=_viewport(source, draft) if is_seen and draft.kind is Kind.IMAGE else None,
+        execute_ns=ms(draft.size_bytes / 1000 * _EXECUTE_MS_PER_KB) if is_script else 0,
+    )
+
+
+def _discovery(drafts: Sequence[_Draft], draft: _Draft, share: float) -> Discovery:
+    """Return what asks for a resource; the document names it after that *share* of its bytes."""
+    if not draft.parent:
+        offset_bytes = int(share * drafts[0].size_bytes)
+        return Discovery(at=At.OFFSET, by="r0", offset_bytes=offset_bytes)
+    parent = drafts[draft.parent]
+    at = At.EXECUTED if parent.kind is Kind.SCRIPT else At.COMPLETE
+    return Discovery(at=at, by=f"r{draft.parent}")
+
+
+def _viewport(source: random.Random, draft: _Draft) -> float:
+    return 0.25 if draft.is_hero else round(source.uniform(0, _LARGEST_SHARE), 3)
+
+
+def _size(source: random.Random, kind: Kind) -> int:
+    return round(_log_normal(source, SIZES[kind], 1, _MAX_BODY_BYTES))
+
+
+def _log_normal(source: random.Random, law: tuple[int, float], least: float, most: float) -> float:
+    """Return a draw from the law (median, deviation of the logarithm) within these limits."""
+    median, deviation = law
+    return min(most, max(least, source.lognormvariate(math.log(median), deviation)))

@@ -1,0 +1,132 @@
+"""Parts by name: those of h3sim, and those that other packages announce by entry point."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from h3sim.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from importlib.metadata import EntryPoint
+
+__all__ = ["NO_PLUGINS_VARIABLE", "Listed", "PluginRegistry"]
+
+NO_PLUGINS_VARIABLE = "H3SIM_NO_PLUGINS"
+"""The environment variable that, set to 1, leaves plug-ins out."""
+_OWN = "h3sim"
+
+PartT = TypeVar("PartT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed(Generic[PartT]):
+    """A part with its name, and where it comes from: h3sim, or a package and its version."""
+
+    name: str
+    part: PartT
+    origin: str
+
+
+class PluginRegistry(Generic[PartT]):
+    """Parts of one *kind*: the *built_in* ones, and those of an entry point *group*.
+
+    Plug-ins are looked for when first a name is asked for that is not built in, or the list. Each
+    is loaded once, when it is asked for. One that cannot be loaded, cannot be called, or has a name
+    that is taken, is left out with a `RuntimeWarning`, once.
+
+    >>> registry = PluginRegistry("h3sim.colours", "colour", {"red": lambda: 0xFF0000})
+    >>> registry.named("red")(), registry.names()
+    (16711680, ('red',))
+    """
+
+    def __init__(self, group: str, kind: str, built_in: Mapping[str, PartT]) -> None:
+        self._group = group
+        self._kind = kind
+        self._built_in = built_in
+        self._found: dict[str, EntryPoint] | None = None
+        self._loaded: dict[str, PartT | None] = {}
+
+    def named(self, name: str) -> PartT:
+        """Return the part of that name.
+
+        Raises:
+            UnknownNameError: if there is none.
+        """
+        if name in self._built_in:
+            return self._built_in[name]
+        part = self._plug_in(name)
+        if part is None:
+            raise UnknownNameError(self._kind, name, self.names())
+        return part
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all parts, in alphabetical order."""
+        return tuple(entry.name for entry in self.listed())
+
+    def listed(self) -> tuple[Listed[PartT], ...]:
+        """Return all parts with their origin, in alphabetical order."""
+        entries = [
+            Listed(name=name, part=part, origin=_OWN) for name, part in self._built_in.items()
+        ]
+        for name, entry_point in self._entry_points().items():
+            part = self._plug_in(name)
+            if part is not None:
+                entries.append(Listed(name=name, part=part, origin=_origin(entry_point)))
+        return tuple(sorted(entries, key=lambda entry: entry.name))
+
+    def forget(self) -> None:
+        """Look for plug-ins again when next one is asked for, and warn again."""
+        self._found = None
+        self._loaded.clear()
+
+    def _entry_points(self) -> dict[str, EntryPoint]:
+        if os.environ.get(NO_PLUGINS_VARIABLE) == "1":
+            return {}
+        if self._found is None:
+            self._found = self._look()
+        return self._found
+
+    def _look(self) -> dict[str, EntryPoint]:
+        import importlib.metadata  # on use: importing h3sim should stay quick
+
+        found: dict[str, EntryPoint] = {}
+        entry_points = importlib.metadata.entry_points(group=self._group)
+        for entry_point in sorted(entry_points, key=lambda found: (found.name, found.value)):
+            if entry_point.name in self._built_in or entry_point.name in found:
+                self._warn(entry_point, "the name is taken")
+            else:
+                found[entry_point.name] = entry_point
+        return found
+
+    def _plug_in(self, name: str) -> PartT | None:
+        entry_point = self._entry_points().get(name)
+        if entry_point is None:
+            return None
+        if name not in self._loaded:
+            self._loaded[name] = self._load(entry_point)
+        return self._loaded[name]
+
+    def _load(self, entry_point: EntryPoint) -> PartT | None:
+        try:
+            part: object = entry_point.load()
+        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way
+            self._warn(entry_point, f"{type(error).__name__}: {error}")
+            return None
+        if not callable(part):
+            self._warn(entry_point, "it cannot be called")
+            return None
+        return cast("PartT", part)
+
+    def _warn(self, entry_point: EntryPoint, reason: str) -> None:
+        what = f"the {self._kind} {entry_point.name!r} ({entry_point.value})"
+        message = f"{what} of {_origin(entry_point)} is left out: {reason}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+def _origin(entry_point: EntryPoint) -> str:
+    found = entry_point.dist
+    return "an unnamed package" if found is None else f"{found.name} {found.version}"

@@ -1,0 +1,63 @@
+"""The pytest plugin: how long `h3sim.testing` looks, and the fixture `check_scheduler`.
+
+It is loaded wherever h3sim is installed, so it imports nothing before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.testing import Report
+
+__all__ = ["check_scheduler", "pytest_addoption", "pytest_configure", "pytest_report_header"]
+
+_USUAL = "default"
+_PROFILES = ("quick", _USUAL, "thorough")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--h3sim-profile`."""
+    parser.getgroup("h3sim").addoption(
+        "--h3sim-profile",
+        choices=_PROFILES,
+        default=_USUAL,
+        help="how long h3sim.testing looks for a history that breaks a law: 15, 30 or 1,000 "
+        "examples each; 'thorough' looks at others in every run",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the suite look as long as was asked for."""
+    profile = config.getoption("--h3sim-profile")
+    if profile != _USUAL:
+        from h3sim.testing.searching import set_profile
+
+        set_profile(profile)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say the profile where it is not the usual one."""
+    profile = config.getoption("--h3sim-profile")
+    return None if profile == _USUAL else f"h3sim profile: {profile}"
+
+
+@pytest.fixture
+def check_scheduler(request: pytest.FixtureRequest) -> Callable[..., Report]:
+    """Return `h3sim.testing.check_scheduler`; its report stands with the output of the test.
+
+    `pytest -rA` shows it for tests that pass: what was kept, and what was skipped and why.
+    """
+
+    def check(factory: Any, **options: Any) -> Report:
+        from h3sim import testing
+
+        report = testing.check_scheduler(factory, **options)
+        request.node.add_report_section("call", "h3sim", str(report))
+        return report
+
+    return check

@@ -1,0 +1,54 @@
+"""A tree as a list, for pickling: nodes name one another by number.
+
+pickle follows references one inside the other, and would run out of stack in a deep tree.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from h3sim.schedulers.tree.node import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["FlatNode", "flattened", "rebuilt"]
+
+FlatNode: TypeAlias = tuple[dict[str, Any], list[int], tuple[float, int] | None]
+"""What a node holds of its own, the numbers of its children, and its time and tie if listed."""
+
+_OWN = tuple(
+    name for name in Node.__slots__ if name not in ("parent", "children", "entry", "heap", "stale")
+)
+
+
+def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
+    """Return the nodes in their order; all that they name must be among them."""
+    nodes = list(nodes)
+    number = {node: place for place, node in enumerate(nodes)}
+    return [
+        (
+            {name: getattr(node, name) for name in _OWN},
+            [number[child] for child in node.children.values()],
+            None if node.entry is None else node.entry[:2],
+        )
+        for node in nodes
+    ]
+
+
+def rebuilt(flat: Iterable[FlatNode]) -> list[Node]:
+    """Return the nodes that `flattened` made this of, with heaps that hold the same entries."""
+    flat = list(flat)
+    nodes = [Node(own["id"]) for own, _, _ in flat]
+    for node, (own, children, entry) in zip(nodes, flat, strict=True):
+        for name, value in own.items():
+            setattr(node, name, value)
+        node.entry = None if entry is None else (*entry, node)
+        for place in children:
+            nodes[place].parent = node
+            node.children[nodes[place].id] = nodes[place]
+    for node in nodes:
+        node.heap = [child.entry for child in node.children.values() if child.entry is not None]
+        heapify(node.heap)
+    return nodes

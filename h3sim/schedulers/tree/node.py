@@ -1,0 +1,78 @@
+"""A node of the tree: what shape, queueing and views know of it."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from h3sim.signals import DEFAULT_WEIGHT
+
+__all__ = ["Entry", "Node"]
+
+_PLACEHOLDER_TIE = 2**62
+"""Placeholders come behind streams, whose ids stay below 2^62, and among themselves as declared."""
+
+
+class Node:
+    """A stream, a placeholder or the root."""
+
+    __slots__ = (
+        "carry",
+        "children",
+        "cost_per_byte",
+        "entry",
+        "fixed_time",
+        "has_data",
+        "heap",
+        "id",
+        "is_closed",
+        "is_exclusive",
+        "is_implied",
+        "is_placeholder",
+        "last",
+        "n_bytes",
+        "n_listed",
+        "parent",
+        "point",
+        "stale",
+        "tie",
+        "weight",
+    )
+
+    def __init__(self, node_id: int) -> None:
+        self.id = node_id
+        self.is_placeholder = node_id < 0
+        self.tie = _PLACEHOLDER_TIE - node_id if node_id < 0 else node_id
+        # Its place in the tree.
+        self.weight = DEFAULT_WEIGHT
+        self.parent: Node | None = None
+        self.children: dict[int, Node] = {}
+        self.is_exclusive = False
+        """Whether it was put there exclusively."""
+        self.has_data = False
+        self.is_closed = False
+        """Whether it is kept although its stream was closed."""
+        self.is_implied = False
+        """Whether it is there only because another depends on it."""
+        # Its place in the parent's heap, while it or something below it has data to send.
+        self.entry: Entry | None = None
+        # Its own heap, of the children that have an entry; `stale` counts those that had one.
+        self.heap: list[Entry] = []
+        self.stale = 0
+        self.last: float = 0
+        """The virtual time of the child that was served last."""
+        self.n_listed = 0
+        """How often a child was listed, where that decides ties."""
+        # What a discipline remembers of it.
+        self.cost_per_byte = 0
+        self.fixed_time: float | None = None
+        self.point = node_id if node_id >= 0 else -1 - node_id
+        self.n_bytes = 0
+        self.carry = 0
+
+    def __lt__(self, other: Node) -> bool:
+        """Let the heap take two nodes of one id: a stale entry beside that of a reopened stream."""
+        return False
+
+
+Entry: TypeAlias = tuple[float, int, Node]
+"""Virtual time (an exact integer, or infinity), tie and node."""

@@ -1,0 +1,115 @@
+"""What all disciplines share: a heap a node, of the children that have something to send.
+
+A discipline says three things: where a child joins, what a turn costs it, and what a new weight
+changes. Everything else is the same for all, so that `pick` is the same for all.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from h3sim.schedulers.tree.node import Entry, Node
+
+__all__ = ["FairQueueing", "known"]
+
+_SLACK = 16
+
+
+class FairQueueing:
+    """The heaps of a tree. *turn_bytes* is what a turn is expected to carry."""
+
+    def __init__(self, *, turn_bytes: int) -> None:
+        self.turn_bytes = turn_bytes
+
+    # What a discipline says
+
+    def joined(self, node: Node, parent: Node) -> tuple[float, int]:
+        """Return the virtual time and the tie at which the node joins its siblings."""
+        raise NotImplementedError
+
+    def served(self, node: Node, parent: Node, time: float, n_bytes: int) -> tuple[float, int]:
+        """Return the node's next time and tie; it, or something below it, had a turn at *time*."""
+        raise NotImplementedError
+
+    def reweigh(self, node: Node, weight: int) -> None:
+        """Give the node a weight, whether it is listed or not."""
+        node.weight = weight
+
+    def forget(self, node: Node) -> None:
+        """Let the node, which is not listed now, begin anew when it joins again."""
+
+    # What all do alike
+
+    def charge(self, node: Node, n_bytes: int) -> None:
+        """Charge *n_bytes* to the node and to what is above it."""
+        while node.parent is not None and node.entry is not None:
+            parent, entry = node.parent, node.entry
+            time, tie = self.served(node, parent, entry[0], n_bytes)
+            node.entry = moved = (time, tie, node)
+            relist(parent, entry, moved)
+            node = parent
+
+    def wake(self, node: Node) -> None:
+        """List the node, and each parent that was not listed before."""
+        while node.parent is not None and node.entry is None:
+            self.enlist(node)
+            node = node.parent
+
+    def sleep(self, node: Node) -> None:
+        """Take the node off its parent's list, and so on up, where nothing is left to send."""
+        while node.parent is not None and node.entry is not None:
+            if node.has_data or node.heap:
+                return
+            self.unlist(node)
+            self.forget(node)
+            node = node.parent
+
+    def enlist(self, node: Node) -> None:
+        """Put the node on its parent's list."""
+        parent = known(node.parent)
+        time, tie = self.joined(node, parent)
+        node.entry = (time, tie, node)
+        heappush(parent.heap, node.entry)
+
+    def unlist(self, node: Node) -> None:
+        """Take the node off its parent's list."""
+        parent = known(node.parent)
+        was_first = parent.heap[0] is node.entry
+        node.entry = None
+        if was_first:
+            heappop(parent.heap)
+            settle(parent)
+            return
+        parent.stale += 1
+        if 2 * parent.stale > len(parent.heap) + _SLACK:
+            parent.heap = [entry for entry in parent.heap if entry[2].entry is entry]
+            heapify(parent.heap)
+            parent.stale = 0
+
+
+def relist(parent: Node, entry: Entry, moved: Entry) -> None:
+    """Let *moved* stand in the parent's heap for *entry*."""
+    heap = parent.heap
+    if heap[0] is entry:
+        heapreplace(heap, moved)
+        if parent.stale:
+            settle(parent)
+    else:
+        heappush(heap, moved)
+        parent.stale += 1
+
+
+def settle(parent: Node) -> None:
+    """Take stale entries off the top, so that the first one is always alive."""
+    heap = parent.heap
+    while heap and heap[0][2].entry is not heap[0]:
+        heappop(heap)
+        parent.stale -= 1
+
+
+def known(parent: Node | None) -> Node:
+    """Return the parent of a node that is not the root."""
+    assert parent is not None, "every node but the root has a parent"  # noqa: S101
+    return parent

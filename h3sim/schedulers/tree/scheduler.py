@@ -1,0 +1,212 @@
+"""The weighted dependency tree as a scheduler.
+
+Each node keeps its children that have something to send in a heap, ordered by virtual time. What
+is served is charged on every level up to the root; so `pick` only walks down, O(depth), and a turn
+costs O(log n) a level, however many streams are blocked.
+
+Source: RFC 7540 § 5.3; for what it leaves open, the servers that `Queueing` names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.schedulers.tree.disciplines import queueing_of
+from h3sim.schedulers.tree.options import (
+    DEFAULT_TURN_BYTES,
+    Orphans,
+    Queueing,
+    UnknownParent,
+    Weights,
+)
+from h3sim.schedulers.tree.shape import DependencyTree
+from h3sim.schedulers.tree.views import as_networkx, as_text
+from h3sim.signals import H2Priority
+
+if TYPE_CHECKING:
+    from h3sim.schedulers.tree.views import Graph
+    from h3sim.signals import Signal
+
+__all__ = ["TreeScheduler"]
+
+
+class TreeScheduler:
+    """Parents before children; siblings share by weight.
+
+    *turn_bytes* is what a turn is expected to carry: with exact queueing the step of a child that
+    joins, and what a placeholder is charged for a turn below it.
+
+    *queueing* says who goes next among siblings, *orphans* what weight the children of a node that
+    goes get, *unknown_parent* what a dependency on a node that is not there means. Of the streams
+    that were closed the last *retain* stay in the tree, without data, so that others can still be
+    placed relative to them (RFC 7540 § 5.3.4); who wants to keep them for a time instead closes
+    them later.
+
+    A stream may be opened long before it has data, or never have any: so idle streams, which group
+    others (RFC 7540 § 5.3.4), are opened like any other.
+
+    Raises:
+        ValueError: if *retain* is negative, or zero weights meet options that need shares.
+
+    >>> tree = TreeScheduler()
+    >>> tree.open(0, H2Priority(weight=128)); tree.open(4, H2Priority(weight=64))
+    >>> tree.activate(0); tree.activate(4)
+    >>> picked = []
+    >>> for _ in range(6):
+    ...     picked.append(tree.pick())
+    ...     tree.charge(picked[-1], 1400)
+    >>> picked
+    [0, 0, 4, 0, 0, 4]
+    """
+
+    def __init__(
+        self,
+        *,
+        turn_bytes: int = DEFAULT_TURN_BYTES,
+        weights: Weights = Weights.SHARES,
+        queueing: Queueing = Queueing.EXACT,
+        orphans: Orphans = Orphans.KEEP,
+        unknown_parent: UnknownParent = UnknownParent.DEFAULT,
+        retain: int = 0,
+    ) -> None:
+        if retain < 0:
+            raise ValueError(f"retain must not be negative, is {retain}")
+        if weights is Weights.ZERO and orphans is not Orphans.KEEP:
+            raise ValueError(f"zero weights cannot be shared out ({orphans.value!r})")
+        self._queueing = queueing_of(queueing, turn_bytes=turn_bytes, weights=weights)
+        self._tree = DependencyTree(
+            self._queueing,
+            weights=weights,
+            orphans=orphans,
+            unknown_parent=unknown_parent,
+            retain=retain,
+        )
+        self._nodes = self._tree.nodes
+        self._root = self._tree.root
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_nodes", "_root")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._nodes, self._root = self._tree.nodes, self._tree.root
+
+    @classmethod
+    def of_server(
+        cls, queueing: Queueing, *, turn_bytes: int = DEFAULT_TURN_BYTES
+    ) -> TreeScheduler:
+        """Return a tree with all the options of the server that *queueing* is named after.
+
+        >>> tree = TreeScheduler.of_server(Queueing.NGHTTP2)
+        >>> tree.open(4, H2Priority(weight=32, depends_on=8))
+        >>> print(tree)
+        root
+        └─ stream 8, weight 16, idle
+           └─ stream 4, weight 32
+        """
+        return cls(
+            turn_bytes=turn_bytes,
+            queueing=queueing,
+            orphans=queueing.orphans,
+            unknown_parent=queueing.unknown_parent,
+        )
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Put a stream or placeholder into the tree.
+
+        One that is there because others depend on it, or that was closed and retained, becomes
+        open, and keeps what is below it.
+
+        Raises:
+            SelfDependencyError: if it depends on itself.
+            ValueError: if it is there already, or its weight is out of range.
+        """
+        self._tree.open(stream_id, signal)
+
+    def open_pushed(self, stream_id: int, associated_id: int) -> None:
+        """Put a pushed stream into the tree: below its associated stream, weight 16.
+
+        Source: RFC 7540 § 5.3.5. Raises as `open` does.
+        """
+        self._tree.open(stream_id, H2Priority(depends_on=associated_id))
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Give a node another weight or another parent; what is below it moves along.
+
+        A new parent from below the node first takes the node's old place (RFC 7540 § 5.3.3).
+
+        Raises:
+            KeyError: if it is not in the tree.
+            SelfDependencyError: if it depends on itself.
+            ValueError: if its weight is out of range.
+        """
+        self._tree.update(stream_id, signal)
+
+    def activate(self, stream_id: int) -> None:
+        """Let a stream take part.
+
+        Raises:
+            KeyError: if it is not open.
+        """
+        node = self._tree.open_node(stream_id)
+        node.has_data = True
+        self._queueing.wake(node)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take a stream out of the running; what is below it stays in.
+
+        Raises:
+            KeyError: if it is not open.
+        """
+        node = self._tree.open_node(stream_id)
+        node.has_data = False
+        self._queueing.sleep(node)
+
+    def close(self, stream_id: int) -> None:
+        """Close a node. Once it leaves the tree, its children move up to its parent.
+
+        Raises:
+            KeyError: if it is not open.
+        """
+        self._tree.close(stream_id)
+
+    def pick(self) -> int | None:
+        """Return the stream that sends next, or None where none has data."""
+        node = self._root
+        while node.heap:
+            node = node.heap[0][2]
+            if node.has_data:
+                return node.id
+        return None
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Charge a turn of *n_bytes* to the stream, and to each node above it."""
+        self._queueing.charge(self._nodes[stream_id], n_bytes)
+
+    def to_networkx(self) -> Graph:
+        """Return the tree as a graph of networkx, with an edge from each parent to each child.
+
+        Nodes are called by their ids, and the root "root". Each but the root has the attributes
+        *weight*, *active* (it has data), *exclusive* (it was put there exclusively), *place* (from
+        0 on, among its siblings), *closed* (it is retained) and *idle* (it is there only because
+        others depend on it).
+
+        >>> tree = TreeScheduler()
+        >>> tree.open(0, H2Priority(weight=32)); tree.open(4, H2Priority(depends_on=0))
+        >>> tree.to_networkx().edges
+        OutEdgeView([('root', 0), (0, 4)])
+        """
+        return as_networkx(self._root)
+
+    def __str__(self) -> str:
+        """Return the tree as text, a line a node.
+
+        >>> tree = TreeScheduler()
+        >>> tree.open(0, H2Priority(weight=32)); tree.open(4, H2Priority(depends_on=0))
+        >>> tree.activate(4)
+        >>> print(tree)
+        root
+        └─ stream 0, weight 32
+           └─ stream 4, weight 16, has data
+        """
+        return as_text(self._root)

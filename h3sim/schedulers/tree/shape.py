@@ -1,0 +1,271 @@
+"""The shape of the tree: who depends on whom, and with what weight (RFC 7540 § 5.3).
+
+It knows nothing of turns. Whenever a node is put somewhere, taken away or given a weight it tells
+the queueing, and that keeps the lists of those that have something to send.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import H3SimError
+from h3sim.schedulers.tree.flat import flattened, rebuilt
+from h3sim.schedulers.tree.node import Node
+from h3sim.schedulers.tree.options import Orphans, UnknownParent
+from h3sim.schedulers.tree.queueing import known
+from h3sim.signals import H2Priority
+
+if TYPE_CHECKING:
+    from h3sim.schedulers.tree.options import Weights
+    from h3sim.schedulers.tree.queueing import FairQueueing
+    from h3sim.signals import Signal
+
+__all__ = ["DependencyTree", "SelfDependencyError"]
+
+_REMEMBERED = 64
+"""So many that have gone are remembered, each with the parent it had (Apache Traffic Server)."""
+
+
+class SelfDependencyError(H3SimError, ValueError):
+    """A stream shall depend on itself: a stream error of type PROTOCOL_ERROR (RFC 7540 § 5.3.1).
+
+    >>> SelfDependencyError(4).stream_id
+    4
+    """
+
+    def __init__(self, stream_id: int) -> None:
+        super().__init__(f"stream {stream_id} cannot depend on itself (RFC 7540 § 5.3.1)")
+        self.stream_id = stream_id
+
+    def __reduce__(self) -> tuple[type[SelfDependencyError], tuple[int]]:
+        return type(self), (self.stream_id,)
+
+
+class DependencyTree:
+    """Nodes by id, and the root above them. `TreeScheduler` explains the options."""
+
+    def __init__(
+        self,
+        queueing: FairQueueing,
+        *,
+        weights: Weights,
+        orphans: Orphans,
+        unknown_parent: UnknownParent,
+        retain: int,
+    ) -> None:
+        self.root = Node(0)
+        self.nodes: dict[int, Node] = {}
+        self._queueing = queueing
+        self._weights = weights
+        self._orphans = orphans
+        self._unknown_parent = unknown_parent
+        self._retain = retain
+        self._retained: dict[int, None] = {}
+        self._gone: dict[int, int | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            **self.__dict__,
+            "root": None,
+            "nodes": flattened([self.root, *self.nodes.values()]),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.root, *nodes = rebuilt(state["nodes"])
+        self.nodes = {node.id: node for node in nodes}
+
+    # What changes it
+
+    def open(self, node_id: int, signal: Signal) -> None:
+        """Put a node into the tree, or make it one that is open if it is there for others."""
+        node = self.nodes.get(node_id)
+        if node is not None and not (node.is_implied or node.is_closed):
+            raise ValueError(f"stream {node_id} is open already")
+        wanted = self._checked(node_id, signal)
+        parent, wanted = self._resolved(node_id, wanted)
+        self._gone.pop(node_id, None)
+        if node is None:
+            node = self.nodes[node_id] = Node(node_id)
+            self._queueing.reweigh(node, wanted.weight)
+            self._place(node, parent, is_exclusive=wanted.exclusive)
+            return
+        node.is_implied = node.is_closed = False
+        self._retained.pop(node_id, None)
+        self._change(node, parent, wanted)
+
+    def update(self, node_id: int, signal: Signal) -> None:
+        """Give a node another weight or place; what is below it moves along."""
+        node = self.nodes[node_id]
+        wanted = self._checked(node_id, signal)
+        is_known = wanted.depends_on is None or wanted.depends_on in self.nodes
+        if not is_known and self._unknown_parent is UnknownParent.ANCESTOR:
+            return
+        parent, wanted = self._resolved(node_id, wanted)
+        self._change(node, parent, wanted)
+
+    def close(self, node_id: int) -> None:
+        """Close a node, and take the one out of the tree that was closed too long ago."""
+        node = self.open_node(node_id)
+        node.has_data = False
+        if not self._retain:
+            self._remove(node)
+            return
+        self._queueing.sleep(node)
+        node.is_closed = True
+        self._retained[node_id] = None
+        if len(self._retained) > self._retain:
+            self._remove(self.nodes[next(iter(self._retained))])
+
+    def open_node(self, node_id: int) -> Node:
+        """Return an open node.
+
+        Raises:
+            KeyError: if it is not in the tree, or only kept there for others.
+        """
+        node = self.nodes[node_id]
+        if node.is_closed or node.is_implied:
+            raise KeyError(node_id)
+        return node
+
+    # What a signal asks for
+
+    def _checked(self, node_id: int, signal: Signal) -> H2Priority:
+        wanted = signal if isinstance(signal, H2Priority) else H2Priority()
+        if wanted.depends_on == node_id:
+            raise SelfDependencyError(node_id)
+        low, high = self._weights.limits
+        if not low <= wanted.weight <= high:
+            raise ValueError(f"weight must be {low} to {high}, is {wanted.weight}")
+        return wanted
+
+    def _resolved(self, node_id: int, wanted: H2Priority) -> tuple[Node, H2Priority]:
+        """Return the parent, which is in the tree, and what holds under it."""
+        parent_id = wanted.depends_on
+        if parent_id is None:
+            return self.root, wanted
+        parent = self.nodes.get(parent_id)
+        if parent is not None:
+            return parent, wanted
+        match self._unknown_parent:
+            case UnknownParent.DEFAULT:
+                return self.root, H2Priority()
+            case UnknownParent.CREATE:
+                return self._imply(parent_id), wanted
+            case UnknownParent.ANCESTOR:
+                ancestor = self._ancestor(parent_id)
+                if ancestor is not None and ancestor.id != node_id:
+                    return ancestor, wanted
+                # One that should be known, being the older, and is not: the weight is lost as well.
+                weight = H2Priority().weight if parent_id < node_id else wanted.weight
+                return self._imply(parent_id), H2Priority(weight=weight)
+
+    def _ancestor(self, node_id: int) -> Node | None:
+        """Return the nearest ancestor that is still there of one that has gone."""
+        seen: dict[int, None] = {}
+        above: int | None = node_id
+        while above is not None and above not in seen:
+            seen[above] = None
+            above = self._gone.get(above)
+            if above in self.nodes:
+                return self.nodes[above]
+        return None
+
+    def _imply(self, node_id: int) -> Node:
+        """Put a node under the root because another shall depend on it."""
+        node = self.nodes[node_id] = Node(node_id)
+        node.is_implied = True
+        self._queueing.reweigh(node, H2Priority().weight)
+        self._attach(node, self.root)
+        return node
+
+    # How nodes move
+
+    def _change(self, node: Node, parent: Node, wanted: H2Priority) -> None:
+        if parent is node.parent and not wanted.exclusive:
+            self._queueing.reweigh(node, wanted.weight)
+            return
+        left = [node]
+        if _is_below(parent, node):
+            left.append(known(parent.parent))
+            self._move(parent, known(node.parent), is_anew=True)
+        old_parent = self._detach(node)
+        self._queueing.forget(node)
+        self._queueing.reweigh(node, wanted.weight)
+        self._place(node, parent, is_exclusive=wanted.exclusive)
+        self._queueing.sleep(old_parent)
+        for one in (*left, old_parent):
+            self._prune(one)
+
+    def _place(self, node: Node, parent: Node, *, is_exclusive: bool) -> None:
+        node.is_exclusive = is_exclusive
+        siblings = list(parent.children.values()) if is_exclusive else ()
+        self._attach(node, parent)
+        for sibling in siblings:
+            self._move(sibling, node)
+
+    def _move(
+        self, node: Node, parent: Node, *, weight: int | None = None, is_anew: bool = False
+    ) -> None:
+        """Hang the node under another parent, waking that one before the old one may sleep."""
+        old_parent = self._detach(node)
+        node.is_exclusive = False
+        if is_anew:
+            self._queueing.forget(node)
+        if weight is not None:
+            self._queueing.reweigh(node, weight)
+        self._attach(node, parent)
+        self._queueing.sleep(old_parent)
+
+    def _attach(self, node: Node, parent: Node) -> None:
+        node.parent = parent
+        parent.children[node.id] = node
+        if node.has_data or node.heap:
+            self._queueing.wake(node)
+
+    def _detach(self, node: Node) -> Node:
+        """Take the node off its parent, and return that."""
+        parent = known(node.parent)
+        del parent.children[node.id]
+        if node.entry is not None:
+            self._queueing.unlist(node)
+        node.parent = None
+        return parent
+
+    # How nodes go
+
+    def _remove(self, node: Node) -> None:
+        """Take a node without data out of the tree; its children move up to its parent."""
+        del self.nodes[node.id]
+        self._retained.pop(node.id, None)
+        parent = known(node.parent)
+        children = list(node.children.values())
+        total = sum(child.weight for child in children)
+        for child in children:
+            weight = self._orphans.weight(child.weight, node.weight, total)
+            self._move(child, parent, weight=weight)
+        self._queueing.sleep(self._detach(node))
+        self._remember(node.id, parent)
+        self._prune(parent)
+
+    def _remember(self, node_id: int, parent: Node) -> None:
+        if self._unknown_parent is not UnknownParent.ANCESTOR:
+            return
+        self._gone.pop(node_id, None)
+        if parent is not self.root:
+            self._gone[node_id] = parent.id
+            if len(self._gone) > _REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+
+    def _prune(self, node: Node) -> None:
+        """Take the node out if it was there for children only and has none left."""
+        if node.is_implied and not node.children and self.nodes.get(node.id) is node:
+            self._remove(node)
+
+
+def _is_below(node: Node | None, other: Node) -> bool:
+    while node is not None:
+        if node is other:
+            return True
+        node = node.parent
+    return False

@@ -1,0 +1,70 @@
+"""Turns: how much a stream sends before another one may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Turn", "TurnCounter"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """So many *packets*, or packets until they make at least *size_bytes*.
+
+    A packet is what the scheduler is charged for at once. A turn also ends where the stream has
+    nothing more to send.
+
+    Raises:
+        ValueError: if both are given, or either is less than 1.
+
+    >>> Turn(), Turn(size_bytes=16_000)
+    (Turn(packets=1, size_bytes=None), Turn(packets=1, size_bytes=16000))
+    """
+
+    packets: int = 1
+    size_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.packets < 1:
+            raise ValueError(f"packets must be at least 1, is {self.packets}")
+        if self.size_bytes is not None and self.size_bytes < 1:
+            raise ValueError(f"size_bytes must be at least 1, is {self.size_bytes}")
+        if self.size_bytes is not None and self.packets > 1:
+            raise ValueError("a turn is of packets or of bytes, not of both")
+
+
+class TurnCounter:
+    """What each stream has used up of its turn.
+
+    >>> counter = TurnCounter(Turn(packets=2))
+    >>> counter.charge(0, 1400), counter.charge(0, 1400), counter.charge(0, 1400)
+    (0, 1, 0)
+    """
+
+    __slots__ = ("_in_bytes", "_is_one_packet", "_size", "_used")
+
+    def __init__(self, turn: Turn) -> None:
+        self._is_one_packet = turn == Turn()
+        self._in_bytes = turn.size_bytes is not None
+        self._size = turn.packets if turn.size_bytes is None else turn.size_bytes
+        self._used: dict[int, int] = {}
+
+    def charge(self, stream_id: int, n_bytes: int) -> int:
+        """Count a packet of *n_bytes*; return how many turns are over with it, mostly 0 or 1.
+
+        What a packet has above the size of a turn is forgotten; one may be as long as several.
+        """
+        if self._is_one_packet:
+            return 1
+        used = self._used.pop(stream_id, 0) + (n_bytes if self._in_bytes else 1)
+        if 0 < used < self._size:
+            self._used[stream_id] = used
+        return used // self._size
+
+    def has_begun(self, stream_id: int) -> bool:
+        """Return whether the stream has sent some of a turn that is not over."""
+        return stream_id in self._used
+
+    def drop(self, stream_id: int) -> None:
+        """Let the stream's turn be over, if it has one."""
+        self._used.pop(stream_id, None)

@@ -1,0 +1,143 @@
+"""Mechanisms: the schedulers that a scheme can run on."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from h3sim.errors import Problem, SchemeError
+from h3sim.schedulers import (
+    BucketScheduler,
+    EpsScheduler,
+    FifoScheduler,
+    Mixed,
+    Queueing,
+    RankScheduler,
+    RoundRobinScheduler,
+    TreeScheduler,
+    Turn,
+    Weights,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.schedulers import Scheduler
+
+__all__ = ["Mechanism", "OwnMechanism"]
+
+
+class Mechanism(enum.Enum):
+    """The scheduler that a scheme runs on."""
+
+    FIFO = "fifo"
+    ROUND_ROBIN = "round-robin"
+    TREE = "tree"
+    ZERO_TREE = "zero-weight-tree"
+    BUCKETS = "buckets"
+    EPS = "eps"
+    RANKS = "ranks"
+    NGHTTP2_TREE = "nghttp2-tree"
+    H2O_CALENDAR = "h2o-calendar"
+    ATS_HEAP = "ats-heap"
+
+    @property
+    def weights(self) -> Weights:
+        """What weights mean to it."""
+        return Weights.ZERO if self is Mechanism.ZERO_TREE else Weights.SHARES
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether it takes turns of more than a packet."""
+        return self in (Mechanism.ROUND_ROBIN, Mechanism.EPS)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it is a dependency tree."""
+        return self in (Mechanism.TREE, Mechanism.ZERO_TREE) or self in _SERVERS
+
+    @property
+    def speaks(self) -> Mechanism:
+        """Whose signals its clients say: its own."""
+        return self
+
+    def make(
+        self, *, turn_bytes: int, mixed: Mixed | None = None, turn: Turn | None = None
+    ) -> Scheduler:
+        """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
+        turn = turn or Turn()
+        match self:
+            case Mechanism.FIFO:
+                return FifoScheduler()
+            case Mechanism.ROUND_ROBIN:
+                return RoundRobinScheduler(turn=turn)
+            case Mechanism.BUCKETS:
+                return BucketScheduler()
+            case Mechanism.TREE | Mechanism.ZERO_TREE:
+                return TreeScheduler(turn_bytes=turn_bytes, weights=self.weights)
+            case Mechanism.NGHTTP2_TREE | Mechanism.H2O_CALENDAR | Mechanism.ATS_HEAP:
+                return TreeScheduler.of_server(_SERVERS[self], turn_bytes=turn_bytes)
+            case Mechanism.RANKS:
+                return RankScheduler()
+            case Mechanism.EPS:
+                return EpsScheduler(mixed=mixed or Mixed.NON_INCREMENTAL_FIRST, turn=turn)
+
+
+_SERVERS = {
+    Mechanism.NGHTTP2_TREE: Queueing.NGHTTP2,
+    Mechanism.H2O_CALENDAR: Queueing.H2O,
+    Mechanism.ATS_HEAP: Queueing.ATS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnMechanism:
+    """A scheduler that is not h3sim's: *value* is its name, *factory* makes one.
+
+    Its clients say what those of the mechanism *speaks* say. A factory that takes *turn_bytes* is
+    told what a packet is expected to carry; one that is a scheduler is copied for each load.
+    """
+
+    value: str
+    factory: Callable[..., Scheduler] | Scheduler
+    speaks: Mechanism = Mechanism.TREE
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.speaks))
+
+    @property
+    def weights(self) -> Weights:
+        """What weights mean to it."""
+        return self.speaks.weights
+
+    def make(
+        self, *, turn_bytes: int, mixed: Mixed | None = None, turn: Turn | None = None
+    ) -> Scheduler:
+        """Return a new scheduler; *mixed* and *turn* are for those of h3sim.
+
+        Raises:
+            SchemeError: if what is made lacks a method of a scheduler.
+        """
+        del mixed, turn
+        made = self._made(turn_bytes)
+        missing = [name for name in _METHODS if not callable(getattr(made, name, None))]
+        if missing:
+            message = f"a {type(made).__name__} has no {', '.join(missing)}"
+            raise SchemeError([Problem(key="scheduler", message=message)], self.value)
+        return made
+
+    def _made(self, turn_bytes: int) -> Scheduler:
+        import copy  # on use: importing h3sim should stay quick
+        import inspect
+
+        if not callable(self.factory):
+            return copy.deepcopy(self.factory)
+        try:
+            takes_turns = "turn_bytes" in inspect.signature(self.factory).parameters
+        except ValueError:  # some callables made in C do not say
+            takes_turns = False
+        return self.factory(turn_bytes=turn_bytes) if takes_turns else self.factory()
+
+
+_METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge")

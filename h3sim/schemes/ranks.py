@@ -1,0 +1,124 @@
+"""Ranks that are worked out from the page itself: what no browser knows when it asks."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from h3sim.page import At
+from h3sim.signals import Rank
+
+if TYPE_CHECKING:
+    from h3sim.page import Page, Resource
+    from h3sim.signals import SignalChange
+
+__all__ = ["RankBy", "RankPolicy", "chain_lengths", "leads_above_the_fold"]
+
+_NEEDS_DATA = (At.OFFSET, At.COMPLETE, At.EXECUTED)
+"""The triggers that wait for bytes of the parent."""
+
+
+class RankBy(enum.Enum):
+    """What a page's resources are ranked by."""
+
+    CRITICAL_PATH = "critical-path"
+    """The longest chain of resources that still waits for it goes first (Polaris)."""
+    ABOVE_THE_FOLD = "above-the-fold"
+    """What is above the fold, and what that waits for, goes before the rest."""
+
+
+class RankPolicy:
+    """Says the rank of each resource of *page*; lower goes first."""
+
+    def __init__(self, by: RankBy, page: Page) -> None:
+        self._page = page
+        self._follows_chains = by is RankBy.CRITICAL_PATH
+        if self._follows_chains:
+            self._lengths = chain_lengths(page)
+        else:
+            self._lengths = [int(leads) for leads in leads_above_the_fold(page)]
+        self._streams: dict[int, int] = {}
+        self._places: dict[int, int] = {}
+        self._requested = [False] * len(page.resources)
+
+    def on_connected(self) -> list[SignalChange]:
+        """Return nothing: there are no placeholders."""
+        return []
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        """Return the rank, and that of the parent if a chain now waits for it no longer."""
+        place = self._page.index[resource.id]
+        self._requested[place] = True
+        self._streams[place] = stream_id
+        self._places[stream_id] = place
+        changes = self._parent_changes(resource) if self._follows_chains else []
+        return [*changes, (stream_id, Rank(value=-self._lengths[place]))]
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:
+        """Forget the stream."""
+        del self._streams[self._places.pop(stream_id)]
+        return []
+
+    def _parent_changes(self, resource: Resource) -> list[SignalChange]:
+        found = resource.discovered
+        if found is None or found.by is None or found.at not in _NEEDS_DATA:
+            return []
+        parent = self._page.index[found.by]
+        if parent not in self._streams:
+            return []
+        waiting = [child for child in _waiting(self._page, parent) if not self._requested[child]]
+        length = max((1 + self._lengths[child] for child in waiting), default=0)
+        if length == self._lengths[parent]:
+            return []
+        self._lengths[parent] = length
+        return [(self._streams[parent], Rank(value=-length))]
+
+
+def chain_lengths(page: Page) -> list[int]:
+    """Return, for each place, how many resources the longest chain has that waits for its bytes.
+
+    >>> from h3sim.page import Discovery, Kind, Page, Resource
+    >>> found = [None, Discovery(at=At.COMPLETE, by="0"), Discovery(at=At.COMPLETE, by="1")]
+    >>> chain_lengths(Page(name="chain", resources=tuple(
+    ...     Resource(id=str(n), kind=Kind.SCRIPT, size_bytes=9, discovered=d)
+    ...     for n, d in enumerate(found))))
+    [2, 1, 0]
+    """
+    parents = [_parent(page, place) for place in range(len(page.resources))]
+    lengths, n_unseen = [0] * len(parents), [0] * len(parents)
+    for parent in parents:
+        if parent is not None:
+            n_unseen[parent] += 1
+    # From the ends of the chains up: a resource once all that wait for it have been seen.
+    seen = [place for place, n_children in enumerate(n_unseen) if not n_children]
+    for place in seen:
+        above = parents[place]
+        if above is not None:
+            lengths[above] = max(lengths[above], lengths[place] + 1)
+            n_unseen[above] -= 1
+            if not n_unseen[above]:
+                seen.append(above)
+    return lengths
+
+
+def leads_above_the_fold(page: Page) -> list[bool]:
+    """Return, for each place, whether it, or something that waits for it, is above the fold."""
+    leads = [False] * len(page.resources)
+    for place, resource in enumerate(page.resources):
+        node: int | None = place if resource.above_the_fold else None
+        while node is not None and not leads[node]:
+            leads[node] = True
+            node = _parent(page, node)
+    return leads
+
+
+def _parent(page: Page, place: int) -> int | None:
+    """Return the place of what the resource waits for bytes of."""
+    found = page.resources[place].discovered
+    if found is None or found.by is None or found.at not in _NEEDS_DATA:
+        return None
+    return page.index[found.by]
+
+
+def _waiting(page: Page, parent: int) -> list[int]:
+    return [child for child in page.children.get(parent, ()) if _parent(page, child) == parent]

@@ -1,0 +1,75 @@
+"""What a server makes of signals that were sent, in whatever order they come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.server.priorities import StreamPriorities
+from h3sim.server.priority_field import format_priority
+from h3sim.signals import ORPHANS, Eps, H2Priority, Signalling
+
+if TYPE_CHECKING:
+    from h3sim.signals import Signal
+
+__all__ = ["Heard", "Hearing"]
+
+
+class Heard(NamedTuple):
+    """What the scheduler is to be told: that *element_id* is *opened*, or that it has changed."""
+
+    element_id: int
+    signal: Signal
+    opens: bool
+
+
+class Hearing:
+    """Puts together what requests and the control stream say.
+
+    Of two words about a stream that of the control stream counts, since it was sent later. A node
+    of the tree may be spoken of before its request comes: it is opened then, so that others can
+    depend on it. A stream of another kind of scheduler is opened with its request.
+
+    >>> hearing = Hearing(Signalling.DRAFT_22)
+    >>> hearing.on_request(0, None)[0].signal.depends_on == ORPHANS
+    True
+    >>> hearing.on_message(0, H2Priority(weight=7))[0].opens
+    False
+    """
+
+    def __init__(self, signalling: Signalling) -> None:
+        self._default = H2Priority()
+        if signalling is Signalling.DRAFT_22:
+            self._default = H2Priority(depends_on=ORPHANS)
+        self._open: dict[int, None] = {}
+        self._requested: dict[int, None] = {}
+        self._eps = StreamPriorities()
+
+    def on_request(self, stream_id: int, signal: Signal | None) -> list[Heard]:
+        """Take a request, with what it says of itself."""
+        self._requested[stream_id] = None
+        if isinstance(signal, Eps):
+            changes = self._eps.on_request(stream_id, format_priority(signal))
+            return [Heard(*change, opens=True) for change in changes]
+        if stream_id in self._open:
+            return []
+        self._open[stream_id] = None
+        return [Heard(stream_id, signal or self._default, opens=True)]
+
+    def on_message(self, element_id: int, signal: Signal) -> list[Heard]:
+        """Take a frame of the control stream."""
+        if isinstance(signal, Eps):
+            changes = self._eps.on_priority_update(element_id, format_priority(signal))
+            return [Heard(*change, opens=False) for change in changes]
+        if element_id in self._open:
+            return [Heard(element_id, signal, opens=False)]
+        if element_id in self._requested or not isinstance(signal, H2Priority):
+            return []  # it is closed already, or would open a stream that sends nothing yet
+        self._open[element_id] = None
+        return [Heard(element_id, signal, opens=True)]
+
+    def on_closed(self, stream_id: int) -> None:
+        """Forget a stream; what comes for it from now on is dropped."""
+        if stream_id in self._open:
+            del self._open[stream_id]
+        else:
+            self._eps.on_closed(stream_id)

@@ -1,0 +1,135 @@
+"""What a server knows of the priority of each stream, from all that is said about it (RFC 9218)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.errors import H3SimError
+from h3sim.ranges import Ranges
+from h3sim.server.priority_field import is_well_formed, merge_priority, parse_priority
+
+if TYPE_CHECKING:
+    from h3sim.signals import Eps, SignalChange
+
+__all__ = ["PriorityFrameError", "StreamPriorities"]
+
+_STREAM_ID_STEP = 4
+_MAX_BUFFERED = 128
+
+
+class PriorityFrameError(H3SimError, ValueError):
+    """A PRIORITY_UPDATE frame that ends the connection; `code` is the error's name."""
+
+    def __init__(self, code: str, stream_id: int, reason: str) -> None:
+        self.code = code
+        self.stream_id = stream_id
+        self.reason = reason
+        super().__init__(f"{code}: PRIORITY_UPDATE for stream {stream_id} {reason}")
+
+    def __reduce__(self) -> tuple[type[PriorityFrameError], tuple[str, int, str]]:
+        return type(self), (self.code, self.stream_id, self.reason)
+
+
+class StreamPriorities:
+    """Turns fields and frames into the signals that a scheduler is told.
+
+    A PRIORITY_UPDATE frame replaces all that was said before, the origin's word as well (RFC 9218
+    § 7: it overrides any other signal). One that comes before its request is kept, the latest one
+    for each stream, and is used in place of the request's field. Of these at most *max_buffered*
+    are kept; then the oldest is dropped (§ 7 leaves the number to the server). Frames for streams
+    that were closed are dropped, and so are frames whose text is not well-formed (§ 7 lets a
+    server end the connection instead).
+
+    *max_streams* is the number of request streams that the client may open in all, None for any
+    (HTTP/3); *max_concurrent* the value of SETTINGS_MAX_CONCURRENT_STREAMS (HTTP/2).
+
+    >>> priorities = StreamPriorities()
+    >>> priorities.on_priority_update(0, "u=1")
+    []
+    >>> priorities.on_request(0, "u=5, i")
+    [(0, Eps(urgency=1, incremental=False))]
+    >>> priorities.on_response(0, "i")
+    [(0, Eps(urgency=1, incremental=True))]
+    """
+
+    def __init__(
+        self,
+        *,
+        max_streams: int | None = None,
+        max_concurrent: int | None = None,
+        max_buffered: int = _MAX_BUFFERED,
+    ) -> None:
+        self._max_streams = max_streams
+        self._max_concurrent = max_concurrent
+        self._max_buffered = max_buffered
+        self._open: dict[int, Eps] = {}
+        self._buffered: dict[int, Eps] = {}
+        self._closed = Ranges()
+
+    @property
+    def buffered(self) -> tuple[int, ...]:
+        """The streams that were spoken of and not requested yet, the oldest word first."""
+        return tuple(self._buffered)
+
+    def on_request(self, stream_id: int, field: str | None) -> list[SignalChange]:
+        """Open a stream whose request has that Priority field, or None; return its signal."""
+        said = self._buffered.pop(stream_id, None)
+        wanted = parse_priority(field or "") if said is None else said
+        self._open[stream_id] = wanted
+        return [(stream_id, wanted)]
+
+    def on_priority_update(self, stream_id: int, field: str) -> list[SignalChange]:
+        """Take a frame's word; return what changes for the scheduler.
+
+        Raises:
+            PriorityFrameError: H3_ID_ERROR, if the stream cannot carry a request or is beyond
+                *max_streams* (RFC 9218 § 7.2); PROTOCOL_ERROR, if it makes the streams that are
+                open or spoken of more than *max_concurrent* (§ 7.1).
+        """
+        self._check_id(stream_id)
+        if not is_well_formed(field):
+            return []
+        wanted = parse_priority(field)
+        if stream_id in self._open:
+            return self._change(stream_id, wanted)
+        if not self._is_closed(stream_id):
+            self._keep(stream_id, wanted)
+        return []
+
+    def on_response(self, stream_id: int, field: str | None) -> list[SignalChange]:
+        """Merge the origin's Priority field, or None, with what the client wants (§ 8)."""
+        if stream_id not in self._open or field is None:
+            return []
+        return self._change(stream_id, merge_priority(self._open[stream_id], field))
+
+    def on_closed(self, stream_id: int) -> None:
+        """Forget an open stream; what comes for it from now on is dropped."""
+        del self._open[stream_id]
+        number = stream_id // _STREAM_ID_STEP
+        self._closed.add(number, number + 1)
+
+    def _change(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
+        before, self._open[stream_id] = self._open[stream_id], wanted
+        return [] if wanted == before else [(stream_id, wanted)]
+
+    def _keep(self, stream_id: int, wanted: Eps) -> None:
+        # The latest word stands last, so that the first is the oldest.
+        self._buffered.pop(stream_id, None)
+        n_spoken_of = len(self._open) + len(self._buffered)
+        if self._max_concurrent is not None and n_spoken_of >= self._max_concurrent:
+            reason = f"makes more than {self._max_concurrent} streams"
+            raise PriorityFrameError("PROTOCOL_ERROR", stream_id, reason)
+        self._buffered[stream_id] = wanted
+        if len(self._buffered) > self._max_buffered:
+            del self._buffered[next(iter(self._buffered))]
+
+    def _check_id(self, stream_id: int) -> None:
+        if stream_id < 0 or stream_id % _STREAM_ID_STEP:
+            raise PriorityFrameError("H3_ID_ERROR", stream_id, "is not for a request stream")
+        limit = self._max_streams
+        if limit is not None and stream_id >= _STREAM_ID_STEP * limit:
+            raise PriorityFrameError("H3_ID_ERROR", stream_id, f"is beyond the limit of {limit}")
+
+    def _is_closed(self, stream_id: int) -> bool:
+        number = stream_id // _STREAM_ID_STEP
+        return any(start <= number < stop for start, stop in self._closed.spans())

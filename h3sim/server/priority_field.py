@@ -1,0 +1,128 @@
+"""The Priority field: what RFC 9218 says in text (§ 5), as a structured field (RFC 8941).
+
+The parser is our own: all that is wanted of the text is an integer and a boolean, and of the rest
+only whether it is well-formed. The tests hold it against a whole parser of structured fields.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+from h3sim.signals import MAX_URGENCY, Eps
+
+__all__ = ["format_priority", "is_well_formed", "merge_priority", "parse_priority"]
+
+_DEFAULT = Eps()
+
+# RFC 8941 § 3.1.2 and § 3.3. Each alternative begins with another character.
+_KEY = r"[a-z*][a-z0-9_\-.*]*"
+_INTEGER = r"-?[0-9]{1,15}(?![0-9.])"
+_BOOLEAN = r"\?[01]"
+_BARE_ITEM = "|".join((
+    _INTEGER,
+    r"-?[0-9]{1,12}\.[0-9]{1,3}(?![0-9])",
+    r'"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"',
+    r"[A-Za-z*][A-Za-z0-9!#$%&'*+\-.^_`|~:/]*",
+    r":(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?:",
+    _BOOLEAN,
+))  # fmt: skip
+_PARAMETERS = rf"(?:;\ *{_KEY}(?:=(?:{_BARE_ITEM}))?)*"
+_ITEM = rf"(?:{_BARE_ITEM}){_PARAMETERS}"
+_INNER_LIST = rf"\(\ *(?:{_ITEM}(?:\ +{_ITEM})*\ *)?\){_PARAMETERS}"
+_MEMBER = re.compile(
+    rf"(?P<key>{_KEY})(?:=(?:(?P<bare>{_BARE_ITEM}){_PARAMETERS}|{_INNER_LIST})|{_PARAMETERS})"
+    # Only what may follow a member ends one (RFC 8941 § 4.2.2).
+    r"(?=[ \t]*(?:,|\Z))"
+)
+_SEPARATOR = re.compile(r"[ \t]*,[ \t]*")
+
+_Value: TypeAlias = int | bool | None
+"""An integer, a boolean, or None for a value of any other type."""
+
+
+def parse_priority(text: str) -> Eps:
+    """Return what a request's Priority field, or a PRIORITY_UPDATE frame, asks for.
+
+    What is left out has its default. Ignored are parameters that are unknown, out of range or of
+    another type (RFC 9218 § 4), and the whole field where it is not a dictionary (RFC 8941 § 4.2).
+
+    >>> parse_priority("u=5, i")
+    Eps(urgency=5, incremental=True)
+    >>> parse_priority("u=9, i, x=1"), parse_priority("u=1,")
+    (Eps(urgency=3, incremental=True), Eps(urgency=3, incremental=False))
+    """
+    return merge_priority(_DEFAULT, text)
+
+
+def merge_priority(client: Eps, text: str) -> Eps:
+    """Return *client*, with what a response's Priority field says in its place (RFC 9218 § 8).
+
+    What the response leaves out stays as the client wants it; so does what it says in error.
+
+    >>> merge_priority(Eps(urgency=5, incremental=True), "u=1")
+    Eps(urgency=1, incremental=True)
+    """
+    fields = _parse_dictionary(text) or {}
+    urgency, incremental = fields.get("u"), fields.get("i")
+    if type(urgency) is not int or not 0 <= urgency <= MAX_URGENCY:
+        urgency = client.urgency
+    if not isinstance(incremental, bool):
+        incremental = client.incremental
+    return Eps(urgency=urgency, incremental=incremental)
+
+
+def format_priority(wanted: Eps) -> str:
+    """Return the text of a Priority field; what has its default is left out.
+
+    An empty text means that no field is needed; in a PRIORITY_UPDATE frame it stands for both
+    defaults.
+
+    >>> format_priority(Eps(urgency=0, incremental=True)), format_priority(Eps())
+    ('u=0, i', '')
+    """
+    parts = [] if wanted.urgency == _DEFAULT.urgency else [f"u={wanted.urgency}"]
+    return ", ".join([*parts, "i"] if wanted.incremental else parts)
+
+
+def is_well_formed(text: str) -> bool:
+    """Return whether *text* is a dictionary of structured fields.
+
+    >>> is_well_formed("u=9, i=1"), is_well_formed("u=1; i")
+    (True, True)
+    >>> is_well_formed("U=1"), is_well_formed("u=1 i")
+    (False, False)
+    """
+    return _parse_dictionary(text) is not None
+
+
+def _parse_dictionary(text: str) -> dict[str, _Value] | None:
+    """Return a dictionary's members, or None if it is not well-formed (RFC 8941 § 4.2.2)."""
+    text = text.strip(" ")
+    members: dict[str, _Value] = {}
+    position = 0
+    while position < len(text):
+        member = _MEMBER.match(text, position)
+        if member is None:
+            return None
+        # Of members with one key, the last one counts.
+        members[member["key"]] = _value(member)
+        position = member.end()
+        separator = _SEPARATOR.match(text, position)
+        if separator is not None:
+            position = separator.end()
+            if position == len(text):
+                return None
+        elif position < len(text):
+            return None
+    return members
+
+
+def _value(member: re.Match[str]) -> _Value:
+    bare = member["bare"]
+    if bare is None:
+        # A key without a value is true; an inner list has no meaning here.
+        return None if member[0].startswith("=(", len(member["key"])) else True
+    if re.fullmatch(_BOOLEAN, bare):
+        return bare == "?1"
+    return int(bare) if re.fullmatch(_INTEGER, bare) else None

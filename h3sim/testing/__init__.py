@@ -1,0 +1,81 @@
+"""Hypothesis strategies and a suite of laws that any scheduler can be held to.
+
+Importing it registers h3sim's types, so that `hypothesis.strategies.from_type(Page)` works. It
+needs Hypothesis; the parts that make tests of pytest need that: `pip install 'h3sim[testing]'`.
+"""
+
+from h3sim.errors import MissingExtraError
+
+try:
+    import hypothesis as _hypothesis  # noqa: F401 - to see whether it is there
+except ImportError as error:
+    raise MissingExtraError("hypothesis", "testing") from error
+
+from h3sim.testing.candidate import Candidate
+from h3sim.testing.claims import (
+    Claim,
+    FreesMemory,
+    NoStarvation,
+    SameAs,
+    StrictOrder,
+    WeightedShares,
+)
+from h3sim.testing.histories import Call, Event, History
+from h3sim.testing.laws import BrokenLawError, Law, NotCheckedError, Report, Verdict
+from h3sim.testing.machine import SchedulerMachine
+from h3sim.testing.pages import pages
+from h3sim.testing.references import (
+    ReferenceBuckets,
+    ReferenceOrder,
+    ReferenceRounds,
+    ReferenceTree,
+)
+from h3sim.testing.strategies import (
+    event_scripts,
+    loss_patterns,
+    register_types,
+    scheme_scripts,
+    signals,
+    trees,
+)
+from h3sim.testing.suite import (
+    SchedulerSuite,
+    check_law,
+    check_scheduler,
+    parametrize_with_checks,
+)
+
+__all__ = [
+    "BrokenLawError",
+    "Call",
+    "Candidate",
+    "Claim",
+    "Event",
+    "FreesMemory",
+    "History",
+    "Law",
+    "NoStarvation",
+    "NotCheckedError",
+    "ReferenceBuckets",
+    "ReferenceOrder",
+    "ReferenceRounds",
+    "ReferenceTree",
+    "Report",
+    "SameAs",
+    "SchedulerMachine",
+    "SchedulerSuite",
+    "StrictOrder",
+    "Verdict",
+    "WeightedShares",
+    "check_law",
+    "check_scheduler",
+    "event_scripts",
+    "loss_patterns",
+    "pages",
+    "parametrize_with_checks",
+    "scheme_scripts",
+    "signals",
+    "trees",
+]
+
+register_types()

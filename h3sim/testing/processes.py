@@ -1,0 +1,121 @@
+"""The same histories in processes that hash with other seeds."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+from h3sim.testing.histories import Call, valid_history
+from h3sim.testing.laws import BrokenLawError, Law, NotCheckedError
+
+if TYPE_CHECKING:
+    from h3sim.testing.candidate import Candidate
+    from h3sim.testing.histories import Event, History, Watched
+
+__all__ = ["check_every_process_picks_the_same", "why_it_cannot_be_sent"]
+
+_HASH_SEEDS = ("1", "4242")
+
+# The child imports nothing of the suite, so that it starts quickly.
+_PROGRAM = """
+import base64, json, pickle, sys
+path, work = json.loads(sys.stdin.readline())
+sys.path[:] = path
+make, histories = pickle.loads(base64.b64decode(work))
+said = []
+for history in histories:
+    scheduler, picks, active = make(), [], {}
+    for name, arguments, n_turns in history:
+        if name == "serve":
+            for _ in range(n_turns):
+                picks.append(scheduler.pick())
+                if picks[-1] in active:
+                    scheduler.charge(picks[-1], *arguments)
+        else:
+            getattr(scheduler, name)(*arguments)
+            if name == "activate":
+                active[arguments[0]] = None
+            elif name in ("deactivate", "close"):
+                active.pop(arguments[0], None)
+    said.append(picks)
+print(json.dumps(said))
+"""
+
+
+def why_it_cannot_be_sent(part: object) -> str | None:
+    """Return why another process could not find the class or function *part*, None if it can."""
+    what = getattr(part, "__func__", part)
+    if not hasattr(what, "__qualname__"):
+        what = type(part)
+    name = what.__qualname__
+    if what.__module__ == "__main__":
+        return f"{name} is defined in a script; in a module, other processes could import it"
+    if "<" in name:
+        return f"{name} is defined in a function; in a module, other processes could import it"
+    return None
+
+
+def check_every_process_picks_the_same(candidate: Candidate, histories: list[History]) -> None:
+    """See that children with other seeds pick what this process picks.
+
+    Raises:
+        BrokenLawError: with the shortest of *histories* that shows it.
+    """
+    histories = sorted(map(valid_history, histories), key=len)
+    played = [_played(candidate.watched(), history) for history in histories]
+    calls = [[_call(event) for event in history] for history in histories]
+    text = f"{json.dumps([sys.path, _parcel(candidate, calls)])}\n"
+    children = [_started(seed) for seed in _HASH_SEEDS]
+    answers = [child.communicate(text) for child in children]
+    for seed, child, (said, trouble) in zip(_HASH_SEEDS, children, answers, strict=True):
+        if child.returncode:
+            last = trouble.strip().splitlines()[-1]
+            sentence = f"a process with PYTHONHASHSEED={seed} ends with {last}"
+            raise BrokenLawError(Law.SAME_IN_EVERY_PROCESS, sentence)
+        for there, (here, watched) in zip(json.loads(said), played, strict=True):
+            if here != there:
+                turn = next(n for n, picked in enumerate(here) if there[n] != picked)
+                sentence = (
+                    f"at turn {turn} stream {here[turn]} is picked here, "
+                    f"and {there[turn]} in a process with PYTHONHASHSEED={seed}"
+                )
+                raise watched.broken(Law.SAME_IN_EVERY_PROCESS, sentence)
+
+
+def _parcel(candidate: Candidate, calls: Any) -> str:
+    reason = why_it_cannot_be_sent(candidate.factory)
+    if reason is not None:
+        raise NotCheckedError(reason)
+    try:
+        return base64.b64encode(pickle.dumps((candidate.factory, calls))).decode()
+    except Exception as error:
+        reason = f"what makes it, or a signal, cannot be pickled: {error}"
+        raise NotCheckedError(reason) from error
+
+
+def _call(event: Event) -> tuple[str, tuple[Any, ...], int]:
+    is_turn = event.call is Call.SERVE
+    arguments = (event.n_bytes,) if is_turn else event.arguments
+    return event.call.value, arguments, event.n_turns
+
+
+def _played(watched: Watched, history: History) -> tuple[list[int | None], Watched]:
+    picks: list[int | None] = []
+    watched.play(history, on_pick=picks.append)
+    return picks, watched
+
+
+def _started(seed: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(  # noqa: S603 - this interpreter, and the program above
+        [sys.executable, "-c", _PROGRAM],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

@@ -1,0 +1,94 @@
+"""How long histories are searched for, and how the shortest one is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Flaky
+
+from h3sim.testing.laws import BrokenLawError, Law
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import SearchStrategy
+
+    from h3sim.testing.histories import Event, History
+
+__all__ = ["PROFILES", "for_all", "set_profile", "shortened", "usual_settings"]
+
+PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
+"""How many examples each law is tried on."""
+_profile = "default"
+
+
+def set_profile(name: str) -> None:
+    """Let every law be tried on as many examples as the profile has, one of `PROFILES`."""
+    global _profile
+    _profile = name
+
+
+def usual_settings() -> settings:
+    """Return the settings of the profile: equal examples in every run, but for "thorough"."""
+    return settings(
+        max_examples=PROFILES[_profile],
+        derandomize=_profile != "thorough",
+        database=None,
+        deadline=None,
+    )
+
+
+def for_all(
+    check: Callable[..., object],
+    *strategies: SearchStrategy[Any],
+    budget: settings,
+    share: int = 1,
+) -> None:
+    """Try *check* on what the strategies draw, and raise what the shortest failing example raises.
+
+    *share* tries so many times fewer examples: for checks that take long.
+    """
+    __tracebackhide__ = True
+    calm = settings(
+        budget,
+        max_examples=max(budget.max_examples // share, 2),
+        deadline=None,
+        phases=[p for p in budget.phases if p is not Phase.explain],
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+
+    def run(drawn: tuple[Any, ...]) -> None:
+        check(*drawn)
+
+    from hypothesis import strategies as st
+
+    try:
+        calm(given(st.tuples(*strategies))(run))()
+    except BrokenLawError as broken:
+        raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
+    except Flaky as flaky:
+        sentence = "the same history is lived through in another way the second time"
+        raise BrokenLawError(Law.DETERMINISTIC, sentence) from flaky
+
+
+def shortened(history: History, fails: Callable[[tuple[Event, ...]], bool]) -> History:
+    """Return a part of *history* that still fails, from which no piece can be taken.
+
+    Pieces get shorter by half down to one event. What the contract forbids without them goes, too.
+    """
+    from h3sim.testing.histories import valid_history
+
+    size = len(history) // 2
+    while size:
+        place = 0
+        while place < len(history):
+            shorter = valid_history(history[:place] + history[place + size :])
+            if fails(shorter):
+                history = shorter
+            else:
+                place += size
+        size //= 2
+    return history

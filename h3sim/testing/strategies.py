@@ -1,0 +1,247 @@
+"""Hypothesis strategies: signals, histories of a scheduler, dependency trees, losses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hypothesis import strategies as st
+
+from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.page.resource import FLAGS
+from h3sim.schemes import make_policy
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, placeholder_id
+from h3sim.testing.histories import PACKET_BYTES, Call, Event, History, valid_history
+from h3sim.testing.pages import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+    from h3sim.schemes import Scheme
+    from h3sim.signals import SignalChange
+
+__all__ = [
+    "event_scripts",
+    "h2_signals",
+    "loss_patterns",
+    "register_types",
+    "scheme_scripts",
+    "signals",
+    "trees",
+]
+
+STREAM_IDS = range(0, 48, 4)
+"""The pool of stream ids: small, so that histories come back to the same streams."""
+_PLACEHOLDERS = (-1, -2, -3)
+_PARENTS = st.sampled_from([None, None, None, *STREAM_IDS[:8], *_PLACEHOLDERS])
+_SIZES = (PACKET_BYTES, PACKET_BYTES, PACKET_BYTES, 600, 1, 0, 20_000)
+
+_SIGNALS: dict[type, Callable[[], SearchStrategy[Any]]] = {
+    # Few buckets, so that streams meet in them.
+    BucketPriority: lambda: st.builds(
+        BucketPriority, bucket=st.sampled_from([31, 63, 0]), level=st.integers(1, 3)
+    ),
+    Eps: lambda: st.builds(
+        Eps, urgency=st.sampled_from([3, 3, 0, 7, 1]), incremental=st.booleans()
+    ),
+    H2Priority: lambda: h2_signals(),
+    Rank: lambda: st.builds(Rank, value=st.integers(-3, 3)),
+}
+
+
+def h2_signals(*, min_weight: int = 1, max_weight: int = 256) -> SearchStrategy[H2Priority]:
+    """Return a strategy of places in a tree, for trees that take weights within these bounds."""
+    usual = [w for w in (16, 16, 1, 255, 0, 256, 32) if min_weight <= w <= max_weight]
+    weights = st.one_of(st.sampled_from(usual), st.integers(min_weight, max_weight))
+    return st.builds(H2Priority, weight=weights, depends_on=_PARENTS, exclusive=st.booleans())
+
+
+def signals(kind: type = H2Priority) -> SearchStrategy[Any]:
+    """Return a strategy of signals of a type: h3sim's, or any that Hypothesis can make.
+
+    A type of your own needs annotated fields, or `hypothesis.strategies.register_type_strategy`.
+    Places in a tree name parents from the small pool of ids that `event_scripts` draws from.
+    """
+    make = _SIGNALS.get(kind)
+    return st.from_type(kind) if make is None else make()
+
+
+def event_scripts(
+    signals: SearchStrategy[Any] | None = None,
+    *,
+    n_events: int = 48,
+    placeholders: int = 0,
+    rising: bool = False,
+) -> SearchStrategy[History]:
+    """Return a strategy of histories that keep the contract of `h3sim.schedulers.Scheduler`.
+
+    Up to twelve streams and *placeholders* are opened, updated, activated, blocked, charged and
+    closed in any order, with turns between. With *rising*, ids are opened in their order.
+    *signals* are `H2Priority` without another word.
+    """
+    ids = (*STREAM_IDS, *_PLACEHOLDERS[:placeholders])
+    wanted = _SIGNALS[H2Priority]() if signals is None else signals
+    some = st.lists(wanted, min_size=1, max_size=6)
+
+    def history(drawn: tuple[list[_Code], list[Any]]) -> History:
+        codes, said = drawn
+        return _decoded(codes, ids, said, rising=rising)
+
+    return st.tuples(_codes(n_events), some).map(history)
+
+
+_START = "start"
+_NOTHING = "nothing"
+_CALLS: tuple[Call | str, ...] = (
+    *(_NOTHING, _START, Call.SERVE, Call.DEACTIVATE, Call.ACTIVATE, Call.UPDATE, Call.OPEN),
+    *(_START, Call.SERVE, Call.DEACTIVATE, Call.ACTIVATE, Call.UPDATE, Call.CLOSE, Call.CHARGE),
+)
+_Code: TypeAlias = tuple[int, int, int]
+
+
+def _codes(n_events: int) -> SearchStrategy[list[_Code]]:
+    """Return a strategy of events as three bytes each: one draw is much faster than hundreds.
+
+    Bytes of zero stand for nothing, so a history gets shorter as they do.
+    """
+    size = 3 * n_events
+    drawn = st.binary(min_size=size, max_size=size)
+    return drawn.map(lambda text: list(zip(text[0::3], text[1::3], text[2::3], strict=True)))
+
+
+def _decoded(codes: list[_Code], ids: Sequence[int], said: list[Any], *, rising: bool) -> History:
+    """Return the history that codes stand for: what happens, to whom of those whom it may."""
+    unopened = list(ids)
+    is_open: list[int] = []
+    events: list[Event] = []
+    for first, second, third in codes:
+        call = _CALLS[first % len(_CALLS)]
+        if call in (_START, Call.OPEN) and unopened:
+            stream_id = unopened.pop(0 if rising else second % len(unopened))
+            is_open.append(stream_id)
+            events.append(Event(Call.OPEN, stream_id, said[third % len(said)]))
+            if call == _START:
+                events.append(Event(Call.ACTIVATE, stream_id))
+        elif call is Call.SERVE or (is_open and isinstance(call, Call)):
+            events.append(_about_the_open(call, is_open, second, third, said))
+            if call is Call.CLOSE:
+                is_open.remove(events[-1].stream_id)
+    return valid_history(events)
+
+
+def _about_the_open(
+    call: Call, is_open: list[int], second: int, amount: int, said: list[Any]
+) -> Event:
+    n_bytes, n_turns = _SIZES[amount % len(_SIZES)], 1 + amount // len(_SIZES) % 9
+    if call is Call.SERVE:
+        return Event(call, n_bytes=n_bytes, n_turns=n_turns)
+    stream_id = is_open[second % len(is_open)]
+    if call in (Call.UPDATE, Call.OPEN):
+        return Event(Call.UPDATE, stream_id, said[amount % len(said)])
+    return Event(call, stream_id, n_bytes=n_bytes)
+
+
+def scheme_scripts(scheme: Scheme, *, n_events: int = 48) -> SearchStrategy[History]:
+    """Return a strategy of histories as clients of *scheme* make them.
+
+    Resources of all kinds and flags are asked for, in the order of their streams, and the scheme's
+    policy says what it says; responses become ready, are blocked, served and closed.
+    """
+    return _codes(n_events).map(lambda codes: _requested(scheme, codes))
+
+
+def _requested(scheme: Scheme, codes: list[_Code]) -> History:
+    resources = _resources(codes)
+    policy = make_policy(scheme, Page(name="asked for", resources=resources))
+    events = [Event(Call.OPEN, *change) for change in policy.on_connected()]
+    is_open: list[int] = []
+    n_requests = 0
+    for first, second, third in codes:
+        call = _CALLS[first % len(_CALLS)]
+        if call in (_START, Call.OPEN):
+            stream_id = 4 * n_requests
+            n_requests += 1
+            is_open.append(stream_id)
+            resource = resources[stream_id // 4]
+            events += _said(policy.on_requested(stream_id, resource), opens=stream_id)
+            if call == _START:
+                events.append(Event(Call.ACTIVATE, stream_id))
+        elif is_open and isinstance(call, Call) and call is not Call.UPDATE:
+            events.append(_about_the_open(call, is_open, second, third, []))
+            if call is Call.CLOSE:
+                is_open.remove(events[-1].stream_id)
+                events += _said(policy.on_closed(events[-1].stream_id))
+    return valid_history(events)
+
+
+def _said(changes: list[SignalChange], opens: int | None = None) -> list[Event]:
+    return [
+        Event(Call.OPEN if element_id == opens else Call.UPDATE, element_id, signal)
+        for element_id, signal in changes
+    ]
+
+
+def _resources(codes: list[_Code]) -> tuple[Resource, ...]:
+    """Return what is asked for, in that order; there is a root at least."""
+    asked = [
+        256 * second + third
+        for first, second, third in codes
+        if _CALLS[first % len(_CALLS)] in (_START, Call.OPEN)
+    ]
+    return tuple(_resource(place, details) for place, details in enumerate(asked or [0]))
+
+
+def _resource(number: int, details: int) -> Resource:
+    """Return the resource whose kind and flags *details* stand for; number 0 is the root."""
+    is_root = number == 0
+    flags, place = divmod(details, len(Kind))
+    kind = Kind.DOCUMENT if is_root else list(Kind)[place]
+    set_flags: dict[str, Any] = {
+        attribute: True for i, attribute in enumerate(FLAGS.values()) if flags >> i & 1
+    }
+    discovered = None if is_root else Discovery(at=At.TIME)
+    return Resource(id=f"r{number}", kind=kind, size_bytes=1, discovered=discovered, **set_flags)
+
+
+@st.composite
+def trees(draw: DrawFn, *, max_nodes: int = 12, placeholders: int = 3) -> tuple[SignalChange, ...]:
+    """Return a strategy of dependency trees: what to open in which order, parents first.
+
+    Each entry is an id and its `H2Priority`; the placeholders come first. With *exclusive* flags
+    the tree that results is not the one of the parents named.
+    """
+    n_streams = draw(st.integers(1, max_nodes))
+    n_placeholders = draw(st.integers(0, placeholders))
+    ids = [placeholder_id(n) for n in range(n_placeholders)] + list(range(0, 4 * n_streams, 4))
+    changes: list[SignalChange] = []
+    for place, element_id in enumerate(ids):
+        parent = draw(st.sampled_from([None, *ids[:place]]))
+        is_exclusive = draw(st.booleans())
+        weight = draw(st.integers(1, 256))
+        signal = H2Priority(weight=weight, depends_on=parent, exclusive=is_exclusive)
+        changes.append((element_id, signal))
+    return tuple(changes)
+
+
+def loss_patterns(*, max_packets: int = 40) -> SearchStrategy[dict[str, Any]]:
+    """Return a strategy of losses, as fields of a `LinkProfile`.
+
+    None, a share at random or in bursts, or a list of the packets that are lost, all of them
+    among the first *max_packets*: `dataclasses.replace(link, **pattern)`.
+    """
+    shares = st.sampled_from([0.0, 0.01, 0.05, 0.3])
+    listed = st.lists(st.integers(0, max_packets - 1), unique=True, max_size=max_packets // 2)
+    return st.one_of(
+        st.fixed_dictionaries({"loss": shares}),
+        st.fixed_dictionaries({"loss_list": listed.map(lambda packets: tuple(sorted(packets)))}),
+        st.fixed_dictionaries({"loss": shares, "loss_burst": st.sampled_from([1.0, 2.5, 8.0])}),
+    )
+
+
+def register_types() -> None:
+    """Let `hypothesis.strategies.from_type` make pages, resources, signals and events."""
+    for kind, make in _SIGNALS.items():
+        st.register_type_strategy(kind, make())
+    st.register_type_strategy(Page, pages())
+    st.register_type_strategy(Resource, pages().flatmap(lambda p: st.sampled_from(p.resources)))

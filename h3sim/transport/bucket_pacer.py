@@ -1,0 +1,64 @@
+"""Pacing as aioquic 1.7 does it (aioquic/quic/recovery.py): a bucket of time."""
+
+from __future__ import annotations
+
+from h3sim.units import NS_PER_MS, NS_PER_S
+
+__all__ = ["BucketPacer"]
+
+_BITS_PER_BYTE = 8
+_LEAST_PACKETS = 2
+_MOST_PACKETS = 16
+_WINDOW_SHARE = 4
+_LEAST_NS = NS_PER_MS // 1000
+
+
+class BucketPacer:
+    """Time fills a bucket; a packet leaves if there is any in it, and takes out a packet's time.
+
+    A packet's time is that of a full one at one window per round trip, whatever its size. Since
+    *any* time will do, a packet may leave whenever something else happens, an ACK say: what is
+    paced are bursts. The bucket holds a quarter of the window, 2 to 16 packets.
+
+    >>> pacer = BucketPacer(datagram_bytes=1000)
+    >>> pacer.begin(window_bytes=8000, rate_bps=8_000_000)
+    >>> pacer.ready_at_ns(500_000)
+    500000
+    >>> pacer.on_sent(500_000)
+    >>> pacer.ready_at_ns(500_000), pacer.ready_at_ns(500_001)
+    (1500000, 500001)
+    """
+
+    __slots__ = ("_datagram_bytes", "_filled_at_ns", "_left_ns", "_most_ns", "_packet_ns")
+
+    def __init__(self, *, datagram_bytes: int) -> None:
+        self._datagram_bytes = datagram_bytes
+        self._packet_ns = 0
+        self._most_ns = 0
+        self._left_ns = 0
+        self._filled_at_ns = 0
+
+    def begin(self, *, window_bytes: int, rate_bps: int) -> None:
+        """Take the window and the rate of the moment."""
+        full = self._datagram_bytes
+        burst_bytes = max(
+            _LEAST_PACKETS * full, min(window_bytes // _WINDOW_SHARE, _MOST_PACKETS * full)
+        )
+        ns_per_byte = _BITS_PER_BYTE * NS_PER_S
+        self._packet_ns = max(_LEAST_NS, min(full * ns_per_byte // rate_bps, NS_PER_S))
+        self._most_ns = burst_bytes * ns_per_byte // rate_bps
+        self._left_ns = min(self._left_ns, self._most_ns)
+
+    def ready_at_ns(self, now_ns: int) -> int:
+        """Return now if a packet may leave, else when it will without anything else happening."""
+        self._fill(now_ns)
+        return now_ns if self._left_ns > 0 else now_ns + self._packet_ns
+
+    def on_sent(self, now_ns: int) -> None:
+        """Take out a packet's time, or what there is."""
+        self._fill(now_ns)
+        self._left_ns = max(0, self._left_ns - self._packet_ns)
+
+    def _fill(self, now_ns: int) -> None:
+        self._left_ns = min(self._left_ns + now_ns - self._filled_at_ns, self._most_ns)
+        self._filled_at_ns = now_ns

@@ -1,0 +1,312 @@
+"""CUBIC and HyStart as Linux 6 has them (net/ipv4/tcp_cubic.c)."""
+
+# ruff: noqa: ARG002 - a controller need not use all that it is told
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.congestion.cube_root import cube_root_ns
+from h3sim.units import NS_PER_MS, NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.rtt import RttEstimator
+
+__all__ = ["LinuxCubicController", "LinuxHyStart"]
+
+_C = 0.4
+_BETA = 717 / 1024
+_UPDATE_EVERY_NS = NS_PER_S // 32
+"""The curve is looked at again so long after the window last moved, at the earliest."""
+_FASTEST = 2
+"""So many segments have to be acknowledged for one more in the window, at least."""
+_SLOWEST = 100
+"""So many windows of them, at most."""
+_SLOWEST_AT_FIRST = 20
+"""So many segments, at most, as long as no loss is remembered."""
+_EIGHTHS = 8
+
+
+class LinuxHyStart:
+    """Leaves slow start when delay rises, or when a train of ACKs gets long (HyStart, Ha 2011).
+
+    Delay: the smallest of 8 round-trip times of a round lies an eighth of the smallest of all above
+    that, 4 ms at least and 16 ms at most; the ninth decides. Train: ACKs that follow one another
+    within 2 ms last for half of the smallest round-trip time. Either only with 16 segments or more.
+
+    >>> hystart = LinuxHyStart()
+    >>> hystart.on_sent(0)
+    >>> hystart.on_ack(0, 100_000_000, now_ns=100_000_000, segments=16)
+    False
+    """
+
+    __slots__ = (
+        "_current_ns",
+        "_largest_sent",
+        "_last_ack_at_ns",
+        "_min_ns",
+        "_round_at_ns",
+        "_round_end",
+        "_samples",
+    )
+
+    _LEAST_SEGMENTS = 16
+    _LEAST_SAMPLES = 8
+    _ACK_GAP_NS = 2 * NS_PER_MS
+    _LEAST_RISE_NS = 4 * NS_PER_MS
+    _MOST_RISE_NS = 16 * NS_PER_MS
+
+    def __init__(self) -> None:
+        self._largest_sent = -1
+        self._round_end = -1
+        """The last segment that was sent when the round began."""
+        self._round_at_ns = 0
+        self._last_ack_at_ns = 0
+        self._min_ns: int | None = None
+        self._current_ns: int | None = None
+        self._samples = 0
+
+    def on_sent(self, number: int) -> None:
+        """Take note of a segment that leaves."""
+        self._largest_sent = number
+
+    def on_ack(self, number: int, rtt_ns: int, *, now_ns: int, segments: int) -> bool:
+        """Take note of an ACK up to *number*; return if slow start ends."""
+        if self._min_ns is None or rtt_ns < self._min_ns:
+            self._min_ns = rtt_ns
+        if segments < self._LEAST_SEGMENTS:
+            return False
+        if number > self._round_end:
+            self._round_end = self._largest_sent
+            self._round_at_ns = self._last_ack_at_ns = now_ns
+            self._current_ns = None
+            self._samples = 0
+        return self._is_long_train(now_ns) or self._has_risen(rtt_ns)
+
+    def _is_long_train(self, now_ns: int) -> bool:
+        assert self._min_ns is not None  # noqa: S101 - set before
+        if now_ns - self._last_ack_at_ns > self._ACK_GAP_NS:
+            return False
+        self._last_ack_at_ns = now_ns
+        return now_ns - self._round_at_ns > self._min_ns // 2
+
+    def _has_risen(self, rtt_ns: int) -> bool:
+        assert self._min_ns is not None  # noqa: S101 - set before
+        if self._current_ns is None or rtt_ns < self._current_ns:
+            self._current_ns = rtt_ns
+        if self._samples < self._LEAST_SAMPLES:
+            self._samples += 1
+            return False
+        rise_ns = min(max(self._min_ns // 8, self._LEAST_RISE_NS), self._MOST_RISE_NS)
+        return self._current_ns > self._min_ns + rise_ns
+
+
+class LinuxCubicController:
+    """CUBIC that counts whole segments, as `tcp_cubic.c` does.
+
+    Where it leaves RFC 9438:
+
+    - The estimate of Reno's window always grows by a segment per 15/8 windows; the RFC has it grow
+      by one per window once it is back at the window before the loss (§ 4.3).
+    - For one more segment at least two have to be acknowledged. Above the curve it takes 100
+      windows, but 20 segments as long as no loss is remembered.
+    - The curve is read when the window has moved, or 1/32 s after that; it looks ahead by the
+      smallest round-trip time.
+    - A timeout forgets the curve, and leaves a window of one segment.
+
+    The sender says of a loss once per episode of recovery. With *hystart* slow start ends as
+    `LinuxHyStart` says.
+
+    >>> from h3sim.transport.congestion import ControllerSettings
+    >>> LinuxCubicController(ControllerSettings(max_datagram_bytes=1448)).congestion_window
+    14480
+    """
+
+    __slots__ = (
+        "_acked",
+        "_beta",
+        "_credit",
+        "_delay_min_ns",
+        "_epoch_at_ns",
+        "_every",
+        "_has_hystart",
+        "_hystart",
+        "_k_ns",
+        "_last_max",
+        "_last_sent_at_ns",
+        "_least_segments",
+        "_origin",
+        "_reno",
+        "_reno_eighths",
+        "_segment_bytes",
+        "_segments",
+        "_threshold",
+        "_updated_at_ns",
+        "_updated_for",
+        "congestion_window",
+        "ssthresh",
+    )
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        self.congestion_window = settings.first_window_bytes
+        self.ssthresh: int | None = None
+        self._segment_bytes = settings.max_datagram_bytes
+        self._segments = max(1, settings.first_window_bytes // self._segment_bytes)
+        self._threshold: int | None = None
+        self._least_segments = settings.minimum_window_bytes // self._segment_bytes
+        self._beta = _BETA if settings.beta is None else settings.beta
+        self._reno_eighths = int(_EIGHTHS * (1 + self._beta) / 3 / (1 - self._beta))
+        """Eighths of a window that Reno's window takes to grow by a segment (beta_scale)."""
+        self._has_hystart = settings.hystart
+        self._last_sent_at_ns = 0
+        self._credit = 0
+        """Segments acknowledged towards the next one in the window (snd_cwnd_cnt)."""
+        self._hystart: LinuxHyStart | None = None
+        self._delay_min_ns: int | None = None
+        self._epoch_at_ns: int | None = None
+        self._last_max = 0
+        """The window before the last loss, less for fast convergence (last_max_cwnd)."""
+        self._origin = 0
+        """The window at the curve's plateau (bic_origin_point), reached after K."""
+        self._k_ns = 0
+        self._acked = 0
+        """Segments acknowledged towards the next one in Reno's window (ack_cnt)."""
+        self._reno = 0
+        """The window that Reno would have (tcp_cwnd)."""
+        self._every = _FASTEST
+        """So many acknowledged segments make room for one more (cnt)."""
+        self._updated_at_ns = 0
+        self._updated_for = 0
+        self._forget()
+
+    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+        """Leave out the time in which nothing was in flight."""
+        now_ns = packet.sent_at_ns
+        if self._hystart is not None:
+            self._hystart.on_sent(packet.number)
+        if bytes_in_flight <= packet.size_bytes and self._epoch_at_ns is not None:
+            self._epoch_at_ns += now_ns - max(self._last_sent_at_ns, self._epoch_at_ns)
+        self._last_sent_at_ns = now_ns
+
+    def on_acked(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        rtt: RttEstimator,
+        bytes_in_flight: int,
+        is_limited: bool,
+    ) -> None:
+        """Grow the window, if it was full."""
+        newest = packets[-1]
+        self._sample(newest.number, now_ns - newest.sent_at_ns, now_ns)
+        if is_limited:
+            return
+        n_acked = len(packets)
+        if self._is_slow_start():
+            grown = self._segments + n_acked
+            if self._threshold is not None:
+                grown = min(grown, self._threshold)
+            n_acked -= grown - self._segments
+            self._segments = grown
+        if n_acked:
+            self._look(n_acked, now_ns)
+            self._avoid(n_acked)
+        self.congestion_window = self._segments * self._segment_bytes
+
+    def on_lost(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        bytes_in_flight: int,
+        next_number: int,
+    ) -> None:
+        """Reduce the window, with fast convergence (RFC 9438 §§ 4.6, 4.7)."""
+        window = self._segments
+        is_shrinking = window < self._last_max
+        self._last_max = int(window * (1 + self._beta) / 2) if is_shrinking else window
+        self._epoch_at_ns = None
+        self._credit = 0
+        self._segments = max(int(window * self._beta), self._least_segments)
+        self._leave_slow_start()
+        self.congestion_window = self._segments * self._segment_bytes
+
+    def on_persistent_congestion(self, *, now_ns: int) -> None:
+        """Begin anew after a timeout."""
+        self._segments = 1
+        self._credit = 0
+        self._forget()
+        self.congestion_window = self._segment_bytes
+
+    def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
+        """Return None."""
+        return None
+
+    def _forget(self) -> None:
+        """Let nothing be known of delays and of a curve (bictcp_reset)."""
+        self._hystart = LinuxHyStart() if self._has_hystart else None
+        self._delay_min_ns = self._epoch_at_ns = None
+        self._last_max = self._origin = self._acked = self._reno = 0
+        self._k_ns = self._updated_at_ns = self._updated_for = 0
+        self._every = _FASTEST
+
+    def _is_slow_start(self) -> bool:
+        return self._threshold is None or self._segments < self._threshold
+
+    def _leave_slow_start(self) -> None:
+        self._threshold = self._segments
+        self.ssthresh = self._segments * self._segment_bytes
+
+    def _sample(self, number: int, rtt_ns: int, now_ns: int) -> None:
+        """Take a round-trip time, but not in the first second after a recovery."""
+        if self._epoch_at_ns is not None and now_ns - self._epoch_at_ns < NS_PER_S:
+            return
+        if self._delay_min_ns is None or rtt_ns < self._delay_min_ns:
+            self._delay_min_ns = rtt_ns
+        if self._hystart is None or not self._is_slow_start():
+            return
+        if self._hystart.on_ack(number, rtt_ns, now_ns=now_ns, segments=self._segments):
+            self._hystart = None
+            self._leave_slow_start()
+
+    def _look(self, n_acked: int, now_ns: int) -> None:
+        """Set how many segments it takes for one more in the window (bictcp_update)."""
+        self._acked += n_acked
+        window = self._segments
+        since_ns = now_ns - self._updated_at_ns
+        if window == self._updated_for and since_ns <= _UPDATE_EVERY_NS:
+            return
+        self._updated_for, self._updated_at_ns = window, now_ns
+        if self._epoch_at_ns is None:
+            self._begin_epoch()
+            self._epoch_at_ns = now_ns
+            self._acked = n_acked
+        t_ns = now_ns - self._epoch_at_ns + (self._delay_min_ns or 0)
+        from_k_s = (t_ns - self._k_ns) / NS_PER_S
+        target = self._origin + int(_C * (from_k_s * from_k_s * from_k_s))
+        every = window // (target - window) if target > window else _SLOWEST * window
+        if not self._last_max:
+            every = min(every, _SLOWEST_AT_FIRST)
+        per_segment = window * self._reno_eighths // _EIGHTHS
+        while self._acked > per_segment:
+            self._acked -= per_segment
+            self._reno += 1
+        if self._reno > window:
+            every = min(every, window // (self._reno - window))
+        self._every = max(every, _FASTEST)
+
+    def _begin_epoch(self) -> None:
+        self._reno = window = self._segments
+        self._origin = max(self._last_max, window)
+        self._k_ns = cube_root_ns((self._origin - window) / _C)
+
+    def _avoid(self, n_acked: int) -> None:
+        """Grow by a segment for each so many that were acknowledged (tcp_cong_avoid_ai)."""
+        if self._credit >= self._every:
+            self._credit = 0
+            self._segments += 1
+        grown, self._credit = divmod(self._credit + n_acked, self._every)
+        self._segments += grown

@@ -1,0 +1,245 @@
+"""Schedulers that break one law of `h3sim.testing` each, as those that people write do."""
+
+from __future__ import annotations
+
+import random
+from heapq import heappop, heappush
+
+from h3sim.schedulers import BucketScheduler, FifoScheduler, RoundRobinScheduler, TreeScheduler
+from tests.mutants.schedulers import Listed
+
+
+class SendsTwice(RoundRobinScheduler):
+    """Takes a stream out of the running one pick too late."""
+
+    def __init__(self):
+        super().__init__()
+        self._late = None
+
+    def deactivate(self, stream_id):
+        self._late = stream_id
+        super().deactivate(stream_id)
+
+    def activate(self, stream_id):
+        self._late = None
+        super().activate(stream_id)
+
+    def pick(self):
+        return super().pick() if self._late is None else self._late
+
+    def charge(self, stream_id, n_bytes):
+        self._late = None
+        if stream_id in self._rounds:
+            super().charge(stream_id, n_bytes)
+
+
+class PicksTheClosed(RoundRobinScheduler):
+    """Takes it that who is closed has been deactivated before."""
+
+    def close(self, stream_id):
+        pass
+
+
+class WakesOnUpdate(FifoScheduler):
+    """Lets a stream that is blocked take part again when its priority changes."""
+
+    def update(self, stream_id, signal):
+        self.activate(stream_id)
+
+
+class Coin(Listed):
+    """Draws lots without a seed."""
+
+    def __init__(self):
+        super().__init__()
+        self._next = 0
+
+    def charge(self, stream_id, n_bytes):
+        self._next = random.randrange(2**30)
+
+    def pick(self):
+        return self._active[self._next % len(self._active)] if self._active else None
+
+
+class SharedTurns(Listed):
+    """Counts turns in the class, so that connections disturb one another."""
+
+    turns = 0
+
+    def charge(self, stream_id, n_bytes):
+        SharedTurns.turns += 1
+
+    def pick(self):
+        return sorted(self._active)[SharedTurns.turns % len(self._active)] if self._active else None
+
+
+class DeafBuckets(BucketScheduler):
+    """Holds on to the first thing it was told."""
+
+    def update(self, stream_id, signal):
+        pass
+
+
+class SlowToListen(BucketScheduler):
+    """Learns of an update only when the stream has had one more turn."""
+
+    def __init__(self):
+        super().__init__()
+        self._heard = {}
+
+    def update(self, stream_id, signal):
+        if stream_id in self._active:
+            self._heard[stream_id] = signal
+        else:
+            super().update(stream_id, signal)
+
+    def charge(self, stream_id, n_bytes):
+        super().charge(stream_id, n_bytes)
+        if stream_id in self._heard:
+            super().update(stream_id, self._heard.pop(stream_id))
+
+    def close(self, stream_id):
+        self._heard.pop(stream_id, None)
+        super().close(stream_id)
+
+
+class KeepsTheClosed(TreeScheduler):
+    """Remembers who was closed, and for ever."""
+
+    def __init__(self):
+        super().__init__()
+        self._closed = []
+
+    def close(self, stream_id):
+        self._closed.append(self._nodes[stream_id])
+        super().close(stream_id)
+
+
+class DeadEntries:
+    """A heap from which dead entries go only when they come to the top."""
+
+    def __init__(self):
+        self._heap, self._active = [], set()
+
+    def open(self, stream_id, signal):
+        pass
+
+    def update(self, stream_id, signal):
+        pass
+
+    def activate(self, stream_id):
+        if stream_id not in self._active:
+            self._active.add(stream_id)
+            heappush(self._heap, stream_id)
+
+    def deactivate(self, stream_id):
+        self._active.discard(stream_id)
+        while self._heap and self._heap[0] not in self._active:
+            heappop(self._heap)
+
+    def close(self, stream_id):
+        self.deactivate(stream_id)
+
+    def pick(self):
+        return self._heap[0] if self._heap else None
+
+    def charge(self, stream_id, n_bytes):
+        pass
+
+
+class HoldsALambda(FifoScheduler):
+    """Keeps what cannot be pickled."""
+
+    def __init__(self):
+        super().__init__()
+        self._rank = lambda stream_id: stream_id
+
+
+class ForgetsItsRound(RoundRobinScheduler):
+    """Pickles who is active, and not whose turn it is."""
+
+    def __getstate__(self):
+        return sorted(self._rounds._round)
+
+    def __setstate__(self, active):
+        self.__init__()
+        for stream_id in active:
+            self.activate(stream_id)
+
+
+class LooksAtAll(Listed):
+    """Searches a list for the lowest id at every pick."""
+
+    def pick(self):
+        return min(self._active, default=None)
+
+
+class CountsAll(Listed):
+    """Goes through a list for each turn, and compares no ids."""
+
+    def pick(self):
+        return self._active[0] if self._active else None
+
+    def charge(self, stream_id, n_bytes):
+        self._turns = sum(1 for _ in self._active)
+
+
+class RaisesWhenTold(FifoScheduler):
+    """Takes it that nobody is activated twice."""
+
+    def activate(self, stream_id):
+        if stream_id in self._active:
+            raise RuntimeError(f"stream {stream_id} is active already")
+        super().activate(stream_id)
+
+
+class FullAt150(FifoScheduler):
+    """Has room for 150 streams."""
+
+    def __init__(self):
+        super().__init__()
+        self._room = [None] * 150
+        self._seats = {}
+
+    def activate(self, stream_id):
+        super().activate(stream_id)
+        if stream_id not in self._seats:
+            seat = self._room.index(None)
+            self._room[seat], self._seats[stream_id] = stream_id, seat
+
+    def deactivate(self, stream_id):
+        super().deactivate(stream_id)
+        if stream_id in self._seats:
+            self._room[self._seats.pop(stream_id)] = None
+
+    def close(self, stream_id):
+        self.deactivate(stream_id)
+
+
+class DividesByBytes(FifoScheduler):
+    """Fails on a turn of no bytes, as if that could not be."""
+
+    def charge(self, stream_id, n_bytes):
+        1400 // n_bytes
+
+
+class HasFavourites(RoundRobinScheduler):
+    """Round robin with two turns for every stream whose id is a multiple of eight."""
+
+    def __init__(self):
+        super().__init__()
+        self._again = True
+
+    def charge(self, stream_id, n_bytes):
+        if stream_id % 8 == 0 and self._again:
+            self._again = False
+            return
+        self._again = True
+        super().charge(stream_id, n_bytes)
+
+
+class LastComesFirst(Listed):
+    """A stack: who got data last goes first, and who waits may wait for ever."""
+
+    def pick(self):
+        return self._active[-1] if self._active else None

@@ -1,0 +1,141 @@
+"""`check_scheduler` catches every broken scheduler, and says which law it broke."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from hypothesis import Phase, settings
+
+from h3sim.schedulers import (
+    BucketScheduler,
+    FifoScheduler,
+    RoundRobinScheduler,
+    TreeScheduler,
+)
+from h3sim.schemes import Mechanism
+from h3sim.signals import BucketPriority
+from h3sim.testing import (
+    BrokenLawError,
+    Candidate,
+    Law,
+    NoStarvation,
+    ReferenceBuckets,
+    SameAs,
+    check_law,
+    check_scheduler,
+    signals,
+)
+from h3sim.testing.searching import usual_settings
+from tests.mutants import broken, schedulers
+from tests.property.conformance import claimed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Row(NamedTuple):
+    """*mutant* breaks *law*, which *whole* keeps; *said* is how both are put to the test."""
+
+    law: Law
+    mutant: Callable
+    whole: Callable
+    said: Callable[[Callable], Candidate]
+
+
+def told(mechanism):
+    """Return what gives a scheduler the claims of *mechanism*."""
+    return partial(claimed, mechanism)
+
+
+def plain(factory):
+    """Return a candidate that claims nothing."""
+    return Candidate(factory=factory)
+
+
+def claiming(*claims, **options):
+    """Return what gives a scheduler these claims."""
+    return lambda factory: Candidate(factory=factory, claims=claims, **options)
+
+
+FIFO, ROUNDS, BUCKETS, TREE = (
+    told(mechanism)
+    for mechanism in (Mechanism.FIFO, Mechanism.ROUND_ROBIN, Mechanism.BUCKETS, Mechanism.TREE)
+)
+UNSTARVED = claiming(NoStarvation(rounds=2))
+LIKE_BUCKETS = claiming(SameAs(reference=ReferenceBuckets), signals=signals(BucketPriority))
+ROWS = [
+    Row(Law.WORK_CONSERVING, schedulers.ForgetsAStream, RoundRobinScheduler, ROUNDS),
+    Row(Law.WORK_CONSERVING, schedulers.Lazy, FifoScheduler, FIFO),
+    Row(Law.EVERY_BYTE_ONCE, broken.SendsTwice, RoundRobinScheduler, ROUNDS),
+    Row(Law.PICKS_ONLY_READY, broken.PicksTheClosed, RoundRobinScheduler, ROUNDS),
+    Row(Law.PICKS_ONLY_READY, broken.WakesOnUpdate, FifoScheduler, FIFO),
+    Row(Law.PURE_PICK, schedulers.ImpurePick, RoundRobinScheduler, ROUNDS),
+    Row(Law.DETERMINISTIC, broken.Coin, FifoScheduler, plain),
+    Row(Law.DETERMINISTIC, broken.SharedTurns, RoundRobinScheduler, plain),
+    Row(Law.SAME_IN_EVERY_PROCESS, schedulers.SetOrdered, FifoScheduler, plain),
+    Row(Law.STRICT_ORDER, schedulers.HighestFirst, FifoScheduler, FIFO),
+    Row(Law.STRICT_ORDER, schedulers.OvertakenBuckets, BucketScheduler, BUCKETS),
+    Row(Law.WEIGHTED_SHARES, schedulers.EqualShares, TreeScheduler, TREE),
+    Row(Law.WEIGHTED_SHARES, schedulers.TakesTwoTurns, RoundRobinScheduler, ROUNDS),
+    Row(Law.WEIGHTED_SHARES, schedulers.NeverCharges, RoundRobinScheduler, ROUNDS),
+    Row(Law.WEIGHTED_SHARES, broken.HasFavourites, RoundRobinScheduler, ROUNDS),
+    Row(Law.NO_STARVATION, schedulers.StarvesTheHighest, RoundRobinScheduler, UNSTARVED),
+    Row(Law.NO_STARVATION, broken.LastComesFirst, RoundRobinScheduler, UNSTARVED),
+    Row(Law.UPDATES_AT_ONCE, broken.DeafBuckets, BucketScheduler, BUCKETS),
+    Row(Law.UPDATES_AT_ONCE, broken.SlowToListen, BucketScheduler, BUCKETS),
+    Row(Law.UPDATES_AT_ONCE, schedulers.StaleAfterUpdate, TreeScheduler, TREE),
+    Row(Law.SAME_AS, schedulers.BackwardTies, TreeScheduler, TREE),
+    Row(Law.WORK_CONSERVING, schedulers.ForgetfulTree, TreeScheduler, TREE),
+    Row(Law.SAME_AS, schedulers.FreePlaceholders, TreeScheduler, TREE),
+    Row(Law.SAME_AS, schedulers.OneLevel, BucketScheduler, LIKE_BUCKETS),
+    Row(Law.FREES_MEMORY, broken.KeepsTheClosed, TreeScheduler, TREE),
+    Row(Law.FREES_MEMORY, broken.DeadEntries, FifoScheduler, FIFO),
+    Row(Law.PICKLES, broken.HoldsALambda, FifoScheduler, FIFO),
+    Row(Law.PICKLES, broken.ForgetsItsRound, RoundRobinScheduler, ROUNDS),
+    Row(Law.CHEAP_PICKS, broken.LooksAtAll, FifoScheduler, FIFO),
+    Row(Law.CHEAP_PICKS, broken.CountsAll, FifoScheduler, plain),
+    Row(Law.NEVER_RAISES, broken.RaisesWhenTold, FifoScheduler, FIFO),
+    Row(Law.NEVER_RAISES, broken.DividesByBytes, FifoScheduler, FIFO),
+    Row(Law.NEVER_RAISES, broken.FullAt150, FifoScheduler, FIFO),
+]
+
+
+def quickly(candidate, law):
+    """Return the candidate without the law that starts processes, unless that is the one."""
+    if law is Law.SAME_IN_EVERY_PROCESS:
+        return candidate
+    return replace(candidate, skip={Law.SAME_IN_EVERY_PROCESS: "takes long"})
+
+
+def name_of(row):
+    return f"{row.law.value}-{row.mutant.__name__}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name_of)
+def test_the_suite_names_the_law_that_a_mutant_breaks(row):
+    # No time is spent on a shorter example here.
+    unshortened = settings(usual_settings(), phases=[Phase.generate])
+    check_law(row.said(row.whole), row.law, settings=unshortened)
+    with pytest.raises(BrokenLawError) as caught:
+        check_scheduler(quickly(row.said(row.mutant), row.law), settings=unshortened)
+    assert caught.value.law is row.law, caught.value
+
+
+def test_every_law_of_the_suite_has_a_mutant():
+    assert {row.law for row in ROWS} == set(Law)
+
+
+def test_the_table_of_the_suite_says_which_law_each_mutant_breaks():
+    text = (Path(__file__).parent / "README.md").read_text("utf-8")
+    told_rows = [line for line in text.splitlines() if line.startswith("| ")]
+    rows = [line for line in told_rows if line.split(" ")[1] in {law.value for law in Law}]
+    place = {law.value: number for number, law in enumerate(Law)}
+    expected = sorted(
+        (f"| {row.law.value} | `{row.mutant.__name__}` |" for row in ROWS),
+        key=lambda line: (place[line.split(" ")[1]], line),
+    )
+    assert rows == expected

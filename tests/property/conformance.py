@@ -1,0 +1,157 @@
+"""What each mechanism claims, and so each scheme that runs on it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from hypothesis import strategies as st
+
+from h3sim.schedulers import Weights
+from h3sim.schemes import Mechanism
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank
+from h3sim.testing import (
+    Candidate,
+    NoStarvation,
+    ReferenceBuckets,
+    ReferenceOrder,
+    ReferenceRounds,
+    ReferenceTree,
+    SameAs,
+    StrictOrder,
+    WeightedShares,
+    scheme_scripts,
+    signals,
+)
+from h3sim.testing.strategies import h2_signals
+
+
+def flat(low, high):
+    """Return places under the root, with weights from *low* to *high*."""
+    return st.builds(H2Priority, weight=st.integers(low, high))
+
+
+def by_id(stream_id, signal):
+    return stream_id
+
+
+def by_bucket(stream_id, signal):
+    """The higher bucket first, and in each level 3 before the others."""
+    return -signal.bucket, signal.level != 3
+
+
+def by_urgency(stream_id, signal):
+    return signal.urgency
+
+
+def by_rank(stream_id, signal):
+    return signal.value
+
+
+def by_zero_weight(stream_id, signal):
+    """255 before all and 0 behind all, each one at a time."""
+    return {255: (0, stream_id), 0: (2, stream_id)}.get(signal.weight, (1, 0))
+
+
+def weight_of(signal):
+    return signal.weight
+
+
+def one_each(signal):
+    return 1
+
+
+def order_of_ids():
+    return ReferenceOrder(by_id)
+
+
+ZERO_SIGNALS = h2_signals(min_weight=0, max_weight=255)
+RANKS = signals(Rank)
+SHARED_URGENCY = st.just(Eps(urgency=3, incremental=True))
+SHARED_BUCKET = st.just(BucketPriority(bucket=31, level=1))
+
+CYCLES = WeightedShares(weight=weight_of, signals=flat(1, 256), tolerance=0.05)
+"""Whole cycles round."""
+NO_STARVATION = NoStarvation(rounds=8, signals=flat(8, 32))
+
+CLAIMS = {
+    Mechanism.FIFO: {"claims": (StrictOrder(rank=by_id), SameAs(reference=order_of_ids))},
+    Mechanism.ROUND_ROBIN: {
+        "claims": (
+            WeightedShares(weight=one_each),
+            NoStarvation(rounds=2),
+            SameAs(reference=ReferenceRounds),
+        )
+    },
+    Mechanism.BUCKETS: {
+        "claims": (
+            StrictOrder(rank=by_bucket),
+            WeightedShares(weight=one_each, signals=SHARED_BUCKET),
+            NoStarvation(rounds=2, signals=SHARED_BUCKET),
+            SameAs(reference=ReferenceBuckets),
+        ),
+        "signals": signals(BucketPriority),
+    },
+    Mechanism.TREE: {
+        "claims": (
+            WeightedShares(weight=weight_of, signals=flat(1, 256)),
+            NoStarvation(rounds=8, signals=flat(8, 32)),
+            SameAs(reference=ReferenceTree),
+        ),
+        "placeholders": 3,
+    },
+    Mechanism.ZERO_TREE: {
+        "claims": (
+            StrictOrder(rank=by_zero_weight, signals=flat(0, 255)),
+            WeightedShares(weight=weight_of, signals=flat(1, 254)),
+            NoStarvation(rounds=8, signals=flat(8, 32)),
+            SameAs(reference=partial(ReferenceTree, weights=Weights.ZERO)),
+        ),
+        "signals": ZERO_SIGNALS,
+        "placeholders": 3,
+    },
+    Mechanism.EPS: {
+        "claims": (
+            StrictOrder(rank=by_urgency),
+            WeightedShares(weight=one_each, signals=SHARED_URGENCY),
+            NoStarvation(rounds=2, signals=SHARED_URGENCY),
+        ),
+        "signals": signals(Eps),
+    },
+    Mechanism.RANKS: {"claims": (StrictOrder(rank=by_rank),), "signals": RANKS},
+    Mechanism.NGHTTP2_TREE: {"claims": (CYCLES, NO_STARVATION), "placeholders": 3},
+    # What slot a stream joins in depends on where the calendar stands, so no bound on shares.
+    Mechanism.H2O_CALENDAR: {"claims": (NO_STARVATION,), "placeholders": 3},
+    # A stream that comes late has few points, and goes alone until it has as many as others.
+    Mechanism.ATS_HEAP: {"placeholders": 3},
+}
+"""By mechanism; one that is not here is held to what holds for every scheduler."""
+
+
+def claimed(mechanism, factory):
+    """Return *factory* as a candidate with the claims of *mechanism*."""
+    return Candidate(factory=factory, **CLAIMS.get(mechanism, {}))
+
+
+def candidate_of_mechanism(mechanism):
+    factory = partial(mechanism.make, turn_bytes=1400)
+    return replace(claimed(mechanism, factory), name=mechanism.value)
+
+
+def in_turns_of(packets, claim):
+    """Return what is left of a claim where a turn has several packets, None for nothing."""
+    if isinstance(claim, SameAs):
+        return None
+    return replace(claim, packets_per_turn=packets)
+
+
+def candidate_of_scheme(scheme):
+    """Return the scheme's scheduler, told what the scheme's clients say."""
+    candidate = claimed(scheme.mechanism, partial(scheme.make_scheduler, turn_bytes=1400))
+    if scheme.turn is not None:
+        packets = scheme.turn.packets
+        if scheme.turn.size_bytes is not None:
+            packets = -(-scheme.turn.size_bytes // 1400)
+        claims = (in_turns_of(packets, claim) for claim in candidate.claims)
+        candidate = replace(candidate, claims=tuple(filter(None, claims)))
+    return replace(candidate, histories=scheme_scripts(scheme), name=scheme.name)

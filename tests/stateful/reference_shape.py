@@ -1,0 +1,141 @@
+"""The shape of a dependency tree as a list of (node, parent), with every option of the real one.
+
+It knows who stands below whom and with what weight; nothing of turns. The list has the order in
+which nodes were put where they stand, so that the children of a node follow in their order.
+"""
+
+from __future__ import annotations
+
+from h3sim.schedulers import Orphans, UnknownParent
+from h3sim.signals import H2Priority
+
+REMEMBERED = 64
+
+
+class ReferenceShape:
+    """Behaves as `h3sim.schedulers.TreeScheduler` says that it does."""
+
+    def __init__(self, *, orphans, unknown_parent, retain):
+        self.orphans, self.unknown_parent, self.retain = orphans, unknown_parent, retain
+        self.places = []
+        self.weights = {}
+        self.opened, self.closed, self.gone = [], [], []
+        self.sending = []
+
+    @property
+    def ids(self):
+        return [node for node, _ in self.places]
+
+    @property
+    def implied(self):
+        return [node for node in self.ids if node not in self.opened + self.closed]
+
+    def parent(self, node):
+        return dict(self.places)[node]
+
+    def children(self, node):
+        return [child for child, parent in self.places if parent == node]
+
+    def ancestors(self, node):
+        above = []
+        while node is not None:
+            node = self.parent(node)
+            above.append(node)
+        return above
+
+    def open(self, node, signal):
+        parent, weight, exclusive = self.resolve(node, signal)
+        is_there = node in self.ids
+        if node in self.closed:
+            self.closed.remove(node)
+        self.opened.append(node)
+        self.gone = [entry for entry in self.gone if entry[0] != node]
+        if is_there:
+            self.change(node, parent, weight, exclusive)
+        else:
+            self.weights[node] = weight
+            self.put(node, parent, exclusive)
+        self.prune()
+
+    def update(self, node, signal):
+        known = [None, *self.ids]
+        if self.unknown_parent is UnknownParent.ANCESTOR and signal.depends_on not in known:
+            return
+        self.change(node, *self.resolve(node, signal))
+        self.prune()
+
+    def close(self, node):
+        self.opened.remove(node)
+        self.closed.append(node)
+        if node in self.sending:
+            self.sending.remove(node)
+        while len(self.closed) > self.retain:
+            oldest = self.closed.pop(0)
+            self.remove(oldest)
+        self.prune()
+
+    def resolve(self, node, signal):
+        """Return parent, weight and whether it is exclusive."""
+        parent = signal.depends_on
+        if parent is None or parent in self.ids:
+            return parent, signal.weight, signal.exclusive
+        if self.unknown_parent is UnknownParent.DEFAULT:
+            return None, H2Priority().weight, False
+        weight, exclusive = signal.weight, signal.exclusive
+        if self.unknown_parent is UnknownParent.ANCESTOR:
+            above = dict(self.gone)
+            ancestor, steps = above.get(parent), 0
+            while ancestor is not None and ancestor not in self.ids and steps <= REMEMBERED:
+                ancestor, steps = above.get(ancestor), steps + 1
+            if ancestor in self.ids and ancestor != node:
+                return ancestor, weight, exclusive
+            if parent < node:
+                weight = H2Priority().weight
+            exclusive = False
+        self.weights[parent] = H2Priority().weight
+        self.hang(parent, None)
+        return parent, weight, exclusive
+
+    def change(self, node, parent, weight, exclusive):
+        self.weights[node] = weight
+        if parent == self.parent(node) and not exclusive:
+            return
+        if parent is not None and node in self.ancestors(parent):
+            self.hang(parent, self.parent(node))
+        self.put(node, parent, exclusive)
+
+    def put(self, node, parent, exclusive):
+        siblings = [child for child in self.children(parent) if child != node]
+        self.hang(node, parent)
+        for sibling in siblings if exclusive else ():
+            self.hang(sibling, node)
+
+    def hang(self, node, parent):
+        self.places = [place for place in self.places if place[0] != node] + [(node, parent)]
+
+    def remove(self, node):
+        children, parent = self.children(node), self.parent(node)
+        total = sum(self.weights[child] for child in children)
+        for child in children:
+            if self.orphans is not Orphans.KEEP:
+                share = self.weights[child] * self.weights[node] / total
+                nearest = share + (0.5 if self.orphans is Orphans.SHARE else 0)
+                self.weights[child] = max(1, int(nearest))
+            self.hang(child, parent)
+        self.places.remove((node, parent))
+        self.gone = [entry for entry in self.gone if entry[0] != node]
+        if parent is not None:
+            self.gone = [*self.gone, (node, parent)][-REMEMBERED:]
+
+    def prune(self):
+        """Nobody is there only for others when there are no others."""
+        while alone := [node for node in self.implied if not self.children(node)]:
+            self.remove(alone[0])
+
+    def may_send(self):
+        """Return who has data, and nobody above who has."""
+        return [
+            node
+            for node in self.sending
+            if not any(above in self.sending for above in self.ancestors(node))
+        ]

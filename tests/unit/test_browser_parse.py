@@ -1,0 +1,300 @@
+"""The browser that computes its load, held to loads that were worked out by hand.
+
+Over network marx-2019 a packet of 1400 bytes leaves every 10 ms, the first at 10 ms, and is there
+at once. With fifo the responses come one after the other, in the order in which they were asked
+for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import h3sim
+from tests.helpers import page_of
+
+PACKET = 1400
+
+
+def document(packets: int, **more: Any) -> dict[str, Any]:
+    return {"id": "/", "kind": "document", "bytes": packets * PACKET, **more}
+
+
+def named(id_: str, at_bytes: int, packets: int = 1, **more: Any) -> dict[str, Any]:
+    """Return what the document names at an offset; the kind follows from the name."""
+    kinds = {"css": "stylesheet", "js": "script", "png": "image"}
+    found = {"by": "/", "at": "offset", "offset_bytes": at_bytes}
+    kind = kinds[id_.rpartition(".")[2]]
+    return {"id": id_, "kind": kind, "bytes": packets * PACKET, "discovered": found, **more}
+
+
+def later(id_: str, kind: str, by: str, at: str, **more: Any) -> dict[str, Any]:
+    delay = more.pop("delay_ms", 0)
+    found = {"by": by, "at": at, "delay_ms": delay}
+    return {"id": id_, "kind": kind, "bytes": PACKET, "discovered": found, **more}
+
+
+def parsed(*resources: dict[str, Any], **setting: Any) -> h3sim.Load:
+    setting = {"scheme": "fifo", "browser": "parse", **setting}
+    return h3sim.simulate(page_of(*resources), **setting)
+
+
+def log(load: h3sim.Load) -> list[tuple[str, str, float, float]]:
+    """Return what was done but downloads: (work, id, from ms, to ms)."""
+    rows = []
+    for done in load.trace.activities:
+        id_ = "" if done.resource is None else load.page.resources[done.resource].id
+        if done.work.value != "download":
+            rows.append((done.work.value, id_, done.began_at_ns / 1e6, done.ended_at_ns / 1e6))
+    return rows
+
+
+def requested(load: h3sim.Load) -> dict[str, float]:
+    return {row.id: row.requested_ms for row in load.timings}
+
+
+def test_a_document_is_parsed_as_its_bytes_come():
+    """8 ms for 4 packets are 2 ms a packet; what is seen first is its first byte."""
+    load = parsed(document(4, parse_ms=5.6))
+    assert log(load) == [
+        ("parse", "/", 10, 10.001),
+        ("first paint", "", 10.001, 10.001),
+        ("parse", "/", 10.001, 11.4),
+        ("parse", "/", 20, 21.4),
+        ("parse", "/", 30, 31.4),
+        ("parse", "/", 40, 41.4),
+        ("DOMContentLoaded", "", 41.4, 41.4),
+        ("load", "", 41.4, 41.4),
+    ]
+
+
+def test_a_script_stops_the_parser_until_it_has_run():
+    """The script's packet comes at 30, behind the document's two; it runs until 37."""
+    load = parsed(document(2, parse_ms=2.8), named("a.js", 700, execute_ms=7))
+    assert log(load)[-4:] == [
+        ("execute", "a.js", 30, 37),
+        ("parse", "/", 37, 39.1),
+        ("DOMContentLoaded", "", 39.1, 39.1),
+        ("load", "", 39.1, 39.1),
+    ]
+
+
+def test_a_script_waits_for_the_stylesheet_in_front_of_it():
+    """The stylesheet is asked for first, comes at 30 and 40 and is parsed until 45."""
+    sheet = named("s.css", 100, packets=2, parse_ms=5)
+    load = parsed(document(2), sheet, named("a.js", 200, execute_ms=7))
+    assert ("style", "s.css", 40, 45) in log(load)
+    assert ("execute", "a.js", 50, 57) in log(load)
+    slow = parsed(document(2), named("s.css", 100, parse_ms=50), named("a.js", 200, execute_ms=7))
+    assert ("style", "s.css", 30, 80) in log(slow)
+    assert ("execute", "a.js", 80, 87) in log(slow)
+
+
+def test_a_script_does_not_wait_for_a_stylesheet_behind_it():
+    """It has run before the parser comes to the stylesheet."""
+    load = parsed(document(2), named("a.js", 100, execute_ms=7), named("s.css", 200, parse_ms=50))
+    assert ("execute", "a.js", 30, 37) in log(load)
+
+
+def test_an_async_script_runs_as_soon_as_it_is_there():
+    """Packets go in turns: the scripts are there at 30 and 40, the stylesheet at 60.
+
+    The parser stands at slow.js, which waits for the stylesheet; fast.js waits for nothing.
+    """
+    load = parsed(
+        document(1),
+        named("s.css", 100, packets=3, in_head=True, parse_ms=5),
+        named("fast.js", 200, execute_ms=4, **{"async": True}),
+        named("slow.js", 300, execute_ms=4),
+        scheme="rr",
+    )
+    assert [row for row in log(load) if row[0] in ("execute", "style")] == [
+        ("execute", "fast.js", 30, 34),
+        ("style", "s.css", 60, 65),
+        ("execute", "slow.js", 65, 69),
+    ]
+
+
+def test_an_async_script_that_is_there_runs_before_the_parser_goes_on():
+    """The parser takes 21 ms for a packet: it is there at 10, and at the image at 31."""
+    load = parsed(
+        document(2, parse_ms=42),
+        named("a.js", 100, execute_ms=4, **{"async": True}),
+        named("i.png", 1400),
+    )
+    assert log(load)[3:6] == [
+        ("parse", "/", 11.5, 31),
+        ("execute", "a.js", 31, 35),
+        ("parse", "/", 35, 56),
+    ]
+
+
+def test_deferred_scripts_run_in_order_once_the_document_is_parsed():
+    """The second is there at 40, the first at 60 only: it has three packets."""
+    load = parsed(
+        document(2),
+        named("late.js", 300, packets=3, execute_ms=5, defer=True),
+        named("early.js", 400, execute_ms=5, defer=True),
+        scheme="rr",
+    )
+    executed = [row for row in log(load) if row[0] == "execute"]
+    assert [row[1] for row in executed] == ["late.js", "early.js"]
+    assert executed[0][2] == load.timings[1].finished_ms
+    assert load.dom_content_loaded_ms == executed[1][3] == executed[0][3] + 5
+
+
+def test_a_deferred_script_waits_for_stylesheets():
+    load = parsed(
+        document(2), named("s.css", 100, parse_ms=30), named("d.js", 300, execute_ms=5, defer=True)
+    )
+    assert ("execute", "d.js", 60, 65) in log(load)
+
+
+def test_the_preload_scanner_looks_beyond_a_script_at_which_the_parser_stands():
+    """The image is named in the second packet, at 20; the script has run at 37."""
+    resources = (document(2), named("a.js", 100, execute_ms=7), named("i.png", 2000))
+    assert requested(parsed(*resources))["i.png"] == 20
+    assert requested(parsed(*resources, preload_scanner=False))["i.png"] == 37
+
+
+def test_a_font_is_asked_for_once_there_is_a_layout_with_its_stylesheet():
+    """The stylesheet is ready at 32, but the head only parsed when its script has run, at 47."""
+    font = later("f.woff2", "font", "s.css", "complete", delay_ms=500)
+    sheet = named("s.css", 100, in_head=True, parse_ms=2)
+    script = named("a.js", 200, in_head=True, execute_ms=7)
+    load = parsed(document(2), sheet, script, font)
+    assert ("style", "s.css", 30, 32) in log(load)
+    assert load.first_paint_ms == requested(load)["f.woff2"] == 47
+
+
+def test_a_stylesheet_is_ready_when_what_it_imports_is():
+    """The import is asked for at 32 and comes at 40."""
+    load = parsed(
+        document(2),
+        named("s.css", 100, in_head=True, parse_ms=2),
+        later("i.css", "stylesheet", "s.css", "complete", parse_ms=3),
+    )
+    assert requested(load)["i.css"] == 32
+    assert load.first_paint_ms == 43
+
+
+def test_only_what_is_said_to_block_rendering_does_where_the_page_says_so():
+    """A stylesheet for printing stands in the head, too."""
+    printed = named("print.css", 100, packets=5, in_head=True)
+    seen = named("s.css", 200, in_head=True)
+    load = parsed(document(2), printed, {**seen, "render_blocking": True}, scheme="rr")
+    assert load.first_paint_ms == load.timings[2].finished_ms
+    assert load.timings[1].finished_ms > load.timings[2].finished_ms
+    without = parsed(document(2), printed, seen, scheme="rr")
+    assert without.first_paint_ms == without.timings[1].finished_ms
+
+
+def test_a_script_in_the_head_keeps_the_page_white_and_one_in_the_body_does_not():
+    head = parsed(document(2), named("a.js", 100, in_head=True, execute_ms=7))
+    body = parsed(document(2), named("a.js", 100, execute_ms=7))
+    assert (head.first_paint_ms, body.first_paint_ms) == (37, 10)
+
+
+def test_what_a_script_asks_for_comes_after_it_has_run():
+    """And a script that a script has put into the page runs when it is there, in no order."""
+    load = parsed(
+        document(1),
+        named("a.js", 100, execute_ms=5),
+        later("b.js", "script", "a.js", "executed", execute_ms=2),
+        later("c.js", "script", "a.js", "executed", delay_ms=6, execute_ms=2),
+    )
+    assert requested(load) == {"/": 0, "a.js": 10, "b.js": 25, "c.js": 31}
+    assert ("execute", "b.js", 30, 32) in log(load)
+
+
+def test_the_load_event_does_not_wait_for_a_timer():
+    load = parsed(
+        document(1),
+        named("a.js", 100, execute_ms=5),
+        later("beacon", "fetch", "a.js", "executed", delay_ms=6),
+    )
+    assert load.load_event_ms == 25
+    assert load.page_load_ms == 40
+
+
+def test_times_of_computation_are_multiplied_by_the_factor():
+    load = parsed(document(1, parse_ms=3), named("a.js", 100, execute_ms=5), cpu_factor=4)
+    assert ("execute", "a.js", 20, 40) in log(load)
+
+
+def test_no_more_requests_are_open_than_there_may_be():
+    """The second image is asked for when the first is there, with the one place besides."""
+    images = [named(f"{name}.png", 100) for name in "abc"]
+    load = parsed(document(1), *images, max_requests=1)
+    assert requested(load) == {"/": 0, "a.png": 10, "b.png": 20, "c.png": 30}
+
+
+def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there():
+    load = parsed(
+        document(1),
+        named("s.css", 50, in_head=True, parse_ms=4),
+        named("seen.png", 100, lazy=True, above_the_fold=True),
+        named("unseen.png", 200, lazy=True),
+    )
+    assert load.first_paint_ms == requested(load)["seen.png"] == 24
+    assert load.load_event_ms == requested(load)["unseen.png"] == 30
+
+
+def test_what_is_seen_largest_is_the_hero_or_has_the_largest_share():
+    """The images come at 20 and 30."""
+    small = named("small.png", 100, viewport=0.1)
+    large = named("large.png", 200, viewport=0.4)
+    load = parsed(document(1), small, large)
+    assert (load.first_paint_ms, load.largest_paint_ms) == (10, 30)
+    # 0.5 at 10 ms, 0.1 at 20, 0.4 at 30.
+    assert load.speed_index_ms == pytest.approx(0.5 * 10 + 0.1 * 20 + 0.4 * 30)
+    hero = parsed(document(1), {**small, "hero": True}, large)
+    assert hero.largest_paint_ms == 20
+
+
+def test_the_critical_path_says_what_each_step_waited_for():
+    """5 ms of latency each way; a script waits for a stylesheet, and asks for data."""
+    load = parsed(
+        document(1),
+        named("s.css", 100, packets=2, parse_ms=20),
+        named("a.js", 200, execute_ms=5),
+        later("data", "fetch", "a.js", "executed"),
+        rtt_ms=10,
+        handshake=False,
+    )
+    path = load.critical_path()
+    assert [(row.work, row.id) for row in path] == [
+        ("download", "/"),
+        ("download", "s.css"),
+        ("style", "s.css"),
+        ("execute", "a.js"),
+        ("download", "data"),
+        ("load", None),
+    ]
+    columns = ("network_ms", "bandwidth_ms", "computation_ms", "blocking_ms")
+    spent = sum(sum(path.column(name)) for name in columns)
+    assert spent == pytest.approx(load.load_event_ms)
+    assert [getattr(path[1], name) for name in columns] == [10, 10, 0, 0]
+    assert [getattr(path[2], name) for name in columns] == [0, 0, 20, 0]
+
+
+def test_the_critical_path_tells_of_waiting_for_a_turn():
+    """The parser has come to the end at 20, but the main thread is taken until 50."""
+    load = parsed(document(2), named("a.js", 100, execute_ms=20, **{"async": True}))
+    assert load.dom_content_loaded_ms == 20
+    assert load.load_event_ms == 50
+    busy = parsed(document(1, parse_ms=25), named("a.js", 100, execute_ms=20, **{"async": True}))
+    assert busy.critical_path("DOMContentLoaded")[-1].blocking_ms == 20
+
+
+def test_a_load_that_is_replayed_has_no_paints():
+    load = h3sim.simulate(page_of(document(1)), scheme="fifo")
+    assert load.first_paint_ms is None
+    assert load.speed_index_ms is None
+    assert len(load.critical_path()) == 0
+
+
+def test_an_unknown_milestone_is_refused():
+    with pytest.raises(ValueError, match="to must be one of first paint, DOMContentLoaded, load"):
+        parsed(document(1)).critical_path("onload")

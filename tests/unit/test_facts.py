@@ -1,0 +1,365 @@
+"""Fact tables: what of a recording becomes a page, worked out by hand on small tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import h3sim
+from h3sim.engine import simulate
+from h3sim.errors import PageError
+from h3sim.formats import facts_from_dict, read_facts
+from h3sim.page import At, Kind, Page, page_from_dict
+from h3sim.page.writer import page_to_dict
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
+NEEDS_TABLES = pytest.mark.skipif(
+    not SHARED.is_dir(), reason="the fact tables are not beside the checkout"
+)
+
+
+def row(id_: str, parent: str | None = "r0", **values: Any) -> dict[str, Any]:
+    """Return a row: an image of 1000 bytes, unless *values* say otherwise."""
+    return {
+        "id": id_,
+        "parent": parent,
+        "type": "image",
+        "body_bytes": 1000,
+        "start_ms": 500,
+    } | values
+
+
+def root(**values: Any) -> dict[str, Any]:
+    """Return the row of a document of 8000 bytes that came from 100 to 180 ms."""
+    recorded = {"type": "html", "body_bytes": 8000, "start_ms": 0}
+    recorded |= {"first_byte_ms": 100, "end_ms": 180, "status": 200, "parent_basis": "none"}
+    return row("r0", None, **recorded | values)
+
+
+def page_of(*rows: dict[str, Any], **table: Any) -> Page:
+    """Return the page of a table of these rows."""
+    return facts_from_dict({"name": "made-up", "resources": list(rows)} | table).page
+
+
+def trigger(*rows: dict[str, Any]) -> tuple[At, int | None, float]:
+    """Return what triggers the last of *rows*: event, offset, delay in ms."""
+    discovery = page_of(*rows).resources[-1].discovered
+    assert discovery is not None
+    return discovery.at, discovery.offset_bytes, discovery.delay_ns / 1e6
+
+
+def mistakes(*rows: Any, **table: Any) -> list[str]:
+    """Return the mistakes of a table of these rows, a line each."""
+    with pytest.raises(PageError) as caught:
+        facts_from_dict({"name": "made-up", "resources": list(rows)} | table, source="t.json")
+    return str(caught.value).splitlines()
+
+
+def test_ids_kinds_bytes_and_parents_stay_what_they_are() -> None:
+    page = page_of(
+        root(),
+        row("r1", type="css", body_bytes=70, start_ms=185),
+        row("r2", "r1", type="font", body_bytes=0, start_ms=900),
+        row("r3", type="xhr", body_bytes=2**40, start_ms=901),
+    )
+    said = [
+        (r.id, r.kind, r.size_bytes, r.discovered.by if r.discovered else None)
+        for r in page.resources
+    ]
+    assert said == [
+        ("r0", Kind.DOCUMENT, 8000, None),
+        ("r1", Kind.STYLESHEET, 70, "r0"),
+        ("r2", Kind.FONT, 0, "r1"),
+        ("r3", Kind.FETCH, 2**40, "r0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("child", "parent", "expected"),
+    [
+        ({"start_ms": 40}, {}, (At.REQUEST, None, 40)),
+        ({"start_ms": 180}, {}, (At.COMPLETE, None, 0)),
+        ({"start_ms": 200.5}, {}, (At.COMPLETE, None, 20.5)),
+        # Half of the time between the first byte and the last: half of the bytes.
+        ({"start_ms": 140}, {}, (At.OFFSET, 4000, 0)),
+        # Two chunks were there, for 5 ms.
+        (
+            {"start_ms": 155},
+            {"chunks": [[110, 1000], [150, 2000], [180, 5000]]},
+            (At.OFFSET, 3000, 5),
+        ),
+        # Bytes came, but no chunk says which.
+        ({"start_ms": 105}, {"chunks": [[110, 8000]]}, (At.OFFSET, 1, 5)),
+        # The tag stands at 2000, which the second chunk brought.
+        (
+            {"start_ms": 300, "ref_offset": 2000},
+            {"chunks": [[110, 1000], [150, 2000], [180, 5000]]},
+            (At.OFFSET, 2000, 150),
+        ),
+        # On the wire it is half as long, and so is the offset; a quarter of 80 ms after 100.
+        (
+            {"start_ms": 300, "ref_offset": 4000},
+            {"content_bytes": 16000},
+            (At.OFFSET, 2000, 180),
+        ),
+        # An offset behind the end says nothing.
+        ({"start_ms": 300, "ref_offset": 8001}, {}, (At.COMPLETE, None, 120)),
+        # Nobody knows when the parent was there.
+        ({"start_ms": 300}, {"end_ms": None}, (At.COMPLETE, None, 200)),
+        ({"start_ms": 300}, {"end_ms": None, "first_byte_ms": None}, (At.COMPLETE, None, 300)),
+        # A redirect without a body.
+        ({"start_ms": 120}, {"body_bytes": 0}, (At.COMPLETE, None, 0)),
+    ],
+)
+def test_times_say_what_triggers_a_request(
+    child: dict[str, Any], parent: dict[str, Any], expected: tuple[At, int | None, float]
+) -> None:
+    assert trigger(root(**parent), row("r1", **child)) == expected
+
+
+def test_what_a_script_asks_for_waits_for_its_execution() -> None:
+    script = row("r1", type="js", start_ms=190, first_byte_ms=200, end_ms=210, exec_ms=30)
+    assert trigger(root(), script, row("r2", "r1", start_ms=245)) == (At.EXECUTED, None, 5)
+    # Sooner than it can have run: it was something else that asked.
+    assert trigger(root(), script, row("r2", "r1", start_ms=230)) == (At.COMPLETE, None, 20)
+    assert page_of(root(), script).resources[1].execute_ns == 30_000_000
+
+
+def flags(*rows: dict[str, Any], **table: Any) -> dict[str, list[str]]:
+    """Return the flags of each resource, in the page format's words."""
+    document = page_to_dict(page_of(*rows, **table))
+    return {
+        entry["id"]: sorted(key for key, value in entry.items() if value is True)
+        for entry in document["resources"]
+    }
+
+
+def test_chromes_priorities_tell_which_scripts_block() -> None:
+    def script(id_: str, priority: str) -> dict[str, Any]:
+        return row(id_, type="js", chrome_priority=priority, initiator_type="parser")
+
+    assert flags(
+        root(), script("early", "High"), script("late", "Medium"), script("free", "Low")
+    ) == {
+        "r0": [],
+        "early": ["in_head", "render_blocking"],
+        "late": ["after_first_image"],
+        "free": ["async"],
+    }
+
+
+def test_without_priorities_the_order_of_requests_tells() -> None:
+    assert flags(
+        root(),
+        row("before.css", type="css"),
+        row("before.js", type="js"),
+        row("i"),
+        row("after.js", type="js"),
+        row("injected.js", type="js", initiator_type="script"),
+        row("deep.js", "before.js", type="js"),
+        hol=[
+            {"kind": "script-defer", "resource": "before.js"},
+            {"kind": "css", "resource": "before.css"},
+            {"kind": "script-sync", "inline": True, "resource": None},
+        ],
+    ) == {
+        "r0": [],
+        "before.css": ["in_head", "render_blocking"],
+        "before.js": ["defer"],
+        "i": [],
+        "after.js": ["after_first_image"],
+        "injected.js": [],
+        "deep.js": [],
+    }
+
+
+def test_the_head_is_that_of_the_document_behind_the_redirects() -> None:
+    redirect = root(type="other", status=301, body_bytes=0, end_ms=100)
+    document = row("r1", type="html", start_ms=101, first_byte_ms=200, end_ms=210, status=200)
+    style = row("r2", "r1", type="css", start_ms=220)
+    page = page_of(redirect, document, style)
+    assert [resource.in_head for resource in page.resources] == [False, False, True]
+    assert page.resources[0].kind is Kind.DOCUMENT
+
+
+def test_the_report_counts_what_was_found_inferred_and_missing() -> None:
+    report = facts_from_dict(
+        {
+            "name": "made-up",
+            "site": "shop.example",
+            "resources": [
+                root(mime="text/html; charset=utf-8", resp_header_bytes=300, cookie="a=1"),
+                row("r1", start_ms=140, parent_basis="referer", body_bytes=None),
+                row("r2", start_ms=200, parent_basis="initiator", initiator_type="preload"),
+            ],
+        }
+    ).report
+    assert (dict(report.found), dict(report.inferred)) == (
+        {
+            "kind": 3,
+            "bytes": 2,
+            "trigger complete": 1,
+            "parent by initiator": 1,
+            "preload": 1,
+            "mime": 1,
+            "header_bytes": 1,
+            "end_ms": 1,
+        },
+        {"trigger offset by time": 1, "parent by referer": 1},
+    )
+    assert report.missing["bytes"] == 1
+    assert report.missing["above_the_fold"] == 3
+    assert report.ignored == ("site", "cookie")
+    assert "missing: bytes of 1" in report.lines()
+    assert report.lines()[-1] == "ignored: site, cookie"
+
+
+def test_no_cookie_header_value_or_query_string_gets_into_a_page() -> None:
+    page = page_of(
+        root(cookie="SECRET", headers={"set-cookie": "SECRET"}, url="https://x/?SECRET"),
+        row("r1", mime="content-type: image/png; SECRET", file="a.png?SECRET", host="SECRET"),
+        row("r2", mime="image/png;charset=SECRET"),
+        source_repo="someone/recordings",
+        source_path="a.har?SECRET",
+        url="https://x/?SECRET",
+    )
+    assert "SECRET" not in json.dumps(page_to_dict(page))
+    assert [resource.mime for resource in page.resources] == ["", "", "image/png"]
+    assert page.provenance == {"source": "someone/recordings a.har"}
+
+
+def test_a_page_from_a_table_can_be_written_and_read_again() -> None:
+    page = page_of(root(), row("r1", type="js", chrome_priority="Low"), row("r2", "r1"))
+    assert page_from_dict(page_to_dict(page)) == page
+
+
+def test_every_mistake_is_told_with_file_and_key() -> None:
+    assert mistakes(
+        root(body_bytes=-1, first_byte_ms="soon"),
+        row("r0", type="picture", start_ms=None),
+        "an image",
+        {"id": "r3", "parent": "r0", "type": "image", "start_ms": 1},
+        row("a?token=1", chunks=[[1, 2], [0.5, 3], 7], mime=5),
+        row("r5", end_ms=499, body_bytes=1.5),
+    ) == [
+        "t.json: resources[2]: must be a table, is 'an image'",
+        "t.json: resources[0].body_bytes: must be a whole number from 0 to"
+        " 4611686018427387903, is -1",
+        "t.json: resources[0].first_byte_ms: must be a number, is 'soon'",
+        "t.json: resources[1].start_ms: must be a number, is None",
+        "t.json: resources[1].type: 'picture' is not one of"
+        " html, css, js, font, image, xhr, media, other",
+        "t.json: resources[3].body_bytes: is missing",
+        "t.json: resources[4].mime: must be text, is 5",
+        "t.json: resources[4].id: must be a plain name, without a query string: 'a?token=1'",
+        "t.json: resources[4].chunks[1][0]: lies before the chunk ahead of it: 0.5",
+        "t.json: resources[4].chunks[2]: must be [ms, bytes], is 7",
+        "t.json: resources[5].body_bytes: must be a whole number from 0 to"
+        " 4611686018427387903, is 1.5",
+        "t.json: resources[5].end_ms: lies before start_ms: 499",
+        "t.json: resources[1].id: 'r0' is already the id of resources[0]",
+    ]
+
+
+def test_mistakes_of_the_graph_are_told_beside_others() -> None:
+    assert mistakes(
+        root(),
+        row("r1", None),
+        row("r2", "nobody", body_bytes=-1),
+        row("r3", "r4"),
+        row("r4", "r3"),
+        hol=[{"kind": "css", "resource": "r9"}],
+    )[1:] == [
+        "t.json: resources[1].parent: a second root beside resources[0]:"
+        " only one may have no parent",
+        "t.json: resources[2].parent: no resource has the id 'nobody'",
+        "t.json: resources[3].parent: a circle: r3 waits for r4 waits for r3",
+        "t.json: hol[0].resource: no resource has the id 'r9'",
+    ]
+    assert mistakes() == ["t.json: resources: a page needs at least one resource"]
+    assert mistakes(row("r1", "r1")) == [
+        "t.json: resources: no root: one row must have the parent null",
+        "t.json: resources[0].parent: a circle: r1 waits for r1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ([], "t.json: must be an object, is []"),
+        ({}, "t.json: name: is missing\nt.json: resources: is missing"),
+        (
+            {"name": 3, "resources": 4},
+            "t.json: resources: must be a list of tables, is 4\nt.json: name: must be text, is 3",
+        ),
+    ],
+)
+def test_what_is_no_table_is_told(document: object, expected: str) -> None:
+    with pytest.raises(PageError) as caught:
+        facts_from_dict(document, source="t.json")
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"{",
+            "is not JSON: Expecting property name enclosed in double quotes at line 1, column 2",
+        ),
+        (b"\xff", "is not UTF-8: byte 0 is 0xff"),
+        (b"[" * 100_000, "is nested too deeply"),
+        (b'{"name": ' + b"9" * 5000 + b"}", "cannot be read: Exceeds the limit (4300 digits)"),
+    ],
+)
+def test_a_file_that_is_no_table_is_told(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_bytes(content)
+    with pytest.raises(PageError) as caught:
+        read_facts(path)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_is_missing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PageError, match="cannot be read: No such file"):
+        read_facts(tmp_path / "none.json")
+
+
+@NEEDS_TABLES
+def test_every_table_becomes_a_page_with_all_its_resources_bytes_and_parents() -> None:
+    paths = sorted(SHARED.glob("*.json"))
+    assert len(paths) == 59
+    for path in paths:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        page, report = read_facts(path)
+        assert [(r.id, r.size_bytes) for r in page.resources] == [
+            (entry["id"], entry["body_bytes"] or 0) for entry in table["resources"]
+        ]
+        assert [r.discovered and r.discovered.by for r in page.resources] == [
+            entry["parent"] for entry in table["resources"]
+        ]
+        told = report.found["bytes"] + report.missing.get("bytes", 0)
+        assert told == len(page.resources)
+
+
+@NEEDS_TABLES
+def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
+    schemes = h3sim.list_schemes()
+    # Larger packets at the same ticks, and each scheme over every eighth page: what a quick test
+    # can afford.
+    setting = h3sim.Setting(packet_bytes=5600)
+    network, profile = setting.resolved_network(), setting.resolved_profile()
+    loaded: set[str] = set()
+    for place, path in enumerate(sorted(SHARED.glob("*.json"))):
+        page = read_facts(path).page
+        stream_bytes = sum(resource.stream_bytes for resource in page.resources)
+        for scheme in schemes[place % 8 :: 8]:
+            load = simulate(page, scheme=scheme, network=network, profile=profile)
+            assert len(load.trace.requests) == len(page.resources)
+            assert sum(row[4] for row in load.trace.packet_rows) == stream_bytes
+            loaded.add(scheme.name)
+    assert loaded == {scheme.name for scheme in schemes}

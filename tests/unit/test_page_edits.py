@@ -1,0 +1,94 @@
+"""What-if edits of a page, and a page as text."""
+
+from __future__ import annotations
+
+import pytest
+
+import h3sim
+from h3sim.errors import PageError, UnknownNameError
+from h3sim.page import At, FetchPriority, Kind, Page
+from tests.helpers import page_of
+
+ROOT = {"id": "/", "kind": "document", "bytes": 2800}
+SHEET = {
+    "id": "s.css",
+    "kind": "stylesheet",
+    "bytes": 1400,
+    "discovered": {"by": "/", "at": "offset", "offset_bytes": 100},
+}
+FONT = {
+    "id": "f.woff2",
+    "kind": "font",
+    "bytes": 1400,
+    "discovered": {"by": "s.css", "at": "complete", "delay_ms": 5},
+}
+
+
+@pytest.fixture
+def page() -> Page:
+    return page_of(ROOT, SHEET, FONT)
+
+
+def test_a_preload_lets_a_font_come_with_the_document(page):
+    load = h3sim.simulate(page.with_("f.woff2", preload=True), scheme="fifo")
+    requested = {row.id: row.requested_ms for row in load.timings}
+    assert requested == {"/": 0, "s.css": 10, "f.woff2": 10}
+    before = h3sim.simulate(page, scheme="fifo")
+    assert before.timings[2].requested_ms == 35
+
+
+def test_an_edit_leaves_the_page_as_it_was(page):
+    edited = page.with_("s.css", fetchpriority="high", is_async=True, kind="other")
+    assert page == page_of(ROOT, SHEET, FONT)
+    assert edited.resources[1].fetchpriority is FetchPriority.HIGH
+    assert edited.resources[1].kind is Kind.OTHER
+    assert edited.resources[1].discovered == page.resources[1].discovered
+    assert (edited.resources[0], edited.resources[2]) == (page.resources[0], page.resources[2])
+
+
+def test_what_hangs_on_a_resource_goes_with_it(page):
+    assert [r.id for r in page.without("s.css").resources] == ["/"]
+    assert [r.id for r in page.without("f.woff2").resources] == ["/", "s.css"]
+
+
+def test_the_root_stays(page):
+    with pytest.raises(PageError, match="at least one resource"):
+        page.without("/")
+
+
+def test_an_unknown_resource_is_told_with_those_spelt_alike(page):
+    with pytest.raises(
+        UnknownNameError, match=r"did you mean s\.css\? \(`page\.index` shows all\)"
+    ):
+        page.with_("s.cs", is_async=True)
+    with pytest.raises(UnknownNameError):
+        page.without("nothing")
+
+
+def test_a_field_that_there_is_not_is_refused(page):
+    with pytest.raises(TypeError, match="asink"):
+        page.with_("s.css", asink=True)
+
+
+def test_a_value_out_of_range_is_refused(page):
+    with pytest.raises(PageError, match="bytes: must not be negative"):
+        page.with_("s.css", size_bytes=-1)
+
+
+def test_a_page_as_text_reads_back_as_itself(page, tmp_path):
+    text = page.with_("s.css", is_lazy=True).to_json()
+    assert Page.from_json(text) == page.with_("s.css", is_lazy=True)
+    file = tmp_path / "page.json"
+    file.write_text(text, encoding="utf-8")
+    assert Page.from_file(file).resources[1].is_lazy
+    assert Page.from_dict({"format": "h3sim-page/1", "name": "p", "resources": [ROOT]}).root == 0
+    with pytest.raises(PageError, match="is not JSON"):
+        Page.from_json("{")
+
+
+def test_a_notebook_shows_a_page_as_a_table(page):
+    shown = page._repr_html_()
+    assert "<table>" in shown
+    assert "f.woff2" in shown
+    assert repr(page) == "<Page page: 3 resources, 6 kB>"
+    assert page.resources[2].discovered.at is At.COMPLETE

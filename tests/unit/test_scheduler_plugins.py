@@ -1,0 +1,191 @@
+"""Schedulers that other packages bring along, and those that are given to `simulate`."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import h3sim
+from h3sim.cli import main
+from h3sim.errors import InputError, SchemeError, UnknownNameError
+from h3sim.plugins import NO_PLUGINS_VARIABLE
+from h3sim.schedulers import FifoScheduler, RoundRobinScheduler, TreeScheduler
+from h3sim.schemes import Mechanism, mechanism_named
+from h3sim.schemes.registry import REGISTRY
+from h3sim.testing import ReferenceRounds
+
+PAGE = "davies-meenan"
+CODE = '''
+"""A package that somebody else has written."""
+
+from h3sim.schedulers import FifoScheduler
+
+
+class NewestFirst(FifoScheduler):
+    """Sends the newest stream first. It is an example."""
+
+    def __init__(self, *, turn_bytes):
+        super().__init__()
+        self.turn_bytes = turn_bytes
+        self.told = []
+
+    def open(self, stream_id, signal):
+        self.told.append(signal)
+
+    def pick(self):
+        return max(self._active._ranks, default=None)
+
+
+NOT_A_FACTORY = "a word"
+'''
+ENTRY_POINTS = """[h3sim.schedulers]
+newest-first = newest_first:NewestFirst
+missing = newest_first:Oldest
+not-callable = newest_first:NOT_A_FACTORY
+fifo = newest_first:NewestFirst
+"""
+SCHEME = """format = "h3sim-scheme/1"
+name = "mine"
+title = "Buckets for a plug-in"
+mechanism = "newest-first"
+signalling = "server"
+source = "an example"
+
+[classes.all]
+bucket = 5
+level = 1
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package as pip leaves it: a module, and beside it what the package says of itself."""
+    (tmp_path / "newest_first.py").write_text(CODE, encoding="utf-8")
+    about = tmp_path / "newest_first-1.2.dist-info"
+    about.mkdir()
+    metadata = "Metadata-Version: 2.1\nName: newest-first-package\nVersion: 1.2\n"
+    (about / "METADATA").write_text(metadata, encoding="utf-8")
+    (about / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv(NO_PLUGINS_VARIABLE, raising=False)
+    REGISTRY.forget()
+    yield
+    REGISTRY.forget()
+    sys.modules.pop("newest_first", None)
+
+
+taken = pytest.mark.filterwarnings("ignore:.*the name is taken:RuntimeWarning")
+broken = pytest.mark.filterwarnings("ignore:.*is left out:RuntimeWarning")
+
+
+@broken
+def test_a_plug_in_is_listed_with_its_package(package, capsys):
+    assert main(["list", "schedulers"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "newest-first Sends the newest stream first newest-first-package 1.2" in lines
+    assert next(line for line in lines if line.startswith("fifo")).endswith(" h3sim")
+    names = [line.split()[0] for line in lines[2:]]
+    assert names == sorted([*(mechanism.value for mechanism in Mechanism), "newest-first"])
+
+
+def test_a_broken_plug_in_is_warned_about_by_name_and_only_once(package):
+    with pytest.warns(RuntimeWarning) as caught:
+        assert REGISTRY.names() == REGISTRY.names()
+    assert sorted(str(warning.message) for warning in caught) == [
+        "the scheduler 'fifo' (newest_first:NewestFirst) of newest-first-package 1.2 is left out: "
+        "the name is taken",
+        "the scheduler 'missing' (newest_first:Oldest) of newest-first-package 1.2 is left out: "
+        "AttributeError: module 'newest_first' has no attribute 'Oldest'",
+        "the scheduler 'not-callable' (newest_first:NOT_A_FACTORY) of newest-first-package 1.2 "
+        "is left out: it cannot be called",
+    ]
+
+
+@taken
+def test_a_plug_in_is_loaded_when_it_is_named_and_no_other_one_is(package):
+    mechanism_named("fifo")
+    assert "newest_first" not in sys.modules
+    assert mechanism_named("newest-first").make(turn_bytes=1200).turn_bytes == 1200
+
+
+def test_plug_ins_are_left_out_on_demand(package, monkeypatch):
+    monkeypatch.setenv(NO_PLUGINS_VARIABLE, "1")
+    assert "newest-first" not in REGISTRY.names()
+    with pytest.raises(UnknownNameError, match="no scheduler is called 'newest-first'"):
+        mechanism_named("newest-first")
+
+
+@taken
+def test_simulate_takes_the_name_of_a_plug_in(package):
+    load = h3sim.simulate(PAGE, scheduler="newest-first", scheme="bucket")
+    assert load.scheme.name == "newest-first"
+    assert {type(sent.signal).__name__ for sent in load.trace.signals} == {"BucketPriority"}
+    assert load.trace.order != h3sim.simulate(PAGE, scheme="fifo").trace.order
+
+
+@taken
+def test_a_scheme_file_names_a_plug_in_and_what_its_clients_say(package, tmp_path):
+    (tmp_path / "mine.toml").write_text(SCHEME, encoding="utf-8")
+    scheme = h3sim.read_scheme(tmp_path / "mine.toml")
+    assert scheme.mechanism.value == "newest-first"
+    load = h3sim.simulate(PAGE, scheme=scheme)
+    assert {sent.signal.bucket for sent in load.trace.signals} == {5}
+    scheduler = h3sim.simulate(PAGE, scheduler="newest-first")
+    assert load.trace.order == scheduler.trace.order
+
+
+@broken
+def test_an_unknown_mechanism_in_a_file_is_told_with_those_that_there_are(package, tmp_path):
+    text = SCHEME.replace("newest-first", "oldest-first")
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SchemeError, match=r"'oldest-first' is not one of .*newest-first"):
+        h3sim.read_scheme(tmp_path / "mine.toml")
+
+
+@pytest.mark.parametrize("scheduler", [ReferenceRounds, ReferenceRounds(), "round-robin"])
+def test_simulate_takes_a_class_an_object_and_a_name(scheduler):
+    load = h3sim.simulate(PAGE, scheduler=scheduler)
+    assert load.trace.order == h3sim.simulate(PAGE, scheme="rr").trace.order
+    assert load.scheme.name in ("ReferenceRounds", "round-robin")
+
+
+def test_an_object_is_copied_for_each_load_and_stays_as_it_was():
+    scheduler = ReferenceRounds()
+    first, second = (h3sim.simulate(PAGE, scheduler=scheduler) for _ in range(2))
+    assert first.trace == second.trace
+    assert scheduler.ids == []
+
+
+def test_a_scheduler_hears_what_clients_of_the_scheme_say():
+    load = h3sim.simulate(PAGE, scheme="wrr", scheduler=TreeScheduler)
+    wrr = h3sim.simulate(PAGE, scheme="wrr")
+    assert load.trace.order == wrr.trace.order
+    assert load.trace.signals == wrr.trace.signals
+
+
+def test_a_scheduler_stands_beside_schemes_in_a_comparison():
+    comparison = h3sim.compare(PAGE, schemes=["rr", ReferenceRounds], buffers_kb=[0])
+    assert [(row.scheme, row.speedup_all) for row in comparison.rows] == [
+        ("rr", 1.0),
+        ("ReferenceRounds", 1.0),
+    ]
+
+
+def test_one_scheduler_alone_may_be_compared():
+    comparison = h3sim.compare(PAGE, schemes=RoundRobinScheduler, buffers_kb=[0])
+    assert [row.scheme for row in comparison.rows] == ["RoundRobinScheduler"]
+
+
+def test_over_links_lost_bytes_have_a_scheduler_of_their_own():
+    setting = {"network": "marx-2019", "cc": "newreno", "rate_mbps": 5, "retransmit": "priority"}
+    load = h3sim.simulate(PAGE, scheduler=FifoScheduler(), loss=0.02, **setting)
+    fifo = h3sim.simulate(PAGE, scheme="fifo", loss=0.02, **setting)
+    assert load.trace.order == fifo.trace.order
+
+
+def test_what_is_no_scheduler_is_refused():
+    with pytest.raises(InputError, match="scheme: must be a name, a path, a scheme or a scheduler"):
+        h3sim.simulate(PAGE, scheduler=5)
+    with pytest.raises(SchemeError, match=r"dict: scheduler: a dict has no open, activate"):
+        h3sim.simulate(PAGE, scheduler=dict)

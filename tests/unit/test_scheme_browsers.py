@@ -1,0 +1,381 @@
+"""Today's browsers by hand: what each asks for, and what servers make of Chrome's signals.
+
+The expectations are read off the browsers' tables (Chromium's and WebKit's levels, Firefox's
+groups), not off the shipped files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import h3sim
+from h3sim.schedulers import Mixed, Retransmit, Turn
+from h3sim.schemes import Scheme, make_policy
+from h3sim.signals import Eps, H2Priority, Signal
+from tests.helpers import finished_ms, replay, scripted_page
+
+HIGH, LOW = {"fetchpriority": "high"}, {"fetchpriority": "low"}
+LATE, ASYNC, DEFER = {"after_first_image": True}, {"async": True}, {"defer": True}
+PRELOAD, BLOCKS = {"preload": True}, {"render_blocking": True}
+
+RESOURCES = {
+    "html": ("document", {}),
+    "css": ("stylesheet", {}),
+    "css-high": ("stylesheet", HIGH),
+    "css-low": ("stylesheet", LOW),
+    "css-late": ("stylesheet", LATE),
+    "css-late-blocks": ("stylesheet", LATE | BLOCKS),
+    "css-late-high": ("stylesheet", LATE | HIGH),
+    "css-late-low": ("stylesheet", LATE | LOW),
+    "js": ("script", {}),
+    "js-head": ("script", {"in_head": True}),
+    "js-high": ("script", HIGH),
+    "js-low": ("script", LOW),
+    "js-late": ("script", LATE),
+    "js-late-high": ("script", LATE | HIGH),
+    "js-defer": ("script", DEFER),
+    "js-async": ("script", ASYNC),
+    "js-async-high": ("script", ASYNC | HIGH),
+    "js-async-low": ("script", ASYNC | LOW),
+    "js-async-blocks": ("script", ASYNC | BLOCKS),
+    "font": ("font", {}),
+    "font-preload": ("font", PRELOAD),
+    "font-preload-low": ("font", PRELOAD | LOW),
+    "image": ("image", {}),
+    "image-visible": ("image", {"above_the_fold": True, "hero": True}),
+    "image-high": ("image", HIGH),
+    "image-low": ("image", LOW),
+    "fetch": ("fetch", {}),
+    "fetch-high": ("fetch", HIGH),
+    "fetch-low": ("fetch", LOW),
+    "media": ("media", {}),
+    "other": ("other", {}),
+}
+
+
+def eps(urgency: int, *, incremental: bool = False) -> Eps:
+    return Eps(urgency=urgency, incremental=incremental)
+
+
+# Blink's levels, with what of each is incremental. One image is among the first five.
+CHROME = {
+    (0, True): "html",
+    (0, False): "css css-high font",
+    (1, False): "css-low css-late-blocks css-late-high js js-head js-high js-late-high"
+    " js-async-high js-async-blocks font-preload",
+    (1, True): "image-high fetch fetch-high",
+    (2, False): "css-late js-late",
+    (2, True): "image image-visible",
+    (3, False): "css-late-low js-low js-defer js-async js-async-low font-preload-low",
+    (3, True): "image-low fetch-low media",
+    (4, True): "other",
+}
+# The weights of SPDY's priorities 0 to 4; only the lowest goes below the `other` that is first.
+CHROME_WEIGHTS = (256, 220, 183, 147, 110)
+# Urgencies of Firefox's groups: 1 to 4 and 6; the highest priority is two less, a step is one.
+FIREFOX = {
+    (1, False): "css-high css-late-high js-high js-late-high",
+    (2, False): "css css-late css-late-blocks js js-head js-late js-defer js-async-high"
+    " font font-preload font-preload-low",
+    (3, False): "css-low css-late-low js-low js-async js-async-blocks fetch-high",
+    (3, True): "image-high",
+    (4, False): "html js-async-low fetch media",
+    (4, True): "image image-visible",
+    (5, False): "fetch-low",
+    (5, True): "image-low",
+    (6, False): "other",
+}
+# The groups over HTTP/2: leaders 1, unblocked 2, background 3, followers 5.
+FIREFOX_TREE = {
+    (1, 42): "css-high css-late-high js-high js-late-high",
+    (1, 32): "css css-late css-late-blocks js js-head js-late js-defer",
+    (1, 22): "css-low css-late-low js-low",
+    (2, 42): "js-async-high",
+    (2, 32): "js-async js-async-blocks",
+    (2, 22): "js-async-low",
+    (5, 42): "font font-preload font-preload-low",
+    (5, 32): "image-high fetch-high",
+    (5, 22): "html image image-visible fetch media",
+    (5, 12): "image-low fetch-low",
+    (3, 22): "other",
+}
+# WebKit's levels, very high to very low.
+SAFARI = (
+    "html css-high css-late-high js-high js-late-high js-async-high",
+    "css css-late css-late-blocks js js-head js-late js-defer js-async js-async-blocks fetch-high",
+    "css-low css-late-low js-low js-async-low font font-preload fetch media image-high",
+    "image image-visible fetch-low font-preload-low",
+    "image-low other",
+)
+
+
+def strict(weight: int) -> H2Priority:
+    return H2Priority(weight=weight, depends_on=0 if weight == 110 else None, exclusive=True)
+
+
+CHROME_EPS: dict[Signal, str] = {eps(u, incremental=i): names for (u, i), names in CHROME.items()}
+EXPECTED: dict[str, dict[Signal, str]] = {
+    "chrome-eps": CHROME_EPS,
+    "chrome-h2": {
+        strict(weight): " ".join(CHROME.get((level, flag), "") for flag in (True, False))
+        for level, weight in enumerate(CHROME_WEIGHTS)
+    },
+    "spdy": {
+        eps(level): " ".join(CHROME.get((level, flag), "") for flag in (True, False))
+        for level in range(5)
+    },
+    "firefox-eps": {eps(u, incremental=i): names for (u, i), names in FIREFOX.items()},
+    "firefox-h2": {
+        H2Priority(weight=weight, depends_on=-group): names
+        for (group, weight), names in FIREFOX_TREE.items()
+    },
+    "safari-eps": {
+        eps(urgency, incremental=True): names
+        for urgency, names in zip((0, 1, 3, 5, 7), SAFARI, strict=True)
+    },
+    "safari-h2": {
+        H2Priority(weight=255): SAFARI[0],
+        H2Priority(weight=24): SAFARI[1],
+        H2Priority(weight=16): SAFARI[2],
+        H2Priority(weight=8): f"{SAFARI[3]} {SAFARI[4]}",
+    },
+    "edge-h2": {H2Priority(weight=16): " ".join(RESOURCES)},
+    "quic-go": {H2Priority(weight=16): " ".join(RESOURCES)},
+    **dict.fromkeys(("nghttp3", "quiche", "google-quiche", "lsquic", "h2o"), CHROME_EPS),
+    # What Chrome says nothing of, it takes for incremental.
+    "mvfst": {signal: names for signal, names in CHROME_EPS.items() if signal != eps(3)}
+    | {eps(3, incremental=True): f"{CHROME[3, False]} {CHROME[3, True]}"},
+}
+
+
+def test_every_browser_has_an_expectation_for_every_resource() -> None:
+    for scheme, table in EXPECTED.items():
+        assert sorted(" ".join(table.values()).split()) == sorted(RESOURCES), scheme
+
+
+@pytest.mark.parametrize("scheme", EXPECTED)
+def test_every_resource_is_put_into_the_class_of_its_row(scheme: str) -> None:
+    row = h3sim.load_scheme(scheme)
+    said = {name: signal_of(row, *RESOURCES[name]) for name in RESOURCES}
+    assert said == {
+        name: signal for signal, names in EXPECTED[scheme].items() for name in names.split()
+    }
+
+
+def signal_of(scheme: Scheme, kind: str, flags: dict[str, Any]) -> Signal:
+    """Return what is said of a resource that is requested second, after one of kind `other`."""
+    page = scripted_page([(0, "other", 1), (0, kind, 1, flags)])
+    policy = make_policy(scheme, page)
+    policy.on_connected()
+    policy.on_requested(0, page.resources[0])
+    changes = policy.on_requested(4, page.resources[1])
+    assert [element_id for element_id, _ in changes] == [4]
+    return changes[0][1]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "signal"),
+    [
+        ("chrome-eps", eps(0, incremental=True)),
+        ("firefox-eps", eps(0, incremental=True)),
+        ("safari-eps", eps(0, incremental=True)),
+        ("firefox-h2", H2Priority(weight=42, depends_on=-6)),
+    ],
+)
+def test_the_main_document(scheme: str, signal: Signal) -> None:
+    load = replay([(0, "document", 1)], scheme)
+    assert [s.signal for s in load.trace.signals if s.element_id == 0] == [signal]
+
+
+def test_only_the_first_five_images_are_raised() -> None:
+    steps = [(0, "document", 1), *[(0, "image", 1)] * 5, (0, "script", 1), *[(0, "image", 1)] * 2]
+    said = {s.element_id: s.signal for s in replay(steps, "chrome-eps").trace.signals}
+    assert [said[4 * n] for n in range(1, 6)] == [eps(2, incremental=True)] * 5
+    assert [said[4 * n] for n in (7, 8)] == [eps(3, incremental=True)] * 2
+
+
+SETTINGS = {
+    "nghttp3": (Mixed.SHARED_LIST, Turn(size_bytes=800), None),
+    "quiche": (Mixed.NON_INCREMENTAL_FIRST, None, Retransmit.TURN),
+    "google-quiche": (Mixed.ALL_SHARE, Turn(size_bytes=16_000), None),
+    "mvfst": (Mixed.NON_INCREMENTAL_FIRST, None, None),
+    "lsquic": (Mixed.NON_INCREMENTAL_FIRST, None, None),
+    "h2o": (Mixed.FIRST_TURN, None, Retransmit.TURN),
+    "quic-go": (None, None, Retransmit.FIRST),
+}
+
+
+@pytest.mark.parametrize(("scheme", "settings"), SETTINGS.items())
+def test_a_server_has_its_settings(scheme: str, settings: tuple[object, ...]) -> None:
+    row = h3sim.load_scheme(scheme)
+    assert (row.mixed, row.turn, row.retransmission) == settings
+
+
+# Packet orders. One packet every 10 ms; what is asked for at 0 goes from 10.
+
+
+def test_chrome_eps_shares_among_images_and_not_among_scripts() -> None:
+    steps = [
+        (0, "document", 2),  # 0, incremental
+        (0, "image", 2),  # 2, incremental
+        (0, "script", 2),  # 1
+        (0, "image", 2),  # 2, incremental
+        (0, "script", 1),  # 1
+        (0, "stylesheet", 1),  # 0
+        (0, "script", 1, ASYNC),  # 3
+    ]
+    load = replay(steps, "chrome-eps")
+    # At 0 the stylesheet goes before the incremental document.
+    assert load.trace.order == [20, 0, 0, 8, 8, 16, 4, 12, 4, 12, 24]
+    assert finished_ms(load)[0] == 30
+
+
+def test_chrome_eps_puts_a_hinted_image_before_others() -> None:
+    steps = [(0, "document", 1), (0, "image", 2), (15, "image", 2, HIGH), (15, "script", 1)]
+    load = replay(steps, "chrome-eps")
+    # 20: at urgency 1, the script before the incremental image.
+    assert load.trace.order == [0, 12, 8, 8, 4, 4]
+
+
+def test_chrome_h2_sends_images_one_at_a_time() -> None:
+    steps = [(0, "document", 1), (0, "image", 2), (0, "image", 2), (25, "stylesheet", 1)]
+    assert replay(steps, "chrome-h2").trace.order == [0, 4, 12, 4, 8, 8]
+
+
+def test_chrome_h2_sends_the_sixth_image_after_a_late_script() -> None:
+    steps = [(0, "document", 1), *[(0, "image", 1)] * 6, (0, "script", 1, LATE)]
+    # Images one to five and the script are of one level, the sixth image is below.
+    assert replay(steps, "chrome-h2").trace.order == [0, 4, 8, 12, 16, 20, 28, 24]
+
+
+def test_firefox_eps_goes_group_by_group() -> None:
+    steps = [
+        (0, "document", 1),  # 0
+        (0, "image", 2),  # 4, incremental
+        (0, "image", 1),  # 4, incremental
+        (0, "script", 1, ASYNC),  # 3
+        (0, "fetch", 1),  # 4
+        (0, "font", 1),  # 2
+        (0, "stylesheet", 1),  # 2
+    ]
+    assert replay(steps, "firefox-eps").trace.order == [0, 20, 24, 12, 16, 4, 8, 4]
+
+
+def test_firefox_eps_moves_a_hinted_script_up() -> None:
+    steps = [(0, "document", 1), (0, "script", 1), (0, "script", 2, HIGH), (0, "fetch", 1, LOW)]
+    assert replay(steps, "firefox-eps").trace.order == [0, 8, 8, 4, 12]
+
+
+def test_firefox_h2_shares_201_to_101_between_leaders_and_unblocked() -> None:
+    steps = [(0, "document", 1), (0, "stylesheet", 4), (0, "script", 2, ASYNC)]
+    # Virtual time 256/w a packet: urgent 1.06; leaders 1.27 2.55 3.82 5.09; unblocked 2.53 5.07.
+    assert replay(steps, "firefox-h2").trace.order == [0, 4, 8, 4, 4, 8, 4]
+
+
+def test_firefox_h2_shares_by_weight_among_followers() -> None:
+    # Font 42, image 22 (units of 1/462): 11 22 33 44, 21 42.
+    steps = [(0, "document", 1), (0, "font", 4), (0, "image", 2)]
+    assert replay(steps, "firefox-h2").trace.order == [0, 4, 8, 4, 4, 8, 4]
+
+
+def test_safari_eps_shares_in_each_level() -> None:
+    steps = [
+        (0, "document", 1),  # 0
+        (0, "stylesheet", 2),  # 1
+        (0, "image", 2),  # 5
+        (0, "script", 2),  # 1
+        (0, "font", 2),  # 3
+        (0, "fetch", 1),  # 3
+    ]
+    assert replay(steps, "safari-eps").trace.order == [0, 4, 12, 4, 12, 16, 20, 16, 8, 8]
+
+
+def test_safari_eps_moves_a_hinted_image_up_to_fonts() -> None:
+    steps = [(0, "document", 1), (0, "image", 1), (0, "image", 2, HIGH), (0, "font", 2)]
+    assert replay(steps, "safari-eps").trace.order == [0, 8, 12, 8, 12, 4]
+
+
+def test_safari_h2_gives_a_script_three_packets_for_two_of_a_font_and_one_of_an_image() -> None:
+    steps = [(0, "image", 2), (0, "font", 4), (0, "script", 6)]
+    # Units of 1/48: image (8) 6 12, font (16) 3 6 9 12, script (24) 2 4 6 8 10 12.
+    order = [8, 4, 8, 0, 4, 8, 8, 4, 8, 0, 4, 8]
+    assert replay(steps, "safari-h2").trace.order == order
+
+
+def test_safari_h2_shares_between_media_and_fonts() -> None:
+    steps = [(0, "media", 2), (0, "font", 2), (0, "image", 1)]
+    assert replay(steps, "safari-h2").trace.order == [0, 4, 0, 4, 8]
+
+
+def test_edge_h2_is_round_robin() -> None:
+    steps = [(0, "document", 2), (0, "image", 2), (0, "script", 1)]
+    assert replay(steps, "edge-h2").trace.order == [0, 4, 8, 0, 4]
+    later = [(0, "document", 3), (5, "image", 4), (15, "script", 5), (15, "font", 2)]
+    assert replay(later, "edge-h2").trace.order == replay(later, "rr").trace.order
+
+
+def test_spdy_shares_in_each_level() -> None:
+    steps = [(0, "document", 2), (0, "script", 2), (0, "stylesheet", 1), (0, "fetch", 1)]
+    assert replay(steps, "spdy").trace.order == [0, 8, 0, 4, 12, 4]
+
+
+def test_spdy_lets_a_higher_level_overtake() -> None:
+    steps = [(0, "document", 1), (0, "image", 3), (25, "script", 1)]
+    assert replay(steps, "spdy").trace.order == [0, 4, 8, 4, 4]
+
+
+# Urgency 1: a fetch (incremental) before a script (not), and a fetch after it.
+MIXED = [(0, "document", 1), (0, "fetch", 3), (0, "script", 3), (0, "fetch", 3)]
+# Urgency 2: two images that share, and one that comes once each has had turns.
+SHARED = [(0, "document", 1), (0, "image", 4), (0, "image", 4), (45, "image", 2)]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "order"),
+    [
+        # One list by round and then by id: 4 in round 0, 8 stays in it, 12; then rounds 1 and 2.
+        ("nghttp3", [0, 4, 8, 8, 8, 12, 4, 12, 4, 12]),
+        ("quiche", [0, 8, 8, 8, 4, 12, 4, 12, 4, 12]),
+        ("mvfst", [0, 8, 8, 8, 4, 12, 4, 12, 4, 12]),
+        ("lsquic", [0, 8, 8, 8, 4, 12, 4, 12, 4, 12]),
+        # The first turn of 4, then 8, then the first turn of 12.
+        ("h2o", [0, 4, 8, 8, 8, 12, 4, 12, 4, 12]),
+        # None has 16,000 bytes, so each is sent in one turn.
+        ("google-quiche", [0, 4, 4, 4, 8, 8, 8, 12, 12, 12]),
+        ("quic-go", [0, 4, 8, 12, 4, 8, 12, 4, 8, 12]),
+    ],
+)
+def test_servers_differ_where_both_kinds_have_one_urgency(scheme: str, order: list[int]) -> None:
+    assert replay(MIXED, scheme).trace.order == order
+
+
+@pytest.mark.parametrize(
+    ("scheme", "order"),
+    [
+        # At 45: 4 and 8 have had two turns and one; 8 is at the head, in round 1, and so is 12.
+        ("nghttp3", [0, 4, 8, 4, 8, 12, 4, 8, 12, 4, 8]),
+        # 12 goes behind 8, which goes behind 4's second turn.
+        ("quiche", [0, 4, 8, 4, 8, 4, 12, 8, 4, 12, 8]),
+        ("mvfst", [0, 4, 8, 4, 8, 4, 12, 8, 4, 12, 8]),
+        ("lsquic", [0, 4, 8, 4, 8, 4, 12, 8, 4, 12, 8]),
+        # 12 has its first turn at once.
+        ("h2o", [0, 4, 8, 4, 12, 8, 4, 12, 8, 4, 8]),
+        ("google-quiche", [0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12]),
+        ("quic-go", [0, 4, 8, 4, 8, 4, 8, 12, 4, 8, 12]),
+    ],
+)
+def test_servers_differ_in_where_a_new_stream_stands(scheme: str, order: list[int]) -> None:
+    assert replay(SHARED, scheme).trace.order == order
+
+
+def test_only_mvfst_lets_what_chrome_says_nothing_of_share() -> None:
+    steps = [(0, "document", 1), (0, "script", 2, ASYNC), (0, "script", 2, ASYNC)]
+    assert replay(steps, "mvfst").trace.order == [0, 4, 8, 4, 8]
+    assert replay(steps, "lsquic").trace.order == [0, 4, 4, 8, 8]
+
+
+def test_google_quiche_passes_the_turn_on_after_twelve_packets() -> None:
+    steps = [(0, "document", 1), (0, "image", 14), (0, "script", 1, LATE)]
+    assert replay(steps, "google-quiche").trace.order == [0] + [4] * 12 + [8] + [4] * 2

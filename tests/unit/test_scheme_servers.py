@@ -1,0 +1,82 @@
+"""nghttp2, h2o-h2 and ats by hand: one client's tree, three servers.
+
+Fonts have weight 42 and images 22, both among the followers. A packet of 1400 bytes costs 8533 1/3
+and 16,290 10/11; a turn in the calendar 1.5 and 2.864 slots. Leaders have 201, what is unblocked
+101: 1783.08 and 3548.51, or .3134 and .6238 slots.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers import replay
+
+FONT_AND_IMAGE = [(0, "font", 4), (0, "image", 3)]
+LEADER_AND_UNBLOCKED = [(0, "script", 5), (0, "fetch", 3)]
+LATE_FONT = [(0, "image", 5), (25, "font", 3)]
+
+
+def order(steps: list[tuple], scheme: str) -> list[int]:
+    return replay(steps, scheme).trace.order
+
+
+class TestNghttp2:
+    def test_siblings(self) -> None:
+        # Font 0, 8533, 17066, 25600 (the remainders make one more). Image 0, 16290, 32581.
+        assert order(FONT_AND_IMAGE, "nghttp2") == [0, 4, 0, 4, 0, 0, 4]
+
+    def test_groups(self) -> None:
+        # Leaders 0, 1783, 3566, 5349, 7132. Unblocked 0, 3548, 7097.
+        assert order(LEADER_AND_UNBLOCKED, "nghttp2") == [0, 4, 0, 4, 0, 0, 4, 0]
+
+    def test_who_joins_starts_at_the_cycle_served_last(self) -> None:
+        # Image 0, 16290, 32581. The font joins at 16290: 16290, 24823, 33356.
+        assert order(LATE_FONT, "nghttp2") == [0, 0, 4, 4, 0, 4, 0, 0]
+
+
+class TestH2o:
+    def test_siblings(self) -> None:
+        # Font in slots 1, 3, 4, 6. Image 2 (.864), 5 (.727), 8.
+        assert order(FONT_AND_IMAGE, "h2o-h2") == [0, 4, 0, 0, 4, 0, 4]
+
+    def test_groups(self) -> None:
+        # Leaders .313, .627, .940 in slot 0, 1.254, 1.567 in slot 1. Unblocked .624 in slot 0,
+        # 1.248, 1.871 in slot 1. In slot 0: 0 4, then 0 0. In slot 1 first come, first served:
+        # 4 (listed second), 0 (fourth), 4 (fifth), 0 (sixth).
+        assert order(LEADER_AND_UNBLOCKED, "h2o-h2") == [0, 4, 0, 0, 4, 0, 4, 0]
+
+    def test_who_joins_starts_a_turn_behind_the_slot_served_last(self) -> None:
+        # Image 2, 5, 8. The font joins 5 + 1: 6, 8 (behind the image there), 9.
+        assert order(LATE_FONT, "h2o-h2") == [0, 0, 4, 0, 4, 4, 0, 0]
+
+
+class TestAts:
+    def test_siblings(self) -> None:
+        # Font 0, 8533, 17066, 25599. Image 4, 16294, 32584.
+        assert order(FONT_AND_IMAGE, "ats") == [0, 4, 0, 4, 0, 0, 4]
+
+    def test_groups(self) -> None:
+        # Groups begin with their numbers. Leaders 1, 1784, 3567, 5350, 7133.
+        # Unblocked 3, 3551, 7099.
+        assert order(LEADER_AND_UNBLOCKED, "ats") == [0, 4, 0, 4, 0, 0, 4, 0]
+
+    def test_who_joins_late_catches_up(self) -> None:
+        # Image 0, 16290, 32580. The font begins with 4: 4, 8537, 17070.
+        assert order(LATE_FONT, "ats") == [0, 0, 4, 4, 4, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "expected"),
+    [
+        # Script of weight 32: 0, 11200, ... Followers: 0, 358400; there they were listed first.
+        ("nghttp2", [0, 4, *[0] * 31, 4, 0]),
+        # Script: n * 1.96875, and so in slot 63 with its 32nd packet. Followers: 63, listed first.
+        ("h2o-h2", [*[0] * 31, 4, 0, 0, 4]),
+        # Script: 0, 11200, ..., 358400. Followers, number 2: 2, 358402.
+        ("ats", [0, 4, *[0] * 32, 4]),
+    ],
+)
+def test_followers_get_one_turn_for_thirty_two_of_a_leader(
+    scheme: str, expected: list[int]
+) -> None:
+    assert order([(0, "script", 33), (0, "image", 2)], scheme) == expected

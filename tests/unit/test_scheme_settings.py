@@ -1,0 +1,146 @@
+"""Settings of a scheme's mechanism: turns, what is mixed, and when lost bytes go again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import h3sim
+from h3sim.errors import SchemeError
+from h3sim.schedulers import EpsScheduler, Mixed, Retransmit, RoundRobinScheduler, Turn
+from h3sim.schemes import scheme_from_dict
+from h3sim.signals import Eps
+from tests.helpers import scripted_page
+from tests.unit.driving import opened, turns
+
+SHARES = Eps(incremental=True)
+
+
+def document(**changed: Any) -> dict[str, Any]:
+    return {
+        "format": "h3sim-scheme/1",
+        "name": "mine",
+        "title": "Mine",
+        "mechanism": "eps",
+        "signalling": "server",
+        "source": "me",
+        "classes": {"all": {}},
+        **changed,
+    }
+
+
+def problems(**changed: Any) -> list[str]:
+    with pytest.raises(SchemeError) as caught:
+        scheme_from_dict(document(**changed))
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_settings_are_read() -> None:
+    scheme = scheme_from_dict(document(mixed="halves", turn_packets=4, retransmission="first"))
+    assert (scheme.mixed, scheme.turn) == (Mixed.HALVES, Turn(packets=4))
+    assert scheme.retransmission is Retransmit.FIRST
+    assert scheme_from_dict(document(turn_bytes=9)).turn == Turn(size_bytes=9)
+    plain = scheme_from_dict(document())
+    assert (plain.mixed, plain.turn, plain.retransmission) == (None, None, None)
+
+
+def test_settings_reach_the_scheduler() -> None:
+    scheme = scheme_from_dict(document(mixed="all-share", turn_packets=2))
+    scheduler = scheme.make_scheduler(turn_bytes=1400)
+    assert isinstance(scheduler, EpsScheduler)
+    assert turns(opened(scheduler, {0: Eps(), 4: SHARES}), 5) == [0, 0, 4, 4, 0]
+    scheme = scheme_from_dict(document(mechanism="round-robin", turn_bytes=1500))
+    scheduler = scheme.make_scheduler(turn_bytes=1400)
+    assert isinstance(scheduler, RoundRobinScheduler)
+    assert turns(opened(scheduler, {0: Eps(), 4: SHARES}), 5) == [0, 0, 4, 4, 0]
+
+
+def test_a_class_of_eps_has_the_defaults_of_the_rfc() -> None:
+    """RFC 9218 § 4.1 and § 4.2."""
+    entry = scheme_from_dict(document()).classes[0]
+    assert (entry.urgency, entry.incremental) == (3, False)
+
+
+@pytest.mark.parametrize("mechanism", ["fifo", "tree", "zero-weight-tree", "buckets"])
+def test_a_mechanism_without_turns_takes_none(mechanism: str) -> None:
+    classes = {"all": {"bucket": 1, "level": 1} if mechanism == "buckets" else {}}
+    for key in ("turn_packets", "turn_bytes"):
+        told = problems(mechanism=mechanism, classes=classes, **{key: 4})
+        assert told == [f"{key}: goes only with the mechanisms 'round-robin' and 'eps'"]
+    told = problems(mechanism=mechanism, classes=classes, mixed="halves")
+    assert told == ["mixed: goes only with the mechanism 'eps'"]
+
+
+def test_every_mistake_of_a_setting_is_told() -> None:
+    told = problems(
+        mixed="both",
+        turn_packets=0,
+        turn_bytes=2,
+        retransmission="never",
+        classes={"all": {"urgency": 8, "incremental": 1, "weight": 3}},
+    )
+    rules = "non-incremental-first, shared-list, halves, first-turn, all-share"
+    assert told == [
+        f"mixed: 'both' is not one of {rules}",
+        "turn_packets: must be a whole number of at least 1, is 0",
+        "turn_bytes: a turn is of packets or of bytes, not of both",
+        "retransmission: 'never' is not one of first, priority, turn",
+        "classes.all.weight: unknown key; allowed are urgency, incremental",
+        "classes.all.urgency: must be a whole number from 0 to 7, is 8",
+        "classes.all.incremental: must be true or false, is 1",
+    ]
+
+
+def test_an_urgency_goes_only_with_eps() -> None:
+    told = problems(mechanism="tree", classes={"all": {"urgency": 1}})
+    assert told == ["classes.all.urgency: unknown key; allowed are weight, group, arrangement"]
+
+
+PAGE = scripted_page([(0, "document", 40), (0, "image", 40)])
+ALL = {"all": {"incremental": True}}
+LOSSY = {"network": "sander-2mbps-100ms-5pct", "seed": 3}
+
+
+def order_of(profile: str, **changed: Any) -> list[int]:
+    scheme = scheme_from_dict(document(classes=ALL, **changed))
+    return h3sim.simulate(PAGE, scheme=scheme, transport_profile=profile, **LOSSY).trace.order
+
+
+def test_what_is_asked_for_goes_before_what_the_scheme_says() -> None:
+    scheme = scheme_from_dict(document(classes=ALL, retransmission="first"))
+    load = h3sim.simulate(
+        PAGE, scheme=scheme, transport_profile="quicly", retransmit="turn", **LOSSY
+    )
+    assert load.trace.order == order_of("quicly", retransmission="turn")
+
+
+def test_ranks_need_to_know_what_they_are_by() -> None:
+    assert problems(mechanism="ranks") == [
+        "rank_by: goes with the mechanism 'ranks', and that with it"
+    ]
+    assert problems(rank_by="critical-path") == [
+        "rank_by: goes with the mechanism 'ranks', and that with it"
+    ]
+    assert "rank_by: 'size' is not one of critical-path, above-the-fold" in problems(
+        mechanism="ranks", rank_by="size"
+    )
+
+
+def test_every_mistake_of_a_rule_is_told() -> None:
+    told = problems(rules=[{"class": "all", "fetchpriority": "urgent", "first_images": 0}])
+    assert told == [
+        "rules[0].fetchpriority: 'urgent' is not one of high, low, auto",
+        "rules[0].first_images: must be a whole number of at least 1, is 0",
+    ]
+
+
+def test_the_scheme_says_when_lost_bytes_go_and_else_the_profile() -> None:
+    # quicly sends lost bytes in the turn of their stream, where nothing else is said.
+    unsaid, first, turn = (
+        order_of("quicly"),
+        order_of("quicly", retransmission="first"),
+        order_of("quicly", retransmission="turn"),
+    )
+    assert unsaid == turn
+    assert unsaid != first

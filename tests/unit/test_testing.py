@@ -1,0 +1,329 @@
+"""The public suite: what its report says, how a failure reads, and how pytest runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h3sim.page import Page, Resource
+from h3sim.schedulers import FifoScheduler, RoundRobinScheduler, TreeScheduler
+from h3sim.signals import BucketPriority, H2Priority
+from h3sim.testing import (
+    BrokenLawError,
+    Call,
+    Candidate,
+    Event,
+    FreesMemory,
+    Law,
+    NoStarvation,
+    NotCheckedError,
+    ReferenceOrder,
+    StrictOrder,
+    WeightedShares,
+    check_law,
+    check_scheduler,
+    event_scripts,
+    loss_patterns,
+    signals,
+    trees,
+)
+from h3sim.testing.economy import operations_of, reachable
+from h3sim.testing.histories import valid_history
+from h3sim.testing.searching import shortened
+from h3sim.transport.link_profile import LinkProfile
+from tests.property.strategies import law
+
+SEEN = settings(max_examples=10, deadline=None, derandomize=True, database=None)
+
+
+@dataclass(frozen=True)
+class Urgency:
+    """A signal of somebody else's."""
+
+    urgency: int
+    incremental: bool = False
+
+
+def by_urgency(stream_id, signal):
+    return signal.urgency
+
+
+def most_urgent():
+    return ReferenceOrder(by_urgency)
+
+
+def by_id(stream_id, signal):
+    return stream_id
+
+
+class Batched(RoundRobinScheduler):
+    """Takes turns of three packets."""
+
+    def __init__(self):
+        super().__init__()
+        self._left = 3
+
+    def charge(self, stream_id, n_bytes):
+        self._left -= 1
+        if not self._left:
+            super().charge(stream_id, n_bytes)
+            self._left = 3
+
+    def deactivate(self, stream_id):
+        if stream_id == self.pick():
+            self._left = 3
+        super().deactivate(stream_id)
+
+    def close(self, stream_id):
+        self.deactivate(stream_id)
+
+
+class Remembers(FifoScheduler):
+    """Keeps the last 100 streams that were closed."""
+
+    def __init__(self):
+        super().__init__()
+        self._closed = []
+
+    def close(self, stream_id):
+        super().close(stream_id)
+        self._closed = [*self._closed[-99:], f"stream {stream_id}"]
+
+
+class ForgetsUpdates(ReferenceOrder):
+    def __init__(self):
+        super().__init__(by_urgency)
+
+    def update(self, stream_id, signal):
+        pass
+
+
+def test_what_is_not_claimed_is_skipped_by_name():
+    report = check_scheduler(FifoScheduler, claims=[StrictOrder(rank=by_id)], settings=SEEN)
+    assert report.scheduler == "FifoScheduler"
+    assert [verdict.law for verdict in report.verdicts] == list(Law)
+    assert report.skipped == {
+        Law.WEIGHTED_SHARES: "not claimed",
+        Law.NO_STARVATION: "not claimed",
+        Law.SAME_AS: "not claimed",
+    }
+    assert "  skipped  weighted-shares: not claimed" in str(report).splitlines()
+
+
+def test_a_failure_is_the_law_a_sentence_and_the_shortest_history():
+    candidate = Candidate(factory=ForgetsUpdates, signals=signals(Urgency))
+    claimed = replace(candidate, claims=(StrictOrder(rank=by_urgency),))
+    with pytest.raises(BrokenLawError) as caught:
+        check_law(claimed, Law.UPDATES_AT_ONCE)
+    assert str(caught.value).splitlines() == [
+        "updates-at-once: stream 0 of rank 0 is picked before stream 4 of rank -1",
+        "  open(0, Urgency(urgency=0, incremental=False))",
+        "  activate(0)",
+        "  open(4, Urgency(urgency=0, incremental=False))",
+        "  activate(4)",
+        "  update(4, Urgency(urgency=-1, incremental=False))",
+        "  pick() -> 0",
+    ]
+
+
+def test_signals_may_be_of_a_type_of_ones_own():
+    report = check_scheduler(
+        most_urgent,
+        claims=[StrictOrder(rank=by_urgency)],
+        signals=signals(Urgency),
+        skip={Law.CHEAP_PICKS: "searches a list"},
+        settings=SEEN,
+    )
+    assert set(report.skipped) == {
+        *(Law.WEIGHTED_SHARES, Law.NO_STARVATION, Law.SAME_AS, Law.CHEAP_PICKS)
+    }
+
+
+def test_turns_of_several_packets_are_a_claim():
+    def claims(packets):
+        return Candidate(
+            factory=Batched,
+            claims=(
+                WeightedShares(weight=lambda signal: 1, packets_per_turn=packets),
+                NoStarvation(rounds=2, packets_per_turn=packets),
+            ),
+        )
+
+    for checked in (Law.WEIGHTED_SHARES, Law.NO_STARVATION):
+        check_law(claims(3), checked)
+        with pytest.raises(BrokenLawError):
+            check_law(claims(1), checked)
+
+
+def test_a_turn_of_several_packets_need_not_be_broken_off():
+    class Stubborn(ReferenceOrder):
+        def __init__(self):
+            super().__init__(by_id)
+            self._kept = None
+
+        def pick(self):
+            return self._kept if self._kept in self._active else super().pick()
+
+        def charge(self, stream_id, n_bytes):
+            self._kept = stream_id if self._kept is None else None
+
+    for packets in (2, 1):
+        order = StrictOrder(rank=by_id, packets_per_turn=packets)
+        candidate = Candidate(factory=Stubborn, claims=(order,))
+        if packets > 1:
+            check_law(candidate, Law.STRICT_ORDER)
+        else:
+            with pytest.raises(BrokenLawError):
+                check_law(candidate, Law.STRICT_ORDER)
+
+
+def test_so_many_closed_streams_may_be_kept_as_are_claimed():
+    check_law(Candidate(factory=Remembers, claims=(FreesMemory(keeps=100),)), Law.FREES_MEMORY)
+    check_law(Candidate(factory=Remembers, claims=(FreesMemory(keeps=200),)), Law.FREES_MEMORY)
+
+
+def test_a_tolerance_allows_for_shares_that_are_rounded():
+    class Rounded(TreeScheduler):
+        """Knows weights in steps of 8 only."""
+
+        def _set_weight(self, node, weight):
+            super()._set_weight(node, max(8, weight // 8 * 8))
+
+    flat = st.builds(H2Priority, weight=st.integers(100, 256))
+    claims = (
+        WeightedShares(weight=lambda signal: signal.weight, signals=flat, tolerance=tolerance)
+        for tolerance in (0.2, 0)
+    )
+    rounded, exact = (Candidate(factory=Rounded, claims=(claim,)) for claim in claims)
+    check_law(rounded, Law.WEIGHTED_SHARES)
+    with pytest.raises(BrokenLawError):
+        check_law(exact, Law.WEIGHTED_SHARES)
+
+
+def test_what_another_process_cannot_import_is_said():
+    with pytest.raises(NotCheckedError, match="defined in a function"):
+        check_law(Candidate(factory=lambda: FifoScheduler()), Law.SAME_IN_EVERY_PROCESS)
+
+
+def test_the_operations_of_a_search_are_counted():
+    def grows(work):
+        return operations_of(lambda: work(1000)) / operations_of(lambda: work(100))
+
+    assert grows(lambda n: sum(i for i in range(n))) > 8
+    assert grows(lambda n: n + 1) == 1
+
+
+def test_objects_that_hang_on_one_are_counted_once():
+    shared = [1000]
+    assert reachable([shared, shared]) == 3
+
+
+def test_a_history_is_shortened_to_the_events_that_matter():
+    events = [Event(Call.OPEN, 4 * n) for n in range(40)]
+    events += [Event(Call.ACTIVATE, 4 * n) for n in range(40)]
+    fails = lambda history: Event(Call.ACTIVATE, 88) in history  # noqa: E731
+    assert shortened(tuple(events), fails) == (Event(Call.OPEN, 88), Event(Call.ACTIVATE, 88))
+
+
+@law(60)
+@given(event_scripts(placeholders=2))
+def test_drawn_histories_keep_the_contract(history):
+    assert valid_history(history) == history
+
+
+@law(40)
+@given(trees())
+def test_a_tree_is_drawn_parents_first(changes):
+    tree = TreeScheduler()
+    known = {None}
+    for element_id, signal in changes:
+        assert signal.depends_on in known
+        known.add(element_id)
+        tree.open(element_id, signal)
+
+
+@law(40)
+@given(loss_patterns())
+def test_losses_are_fields_of_a_link(pattern):
+    LinkProfile(rate_bps=10**6, queue_bytes=10**5, **pattern)
+
+
+@law(20)
+@given(
+    st.from_type(Page),
+    st.from_type(Resource),
+    st.from_type(H2Priority),
+    st.from_type(BucketPriority),
+)
+def test_hypothesis_knows_the_types_of_h3sim(page, resource, place, bucket):
+    assert isinstance(page, Page)
+    assert isinstance(resource, Resource)
+    assert 1 <= place.weight <= 256
+    assert 1 <= bucket.level <= 3
+
+
+def test_without_hypothesis_the_error_says_what_to_install():
+    code = (
+        "import sys\nsys.modules['hypothesis'] = None\n"
+        "try:\n    import h3sim.testing\nexcept ImportError as error:\n    print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "this needs hypothesis: pip install 'h3sim[testing]'"
+
+
+TESTS = """
+from h3sim.schedulers import FifoScheduler
+from h3sim.testing import Candidate, SchedulerSuite, StrictOrder, parametrize_with_checks
+
+order = StrictOrder(rank=lambda stream_id, signal: stream_id)
+
+
+class LastFirst(FifoScheduler):
+    def pick(self):
+        return max(self._active._ranks, default=None)
+
+
+@parametrize_with_checks([Candidate(factory=LastFirst, claims=(order,))])
+def test_schedulers(scheduler, check):
+    check(scheduler)
+
+
+class TestFifo(SchedulerSuite):
+    make_scheduler = FifoScheduler
+    claims = (order,)
+
+
+def test_with_the_fixture(check_scheduler):
+    check_scheduler(FifoScheduler)
+"""
+
+
+def test_pytest_runs_the_suite_and_reads_well(tmp_path):
+    (tmp_path / "test_mine.py").write_text(TESTS, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-rA", "-v", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "--h3sim-profile=quick"],
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "150"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    said = done.stdout
+    assert "h3sim profile: quick" in said
+    assert "test_mine.py::test_schedulers[LastFirst-strict-order] FAILED" in said
+    assert "h3sim.testing.laws.BrokenLawError: strict-order: stream 4 of rank 4 is picked" in said
+    assert "test_mine.py::test_schedulers[LastFirst-same-as] SKIPPED (same-as: not claimed)" in said
+    assert "test_mine.py::TestFifo::test_strict_order PASSED" in said
+    assert "test_mine.py::TestFifo::test_no_starvation SKIPPED" in said
+    assert "  skipped  strict-order: not claimed" in said  # in the report of the fixture
+    assert "2 failed, 23 passed, 6 skipped" in said

@@ -1,0 +1,258 @@
+"""Loads of real pages over the cells of Sander 2022, Table I, and what of each is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import h3sim
+from h3sim import catalog, engine
+from h3sim.errors import StalledError
+from h3sim.formats import read_facts
+from h3sim.metrics import frames_by_number, sander_count
+from h3sim.page import Kind, Page
+from h3sim.ranges import Ranges
+from h3sim.study import Setting
+from h3sim.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from h3sim.engine import Load
+
+__all__ = [
+    "BASELINE",
+    "CELLS",
+    "PARALLEL",
+    "SCHEMES",
+    "Cell",
+    "Job",
+    "Outcome",
+    "Run",
+    "pages",
+    "run",
+]
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
+BASELINE = "sander-chrome"
+PARALLEL = ("sander-rr", "sander-wrr", "sander-firefox", "sander-firefox-eps")
+SCHEMES = (BASELINE, *PARALLEL, "sander-batched-rr")
+
+_HEADER_BYTES = 135
+"""A response header as QPACK sends it, about. Recorded sizes are of text, or not there at all."""
+_TEXT_SHARE = 0.5
+"""How much of what is seen is the document's text, where there are images."""
+_REDIRECT_BYTES = 500
+"""A root with fewer bytes that leads to another document is taken for a redirect."""
+_LIMIT_S = 300
+_SLOW_LIMIT_S = 900
+"""After so long the paper gave a run up and repeated it; the second is for less than 2 Mbit/s."""
+_TRIES = 10
+_SEEDS_APART = 10_000
+
+
+class Cell(NamedTuple):
+    """A cell of Table I: how tables call it, its network, whether losses are drawn."""
+
+    title: str
+    network: str
+    is_lossy: bool
+
+
+CELLS = {
+    cell.network: cell
+    for cell in (
+        Cell("1 Mbit/s", "sander-1mbps-100ms", is_lossy=False),
+        Cell("2 Mbit/s", "sander-2mbps-100ms", is_lossy=False),
+        Cell("5 Mbit/s", "sander-5mbps-100ms", is_lossy=False),
+        Cell("10 Mbit/s", "sander-10mbps-100ms", is_lossy=False),
+        Cell("50 Mbit/s", "sander-50mbps-100ms", is_lossy=False),
+        Cell("1 %", "sander-2mbps-100ms-1pct", is_lossy=True),
+        Cell("2 %", "sander-2mbps-100ms-2pct", is_lossy=True),
+        Cell("5 %", "sander-2mbps-100ms-5pct", is_lossy=True),
+        Cell("10 ms", "sander-2mbps-10ms-2pct", is_lossy=True),
+        Cell("50 ms", "sander-2mbps-50ms-2pct", is_lossy=True),
+        Cell("burst 5", "sander-2mbps-100ms-2pct-burst5", is_lossy=True),
+        Cell("burst 10", "sander-2mbps-100ms-2pct-burst10", is_lossy=True),
+        Cell("burst 15", "sander-2mbps-100ms-2pct-burst15", is_lossy=True),
+    )
+}
+
+
+class Job(NamedTuple):
+    """One page over one cell with one seed, to be loaded with every scheme."""
+
+    network: str
+    page: int
+    seed: int
+
+
+class Outcome(NamedTuple):
+    """What is kept of one load: bytes blocked (Sander's count), indexes, losses."""
+
+    hol_bytes: int
+    speed_index_ms: float
+    byte_index_ms: float
+    sent: int
+    lost: int
+    bursts: Mapping[int, int]
+    """How many runs of so many lost packets in a row there were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The outcomes of a job, by scheme, and how often it was repeated as one did not finish."""
+
+    job: Job
+    outcomes: Mapping[str, Outcome]
+    repeated: int
+
+
+@cache
+def pages() -> tuple[Page, ...]:
+    """Return the recorded pages beside the checkout, the shipped ones where there are none."""
+    paths = sorted(SHARED.glob("*.json"))
+    found = [read_facts(path).page for path in paths] or h3sim.list_pages()
+    return tuple(_alike(page) for page in found)
+
+
+def run(job: Job) -> Run:
+    """Load a page with every scheme and equal losses; again with others if one does not finish."""
+    page = pages()[job.page]
+    for attempt in range(_TRIES):
+        try:
+            outcomes = {
+                scheme: _outcome(
+                    _load(page, scheme, job.network, job.seed + attempt * _SEEDS_APART)
+                )
+                for scheme in SCHEMES
+            }
+        except StalledError:
+            continue
+        return Run(job=job, outcomes=outcomes, repeated=attempt)
+    return Run(job=job, outcomes={}, repeated=_TRIES)
+
+
+def first_paint_ns(page: Page, finished_at_ns: Mapping[int, int], document_at_ns: int) -> int:
+    """Return when something can be seen: first bytes of the document, and all that blocks it."""
+    blocking = (
+        finished_at_ns[place]
+        for place, resource in enumerate(page.resources)
+        if resource.render_blocking or (resource.in_head and resource.kind is Kind.STYLESHEET)
+    )
+    return max(document_at_ns, *blocking, 0)
+
+
+def speed_index_ms(load: Load) -> float:
+    """Return a stand-in for SpeedIndex: the mean time at which what can be seen is painted.
+
+    Text is half of it, the images the other half, each by its bytes; every byte is painted when it
+    is handed over, and not before first paint. Nobody knows which images are in sight.
+    """
+    page = load.page
+    weights = _visual_weights(page)
+    resource_of = {request.stream_id: request.resource for request in load.trace.requests}
+    finished: dict[int, int] = {}
+    painted: dict[int, list[tuple[int, int]]] = {}
+    got: dict[int, Ranges] = {}
+    for row, at_ns in zip(load.trace.packet_rows, load.handed_over_ns, strict=True):
+        if at_ns is None:
+            continue
+        place = resource_of[row[2]]
+        finished[place] = max(finished.get(place, 0), at_ns)
+        if place in weights:
+            new = got.setdefault(place, Ranges()).add(row[3], row[3] + row[4])
+            painted.setdefault(place, []).append((at_ns, new))
+    document = document_of(page)
+    document_at_ns = min(at_ns for at_ns, _ in painted[document])
+    paint_ns = first_paint_ns(page, finished, document_at_ns)
+    index = 0.0
+    for place, rows in painted.items():
+        total = sum(n_bytes for _, n_bytes in rows)
+        mean = sum(max(at_ns, paint_ns) * n_bytes for at_ns, n_bytes in rows) / max(total, 1)
+        index += weights[place] * mean
+    return index / 1e6
+
+
+def document_of(page: Page) -> int:
+    """Return the place of the document that is seen: where the redirects of the root lead."""
+    place = page.root
+    while page.resources[place].size_bytes < _REDIRECT_BYTES and page.children.get(place):
+        child = page.children[place][0]
+        if page.resources[child].kind not in (Kind.DOCUMENT, Kind.OTHER):
+            break
+        place = child
+    return place
+
+
+def _visual_weights(page: Page) -> dict[int, float]:
+    images = {
+        place: resource.size_bytes
+        for place, resource in enumerate(page.resources)
+        if resource.kind is Kind.IMAGE and resource.size_bytes
+    }
+    total = sum(images.values())
+    if not total:
+        return {document_of(page): 1.0}
+    seen = {place: (1 - _TEXT_SHARE) * size / total for place, size in images.items()}
+    return {document_of(page): _TEXT_SHARE} | seen
+
+
+def _alike(page: Page) -> Page:
+    """Return *page* with headers as HTTP/3 sends them: recordings differ in whether they tell."""
+    resources = tuple(
+        replace(resource, header_bytes=_HEADER_BYTES, request_bytes=0)
+        for resource in page.resources
+    )
+    return replace(page, resources=resources)
+
+
+def _load(page: Page, scheme: str, network: str, seed: int) -> Load:
+    setting = _setting(network)
+    link = setting.resolved_network()
+    is_slow = link.down is not None and (link.down.rate_bps or 0) < 2_000_000
+    return engine.simulate(
+        page,
+        scheme=_scheme(scheme),
+        network=link,
+        profile=setting.resolved_profile(),
+        seed=seed,
+        limit_ns=(_SLOW_LIMIT_S if is_slow else _LIMIT_S) * NS_PER_S,
+    )
+
+
+@cache
+def _scheme(name: str) -> h3sim.Scheme:
+    return catalog.load_scheme(name)
+
+
+@cache
+def _setting(network: str) -> Setting:
+    return Setting(network=network)
+
+
+def _outcome(load: Load) -> Outcome:
+    sent, lost, _ = load.packets
+    return Outcome(
+        hol_bytes=sander_count(frames_by_number(load.trace)).stream_bytes,
+        speed_index_ms=speed_index_ms(load),
+        byte_index_ms=load.byte_index("all", sample_ms=None),
+        sent=sent,
+        lost=lost,
+        bursts=bursts_of(load.trace.packet_rows),
+    )
+
+
+def bursts_of(rows: Iterable[tuple[int, int | None, int, int, int, int]]) -> dict[int, int]:
+    """Return how many runs of lost data packets there are, by length, in the order sent.
+
+    >>> bursts_of([(0, None, 0, 0, 9, n) for n in range(3)] + [(0, 5, 0, 0, 9, 3)])
+    {3: 1}
+    """
+    fates = {row[5]: row[1] is None for row in rows}
+    runs = [len([*run]) for is_lost, run in groupby(fates[n] for n in sorted(fates)) if is_lost]
+    return dict(sorted(Counter(runs).items()))
