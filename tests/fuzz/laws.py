@@ -14,7 +14,7 @@ from h3sim.formats import pages
 from h3sim.formats.site.references import read_markup
 from h3sim.formats.site.tags import scan
 from h3sim.page import page_from_dict, page_to_dict
-from h3sim.page.model import MAX_TIME_NS
+from h3sim.page.resource import MAX_TIME_NS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

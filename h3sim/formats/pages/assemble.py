@@ -16,7 +16,7 @@ from h3sim.formats.pages.parents import Basis, find_parents
 from h3sim.formats.pages.triggers import Found, trigger_of
 from h3sim.formats.pages.urls import Names, address
 from h3sim.page import At, Discovery, Kind, Page, Resource
-from h3sim.page.model import MAX_TIME_NS
+from h3sim.page.resource import MAX_TIME_NS
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
