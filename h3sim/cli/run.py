@@ -19,6 +19,7 @@ from h3sim.study import run_setting
 
 if TYPE_CHECKING:
     from h3sim.engine import Load
+    from h3sim.schemes import Scheme
 
 __all__ = ["RawHelp", "add_command", "check_plot_path"]
 
@@ -103,10 +104,17 @@ def _check_path(options: argparse.Namespace) -> None:
         raise InputError([Problem(key="--critical-path", message="goes only with --browser parse")])
 
 
+def _scheme(name: str) -> Scheme:
+    if catalog.scheme_set(name) is not None:
+        message = f"{name!r} is a set of schemes: take `h3sim compare`"
+        raise InputError([Problem(key="--scheme", message=message)])
+    return catalog.load_scheme(name)
+
+
 def _run(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     page = mistakes.collect(lambda: catalog.load_page(options.page))
-    scheme = mistakes.collect(lambda: catalog.load_scheme(options.scheme))
+    scheme = mistakes.collect(lambda: _scheme(options.scheme))
     setting = read_setting(options, mistakes, buffer_kb=options.buffer_kb)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: check_qlog_path(options.qlog))
