@@ -15,7 +15,7 @@ $(READY): setup.cfg pyproject.toml
 
 .PHONY: help
 help: ## list the targets
-	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: demo
 demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 2019; figures go to demo/
@@ -58,6 +58,10 @@ golden: $(READY) ## rewrite the recorded loads in tests/golden
 .PHONY: clean
 clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info
+
+.PHONY: validate-synthetic
+validate-synthetic: $(READY) ## compare made-up pages with recorded ones (seconds; needs the recordings beside the checkout)
+	$(BIN)/python -m validation.synthetic
 
 .PHONY: validate-stacks
 validate-stacks: $(READY) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
