@@ -46,13 +46,25 @@ _FLAGS = (
     "--disable-domain-reliability",
     "--disable-extensions",
     "--disable-sync",
-    "--disable-features=OptimizationHints,MediaRouter,Translate,AutofillServerCommunication",
     "--disable-gpu",
     "--force-prefers-reduced-motion",
     "--hide-scrollbars",
     "--metrics-recording-only",
     "--mute-audio",
     "--password-store=basic",
+)
+_WITHOUT = (
+    "AutofillServerCommunication",
+    "IsolateOrigins",
+    "MediaRouter",
+    "OptimizationHints",
+    "Translate",
+    # What the browser loads for itself would take processor time from the page.
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxFullPopup",
+    "WebUIOmniboxPopup",
+    # Frames of other sites stay in the page's process, and so in its trace.
+    "site-per-process",
 )
 _LOCAL_ONLY = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
@@ -102,6 +114,7 @@ def running_chromium(
             [
                 program,
                 *_FLAGS,
+                f"--disable-features={','.join(_WITHOUT)}",
                 *(_LOCAL_ONLY if local_only else ()),
                 *_sandbox(),
                 *flags,

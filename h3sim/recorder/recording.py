@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Recording", "Source", "record"]
 
-_FRAMES = "--disable-features=IsolateOrigins,site-per-process"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
@@ -123,9 +121,7 @@ def record(
             base = stack.enter_context(served(Site(source.root, compression)))
             url = address_of(base, source.path)
         for done in range(repeat):
-            with running_chromium(
-                program, local_only=source.root is not None, flags=(_FRAMES,)
-            ) as address:
+            with running_chromium(program, local_only=source.root is not None) as address:
                 seen = visit(address, url, patience or Patience())
             shown_url = "" if source.root is not None else url.partition("?")[0]
             loads.append(recorded_of(seen, name, {}, url=shown_url))

@@ -11,28 +11,26 @@ if TYPE_CHECKING:
 
 __all__ = ["CATEGORIES", "Work", "work_of"]
 
-CATEGORIES = ("devtools.timeline", "blink", "v8")
+CATEGORIES = ("devtools.timeline",)
 """What must be traced for `work_of`."""
 _PARSES = {
     "ParseHTML": ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
     "v8.compile": ("data", "url"),
-    "v8.compileModule": ("", "fileName"),
+    "v8.compileModule": ("data", "url"),
 }
-_RUNS = {
-    "EvaluateScript": ("data", "url"),
-    "v8.evaluateModule": ("", "fileName"),
-}
+_RUNS = {"EvaluateScript": ("data", "url")}
 _NAMES = {**_PARSES, **_RUNS}
 _US_PER_MS = 1000
 
 
 @dataclass(slots=True)
 class Work:
-    """CPU time that went into one resource, in milliseconds."""
+    """CPU time that went into one resource, in milliseconds; when it first ran, on some clock."""
 
     parse_ms: float = 0.0
     execute_ms: float = 0.0
+    started_us: float = 0.0
 
 
 def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, Work]:
@@ -40,13 +38,14 @@ def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, Work]:
 
     What runs inside something else counts for itself only: a script that the parser of the document
     waits for counts for the script, not for the document; an inline script for the document's
-    execution. Functions that are called later, by timers or events, are not counted.
+    execution. Functions that are called later, by timers or events, are not counted, nor is what
+    modules do: the trace does not say which of them runs.
 
     >>> run = {"ph": "X", "name": "EvaluateScript", "pid": 1, "tid": 1, "ts": 0, "dur": 5000,
     ...        "args": {"data": {"url": "a.js"}}}
     >>> compiled = run | {"name": "v8.compile", "ts": 10, "dur": 2000}
     >>> work_of([run, compiled])
-    {'a.js': Work(parse_ms=2.0, execute_ms=3.0)}
+    {'a.js': Work(parse_ms=2.0, execute_ms=3.0, started_us=0)}
     """
     threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for event in trace:
@@ -55,7 +54,7 @@ def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, Work]:
     done: dict[str, Work] = {}
     for thread in sorted(threads):
         for event, own_us in _own_times(threads[thread]):
-            work = done.setdefault(_url(event), Work())
+            work = done.setdefault(_url(event), Work(started_us=event["ts"]))
             if event["name"] in _PARSES:
                 work.parse_ms += own_us / _US_PER_MS
             else:
@@ -89,6 +88,5 @@ def _cpu_us(event: dict[str, Any]) -> float:
 
 def _url(event: dict[str, Any]) -> str:
     outer, inner = _NAMES[event["name"]]
-    args = event.get("args", {})
-    given = args.get(outer, {}) if outer else args
+    given = event.get("args", {}).get(outer, {})
     return urldefrag(str(given.get(inner) or "")).url

@@ -88,13 +88,13 @@ class Triggers:
         return found or self._complete(exchange, self._home(exchange, place).exchange)
 
     def _by_script(self, exchange: Exchange, place: int) -> Trigger | None:
-        """The script on the stack that was asked for last: all of them must have run by then."""
+        """The script on the stack that ran last: all of them must have run by then."""
         initiator = exchange.initiator
         urls = {frame.url for frame in initiator.stack}
         scripts = [other for other in self._exchanges[:place] if other.url in urls]
         scripts = [other for other in scripts if other.type != "Document"]
         if scripts:
-            return self._executed(exchange, scripts[-1])
+            return self._executed(exchange, max(scripts, key=self._started))
         for frame in initiator.stack:
             document = self._document(frame.url, place)
             if document is not None:
@@ -116,11 +116,15 @@ class Triggers:
         reference = document.html.references.get(exchange.url)
         if reference is not None:
             return self._offset(exchange, document, reference.end_chars, reference)
-        if initiator.type == "parser" and initiator.line is not None:
+        chars = document.html.mention(exchange.url)
+        if chars is None and initiator.type == "parser" and initiator.line is not None:
             chars = document.html.position(initiator.line, initiator.column)
-            return self._offset(exchange, document, chars)
-        chars_or_none = document.html.mention(exchange.url)
-        return None if chars_or_none is None else self._offset(exchange, document, chars_or_none)
+        return None if chars is None else self._offset(exchange, document, chars)
+
+    def _started(self, script: Exchange) -> tuple[float, int]:
+        """When a script first ran; where the trace does not know, when it was asked for counts."""
+        work = self._work.get(script.url)
+        return (0.0 if work is None else work.started_us, self._place[script.key])
 
     def _home(self, exchange: Exchange, place: int) -> ReceivedDocument:
         """The document of the frame that asks, or else the root."""
