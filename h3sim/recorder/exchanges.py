@@ -46,7 +46,8 @@ class Exchange:
     """One request and its answer; times in ms on Chromium's clock, sizes in bytes.
 
     `priorities` holds when each was given and what it was, the first of them with the request.
-    `received` holds when so many bytes, plain ones, had come together.
+    `received` holds when so many bytes, plain ones, had come together; *wire_bytes* counts
+    header and body as they were sent.
     """
 
     key: str
@@ -66,7 +67,7 @@ class Exchange:
     finished_ms: float | None = None
     header_bytes: int = 0
     request_bytes: int = 0
-    body_bytes: int = 0
+    wire_bytes: int = 0
     plain_bytes: int = 0
     from_cache: bool = False
     failed: str = ""
@@ -74,6 +75,11 @@ class Exchange:
     received: list[tuple[float, int]] = field(default_factory=list)
     request_fields: tuple[tuple[str, str], ...] = ()
     response_fields: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def body_bytes(self) -> int:
+        """The body on the wire: what came in all, less the header."""
+        return max(self.wire_bytes - self.header_bytes, 0)
 
     @property
     def is_whole(self) -> bool:
@@ -168,8 +174,7 @@ class _Log:
         exchange = self._open.get(params["requestId"])
         if exchange is not None:
             exchange.finished_ms = params["timestamp"] * _MS
-            total = int(params["encodedDataLength"])
-            exchange.body_bytes = max(total - exchange.header_bytes, 0)
+            exchange.wire_bytes = int(params["encodedDataLength"])
 
     def _on_loadingFailed(self, params: dict[str, Any]) -> None:  # noqa: N802
         exchange = self._open.get(params["requestId"])
@@ -186,6 +191,9 @@ class _Log:
                 exchange.request_fields = _fields(asked[int(hop)]["headers"])
             if int(hop) < len(answered):
                 exchange.response_fields = _fields(answered[int(hop)]["headers"])
+                # For a synchronous request Chromium counts the body as header, too.
+                text = answered[int(hop)].get("headersText")
+                exchange.header_bytes = len(text) if text else exchange.header_bytes
             exchange.request_bytes = _request_bytes(exchange)
         return sorted(self.exchanges, key=lambda exchange: exchange.requested_ms)
 

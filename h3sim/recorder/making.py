@@ -106,7 +106,7 @@ class _Maker:
         self._first = _landed(kept)
         if self._first.key not in self._documents:
             raise RecordingError("the document is not HTML, or Chromium did not keep it")
-        triggers = Triggers(kept, self._documents, self._work)
+        triggers = Triggers(kept, self._documents, self._work, visit.measured["waited"])
         self._triggers = {exchange.key: triggers.of(exchange) for exchange in kept[1:]}
         self._shares = visible_shares(visit.measured, visit.fonts)
         self._blocking = visit.measured["blocking"]

@@ -9,7 +9,8 @@ from h3sim.page import At
 from h3sim.recorder.references import Document, WireOffsets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from h3sim.recorder.exchanges import Exchange
     from h3sim.recorder.references import Reference
@@ -69,10 +70,13 @@ class Triggers:
         exchanges: Sequence[Exchange],
         documents: Mapping[str, ReceivedDocument],
         work: Mapping[str, Work],
+        waited: Collection[str] = (),
     ) -> None:
+        """Take in also the addresses that scripts *waited* for: those of synchronous requests."""
         self._exchanges = exchanges
         self._documents = documents
         self._work = work
+        self._waited = frozenset(waited)
         self._place = {exchange.key: place for place, exchange in enumerate(exchanges)}
 
     def of(self, exchange: Exchange) -> Trigger:
@@ -94,6 +98,9 @@ class Triggers:
         scripts = [other for other in self._exchanges[:place] if other.url in urls]
         scripts = [other for other in scripts if other.type != "Document"]
         if scripts:
+            before = self._waited_for(exchange, place, urls)
+            if before is not None:
+                return self._complete(exchange, before)
             return self._executed(exchange, max(scripts, key=self._started))
         for frame in initiator.stack:
             document = self._document(frame.url, place)
@@ -120,6 +127,17 @@ class Triggers:
         if chars is None and initiator.type == "parser" and initiator.line is not None:
             chars = document.html.position(initiator.line, initiator.column)
         return None if chars is None else self._offset(exchange, document, chars)
+
+    def _waited_for(
+        self, exchange: Exchange, place: int, urls: AbstractSet[str]
+    ) -> Exchange | None:
+        """The last synchronous request of the same scripts: they went on when it was answered."""
+        for other in reversed(self._exchanges[:place]):
+            is_over = _finished_ms(other) <= exchange.requested_ms
+            if other.url in self._waited and other.type == "XHR" and is_over:
+                shared = any(frame.url in urls for frame in other.initiator.stack)
+                return other if shared else None
+        return None
 
     def _started(self, script: Exchange) -> tuple[float, int]:
         """When a script first ran; where the trace does not know, when it was asked for counts."""

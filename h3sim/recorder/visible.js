@@ -67,5 +67,5 @@
   }
   const paints = {};
   for (const entry of performance.getEntriesByType("paint")) paints[entry.name] = entry.startTime;
-  return JSON.stringify({ pixels: width * height, images, texts, blocking, paints, largest: globalThis.__h3sim_largest ?? null });
+  return JSON.stringify({ pixels: width * height, images, texts, blocking, paints, largest: globalThis.__h3sim_largest ?? null, waited: globalThis.__h3sim_waited ?? [] });
 })()

@@ -1,6 +1,14 @@
 // Runs before the page's own scripts: remembers the largest contentful paint, and makes room for
-// the timings of many resources.
+// the timings of many resources. It also notes synchronous requests: what follows waits for them.
 (() => {
+  const open = XMLHttpRequest.prototype.open;
+  XMLHttpRequest.prototype.open = function (method, url, later = true, ...rest) {
+    if (!later) {
+      const address = new URL(url, document.baseURI).href.split("#")[0];
+      (top.__h3sim_waited ??= []).push(address);
+    }
+    return open.call(this, method, url, later, ...rest);
+  };
   performance.setResourceTimingBufferSize(20000);
   if (window !== top) return;
   new PerformanceObserver((list) => {
