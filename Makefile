@@ -57,3 +57,15 @@ clean: ## remove the .venv, caches and figures
 .PHONY: validate-stacks
 validate-stacks: $(READY) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
 	$(BIN)/python -m validation.stacks
+
+.PHONY: record-corpus
+record-corpus: $(READY) ## record the shipped pages again, from the registries (half an hour; needs Chromium, npm, pip, apt-get)
+	$(BIN)/python -m tools.record_corpus
+
+.PHONY: corpus-figure
+corpus-figure: $(READY) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/corpus.md
+	$(BIN)/python -m tools.corpus_figure
+
+.PHONY: validate-recordings
+validate-recordings: $(READY) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
+	$(BIN)/python -m validation.recordings

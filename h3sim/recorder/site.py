@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Answer", "Site", "compressed", "served"]
+__all__ = ["COMPRESSIONS", "Answer", "Site", "address_of", "compressed", "served"]
 
 COMPRESSIONS = ("gzip", "br", "none")
 _GZIP_LEVEL = 6
