@@ -71,7 +71,9 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _record(options: argparse.Namespace) -> int:
-    from h3sim.recorder import Source, record  # on use: other commands need none of it
+    # On use: other commands need none of it.
+    from h3sim.recorder import Source, record
+    from h3sim.recorder.chromium import ended_in_order
 
     mistakes = Mistakes()
     source: Source | None = mistakes.collect(lambda: Source.of(options.what, options.root))
@@ -83,7 +85,7 @@ def _record(options: argparse.Namespace) -> int:
             print(f"h3sim record: {line}", file=sys.stderr)
         return BAD_INPUT
     said = {"source": options.source, "licence": options.licence, "notes": options.notes}
-    with progress_bar("load") as progress:
+    with ended_in_order(), progress_bar("load") as progress:
         recording = record(
             source,
             name=options.name,

@@ -70,6 +70,7 @@ class Exchange:
     wire_bytes: int = 0
     plain_bytes: int = 0
     from_cache: bool = False
+    is_internal: bool = False
     failed: str = ""
     redirected_from: str | None = None
     received: list[tuple[float, int]] = field(default_factory=list)
@@ -139,6 +140,8 @@ class _Log:
 
     def _answered(self, exchange: Exchange, response: dict[str, Any], at_s: float) -> None:
         exchange.status = response["status"]
+        # Chromium itself moves an address to https (HSTS): nothing goes over the network.
+        exchange.is_internal = response.get("statusText") == "Internal Redirect"
         exchange.mime = response.get("mimeType", "")
         exchange.charset = response.get("charset", "")
         exchange.protocol = response.get("protocol", "")

@@ -67,8 +67,12 @@ def recorded_of(
     Raises:
         RecordingError: if the document itself did not come.
     """
-    everything = [e for e in exchanges_of(visit.events) if e.url.startswith(_HTTP)]
-    kept = [e for e in everything if e.is_whole and not e.failed and not is_chore(e)]
+    everything = [
+        exchange
+        for exchange in exchanges_of(visit.events)
+        if exchange.url.startswith(_HTTP) and not exchange.is_internal
+    ]
+    kept = _kept(everything)
     if not kept or kept[0] is not everything[0]:
         reason = everything[0].failed if everything else ""
         raise RecordingError(f"the document did not come{f': {reason}' if reason else ''}")
@@ -90,6 +94,16 @@ def recorded_of(
         largest_paint_ms=(visit.measured["largest"] or {}).get("at_ms"),
         notes=tuple(_notes(everything)),
     )
+
+
+def _kept(everything: list[Exchange]) -> list[Exchange]:
+    """Return what the page consists of: answers that came, and no redirection to what did not."""
+    kept = [e for e in everything if e.is_whole and not e.failed and not is_chore(e)]
+    there = {exchange.key for exchange in kept}
+    for exchange in reversed(everything):
+        if exchange.redirected_from is not None and exchange.key not in there:
+            there.discard(exchange.redirected_from)
+    return [exchange for exchange in kept if exchange.key in there]
 
 
 class _Maker:
@@ -235,9 +249,9 @@ def _notes(everything: list[Exchange]) -> list[str]:
     unfinished = sum(e.finished_ms is None and not e.failed and not e.from_cache for e in wanted)
     missing = sum(exchange.is_whole and exchange.status >= _MISSING for exchange in wanted)
     counted = (
-        (blocked, "requests to other hosts were not let through"),
-        (failed, "requests failed"),
-        (unfinished, "responses had not ended"),
-        (missing, "answers say that there is no such file"),
+        (blocked, "requests to other hosts, not let through"),
+        (failed, "requests that failed"),
+        (unfinished, "responses that had not ended"),
+        (missing, "answers that there is no such file"),
     )
-    return [f"{number} {what}" for number, what in counted if number]
+    return [f"{what}: {number}" for number, what in counted if number]

@@ -115,3 +115,15 @@ def test_the_size_of_a_request_is_that_of_its_http_1_text() -> None:
     )
     text = "GET /a.png?v=2 HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n"
     assert exchange.request_bytes == len(text)
+
+
+def test_what_the_browser_redirects_by_itself_did_not_come_over_the_network() -> None:
+    upgraded = {"status": 307, "statusText": "Internal Redirect", "encodedDataLength": 0}
+    first, second = exchanges_of(
+        [
+            asked("1", "http://x/a", 1.0),
+            asked("1", "https://x/a", 1.0, redirectResponse=upgraded),
+        ]
+    )
+    assert first.is_internal
+    assert not second.is_internal
