@@ -14,6 +14,7 @@ import pytest
 from h3sim.cli import main
 from h3sim.page import read_page
 from h3sim.recorder import Patience, RecordingError, Source, find_chromium, record
+from h3sim.recorder.chromium import running_chromium
 from h3sim.recorder.repeat import graph_of
 from tests.unit.recorded_site import FILES, INDEX, png, write_site
 
@@ -30,8 +31,10 @@ QUICK = Patience(settle_s=0.3, quiet_s=0.3)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("websocket")
     try:
-        find_chromium()
+        with running_chromium(find_chromium(), local_only=True):
+            pass
     except RecordingError as error:
         pytest.skip(str(error))
     return write_site(tmp_path_factory.mktemp("site"))
