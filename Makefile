@@ -69,3 +69,7 @@ corpus-figure: $(READY) ## draw the shipped pages beside the web's into docs/ima
 .PHONY: validate-recordings
 validate-recordings: $(READY) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
 	$(BIN)/python -m validation.recordings
+
+.PHONY: validate-table2
+validate-table2: $(READY) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
+	$(BIN)/python -m validation.table2
