@@ -186,18 +186,11 @@ def _draw_sizes(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
         label=f"{ALMANAC}, medians",
         zorder=4,
     )
-    for kilobytes, name in ((500, "small"), (1000, "medium")):
+    for kilobytes in (500, 1000):
         axes.axhline(kilobytes, color="#555555", linestyle=":", linewidth=0.9)
-        axes.annotate(
-            f"{name} below {kilobytes:,} kB",
-            (1.0, kilobytes),
-            xycoords=("axes fraction", "data"),
-            xytext=(-3, -3),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            color="#303030",
-        )
+    for kilobytes, name in ((70, "small"), (707, "medium"), (3200, "large")):
+        where = (1.01, kilobytes)
+        axes.annotate(name, where, xycoords=("axes fraction", "data"), va="center", color="#303030")
     ticks = [10, 20, 50, 100, 200]
     axes.set_xticks(ticks, [f"{tick}" for tick in ticks])
     axes.minorticks_off()
@@ -217,7 +210,7 @@ def _draw_kinds(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
         (Kind.SCRIPT, "#0b4f8c", "", "#ffffff"),
         (Kind.STYLESHEET, "#efab35", "/////", "#303030"),
         (Kind.FONT, "#1b1b1b", "", "#ffffff"),
-        (Kind.DOCUMENT, "#a3dbf7", "", "#303030"),
+        (Kind.DOCUMENT, "#a3dbf7", "-----", "#303030"),
         (Kind.FETCH, "#d4622a", ".....", "#ffffff"),
         (None, "#ffffff", "", "#303030"),
     )
