@@ -60,9 +60,9 @@ class Document:
 
     >>> document = Document('<head><script src="a.js" defer></script><p><img src=b.png>', "http://x/")
     >>> [(r.url, r.end_chars, r.in_head, r.is_defer) for r in document.references.values()]
-    [('http://x/a.js', 31, True, True), ('http://x/b.png', 56, False, False)]
+    [('http://x/a.js', 31, True, True), ('http://x/b.png', 58, False, False)]
     >>> document.first_image_chars
-    56
+    58
     """
 
     def __init__(self, text: str, url: str) -> None:
