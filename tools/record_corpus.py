@@ -33,7 +33,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--repeat", type=int, default=3, help="loads per page")
     parser.add_argument("--again", action="store_true", help="also those that are recorded")
     options = parser.parse_args(argv)
-    sources = [page for page in read_sources() if not options.pages or page.name in options.pages]
+    known = {page.name: page for page in read_sources()}
+    unknown = [name for name in options.pages if name not in known]
+    if unknown:
+        parser.error(f"tools/corpus.toml has no page {', '.join(unknown)}")
+    sources = [known[name] for name in options.pages or known]
     missing = [tool for page in sources for tool in _missing_tools(page)]
     for tool in dict.fromkeys(missing):
         print(f"record-corpus: {tool} is not installed; pages that need it are left out")
@@ -42,18 +46,21 @@ def main(argv: list[str]) -> int:
 
 
 def _record_all(sources: list[PageSource], options: argparse.Namespace) -> int:
-    failed = 0
+    recorded = before = failed = 0
     for page in sources:
         if _missing_tools(page):
             continue
         done = options.cache / "recorded" / f"{page.name}.json"
         if done.exists() and not options.again:
+            before += 1
             continue
         try:
             _record(page, options.cache, done, options.repeat)
-        except (FetchError, H3SimError) as error:
+            recorded += 1
+        except (FetchError, H3SimError, OSError) as error:
             print(f"record-corpus: {page.name}: {error}", file=sys.stderr)
             failed += 1
+    print(f"record-corpus: {recorded} recorded, {before} before this run, {failed} failed")
     return 1 if failed else 0
 
 
