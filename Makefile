@@ -74,3 +74,19 @@ validate-sander: $(READY) ## the directions of Sander 2022 over recorded pages (
 .PHONY: validate-pages
 validate-pages: $(READY) ## import tables of real pages and load each under every scheme (minutes; needs the tables beside the checkout)
 	$(BIN)/python -m validation.pages
+
+.PHONY: record-corpus
+record-corpus: $(READY) ## record the shipped pages again, from the registries (half an hour; needs Chromium, npm, pip, apt-get)
+	$(BIN)/python -m tools.record_corpus
+
+.PHONY: corpus-figure
+corpus-figure: $(READY) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/corpus.md
+	$(BIN)/python -m tools.corpus_figure
+
+.PHONY: validate-recordings
+validate-recordings: $(READY) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
+	$(BIN)/python -m validation.recordings
+
+.PHONY: validate-table2
+validate-table2: $(READY) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
+	$(BIN)/python -m validation.table2

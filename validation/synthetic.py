@@ -45,9 +45,7 @@ def _column(pages: Sequence[Page]) -> dict[str, str]:
         "resources, quartiles": _quartiles([len(page.resources) for page in pages]),
         "kB, quartiles": _quartiles([page.total_bytes / 1000 for page in pages]),
         **{f"share, {kind.value}": _share(kinds.count(kind), kinds) for kind in _KINDS},
-        **{
-            f"share, level {level}": _share(levels.count(level), levels) for level in range(1, 5)
-        },
+        **{f"share, level {level}": _share(levels.count(level), levels) for level in range(1, 5)},
         **{
             f"median bytes, {kind.value}": f"{statistics.median(_sizes(pages, kind)):,.0f}"
             for kind in _KINDS
