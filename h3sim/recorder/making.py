@@ -143,6 +143,7 @@ class _Maker:
                 "is_async": reference.is_async,
                 "is_defer": reference.is_defer,
                 "preload": reference.preload,
+                "is_lazy": reference.is_lazy,
                 "fetchpriority": reference.fetchpriority,
             }
         elif kind is Kind.SCRIPT and exchange.initiator.type == "script":

@@ -36,6 +36,7 @@ _URL_ATTRIBUTES = {
     "table": ("background",),
     "td": ("background",),
 }
+_MAY_BE_LAZY = ("img", "iframe")
 _SETS = ("srcset", "imagesrcset")
 _UNSEEN = ("noscript", "template")
 """Where scripts run, what stands in these elements is not loaded."""
@@ -52,6 +53,7 @@ class Reference:
     is_async: bool = False
     is_defer: bool = False
     preload: bool = False
+    is_lazy: bool = False
     fetchpriority: FetchPriority = FetchPriority.AUTO
 
 
@@ -157,6 +159,7 @@ class _Reader(HTMLParser):
             end_chars=end,
             in_head=self._in_head,
             is_async=is_async,
+            is_lazy=tag in _MAY_BE_LAZY and given.get("loading", "").strip().lower() == "lazy",
             is_defer=is_script and not is_async and (is_module or "defer" in given),
             preload=tag == "link"
             and bool({"preload", "modulepreload"} & set(given.get("rel", "").lower().split())),

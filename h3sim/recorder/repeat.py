@@ -6,7 +6,7 @@ import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from h3sim.page.resource import FLAGS, Page, Resource
+from h3sim.page import FLAGS, Page, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -47,6 +47,11 @@ def test_a_script_is_async_or_deferred_as_its_tag_says(
     assert (found.is_async, found.is_defer) == (is_async, is_defer)
 
 
+def test_images_and_frames_are_lazy_where_they_say_so() -> None:
+    found = references("<img src=a loading=LAZY><img src=b><video src=c loading=lazy></video>")
+    assert [r.is_lazy for r in found.values()] == [True, False, False]
+
+
 def test_preloads_and_hints_are_kept() -> None:
     found = references(
         "<link rel=preload href=a.png as=image fetchpriority=HIGH>"
