@@ -246,7 +246,7 @@ def _draw_kinds(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
 
 def main() -> int:
     """Print the tables and draw the figure."""
-    shapes = [shape_of(page) for page in catalog.list_pages()]
+    shapes = [shape_of(catalog.load_page(name)) for name in catalog.page_set("corpus") or ()]
     theirs = others()
     print(f"{summary(shapes, theirs)}\n")
     print(listing(shapes))

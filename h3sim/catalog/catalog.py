@@ -135,18 +135,21 @@ def scheme_set(name: str) -> tuple[str, ...] | None:
 def page_set(name: str) -> tuple[str, ...] | None:
     """Return the names of the pages in that set, or None if there is no such set.
 
-    "corpus" is every shipped page, by name; "corpus:small", "corpus:medium" and "corpus:large" are
-    those whose bodies are less than 500 kB, up to 1000 kB, and more (the classes of Marx 2019 § 5).
+    "corpus" is every shipped page, by name, but those in the set "made-up"; "corpus:small",
+    "corpus:medium" and "corpus:large" are those of it whose bodies are less than 500 kB, up to
+    1000 kB, and more (the classes of Marx 2019 § 5).
 
     >>> page_set("papers")
     ('http2rulez', 'davies-meenan')
     """
+    sets = _sets()["pages"]
+    corpus = sorted(set(_pages()) - set(sets["made-up"]))
     if name == _CORPUS:
-        return tuple(sorted(_pages()))
+        return tuple(corpus)
     if name in _SIZES:
         least, most = _SIZES[name]
-        return tuple(page.name for page in list_pages() if least <= page.total_bytes <= most)
-    names = _sets()["pages"].get(name)
+        return tuple(page for page in corpus if least <= load_page(page).total_bytes <= most)
+    names = sets.get(name)
     return None if names is None else tuple(names)
 
 
