@@ -128,7 +128,7 @@ class QuicEndpoint:
     def on_timer(self, now_ns: int) -> None:
         """Declare lost or probe, if that is what was due."""
         self._is_settled = False
-        due_at_ns = self.recovery.due_at_ns
+        due_at_ns = self._recovery_at_ns()
         if due_at_ns is None or due_at_ns > now_ns:
             return
         lost = self.recovery.on_timer(now_ns)
@@ -141,7 +141,7 @@ class QuicEndpoint:
 
     def timer_at_ns(self) -> int | None:
         """Return when to be woken."""
-        soonest = self.recovery.due_at_ns
+        soonest = self._recovery_at_ns()
         at_ns = self._acks.due_at_ns
         if at_ns is not None and (soonest is None or at_ns < soonest):
             soonest = at_ns
@@ -149,6 +149,13 @@ class QuicEndpoint:
         if at_ns is not None and (soonest is None or at_ns < soonest):
             soonest = at_ns
         return soonest
+
+    def _recovery_at_ns(self) -> int | None:
+        """Return when recovery has something to do; a client probes until the handshake is over."""
+        due_at_ns = self.recovery.due_at_ns
+        if due_at_ns is None and not self._handshake.is_over and self._handshake.may_deadlock:
+            return self.recovery.probe_at_ns()
+        return due_at_ns
 
     def packets_to_send(self, now_ns: int) -> list[Packet]:
         """Return the packets that leave now."""
@@ -278,7 +285,8 @@ class QuicEndpoint:
                 frames += oldest.frames
             if not frames:
                 self._probes = 0
-                return self._ping(now_ns) if self.recovery.bytes_in_flight else None
+                waits = self.recovery.bytes_in_flight or self._handshake.may_deadlock
+                return self._ping(now_ns) if waits else None
             used += sum(n_bytes + 12 for _, _, n_bytes in frames)
         self._probes -= 1
         return self._pack(now_ns, frames, used)
@@ -313,6 +321,8 @@ class QuicEndpoint:
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
         used = self._header_bytes + 1
+        if self._handshake.may_deadlock:
+            used = max(used, self._settings.client_initial_bytes)
         packet = Packet(self.recovery.next_number, now_ns, used, [], None, (), True)
         self._on_sent(packet)
         return packet

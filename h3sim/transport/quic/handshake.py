@@ -76,6 +76,11 @@ class Handshake:
         return self._received.contiguous >= self._settings.client_hello_bytes
 
     @property
+    def may_deadlock(self) -> bool:
+        """Whether a server that may send no more can wait for this end (RFC 9002 § 6.2.2.1)."""
+        return self._role is Role.CLIENT and not self.is_over
+
+    @property
     def has_data(self) -> bool:
         """Whether handshake bytes wait to be sent."""
         return bool(self._to_send)

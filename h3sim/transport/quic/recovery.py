@@ -139,8 +139,17 @@ class Recovery:
         else:
             self.pto_count += 1
             self._timeout_ns = None
+            # A server that may not send yet (RFC 9000 § 8.1) sends no probe, and waits on.
+            self._last_eliciting_at_ns = now_ns
         self._arm()
         return lost
+
+    def probe_at_ns(self) -> int:
+        """Return when a probe is due, whatever is in flight."""
+        if self._timeout_ns is None:
+            base_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
+            self._timeout_ns = max(base_ns, min(base_ns << self.pto_count, self._max_pto_ns))
+        return self._last_eliciting_at_ns + self._timeout_ns
 
     def _arm(self) -> None:
         """Work out when `on_timer` wants to be called."""
@@ -150,10 +159,7 @@ class Recovery:
         if not self._sent:
             self.due_at_ns = None
             return
-        if self._timeout_ns is None:
-            base_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
-            self._timeout_ns = max(base_ns, min(base_ns << self.pto_count, self._max_pto_ns))
-        self.due_at_ns = self._last_eliciting_at_ns + self._timeout_ns
+        self.due_at_ns = self.probe_at_ns()
 
     def _newly_acked(self, ack: AckFrame) -> list[Packet]:
         sent = self._sent
