@@ -180,11 +180,48 @@ class QuicEndpoint:
     def _fill_packets(self, packets: list[Packet], now_ns: int) -> None:
         """Add the packets that may leave now and have something to carry."""
         self._take_rate()
+        if not (self._limits or self._probes or self._acks.has_news) and self._handshake.is_over:
+            self._fill_with_streams(packets, now_ns)
+            return
         while room := self._room(now_ns):
             packet = self._build(now_ns, room)
             if packet is None:
                 self.recovery.on_nothing_to_send()
                 break
+            packets.append(packet)
+            if self._free_packets:
+                self._free_packets -= 1
+
+    def _fill_with_streams(self, packets: list[Packet], now_ns: int) -> None:
+        """Do what `_fill_packets` does where nothing but stream bytes can wait.
+
+        That is nearly always so. What `_build`, `_pack` and `_on_sent` would find out and do for
+        each packet is done here in one loop, without what cannot be the case.
+        """
+        recovery, take = self.recovery, self._source.take
+        pacer = self._pacer if self._bucket is None else None
+        rate_bps, header_bytes = self._rate_bps, self._header_bytes
+        while room := self._room(now_ns):
+            left = room - header_bytes
+            frames: list[StreamBytes] = []
+            least = 1
+            while left >= _MIN_FRAME_BYTES and (frame := take(left, stream_header_bytes, least)):
+                frames.append(frame)
+                left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
+                least = _MIN_FRAME_BYTES
+            if not frames:
+                recovery.on_nothing_to_send()
+                return
+            recovery.is_limited = False
+            number = recovery.next_number
+            recovery.next_number = number + 1
+            packet = Packet(number, now_ns, room - left, frames, None, (), True)
+            recovery.on_sent(packet)
+            if rate_bps is not None:
+                if pacer is not None:
+                    pacer.on_sent(room - left, rate_bps=rate_bps, now_ns=now_ns)
+                elif self._bucket is not None:
+                    self._bucket.on_sent(now_ns)
             packets.append(packet)
             if self._free_packets:
                 self._free_packets -= 1
