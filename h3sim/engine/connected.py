@@ -41,11 +41,13 @@ class _Driven:
     """An end that the kernel drives: its timer, and whom to call when its packets arrive."""
 
     __slots__ = (
+        "armed_at_ns",
         "arrivals_ns",
         "endpoint",
         "is_flush_due",
-        "link",
+        "link_send",
         "overhead_bytes",
+        "packets_to_send",
         "peer",
         "role",
         "timer_at_ns",
@@ -57,10 +59,13 @@ class _Driven:
     def __init__(self, end: End) -> None:
         self.role = end.role
         self.endpoint = end.endpoint
-        self.link = end.link
+        # Called with every packet, so looked up once.
+        self.packets_to_send = end.endpoint.packets_to_send
+        self.timer_at_ns = end.endpoint.timer_at_ns
+        self.link_send = end.link.send
         self.overhead_bytes = end.overhead_bytes
         self.peer = self
-        self.timer_at_ns: int | None = None
+        self.armed_at_ns: int | None = None
         self.arrivals_ns: deque[int] = deque()
         """When packets arrive here that are under way, in the order sent; past ones may linger."""
         self.is_flush_due = False
@@ -131,6 +136,7 @@ class ConnectedRun:
         for end in (self._client, self._server):
             end.when_timer = (self._timer_of(end),)
             end.when_flush = (self._flush_of(end),)
+        self._take_answer = self._answer_taker()
         self._client.when_arrived = (self._on_question,)
         self._server.when_arrived = (self._on_answer,)
         self._packets: list[PacketRow] = []
@@ -217,11 +223,10 @@ class ConnectedRun:
 
     def _flush(self, end: _Driven, now_ns: int) -> None:
         """Send what the endpoint has to send, and arm its timer."""
-        endpoint = end.endpoint
-        packets = endpoint.packets_to_send(now_ns)
+        packets = end.packets_to_send(now_ns)
         if packets:
             self._send(end, packets, now_ns)
-        at_ns = endpoint.timer_at_ns()
+        at_ns = end.timer_at_ns()
         if at_ns is not None:
             self._arm(end, at_ns, now_ns)
 
@@ -236,16 +241,17 @@ class ConnectedRun:
             arrivals_ns.popleft()
         if arrivals_ns and arrivals_ns[0] <= at_ns:
             return
-        if end.timer_at_ns is None or at_ns < end.timer_at_ns:
-            end.timer_at_ns = at_ns
+        if end.armed_at_ns is None or at_ns < end.armed_at_ns:
+            end.armed_at_ns = at_ns
             self._kernel.at(max(at_ns, now_ns), _TIMER, end.when_timer, at_ns)
 
     def _send(self, end: _Driven, packets: Sequence[Any], now_ns: int) -> None:
         """Let *packets* leave, and note each."""
-        send, at = end.link.send, self._kernel.at
+        send, at = end.link_send, self._kernel.at
         overhead_bytes, when_arrived = end.overhead_bytes, end.when_arrived
         note_arrival = end.peer.arrivals_ns.append
         rows = self._packets if end is self._server else None
+        wire = self._wire
         for packet in packets:
             arrives_at_ns = send(now_ns, packet.size_bytes + overhead_bytes)
             if arrives_at_ns is not None:
@@ -256,7 +262,7 @@ class ConnectedRun:
                 for stream_id, offset, n_bytes in packet.frames:
                     if stream_id >= 0:
                         rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
-            if self._wire is not None:
+            if wire is not None:
                 self._record_wire(end, packet, now_ns, arrives_at_ns)
         if self._progress is not None and rows is not None:
             self._report(packets)
@@ -275,11 +281,10 @@ class ConnectedRun:
             A timer that was put off is let run and looks again: that is cheaper than to take an
             event out of the queue with every packet.
             """
-            armed_at_ns: int = call.value
-            if armed_at_ns != end.timer_at_ns:
+            if call.value != end.armed_at_ns:
                 return
-            end.timer_at_ns = None
-            due_at_ns = end.endpoint.timer_at_ns()
+            end.armed_at_ns = None
+            due_at_ns = end.timer_at_ns()
             now_ns = call.at_ns
             if due_at_ns is None and end is self._client:
                 return  # its ACK has gone with a later packet; a server's waking is on record
@@ -298,14 +303,18 @@ class ConnectedRun:
         self._take_answer(call)
         self._flush(self._client, call.at_ns)
 
-    def _take_answer(self, call: Call) -> None:
-        packet: Any = call.value
-        now_ns = call.at_ns
-        frames = self._client.endpoint.on_packet(packet, now_ns)
-        on_frame = self._answers_received.on_packet
-        for stream_id, offset, n_bytes in frames:
-            for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
-                self._application.on_delivered(released_id, contiguous, now_ns)
+    def _answer_taker(self) -> Callable[[Call], None]:
+        # Called with every packet down, so what it calls is looked up once.
+        on_packet, on_frame = self._client.endpoint.on_packet, self._answers_received.on_packet
+        on_delivered = self._application.on_delivered
+
+        def take_answer(call: Call) -> None:
+            packet: Any = call.value
+            for stream_id, offset, n_bytes in on_packet(packet, call.at_ns):
+                for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
+                    on_delivered(released_id, contiguous, call.at_ns)
+
+        return take_answer
 
     def _on_question(self, call: Call) -> None:
         """A packet of the client arrives at the server."""

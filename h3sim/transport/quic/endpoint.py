@@ -72,10 +72,10 @@ class QuicEndpoint:
         self._bucket: BucketPacer | None = None
         if settings.pacing_bucket is PacingBucket.AIOQUIC:
             self._bucket = BucketPacer(datagram_bytes=settings.datagram_bytes)
-        self._flow = FlowReceiver(
+        self._on_bytes = FlowReceiver(
             stream_window=settings.stream_window_bytes,
             connection_window=settings.connection_window_bytes,
-        )
+        ).on_bytes
         self._limits: list[tuple[int | None, int]] = []
         """Raised limits that wait to be announced."""
         self._probes = 0
@@ -118,8 +118,9 @@ class QuicEndpoint:
         frames = packet.frames
         if not handshake.is_over:
             frames = [frame for frame in frames if frame[0] != CRYPTO]
+        on_bytes = self._on_bytes
         for stream_id, offset, n_bytes in frames:
-            raised = self._flow.on_bytes(stream_id, offset + n_bytes)
+            raised = on_bytes(stream_id, offset + n_bytes)
             if raised:
                 self._limits += raised
         return frames
@@ -162,7 +163,7 @@ class QuicEndpoint:
         self._free_packets = 0
         due_at_ns = self._acks.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
-            packets.append(self._pack(now_ns, [], self._header_bytes))
+            packets.append(self._bare_ack(now_ns))
         return packets
 
     def acked_by(self, packet: Packet) -> tuple[tuple[int, int], ...]:
@@ -338,6 +339,17 @@ class QuicEndpoint:
         packet = Packet(self.recovery.next_number, now_ns, used, frames, ack, limits, is_eliciting)
         self._on_sent(packet)
         return packet
+
+    def _bare_ack(self, now_ns: int) -> Packet:
+        """Return a packet that carries an ACK alone."""
+        if self._limits or self._ack_ping_every or not self._handshake.is_over:
+            return self._pack(now_ns, [], self._header_bytes)
+        # What `_pack` comes to where none of that can be: half of a client's packets lead to one.
+        ack = self._acks.frame(now_ns)
+        number = self.recovery.next_number
+        self.recovery.next_number = number + 1
+        used = self._header_bytes + ack_frame_bytes(ack)
+        return Packet(number, now_ns, used, [], ack, (), False)
 
     def _is_ack_ready(self, now_ns: int) -> bool:
         """Whether the next packet carries an ACK."""
