@@ -28,7 +28,7 @@ class RttEstimator:
         self.variance_ns = initial_ns // 2
         self.has_sample = False
 
-    def on_sample(self, latest_ns: int, *, ack_delay_ns: int = 0) -> None:
+    def on_sample(self, latest_ns: int, ack_delay_ns: int = 0) -> None:
         """Take a sample; *ack_delay_ns* is what the peer reports, capped by its maximum.
 
         Implements RFC 9002 § 5.3.

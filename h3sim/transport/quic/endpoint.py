@@ -152,13 +152,17 @@ class QuicEndpoint:
 
     def packets_to_send(self, now_ns: int) -> list[Packet]:
         """Return the packets that leave now."""
+        has_data = self._source.has_data or self._limits or self._probes
+        if self._is_settled and not has_data:
+            due_at_ns = self._acks.due_at_ns
+            is_due = due_at_ns is not None and due_at_ns <= now_ns
+            return [self._bare_ack(now_ns)] if is_due else []
         packets: list[Packet] = []
         self._paced_until_ns = None
-        has_data = self._source.has_data or self._limits or self._probes
         if has_data or not self._handshake.is_over:
             self._is_settled = False
             self._fill_packets(packets, now_ns)
-        elif not self._is_settled:
+        else:
             self._settle(now_ns)
         self._free_packets = 0
         due_at_ns = self._acks.due_at_ns
@@ -199,10 +203,19 @@ class QuicEndpoint:
         That is nearly always so. What `_build`, `_pack` and `_on_sent` would find out and do for
         each packet is done here in one loop, without what cannot be the case.
         """
-        recovery, take = self.recovery, self._source.take
-        pacer = self._pacer if self._bucket is None else None
-        rate_bps, header_bytes = self._rate_bps, self._header_bytes
-        while room := self._room(now_ns):
+        recovery, controller, take = self.recovery, self._controller, self._source.take
+        full, header_bytes = self._datagram_bytes, self._header_bytes
+        rate_bps, pacer, bucket = self._rate_bps, self._pacer, self._bucket
+        paced_to_ns = now_ns
+        if rate_bps is not None and bucket is None:
+            paced_to_ns += pacer.ahead_ns(full, rate_bps)
+        while True:
+            room = full
+            is_full = controller.congestion_window - recovery.bytes_in_flight < full
+            if is_full or pacer.empty_at_ns > paced_to_ns or bucket is not None:
+                room = self._room(now_ns)
+                if not room:
+                    return
             left = room - header_bytes
             frames: list[StreamBytes] = []
             least = 1
@@ -219,10 +232,10 @@ class QuicEndpoint:
             packet = Packet(number, now_ns, room - left, frames, None, (), True)
             recovery.on_sent(packet)
             if rate_bps is not None:
-                if pacer is not None:
-                    pacer.on_sent(room - left, rate_bps=rate_bps, now_ns=now_ns)
-                elif self._bucket is not None:
-                    self._bucket.on_sent(now_ns)
+                if bucket is None:
+                    pacer.on_sent(room - left, rate_bps, now_ns)
+                else:
+                    bucket.on_sent(now_ns)
             packets.append(packet)
             if self._free_packets:
                 self._free_packets -= 1
@@ -259,7 +272,7 @@ class QuicEndpoint:
             if self._bucket is not None:
                 ready_at_ns = self._bucket.ready_at_ns(now_ns)
             elif self._pacer.empty_at_ns > now_ns:
-                ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
+                ready_at_ns = self._pacer.ready_at_ns(full, rate_bps)
             if ready_at_ns > now_ns:
                 self._paced_until_ns = ready_at_ns
                 return 0
@@ -377,7 +390,7 @@ class QuicEndpoint:
         if rate_bps is None:
             return
         if self._bucket is None:
-            self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
+            self._pacer.on_sent(packet.size_bytes, rate_bps, packet.sent_at_ns)
         else:
             self._bucket.on_sent(packet.sent_at_ns)
 

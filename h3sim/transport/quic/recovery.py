@@ -100,8 +100,10 @@ class Recovery:
             if newest.number == ack.spans[0][1]:
                 if self._first_sample_at_ns is None:
                     self._first_sample_at_ns = now_ns
-                delay_ns = min(ack.delay_ns, self._peer_max_ack_delay_ns)
-                self.rtt.on_sample(now_ns - newest.sent_at_ns, ack_delay_ns=delay_ns)
+                delay_ns = ack.delay_ns
+                if delay_ns > self._peer_max_ack_delay_ns:
+                    delay_ns = self._peer_max_ack_delay_ns
+                self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
         before = self.bytes_in_flight
         acked_bytes = 0
         for packet in acked:
