@@ -80,7 +80,8 @@ class Link:
         self._latest_ns = 0
         is_plain = self._extra_ns is None and not self._least_bytes and profile.codel is None
         if is_plain and profile.rate_bps is not None:
-            self.send = self._make_send(profile.rate_bps, profile, profile.queue_limit_bytes(rtt_ns))
+            limit_bytes = profile.queue_limit_bytes(rtt_ns)
+            self.send = self._make_send(profile.rate_bps, profile, limit_bytes)
         else:
             self.send = self._send
 

@@ -206,16 +206,16 @@ class QuicEndpoint:
         recovery, controller, take = self.recovery, self._controller, self._source.take
         full, header_bytes = self._datagram_bytes, self._header_bytes
         rate_bps, pacer, bucket = self._rate_bps, self._pacer, self._bucket
-        paced_to_ns = now_ns
-        if rate_bps is not None and bucket is None:
-            paced_to_ns += pacer.ahead_ns(full, rate_bps)
+        ahead_ns = 0 if rate_bps is None else pacer.ahead_ns(full, rate_bps)
         while True:
             room = full
-            is_full = controller.congestion_window - recovery.bytes_in_flight < full
-            if is_full or pacer.empty_at_ns > paced_to_ns or bucket is not None:
+            if controller.congestion_window - recovery.bytes_in_flight < full or bucket is not None:
                 room = self._room(now_ns)
                 if not room:
                     return
+            elif rate_bps is not None and pacer.empty_at_ns - ahead_ns > now_ns:
+                self._paced_until_ns = pacer.empty_at_ns - ahead_ns
+                return
             left = room - header_bytes
             frames: list[StreamBytes] = []
             least = 1

@@ -161,9 +161,9 @@ class Recovery:
         lowest = self._lowest
         acked: list[Packet] = []
         spans = ack.spans
-        if len(spans) > 1 and spans[1][1] < lowest:
-            spans = spans[:1]  # mostly all but the newest tell of what was settled long ago
-        for low, high in reversed(spans):
+        # Mostly all but the newest tell of what was settled long ago.
+        is_one = len(spans) == 1 or spans[1][1] < lowest
+        for low, high in spans[:1] if is_one else reversed(spans):
             if high < lowest:
                 continue
             for number in range(low if low > lowest else lowest, high + 1):
