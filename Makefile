@@ -15,7 +15,7 @@ $(READY): setup.cfg pyproject.toml
 
 .PHONY: help
 help: ## list the targets
-	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -E '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: demo
 demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 2019; figures go to demo/
@@ -59,6 +59,10 @@ golden: $(READY) ## rewrite the recorded loads in tests/golden
 clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info
 
+.PHONY: validate-synthetic
+validate-synthetic: $(READY) ## compare made-up pages with recorded ones (seconds; needs the recordings beside the checkout)
+	$(BIN)/python -m validation.synthetic
+
 .PHONY: validate-stacks
 validate-stacks: $(READY) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
 	$(BIN)/python -m validation.stacks
@@ -70,3 +74,19 @@ validate-sander: $(READY) ## the directions of Sander 2022 over recorded pages (
 .PHONY: validate-pages
 validate-pages: $(READY) ## import tables of real pages and load each under every scheme (minutes; needs the tables beside the checkout)
 	$(BIN)/python -m validation.pages
+
+.PHONY: record-corpus
+record-corpus: $(READY) ## record the shipped pages again, from the registries (half an hour; needs Chromium, npm, pip, apt-get)
+	$(BIN)/python -m tools.record_corpus
+
+.PHONY: corpus-figure
+corpus-figure: $(READY) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/corpus.md
+	$(BIN)/python -m tools.corpus_figure
+
+.PHONY: validate-recordings
+validate-recordings: $(READY) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
+	$(BIN)/python -m validation.recordings
+
+.PHONY: validate-table2
+validate-table2: $(READY) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
+	$(BIN)/python -m validation.table2

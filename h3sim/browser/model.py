@@ -27,10 +27,12 @@ class BrowserMode(enum.Enum):
 class BrowserModel:
     """A browser as a value.
 
-    Three settings act in `BrowserMode.PARSE` only: *cpu_factor* multiplies the times of parsing and
+    Four settings act in `BrowserMode.PARSE` only: *cpu_factor* multiplies the times of parsing and
     executing (4: a phone, where the recording was made on a desktop); without *preload_scanner*,
     only the parser finds what the document names; *max_requests* is the most requests that wait
-    for their response at once, None for no limit (HTTP/1.1 browsers: 6).
+    for their response at once, None for no limit (HTTP/1.1 browsers: 6). With *tight_mode*, as in
+    Chrome, images and other things of low priority are asked for only while fewer than two requests
+    are open, until the head is parsed and its scripts have run.
 
     Raises:
         InputError: listing every value that is out of range.
@@ -45,6 +47,7 @@ class BrowserModel:
     mode: BrowserMode = BrowserMode.REPLAY
     cpu_factor: float = 1.0
     preload_scanner: bool = True
+    tight_mode: bool = False
     max_requests: int | None = None
 
     def __post_init__(self) -> None:

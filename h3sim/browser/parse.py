@@ -21,7 +21,7 @@ from h3sim.browser.document import DocumentParser
 from h3sim.browser.main_thread import MainThread, Record, Task
 from h3sim.browser.requests import Requests
 from h3sim.browser.styles import Styles
-from h3sim.page import At, Kind
+from h3sim.page import At, FetchPriority, Kind
 from h3sim.trace import Work
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class ParseBrowser:
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
         self._styles = Styles(page)
         self._requests = Requests(model.max_requests)
+        self._requests.is_tight = model.tight_mode
         self._downloads: dict[int, int] = {}
         self._watched: dict[int, list[tuple[int, int]]] = {}
         self._contiguous = 0
@@ -143,6 +144,8 @@ class ParseBrowser:
         self._requests.ripen(now_ns)
         while self._thread.finish(now_ns) or self._step(now_ns):
             pass
+        if self._parser.has_passed_head:
+            self._requests.is_tight = False
         due = self._requests.due(now_ns)
         soonest_ns = self._requests.next_at_ns
         if not self._thread.is_idle:
@@ -315,7 +318,8 @@ class ParseBrowser:
         delay_ns = 0
         if delayed and resource.discovered is not None:
             delay_ns = resource.discovered.delay_ns
-        self._requests.ask(place, now_ns, delay_ns, after=after)
+        is_low = _is_unimportant(resource)
+        self._requests.ask(place, now_ns, delay_ns, after=after, is_unimportant=is_low)
 
     def _ask_lazy(self, now_ns: int) -> None:
         """Ask for lazy resources: once painted for those in sight, once loaded for the others."""
@@ -358,6 +362,15 @@ class ParseBrowser:
 
     def _cost_ns(self, resource: Resource) -> int:
         return round((resource.parse_ns + resource.execute_ns) * self._model.cpu_factor)
+
+
+def _is_unimportant(resource: Resource) -> bool:
+    """Return whether Chrome asks for it with priority Low or less."""
+    if resource.fetchpriority is not FetchPriority.AUTO:
+        return resource.fetchpriority is FetchPriority.LOW
+    if resource.kind is Kind.SCRIPT:
+        return resource.is_async or resource.is_defer
+    return resource.kind in (Kind.IMAGE, Kind.MEDIA, Kind.OTHER)
 
 
 def _is_lazy(resource: Resource) -> bool:

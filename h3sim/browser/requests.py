@@ -9,9 +9,13 @@ from h3sim.browser.base import Due
 
 __all__ = ["Requests"]
 
+_TIGHT_LIMIT = 2
+
 
 class Requests:
     """Lets at most *limit* requests be open at once (None: any number), first asked first.
+
+    While `is_tight`, one that is asked for as unimportant leaves only if fewer than two are open.
 
     >>> requests = Requests(limit=1)
     >>> requests.ask(0, 0, 0, after=None); requests.ask(1, 0, 0, after=None)
@@ -25,7 +29,9 @@ class Requests:
         self._limit = limit
         self._later: list[tuple[int, int, int]] = []
         self._ready: deque[int] = deque()
+        self._unimportant: dict[int, None] = {}
         self._in_flight = 0
+        self.is_tight = False
         self.after: dict[int, int | None] = {}
         """What let each resource be asked for: the place of an activity."""
 
@@ -39,11 +45,21 @@ class Requests:
         """When the next one is asked for that has a delay."""
         return self._later[0][0] if self._later else None
 
-    def ask(self, resource: int, now_ns: int, delay_ns: int, *, after: int | None) -> None:
+    def ask(
+        self,
+        resource: int,
+        now_ns: int,
+        delay_ns: int,
+        *,
+        after: int | None,
+        is_unimportant: bool = False,
+    ) -> None:
         """Ask for a resource after a delay; without effect where it was asked for."""
         if resource in self.after:
             return
         self.after[resource] = after
+        if is_unimportant:
+            self._unimportant[resource] = None
         if delay_ns:
             heappush(self._later, (now_ns + delay_ns, len(self.after), resource))
         else:
@@ -56,11 +72,20 @@ class Requests:
 
     def due(self, now_ns: int) -> list[Due]:
         """Return the requests that leave now."""
-        found = []
+        found, held = [], []
         while self._ready and (self._limit is None or self._in_flight < self._limit):
-            self._in_flight += 1
-            found.append(Due(now_ns, self._ready.popleft()))
+            resource = self._ready.popleft()
+            if self._is_held(resource):
+                held.append(resource)
+            else:
+                self._in_flight += 1
+                found.append(Due(now_ns, resource))
+        self._ready.extendleft(reversed(held))
         return found
+
+    def _is_held(self, resource: int) -> bool:
+        is_crowded = self._in_flight >= _TIGHT_LIMIT
+        return self.is_tight and is_crowded and resource in self._unimportant
 
     def on_finished(self) -> None:
         """Let a response be over."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from h3sim.catalog.roots import root
 from h3sim.errors import UnknownNameError
 from h3sim.page import page_from_dict, read_page
+from h3sim.page.resource import MAX_STREAM_BYTES
 from h3sim.schemes import read_scheme
 from h3sim.schemes.reader import scheme_from_toml
 from h3sim.transport import network_from_toml, profile_from_toml, read_network
@@ -38,6 +39,13 @@ __all__ = [
 ]
 
 ValueT = TypeVar("ValueT")
+_CORPUS = "corpus"
+_SIZES = {
+    "corpus:small": (0, 499_999),
+    "corpus:medium": (500_000, 1_000_000),
+    "corpus:large": (1_000_001, MAX_STREAM_BYTES),
+}
+"""Sets of shipped pages by the bytes of their bodies: the least and the most."""
 
 
 def load_page(name: str | Path) -> Page:
@@ -125,8 +133,23 @@ def scheme_set(name: str) -> tuple[str, ...] | None:
 
 
 def page_set(name: str) -> tuple[str, ...] | None:
-    """Return the names of the pages in that set, or None if there is no such set."""
-    names = _sets()["pages"].get(name)
+    """Return the names of the pages in that set, or None if there is no such set.
+
+    "corpus" is every shipped page, by name, but those in the set "made-up"; "corpus:small",
+    "corpus:medium" and "corpus:large" are those of it whose bodies are less than 500 kB, up to
+    1000 kB, and more (the classes of Marx 2019 § 5).
+
+    >>> page_set("papers")
+    ('http2rulez', 'davies-meenan')
+    """
+    sets = _sets()["pages"]
+    corpus = sorted(set(_pages()) - set(sets["made-up"]))
+    if name == _CORPUS:
+        return tuple(corpus)
+    if name in _SIZES:
+        least, most = _SIZES[name]
+        return tuple(page for page in corpus if least <= load_page(page).total_bytes <= most)
+    names = sets.get(name)
     return None if names is None else tuple(names)
 
 

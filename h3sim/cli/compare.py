@@ -27,7 +27,7 @@ __all__ = ["add_command"]
 _EPILOG = """\
 examples:
   h3sim compare http2rulez davies-meenan
-  h3sim compare corpus --scheme fifo,bucket-html --baseline dfifo
+  h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
   h3sim compare my-page.json --buffer-kb 0,14,280,1000 --mean geometric
   h3sim compare davies-meenan --plot schemes.png
 

@@ -145,6 +145,12 @@ def _add_browser(parser: argparse.ArgumentParser) -> None:
         "--max-requests", type=int, metavar="N", help="how many requests may be open at once"
     )
     group.add_argument(
+        "--tight-mode",
+        action="store_true",
+        default=None,
+        help="as Chrome: images and the like wait for the head while two requests are open",
+    )
+    group.add_argument(
         "--no-preload-scanner",
         dest="preload_scanner",
         action="store_false",
@@ -191,6 +197,7 @@ def _setting(options: argparse.Namespace, network: Network | str, buffer_kb: flo
             cpu_factor=options.cpu_factor,
             max_requests=options.max_requests,
             preload_scanner=options.preload_scanner,
+            tight_mode=options.tight_mode,
         )
     except InputError as error:
         if error.source:

@@ -25,6 +25,8 @@ NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
 
 _MAX_BDPS = 10**6
+_OF_PARSING = ("cpu_factor", "max_requests", "preload_scanner", "tight_mode")
+"""What changes only a browser that computes its load."""
 _RANGES: tuple[tuple[str, float, float], ...] = (
     ("rate_mbps", 1e-6, 1e7),
     ("interval_ms", 1e-6, 60_000),
@@ -43,7 +45,7 @@ class Setting:
     None keeps what the network, or the transport profile, says. *interval_ms* and *rate_mbps* set
     the same thing. *loss* is a share, in bursts of mean *burst* packets, both ways. *handshake* is
     "1-rtt", "0-rtt" or "none"; True and False stand for the first and the last. *browser* is
-    "replay" or "parse", or a `BrowserModel`; the three settings behind it change that.
+    "replay" or "parse", or a `BrowserModel`; the four settings behind it change that.
 
     A network of a constant pace is loaded at that pace, without loss; a congestion controller
     other than "constant", loss or a queue turns it into links.
@@ -74,6 +76,7 @@ class Setting:
     cpu_factor: float | None = None
     max_requests: int | None = None
     preload_scanner: bool | None = None
+    tight_mode: bool | None = None
 
     def __post_init__(self) -> None:
         problems = list(self._problems())
@@ -119,7 +122,7 @@ class Setting:
         browser = self.browser
         if not isinstance(browser, BrowserModel):
             browser = BrowserModel(mode=BrowserMode(browser))
-        names = ("cpu_factor", "max_requests", "preload_scanner")
+        names = _OF_PARSING
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return replace(browser, **given)
 
@@ -247,7 +250,7 @@ class Setting:
                 yield from error.problems
                 return
             if model.mode is BrowserMode.REPLAY:
-                for key in ("cpu_factor", "max_requests", "preload_scanner"):
+                for key in _OF_PARSING:
                     if getattr(self, key) is not None:
                         yield Problem(key=key, message="goes only with browser = 'parse'")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from h3sim import metrics
-from h3sim.browser import Due, ReplayBrowser
+from h3sim.browser import Due, ParseBrowser, ReplayBrowser
 from h3sim.ranges import Ranges
 from h3sim.server import Server
 from h3sim.transport import ConnectionOrder
@@ -92,6 +92,43 @@ class EagerBrowser(ReplayBrowser):
     def on_delivered(self, resource, contiguous_bytes, now_ns):
         due = super().on_delivered(resource, contiguous_bytes, now_ns)
         return [Due(now_ns, child) for _, child in due]
+
+
+class TwoThreads(ParseBrowser):
+    """Lets the next task begin a millisecond before the one before it ends."""
+
+    def __init__(self, page, model):
+        super().__init__(page, model)
+        end = self._record.end
+        self._record.end = lambda place, now_ns: end(place, now_ns + 1_000_000)
+
+
+class EagerScripts(ParseBrowser):
+    """Runs a script as soon as the parser comes upon it, there or not."""
+
+    def _run_in_order(self, place, after, now_ns):
+        self._thread.start(self._script(place, after, now_ns), now_ns)
+        return True
+
+
+class HastyLoadEvent(ParseBrowser):
+    """Says that all is loaded when the document is."""
+
+    def _end(self, now_ns):
+        n_open, self._requests.__class__.n_open = self._requests.__class__.n_open, 0
+        try:
+            return super()._end(now_ns)
+        finally:
+            self._requests.__class__.n_open = n_open
+
+
+_critical_path = metrics.critical_path
+
+
+def path_without_waiting(activities, latency_ns, *, to):
+    """Forgets what went by between two steps."""
+    steps = _critical_path(activities, latency_ns, to=to)
+    return [step._replace(blocking_ns=0, bandwidth_ns=0) for step in steps]
 
 
 class ImpatientConnection(ConnectionOrder):

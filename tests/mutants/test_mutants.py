@@ -26,7 +26,7 @@ from tests.mutants.breaking import (
     stepping,
     taking_as_long,
 )
-from tests.property import laws, scheduler_laws
+from tests.property import browser_laws, laws, scheduler_laws
 from tests.property.runs import Case
 from tests.property.test_scheme_laws import STRICT
 from tests.stateful.test_buckets import BucketMachine
@@ -54,6 +54,25 @@ NESTED = Case(
         {"id": "a", "kind": "image", "bytes": 100, "discovered": AFTER},
     )
 )
+SCRIPTED = Case(
+    page_of(
+        {"id": "/", "kind": "document", "bytes": 2 * 1400},
+        *(
+            {
+                "id": f"{n}.js",
+                "kind": "script",
+                "bytes": 1400,
+                "execute_ms": 25,
+                "async": n > 0,
+                "discovered": {"by": "/", "at": "offset", "offset_bytes": 100 + n},
+            }
+            for n in range(3)
+        ),
+        {"id": "a.png", "kind": "image", "bytes": 9 * 1400, "discovered": AFTER},
+    ),
+    scheme="fifo",
+    link={"browser": "parse"},
+)
 # Several of every class of every strict scheme, the lower ones first.
 CROWD = [
     (20 * n, kind, 6, {"above_the_fold": True, "in_head": n % 2 == 1, "async": n == 4})
@@ -73,6 +92,30 @@ MUTATIONS = [
         laws.check_requests_follow_their_triggers,
         components.EagerBrowser,
         NESTED,
+    ),
+    building(
+        "ParseBrowser",
+        browser_laws.check_the_main_thread_does_one_thing_at_a_time,
+        components.TwoThreads,
+        SCRIPTED,
+    ),
+    building(
+        "ParseBrowser",
+        browser_laws.check_what_runs_is_there,
+        components.EagerScripts,
+        SCRIPTED,
+    ),
+    building(
+        "ParseBrowser",
+        browser_laws.check_the_load_event_waits_for_what_was_asked_for,
+        components.HastyLoadEvent,
+        SCRIPTED,
+    ),
+    measuring(
+        "critical_path",
+        browser_laws.check_the_critical_path_adds_up,
+        components.path_without_waiting,
+        SCRIPTED,
     ),
     building(
         "ConnectionOrder",
@@ -204,7 +247,7 @@ def test_a_law_holds_for_the_part_and_fails_on_its_mutant(mutation):
 def test_every_law_has_a_mutant():
     named = {
         function
-        for module in (laws, scheduler_laws)
+        for module in (laws, browser_laws, scheduler_laws)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if name.startswith("check_")
     }

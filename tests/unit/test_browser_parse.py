@@ -230,6 +230,21 @@ def test_no_more_requests_are_open_than_there_may_be():
     assert requested(load) == {"/": 0, "a.png": 10, "b.png": 20, "c.png": 30}
 
 
+def test_in_tight_mode_images_wait_for_the_head_while_two_requests_are_open():
+    """At 30 only the important image is open, so one goes with it; at 37 the script has run."""
+    resources = (
+        document(1),
+        named("s.css", 50, in_head=True),
+        named("a.js", 60, in_head=True, execute_ms=7),
+        named("a.png", 100),
+        named("b.png", 200),
+        named("c.png", 300, fetchpriority="high"),
+    )
+    asked = requested(parsed(*resources, tight_mode=True))
+    assert asked == {"/": 0, "s.css": 10, "a.js": 10, "c.png": 10, "a.png": 30, "b.png": 37}
+    assert requested(parsed(*resources))["b.png"] == 10
+
+
 def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there():
     load = parsed(
         document(1),

@@ -37,7 +37,9 @@ def test_schemes_are_listed_in_the_order_of_the_table_and_then_by_name() -> None
 
 
 def test_pages_and_networks_are_listed_by_name() -> None:
-    assert [page.name for page in h3sim.list_pages()] == ["davies-meenan", "http2rulez"]
+    pages = [page.name for page in h3sim.list_pages()]
+    assert pages == sorted(pages)
+    assert {"davies-meenan", "http2rulez", "admin-lte-index"} < set(pages)
     names = [network.name for network in h3sim.list_networks()]
     assert names == sorted(names)
     assert {"marx-2019", "marx-2019-jitter", "marx-2019-jitter-fixed"} < set(names)
@@ -48,7 +50,21 @@ def test_pages_and_networks_are_listed_by_name() -> None:
         *(f"sander-2mbps-100ms-2pct-burst{burst}" for burst in (10, 15, 5)),
         "sander-2mbps-100ms-5pct",
     ]
-    assert catalog.page_set("corpus") == ("http2rulez", "davies-meenan")
+    assert catalog.page_set("papers") == ("http2rulez", "davies-meenan")
+    shipped = [page.name for page in catalog.list_pages()]
+    assert catalog.page_set("made-up") == ("marx-heuristics",)
+    shipped.remove("marx-heuristics")
+    assert catalog.page_set("corpus") == tuple(shipped)
+
+
+def test_the_sizes_of_marx_2019_divide_the_corpus() -> None:
+    small, medium, large = (
+        catalog.page_set(f"corpus:{size}") or () for size in ("small", "medium", "large")
+    )
+    assert sorted((*small, *medium, *large)) == [*(catalog.page_set("corpus") or ())]
+    for names, least, most in ((small, 0, 499), (medium, 500, 1000), (large, 1000, 10_000)):
+        sizes_kb = [h3sim.load_page(name).total_bytes / 1000 for name in names]
+        assert all(least <= size <= most + 0.999 for size in sizes_kb)
 
 
 @pytest.mark.parametrize("name", [scheme.name for scheme in h3sim.list_schemes()])

@@ -74,7 +74,7 @@ def test_schemes_may_be_given_with_commas_in_several_options_and_as_sets(
 
 
 def test_pages_may_be_given_as_a_set(capsys: pytest.CaptureFixture[str]) -> None:
-    document = json.loads(printed(capsys, "corpus", "--scheme", "fifo", "--json"))
+    document = json.loads(printed(capsys, "papers", "--scheme", "fifo", "--json"))
     assert [(row["page"], row["buffer_kb"]) for row in document["rows"]] == [
         ("http2rulez", 0),
         ("http2rulez", 1000),

@@ -181,7 +181,7 @@ def test_the_shipped_names_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
     assert first_words("schemes") == [scheme.name for scheme in h3sim.list_schemes()]
     assert first_words("networks") == [network.name for network in h3sim.list_networks()]
     assert first_words("profiles") == [profile.name for profile in h3sim.list_profiles()]
-    assert first_words("pages") == ["davies-meenan", "http2rulez"]
+    assert first_words("pages") == [page.name for page in h3sim.list_pages()]
 
 
 def test_the_list_of_pages_tells_their_size(capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,7 +191,7 @@ def test_the_list_of_pages_tells_their_size(capsys: pytest.CaptureFixture[str]) 
     assert ["http2rulez", "32", "1,611", "11"] in [row[:4] for row in rows]
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["list"]])
+@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["record"], ["list"]])
 def test_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
         main([*command, "--help"])

@@ -264,3 +264,10 @@ def test_a_missing_library_is_named_with_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'h3sim\[import\]'"):
         site_of(tmp_path, "<style>p {}</style><p>")
+
+
+def test_images_are_lazy_where_they_say_so(tmp_path: Path) -> None:
+    html = '<img src="a.png" loading="lazy"><img src="b.png" loading="eager">'
+    found = site_of(tmp_path, html, a__png="a", b__png="b")
+    assert found["a.png"]["lazy"] is True
+    assert "lazy" not in found["b.png"]

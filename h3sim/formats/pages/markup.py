@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["apply_markup"]
 
 _FLAGS = (
-    *("in_head", "is_async", "is_defer", "preload"),
+    *("in_head", "is_async", "is_defer", "preload", "is_lazy"),
     *("render_blocking", "after_first_image", "fetchpriority"),
 )
 _MOST_LINES = 200_000

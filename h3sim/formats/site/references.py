@@ -37,6 +37,7 @@ _IMAGE_TYPES = frozenset(
         *("image/gif", "image/svg+xml", "image/bmp", "image/x-icon"),
     )
 )
+_MAY_BE_LAZY = ("img", "iframe")
 _FRAMES = ("iframe", "frame")
 _PRIORITIES = {"high": FetchPriority.HIGH, "low": FetchPriority.LOW}
 
@@ -54,6 +55,7 @@ class Reference:
     is_async: bool = False
     is_defer: bool = False
     preload: bool = False
+    is_lazy: bool = False
     render_blocking: bool = False
     after_first_image: bool = False
     fetchpriority: FetchPriority = FetchPriority.AUTO
@@ -246,6 +248,8 @@ class _Reader:
             is_async=is_async,
             is_defer=is_defer,
             preload=preload,
+            is_lazy=tag.attributes.get("loading", "").lower() == "lazy"
+            and tag.name in _MAY_BE_LAZY,
             render_blocking=render_blocking,
             after_first_image=self._after_image and kind in (Kind.SCRIPT, Kind.STYLESHEET),
             fetchpriority=_PRIORITIES.get(hint, FetchPriority.AUTO),

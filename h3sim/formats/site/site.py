@@ -180,7 +180,7 @@ class _Site:
         flags = {
             name: value
             for name in (
-                *("in_head", "is_async", "is_defer", "preload"),
+                *("in_head", "is_async", "is_defer", "preload", "is_lazy"),
                 *("render_blocking", "after_first_image", "fetchpriority"),
             )
             if (value := getattr(reference, name))

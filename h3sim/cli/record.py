@@ -1,0 +1,155 @@
+"""`h3sim record`: a page as an installed Chromium loads it, as a page file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, progress_bar
+from h3sim.cli.run import RawHelp
+from h3sim.cli.tables import in_ms, plural, table
+from h3sim.errors import InputError, Problem
+from h3sim.page import page_to_dict
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.page import Page
+    from h3sim.recorder import Recording, Source
+
+__all__ = ["add_command", "write_page"]
+
+_EPILOG = """\
+examples:
+  h3sim record site/ -o page.json
+  h3sim record site/shop/index.html --root site -o shop.json --repeat 3
+  h3sim record https://www.example.org/ -o example.json --log example-load.json
+
+A folder or a file is served on this machine and loaded with every other host blocked. It needs
+Chromium (--chromium, $CHROMIUM, or on the search path) and pip install 'h3sim[record]'.
+"""
+
+
+def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "record",
+        help="record a page in Chromium",
+        description="Load a page in an installed Chromium and write what it consists of.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument("what", metavar="URL|DIR|FILE.html", help="what to load")
+    parser.add_argument("-o", "--output", required=True, metavar="PAGE.json", help="the page file")
+    parser.add_argument("--root", metavar="DIR", help="serve this folder, in which FILE.html lies")
+    parser.add_argument("--name", default="", help="the page's name (default: from the address)")
+    parser.add_argument(
+        "--repeat", type=int, default=1, metavar="N", help="load N times and take median times"
+    )
+    parser.add_argument(
+        "--compression",
+        choices=("gzip", "br", "none"),
+        default="gzip",
+        help="how a folder is served (default: %(default)s)",
+    )
+    parser.add_argument("--chromium", metavar="PATH", help="the browser to run")
+    parser.add_argument(
+        "--headers",
+        action="store_true",
+        help="also write the header lists, to PAGE.req.qif and PAGE.resp.qif",
+    )
+    parser.add_argument(
+        "--log", metavar="FILE", help="also write times, Chrome's priorities and stacks, as JSON"
+    )
+    parser.add_argument("--source", metavar="TEXT", help="provenance: where the page comes from")
+    parser.add_argument("--licence", metavar="TEXT", help="provenance: the page's licence")
+    parser.add_argument("--notes", metavar="TEXT", help="provenance: what else to know")
+    parser.set_defaults(command=_record)
+
+
+def _record(options: argparse.Namespace) -> int:
+    # On use: other commands need none of it.
+    from h3sim.recorder import Source, record
+    from h3sim.recorder.chromium import ended_in_order
+
+    mistakes = Mistakes()
+    source: Source | None = mistakes.collect(lambda: Source.of(options.what, options.root))
+    mistakes.collect(lambda: _check_repeat(options.repeat))
+    for key, path in (("--output", options.output), ("--log", options.log)):
+        mistakes.collect(lambda key=key, path=path: _check_folder(key, path))  # type: ignore[misc]
+    if source is None or mistakes.lines:
+        for line in mistakes.lines:
+            print(f"h3sim record: {line}", file=sys.stderr)
+        return BAD_INPUT
+    said = {"source": options.source, "licence": options.licence, "notes": options.notes}
+    with ended_in_order(), progress_bar("load") as progress:
+        recording = record(
+            source,
+            name=options.name,
+            repeat=options.repeat,
+            compression=options.compression,
+            chromium=options.chromium,
+            provenance={key: text for key, text in said.items() if text},
+            progress=progress,
+        )
+    write_page(recording.page, Path(options.output))
+    _write_more(recording, options)
+    _show(recording)
+    return 0
+
+
+def _check_repeat(repeat: int) -> None:
+    if repeat < 1:
+        raise InputError([Problem(key="--repeat", message=f"must be at least 1, is {repeat}")])
+
+
+def _check_folder(key: str, path: str | None) -> None:
+    if path is not None and not Path(path).parent.is_dir():
+        message = f"there is no folder {str(Path(path).parent)!r}"
+        raise InputError([Problem(key=key, message=message)])
+
+
+def write_page(page: Page, path: Path) -> None:
+    """Write a page file with a line for each resource."""
+    document = page_to_dict(page)
+    rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in document["resources"])
+    head = {key: value for key, value in document.items() if key != "resources"}
+    text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
+    path.write_text(f'{text},\n "resources": [\n{rows}\n ]\n}}\n', encoding="utf-8")
+
+
+def _write_more(recording: Recording, options: argparse.Namespace) -> None:
+    from h3sim.recorder.document import recorded_to_dict
+    from h3sim.recorder.headers import request_lists, response_lists, to_qif
+
+    if options.log is not None:
+        text = json.dumps(recorded_to_dict(recording.load), indent=1)
+        Path(options.log).write_text(f"{text}\n", encoding="utf-8")
+    if options.headers:
+        exchanges = recording.load.exchanges
+        base = Path(options.output)
+        for suffix, lists in (("req", request_lists), ("resp", response_lists)):
+            path = base.with_name(f"{base.stem}.{suffix}.qif")
+            path.write_text(to_qif(lists(exchanges)), encoding="utf-8")
+
+
+def _show(recording: Recording) -> None:
+    page, load = recording.page, recording.load
+    kilobytes = page.total_bytes / 1000
+    print(f"{page.name}: {plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
+    print(f"load event after {in_ms(load.onload_ms)} ms in {load.browser}\n")
+    counts = Counter(resource.kind for resource in page.resources)
+    rows = []
+    for kind, count in counts.most_common():
+        of_kind = [resource for resource in page.resources if resource.kind is kind]
+        size = sum(resource.size_bytes for resource in of_kind) / 1000
+        visible = sum(resource.above_the_fold for resource in of_kind)
+        rows.append((kind.value, str(count), f"{size:,.1f}", str(visible)))
+    print(table(("kind", "resources", "kB", "above the fold"), rows))
+    for note in load.notes:
+        print(f"h3sim record: {note}", file=sys.stderr)
+    for line in recording.differences:
+        print(f"h3sim record: not the same in all recordings: {line}", file=sys.stderr)

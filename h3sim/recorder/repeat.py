@@ -1,0 +1,80 @@
+"""Holds several recordings of one page against each other, and takes the middle of their times."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from h3sim.page import FLAGS, Page, Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["differences", "graph_of", "merged"]
+
+Row = tuple[object, ...]
+
+
+def graph_of(page: Page) -> dict[str, Row]:
+    """Return what must not change from one recording to the next, per id: kind, parent, flags."""
+    return {resource.id: _row(resource) for resource in page.resources}
+
+
+def _row(resource: Resource) -> Row:
+    found = resource.discovered
+    trigger = (found.by, found.at.value) if found is not None else None
+    flags = tuple(name for name, attribute in FLAGS.items() if getattr(resource, attribute))
+    return (resource.kind.value, trigger, flags, resource.fetchpriority.value)
+
+
+def merged(pages: Sequence[Page]) -> tuple[Page, int]:
+    """Return one page of several recordings, and the place of the recording that it follows.
+
+    Its graph, sizes and order are those of the first recording whose graph is the most frequent;
+    its times are the medians over the recordings with that graph.
+    """
+    graphs = [graph_of(page) for page in pages]
+    place = max(range(len(pages)), key=lambda n: (graphs.count(graphs[n]), -n))
+    alike = [page for page, graph in zip(pages, graphs, strict=True) if graph == graphs[place]]
+    page = pages[place]
+    return replace(page, resources=tuple(_middle(r, alike) for r in page.resources)), place
+
+
+def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
+    same = [page.resources[page.index[resource.id]] for page in pages]
+    found = resource.discovered
+    if found is not None:
+        delays = [r.discovered.delay_ns for r in same if r.discovered is not None]
+        found = replace(found, delay_ns=_median(delays))
+    return replace(
+        resource,
+        discovered=found,
+        parse_ns=_median([r.parse_ns for r in same]),
+        execute_ns=_median([r.execute_ns for r in same]),
+    )
+
+
+def _median(values: Sequence[int]) -> int:
+    return statistics.median_low(values)
+
+
+def differences(pages: Sequence[Page], place: int) -> list[str]:
+    """Return a line for each resource whose facts are not the same in all recordings."""
+    graphs = [graph_of(page) for page in pages]
+    chosen = graphs[place]
+    lines = []
+    for id_ in dict.fromkeys(id_ for graph in graphs for id_ in graph):
+        rows = [graph.get(id_) for graph in graphs]
+        present = sum(row is not None for row in rows)
+        if present < len(rows):
+            lines.append(f"{id_}: in {present} of {len(rows)} recordings")
+        elif any(row != chosen[id_] for row in rows):
+            odd = next(row for row in rows if row != chosen[id_])
+            lines.append(f"{id_}: {_said(chosen[id_])} or {_said(odd)}")
+    return lines
+
+
+def _said(row: Row | None) -> str:
+    assert row is not None  # noqa: S101 - only asked of ids that are in all recordings
+    return " ".join(str(part) for part in row if part)

@@ -1,0 +1,144 @@
+"""Work from a trace, visible shares, several recordings of one page, header lists: by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.recorder.exchanges import Exchange, Initiator
+from h3sim.recorder.headers import request_lists, response_lists, to_qif
+from h3sim.recorder.repeat import differences, merged
+from h3sim.recorder.sight import largest_url, visible_shares
+from h3sim.recorder.tracing import Work, work_of
+
+
+def span(
+    name: str, url: str, start: int, cpu: int, key: str = "url", **more: Any
+) -> dict[str, Any]:
+    outer = "beginData" if name == "ParseHTML" else "data"
+    made = {"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": cpu, "tdur": cpu}
+    return made | {"args": {outer: {key: url}}} | more
+
+
+def test_a_script_inside_the_parser_counts_for_itself() -> None:
+    found = work_of(
+        [
+            span("EvaluateScript", "a.js", 2_000, 5_000),
+            span("ParseHTML", "/", 0, 10_000),
+            span("v8.compile", "a.js", 2_500, 1_000),
+            span("EvaluateScript", "/", 8_000, 500),
+        ]
+    )
+    assert found["a.js"] == Work(parse_ms=1.0, execute_ms=4.0, started_us=2_000)
+    assert found["/"] == Work(parse_ms=4.5, execute_ms=0.5, started_us=0)
+
+
+def test_pieces_add_up_and_other_threads_do_not_mix() -> None:
+    found = work_of(
+        [
+            span("ParseAuthorStyleSheet", "a.css", 0, 3_000, "styleSheetUrl"),
+            span("ParseAuthorStyleSheet", "a.css", 9_000, 1_000, "styleSheetUrl"),
+            span("EvaluateScript", "worker.js", 1_000, 1_000, tid=2),
+            {"ph": "X", "name": "Layout", "pid": 1, "tid": 1, "ts": 0, "dur": 9_000, "args": {}},
+        ]
+    )
+    assert (found["a.css"].parse_ms, found["worker.js"].execute_ms) == (4.0, 1.0)
+
+
+def test_cpu_time_counts_and_not_the_clock() -> None:
+    waited = span("EvaluateScript", "a.js", 0, 2_000) | {"dur": 90_000}
+    assert work_of([waited])["a.js"].execute_ms == 2.0
+
+
+FACES = [
+    {"fontFamily": "Lato", "fontWeight": "400", "fontStyle": "normal", "src": "lato-400"},
+    {"fontFamily": "Lato", "fontWeight": "700", "fontStyle": "normal", "src": "lato-700"},
+    {"fontFamily": "Lato", "fontWeight": "400", "fontStyle": "italic", "src": "lato-italic"},
+    {"fontFamily": '"Wide"', "fontWeight": "100 900", "fontStyle": "normal", "src": "wide"},
+]
+
+
+def test_a_share_is_of_all_pixels_and_never_more_than_one() -> None:
+    measured = {"pixels": 1000, "images": {"a.png": 250, "b.png": 5000}, "texts": {}}
+    assert visible_shares(measured, []) == {"a.png": 0.25, "b.png": 1.0}
+
+
+def test_a_text_belongs_to_the_first_web_font_of_its_list_in_the_nearest_weight() -> None:
+    def font_of(families: str, weight: str, slope: str = "normal") -> list[str]:
+        texts = {json.dumps([families, weight, slope]): 100}
+        return [*visible_shares({"pixels": 1000, "images": {}, "texts": texts}, FACES)]
+
+    assert font_of("Georgia, lato, Wide", "400") == ["lato-400"]
+    assert font_of('"Lato"', "600") == ["lato-700"]
+    assert font_of("Lato", "700", "italic") == ["lato-italic"]
+    assert font_of("Wide", "350") == ["wide"]
+    assert font_of("Georgia, serif", "400") == []
+
+
+def test_the_largest_paint_is_an_image_or_the_font_of_a_text() -> None:
+    text = {"at_ms": 1, "url": "", "font": ["Lato", "400", "normal"]}
+    assert largest_url({"largest": text | {"url": "hero.jpg"}}, FACES) == "hero.jpg"
+    assert largest_url({"largest": text}, FACES) == "lato-400"
+    assert largest_url({"largest": text}, []) == ""
+    assert largest_url({"largest": None}, FACES) == ""
+
+
+def page(delay_ms: int, *, by: str = "/", size: int = 9, hero: bool = False) -> Page:
+    found = Discovery(at=At.COMPLETE, by=by, delay_ns=delay_ms * 10**6)
+    other = Discovery(at=At.COMPLETE, by="/")
+    return Page(
+        name="p",
+        resources=(
+            Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100, parse_ns=delay_ms),
+            Resource(id="a", kind=Kind.SCRIPT, size_bytes=9, discovered=other),
+            Resource(id="b", kind=Kind.IMAGE, size_bytes=size, discovered=found, hero=hero),
+        ),
+    )
+
+
+def test_the_times_of_several_recordings_are_medians() -> None:
+    pages = [page(9), page(2), page(4)]
+    middle, place = merged(pages)
+    assert (middle, place) == (page(4), 0)
+    assert differences(pages, place) == []
+
+
+def test_the_most_frequent_graph_wins_and_what_differs_is_told() -> None:
+    pages = [page(1, by="a"), page(2), page(6), page(3, hero=True)]
+    middle, place = merged(pages)
+    assert (middle, place) == (page(2), 1)
+    assert differences(pages, place) == [
+        "b: image ('/', 'complete') auto or image ('a', 'complete') auto"
+    ]
+
+
+def test_a_resource_that_is_not_in_every_recording_is_told() -> None:
+    shorter = Page(name="p", resources=page(1).resources[:2])
+    assert differences([page(1), shorter, page(1)], 0) == ["b: in 2 of 3 recordings"]
+
+
+def exchange(**more: Any) -> Exchange:
+    made = Exchange(
+        key="1/0",
+        url="https://x/a?secret=1",
+        type="Document",
+        frame="f",
+        requested_ms=0.0,
+        initiator=Initiator(type="other"),
+        priorities=[(0.0, "VeryHigh")],
+        status=200,
+    )
+    for field, value in more.items():
+        setattr(made, field, value)
+    return made
+
+
+def test_header_lists_hold_no_secrets() -> None:
+    sent = (("Host", "x"), ("Cookie", "id=7"), ("Referer", "https://y/?q=me"), ("Accept", "*/*"))
+    got = (("Set-Cookie", "id=8"), ("Location", "/b?token=9"), ("Server", "s"))
+    made = exchange(request_fields=sent, response_fields=got)
+    assert to_qif(request_lists([made])) == (
+        ":method\tGET\n:scheme\thttps\n:authority\tx\n:path\t/a\nreferer\thttps://y/\naccept\t*/*\n\n"
+    )
+    assert to_qif(response_lists([made])) == ":status\t200\nlocation\t/b\nserver\ts\n\n"

@@ -1,0 +1,111 @@
+"""What an HTML document refers to, and where."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from h3sim.page import FetchPriority
+from h3sim.recorder.references import Document, WireOffsets
+
+BASE = "http://x/dir/page.html"
+
+
+def references(html: str) -> dict[str, object]:
+    return Document(html, BASE).references
+
+
+def test_the_head_ends_with_its_tag_or_with_the_first_element_of_a_body() -> None:
+    closed = references('<head><link href=a.css></head><link href=b.css><body><img src="c.png">')
+    assert [r.in_head for r in closed.values()] == [True, False, False]
+    left_open = references("<title>x</title><link href=a.css><p>text<link href=b.css>")
+    assert [r.in_head for r in left_open.values()] == [True, False]
+
+
+def test_a_reference_ends_behind_its_tag() -> None:
+    html = "<!-- <img src=no.png> -->\n<p>ü<img\n src='a.png'\n alt='>'>after"
+    found = references(html)["http://x/dir/a.png"]
+    assert html[found.end_chars :] == "after"
+
+
+@pytest.mark.parametrize(
+    ("tag", "is_async", "is_defer"),
+    [
+        ("<script src=a.js>", False, False),
+        ("<script src=a.js async>", True, False),
+        ("<script src=a.js defer>", False, True),
+        ("<script src=a.js async defer>", True, False),
+        ("<script src=a.js type=module>", False, True),
+        ("<script src=a.js type=module async>", True, False),
+    ],
+)
+def test_a_script_is_async_or_deferred_as_its_tag_says(
+    tag: str, is_async: bool, is_defer: bool
+) -> None:
+    found = references(f"{tag}</script>")["http://x/dir/a.js"]
+    assert (found.is_async, found.is_defer) == (is_async, is_defer)
+
+
+def test_images_and_frames_are_lazy_where_they_say_so() -> None:
+    found = references("<img src=a loading=LAZY><img src=b><video src=c loading=lazy></video>")
+    assert [r.is_lazy for r in found.values()] == [True, False, False]
+
+
+def test_preloads_and_hints_are_kept() -> None:
+    found = references(
+        "<link rel=preload href=a.png as=image fetchpriority=HIGH>"
+        "<link rel=modulepreload href=b.js><link rel=stylesheet href=c.css fetchpriority=soon>"
+    )
+    assert [(r.preload, r.fetchpriority) for r in found.values()] == [
+        (True, FetchPriority.HIGH),
+        (True, FetchPriority.AUTO),
+        (False, FetchPriority.AUTO),
+    ]
+
+
+def test_every_candidate_of_a_srcset_is_found() -> None:
+    found = references("<img src=a.png srcset='b.png 1x, c,d.png 2x,'>")
+    assert [*found] == ["http://x/dir/a.png", "http://x/dir/b.png", "http://x/dir/c,d.png"]
+
+
+def test_what_is_not_loaded_where_scripts_run_is_not_found() -> None:
+    hidden = "<noscript><img src=a.png></noscript><template><img src=b.png></template>"
+    assert not references(hidden)
+
+
+def test_a_base_element_moves_the_references_behind_it() -> None:
+    found = references("<link href=a.css><base href='/other/'><link href=b.css>")
+    assert [*found] == ["http://x/dir/a.css", "http://x/other/b.css"]
+
+
+def test_the_first_of_two_references_to_one_resource_counts() -> None:
+    html = "<link rel=preload href=a.png><img src=a.png>"
+    assert references(html)["http://x/dir/a.png"].end_chars == len("<link rel=preload href=a.png>")
+
+
+def test_inline_style_is_found_by_the_name_of_the_file() -> None:
+    start = "<style>a{background:url(img/back.png"
+    document = Document(f"{start})}}</style>", BASE)
+    assert document.mention("http://x/dir/img/back.png?v=1") == len(start)
+    assert document.mention("http://x/dir/img/front.png") is None
+
+
+@pytest.mark.parametrize("url", ["http://[", "//[x", "http://x:port/"])
+def test_an_address_that_is_none_stops_nothing(url: str) -> None:
+    assert "http://x/dir/b.png" in references(f"<img src='{url}'><img src=b.png>")
+
+
+def test_wire_offsets_are_those_of_the_compressed_stream() -> None:
+    plain = b"<html>" + bytes(range(256)) * 8 + b"x" * 20_000
+    packed = gzip.compress(plain, 6)
+    offsets = WireOffsets(plain, len(packed))
+    # What does not repeat takes nearly all of the compressed bytes, the rest hardly any.
+    assert offsets.wire(262) > 0.5 * len(packed)
+    assert offsets.wire(len(plain)) == len(packed)
+    assert offsets.wire(0) <= offsets.wire(262) <= offsets.wire(5_000) <= len(packed)
+
+
+def test_wire_offsets_of_a_body_that_is_not_compressed_are_its_own() -> None:
+    offsets = WireOffsets(b"abcdef", 6)
+    assert [offsets.wire(n) for n in (0, 3, 6, 9)] == [0, 3, 6, 6]

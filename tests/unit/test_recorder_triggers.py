@@ -1,0 +1,146 @@
+"""What made the browser ask: one case for each rule of docs/recording.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from h3sim.page import At
+from h3sim.recorder.exchanges import Exchange, Frame, Initiator
+from h3sim.recorder.tracing import Work
+from h3sim.recorder.triggers import ReceivedDocument, Trigger, Triggers
+
+ROOT = "http://x/"
+HTML = (
+    '<head><link rel=stylesheet href="a.css"><style>p{background:url(back.png)}</style></head>\n'
+    '<p>text<img src="b.png">\n'
+    "<script>\nfetch('c.json')\n</script>\n"
+    "<p>more"
+)
+
+
+def exchange(name: str, at_ms: float, initiator: Initiator, **more: Any) -> Exchange:
+    made = Exchange(
+        key=name,
+        url=f"{ROOT}{name}",
+        type="Script",
+        frame="f",
+        requested_ms=at_ms,
+        initiator=initiator,
+        priorities=[(at_ms, "High")],
+    )
+    made.finished_ms = at_ms + 10
+    for field, value in more.items():
+        setattr(made, field, value)
+    return made
+
+
+def document() -> Exchange:
+    """It comes in two pieces of 100 and the rest, at 5 and 8 ms, and is not compressed."""
+    root = exchange("", 0.0, Initiator(type="other"), type="Document")
+    root.received = [(5.0, 100), (8.0, len(HTML))]
+    root.finished_ms = 9.0
+    root.wire_bytes = len(HTML)
+    return root
+
+
+def trigger(*exchanges: Exchange, work: dict[str, Work] | None = None, **more: Any) -> Trigger:
+    """Return the trigger of the last one."""
+    root = document()
+    documents = {root.key: ReceivedDocument(root, HTML)}
+    return Triggers([root, *exchanges], documents, work or {}, **more).of(exchanges[-1])
+
+
+def parser(url: str = ROOT, line: int | None = None, column: int = 0) -> Initiator:
+    return Initiator(type="parser", url=url, line=line, column=column)
+
+
+def script(*names: str, line: int = 0) -> Initiator:
+    frames = tuple(Frame(url=f"{ROOT}{name}", line=line) for name in names)
+    return Initiator(type="script", stack=frames)
+
+
+def said(found: Trigger) -> tuple[str, At, int | None, float]:
+    return found.parent.key, found.at, found.offset_bytes, found.delay_ms
+
+
+def test_what_a_tag_names_waits_for_the_bytes_of_the_tag() -> None:
+    end = HTML.index('"a.css">') + len('"a.css">')
+    css = exchange("a.css", 7.0, parser())
+    assert said(trigger(css)) == ("", At.OFFSET, end, 2.0)
+    end = HTML.index('"b.png">') + len('"b.png">')
+    image = exchange("b.png", 8.5, parser())
+    assert end > 100  # so it came with the second piece, at 8 ms
+    assert said(trigger(image)) == ("", At.OFFSET, end, 0.5)
+
+
+def test_a_request_ahead_of_its_bytes_has_no_delay() -> None:
+    assert trigger(exchange("b.png", 6.0, parser())).delay_ms == 0
+
+
+def test_what_inline_style_names_waits_for_its_place() -> None:
+    end = HTML.index("back.png") + len("back.png")
+    assert said(trigger(exchange("back.png", 20.0, parser(line=3)))) == ("", At.OFFSET, end, 15.0)
+
+
+def test_what_no_tag_names_waits_for_the_place_that_the_browser_tells() -> None:
+    end = HTML.index("\n") + 1 + 4
+    found = trigger(exchange("other.png", 20.0, parser(line=1, column=4)))
+    assert said(found)[:3] == ("", At.OFFSET, end)
+
+
+def test_what_a_stylesheet_names_waits_for_all_of_it() -> None:
+    css = exchange("a.css", 5.0, parser())
+    font = exchange("f.woff2", 18.0, parser(f"{ROOT}a.css"))
+    assert said(trigger(css, font)) == ("a.css", At.COMPLETE, None, 3.0)
+
+
+def test_what_a_script_asks_for_waits_until_it_has_run() -> None:
+    js = exchange("a.js", 5.0, parser())
+    image = exchange("b.png", 30.0, script("a.js"))
+    work = {f"{ROOT}a.js": Work(parse_ms=2.0, execute_ms=4.0)}
+    assert said(trigger(js, image, work=work)) == ("a.js", At.EXECUTED, None, 9.0)
+
+
+def test_of_the_scripts_on_a_stack_the_one_that_ran_last_counts() -> None:
+    library = exchange("library.js", 5.0, parser())
+    deferred = exchange("deferred.js", 5.1, parser())
+    bottom = exchange("bottom.js", 5.2, parser())
+    image = exchange("b.png", 90.0, script("library.js", "deferred.js", "bottom.js"))
+    started = {"library.js": 10.0, "bottom.js": 20.0, "deferred.js": 30.0}
+    work = {f"{ROOT}{name}": Work(started_us=at) for name, at in started.items()}
+    assert trigger(library, deferred, bottom, image, work=work).parent is deferred
+    # Without a trace the one that was asked for last counts.
+    assert trigger(library, deferred, bottom, image).parent is bottom
+
+
+def test_what_an_inline_script_asks_for_waits_for_the_end_of_that_script() -> None:
+    end = HTML.index("</script") + len("</script")
+    line = HTML[: HTML.index("fetch(")].count("\n")
+    found = trigger(exchange("c.json", 12.0, script("", line=line)))
+    assert said(found) == ("", At.OFFSET, end, 4.0)
+
+
+def test_what_a_module_imports_waits_for_all_of_the_module() -> None:
+    module = exchange("m.js", 5.0, parser())
+    imported = exchange("n.js", 16.0, Initiator(type="script", url=f"{ROOT}m.js"))
+    assert said(trigger(module, imported)) == ("m.js", At.COMPLETE, None, 1.0)
+
+
+def test_what_follows_a_synchronous_request_waits_for_its_answer() -> None:
+    js = exchange("a.js", 5.0, parser())
+    first = exchange("one.json", 20.0, script("a.js"), type="XHR")
+    second = exchange("two.json", 31.0, script("a.js"), type="XHR")
+    found = trigger(js, first, second, waited=[first.url])
+    assert said(found) == ("one.json", At.COMPLETE, None, 1.0)
+    assert trigger(js, first, second).parent is js
+
+
+def test_a_redirection_leads_from_the_answer_to_the_next_request() -> None:
+    first = exchange("old.css", 5.0, parser(), status=302)
+    second = exchange("new.css", 16.0, parser(), redirected_from="old.css")
+    assert said(trigger(first, second)) == ("old.css", At.COMPLETE, None, 1.0)
+
+
+def test_what_nobody_names_waits_for_the_document() -> None:
+    found = trigger(exchange("beacon", 30.0, Initiator(type="other")))
+    assert said(found) == ("", At.COMPLETE, None, 21.0)

@@ -1,0 +1,31 @@
+"""The figures of `make validate-recordings` and `make validate-table2`, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from validation.recordings import error_share, order_alike, spearman
+from validation.table2 import tau
+
+
+def test_spearman_looks_at_ranks_only_and_shares_them_among_equals() -> None:
+    assert spearman([1, 2, 3], [10, 100, 1000]) == pytest.approx(1)
+    assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    # Ranks 0, 1.5, 1.5, 3 against 0, 1, 2, 3: 4.5 / sqrt(4.5 * 5).
+    assert spearman([1, 5, 5, 9], [1, 2, 3, 4]) == pytest.approx((4.5 / 5) ** 0.5)
+
+
+def test_orders_are_compared_where_both_know_the_resource() -> None:
+    measured = {"a": 1.0, "b": 2.0, "c": 3.0, "only here": 0.0}
+    assert order_alike(measured, {"a": 7.0, "c": 8.0, "b": 9.0}) == pytest.approx(0.5)
+
+
+def test_an_error_share_counts_too_long_and_too_short_alike() -> None:
+    assert error_share([100, 100], [90, 130]) == pytest.approx(20)
+
+
+def test_kendalls_tau_leaves_out_ties() -> None:
+    assert tau([1, 2, 3], [1, 2, 3]) == 1
+    assert tau([1, 2, 3], [3, 2, 1]) == -1
+    # Of three pairs one is tied on the left: two agree, of 2 and 3 that are not tied.
+    assert tau([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / 6**0.5)

@@ -1,0 +1,1 @@
+"""Programs that make what is shipped; they are not part of the package."""

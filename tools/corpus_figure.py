@@ -1,0 +1,260 @@
+"""`make corpus-figure`: the shipped pages in numbers and as a figure, beside pages of the web.
+
+The table goes to standard output, as Markdown; docs/corpus.md holds it. Pages that others recorded
+stand beside the checkout, in ../shared/data/pages; where they are not, their columns are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tabulate import tabulate
+
+from h3sim import catalog
+from h3sim.page import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.page import Page
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+FIGURE = CHECKOUT / "docs" / "images" / "corpus.png"
+OTHERS = CHECKOUT.parent / "shared" / "data" / "pages"
+ALMANAC = "HTTP Archive 2024"
+"""Web Almanac 2024, chapter Page Weight: medians of home pages on desktop, October 2024."""
+ALMANAC_RESOURCES = 71
+ALMANAC_KB = 2652 * 1.024
+ALMANAC_KIND_KB = {
+    Kind.DOCUMENT: 18 * 1.024,
+    Kind.STYLESHEET: 78 * 1.024,
+    Kind.SCRIPT: 613 * 1.024,
+    Kind.FONT: 131 * 1.024,
+    Kind.IMAGE: 1054 * 1.024,
+}
+"""Medians of each kind for itself: they do not add up to the median of the whole."""
+_KIND_OF_TYPE = {
+    "html": Kind.DOCUMENT,
+    "css": Kind.STYLESHEET,
+    "js": Kind.SCRIPT,
+    "font": Kind.FONT,
+    "image": Kind.IMAGE,
+    "xhr": Kind.FETCH,
+    "media": Kind.MEDIA,
+}
+
+
+class Shape(NamedTuple):
+    """What a page is like: its name, how many resources, kB of bodies, longest chain, kinds."""
+
+    name: str
+    resources: int
+    kilobytes: float
+    depth: int
+    counts: Mapping[Kind, int]
+    kind_kb: Mapping[Kind, float]
+
+
+def shape_of(page: Page) -> Shape:
+    """Return the shape of a page; its depth is the longest chain of discoveries."""
+    depths: dict[int, int] = {page.root: 0}
+    todo = [page.root]
+    while todo:
+        place = todo.pop()
+        for child in page.children.get(place, ()):
+            depths[child] = depths[place] + 1
+            todo.append(child)
+    rows = ((resource.kind, resource.size_bytes) for resource in page.resources)
+    return _shape(page.name, rows, max(depths.values()))
+
+
+def others() -> list[Shape]:
+    """Return the shapes of the pages that others recorded, none where they are not there."""
+    shapes = []
+    for file in sorted(OTHERS.glob("*.json")):
+        document = json.loads(file.read_text(encoding="utf-8"))
+        rows = (
+            (_KIND_OF_TYPE.get(entry["type"], Kind.OTHER), entry["body_bytes"] or 0)
+            for entry in document["resources"]
+        )
+        shapes.append(_shape(document["name"], rows, document["max_depth"]))
+    return shapes
+
+
+def _shape(name: str, rows: Iterable[tuple[Kind, int]], depth: int) -> Shape:
+    counts = dict.fromkeys(Kind, 0)
+    kind_kb = dict.fromkeys(Kind, 0.0)
+    for kind, size_bytes in rows:
+        counts[kind] += 1
+        kind_kb[kind] += size_bytes / 1000
+    total = sum(kind_kb.values())
+    return Shape(name, sum(counts.values()), total, depth, counts, kind_kb)
+
+
+def summary(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> str:
+    """Return the table of ranges and medians: the corpus, its sets, and the web."""
+    columns = [("corpus", shapes)]
+    for size in ("small", "medium", "large"):
+        names = catalog.page_set(f"corpus:{size}") or ()
+        columns.append((f"corpus:{size}", [shape for shape in shapes if shape.name in names]))
+    if theirs:
+        columns.append(("recorded by others", theirs))
+    groups = [group for _, group in columns]
+    rows = [
+        ["pages", *(f"{len(group)}" for group in groups), "-"],
+        ["resources", *(_range([s.resources for s in g]) for g in groups), f"{ALMANAC_RESOURCES}"],
+        ["kB", *(_range([s.kilobytes for s in g]) for g in groups), f"{ALMANAC_KB:,.0f}"],
+        ["depth", *(_range([s.depth for s in g]) for g in groups), "-"],
+    ]
+    for kind in ALMANAC_KIND_KB:
+        medians = (statistics.median(s.kind_kb[kind] for s in group) for group in groups)
+        name = f"{kind.value}s, kB"
+        rows.append([name, *(f"{m:,.0f}" for m in medians), f"{ALMANAC_KIND_KB[kind]:,.0f}"])
+    heads = ["", *(name for name, _ in columns), ALMANAC]
+    return tabulate(rows, heads, "github", disable_numparse=True)
+
+
+def _range(values: Sequence[float]) -> str:
+    middle = statistics.median(values)
+    return f"{min(values):,.0f} - {middle:,.0f} - {max(values):,.0f}"
+
+
+def listing(shapes: Sequence[Shape]) -> str:
+    """Return a row for each shipped page: how many of each kind, and how large it is."""
+    kinds = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT, Kind.IMAGE, Kind.FETCH)
+    rows = [
+        [
+            shape.name,
+            shape.resources,
+            f"{shape.kilobytes:,.0f}",
+            *(shape.counts[kind] for kind in kinds),
+            shape.resources - sum(shape.counts[kind] for kind in kinds),
+            shape.depth,
+        ]
+        for shape in shapes
+    ]
+    heads = (
+        "page",
+        "resources",
+        "kB",
+        *(f"{kind.value}s" for kind in kinds[:-1]),
+        "fetches",
+        "rest",
+        "depth",
+    )
+    align = ["left"] + ["right"] * (len(heads) - 1)
+    return tabulate(rows, heads, "github", disable_numparse=True, colalign=align)
+
+
+def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
+    """Draw sizes and counts, and which kinds make up the bytes."""
+    from matplotlib.figure import Figure
+
+    from h3sim.plots.files import render, write_whole
+    from h3sim.plots.style import in_style
+
+    with in_style():
+        figure = Figure(figsize=(9.5, 4.4), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
+        _draw_sizes(left, shapes, theirs)
+        _draw_kinds(right, shapes, theirs)
+    write_whole(FIGURE, lambda file: render(figure, file, "png"))
+
+
+def _draw_sizes(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
+    axes.set(xscale="log", yscale="log", xlabel="resources", ylabel="kB of response bodies")
+    if theirs:
+        x, y = [s.resources for s in theirs], [s.kilobytes for s in theirs]
+        axes.scatter(x, y, 26, marker="^", facecolors="none", edgecolors="#8a8a8a", linewidths=0.9)
+        axes.scatter([], [], 26, marker="^", facecolors="none", edgecolors="#8a8a8a").set_label(
+            f"recorded by others ({len(theirs)})"
+        )
+    x, y = [s.resources for s in shapes], [s.kilobytes for s in shapes]
+    axes.scatter(x, y, 22, color="#0b4f8c", label=f"shipped ({len(shapes)})", zorder=3)
+    axes.scatter(
+        [ALMANAC_RESOURCES],
+        [ALMANAC_KB],
+        110,
+        marker="*",
+        color="#1b1b1b",
+        label=f"{ALMANAC}, medians",
+        zorder=4,
+    )
+    for kilobytes in (500, 1000):
+        axes.axhline(kilobytes, color="#555555", linestyle=":", linewidth=0.9)
+    for kilobytes, name in ((70, "small"), (707, "medium"), (3200, "large")):
+        where = (1.01, kilobytes)
+        axes.annotate(name, where, xycoords=("axes fraction", "data"), va="center", color="#303030")
+    ticks = [10, 20, 50, 100, 200]
+    axes.set_xticks(ticks, [f"{tick}" for tick in ticks])
+    axes.minorticks_off()
+    heights = [10, 100, 1000, 10_000]
+    axes.set_yticks(heights, [f"{height:,}" for height in heights])
+    axes.legend(loc="lower right", frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title("How large, and of how many parts", loc="left")
+
+
+def _draw_kinds(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
+    groups = [("shipped:\nbytes", shapes, True), ("shipped:\nresources", shapes, False)]
+    if theirs:
+        groups += [("others:\nbytes", theirs, True), ("others:\nresources", theirs, False)]
+    looks = (
+        (Kind.IMAGE, "#c8c8c8", "", "#303030"),
+        (Kind.SCRIPT, "#0b4f8c", "", "#ffffff"),
+        (Kind.STYLESHEET, "#efab35", "/////", "#303030"),
+        (Kind.FONT, "#1b1b1b", "", "#ffffff"),
+        (Kind.DOCUMENT, "#a3dbf7", "-----", "#303030"),
+        (Kind.FETCH, "#d4622a", ".....", "#ffffff"),
+        (None, "#ffffff", "", "#303030"),
+    )
+    named = {kind for kind, *_ in looks}
+    for place, (_, group, by_bytes) in enumerate(reversed(groups)):
+        sums = {
+            kind: sum(s.kind_kb[kind] if by_bytes else s.counts[kind] for s in group)
+            for kind in Kind
+        }
+        total = sum(sums.values())
+        start = 0.0
+        for kind, face, hatch, ink in looks:
+            rest = sum(sums[k] for k in Kind if k not in named)
+            share = 100 * (rest if kind is None else sums[kind]) / total
+            label = ("other" if kind is None else kind.value) if place == 0 else None
+            axes.barh(
+                place, share, 0.62, start, color=face, hatch=hatch, edgecolor="#303030",
+                linewidth=0.6, label=label,
+            )  # fmt: skip
+            if share >= 6:
+                axes.text(
+                    start + share / 2, place, f"{share:.0f}", color=ink, ha="center", va="center",
+                    bbox={"facecolor": face, "edgecolor": "none", "pad": 1.0} if hatch else None,
+                )  # fmt: skip
+            start += share
+    axes.set_yticks(range(len(groups)), [name for name, *_ in reversed(groups)])
+    axes.set(xlim=(0, 100), xlabel="%")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=4, frameon=False, handlelength=1.2
+    )
+
+
+def main() -> int:
+    """Print the tables and draw the figure."""
+    shapes = [shape_of(catalog.load_page(name)) for name in catalog.page_set("corpus") or ()]
+    theirs = others()
+    print(f"{summary(shapes, theirs)}\n")
+    print(listing(shapes))
+    draw(shapes, theirs)
+    if not theirs:
+        print(f"corpus-figure: there are no pages of others in {OTHERS}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""`make record-corpus`: records the pages of tools/corpus.toml again, from the registries.
+
+It can be interrupted: what is recorded stays in the cache, and the next run goes on behind it. With
+names as arguments only these pages are recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from h3sim.cli.record import write_page
+from h3sim.errors import H3SimError
+from h3sim.recorder import Source, record
+from h3sim.recorder.chromium import ended_in_order
+from h3sim.recorder.document import recorded_to_dict
+from tools.registries import FetchError, tools_of
+from tools.sites import PageSource, build, read_sources
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+CORPORA = CHECKOUT / "corpora"
+
+
+def main(argv: list[str]) -> int:
+    """Record; return 1 if a page could not be recorded."""
+    parser = argparse.ArgumentParser(prog="record-corpus", description=__doc__)
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="only these pages")
+    parser.add_argument("--cache", type=Path, default=CHECKOUT / ".corpus-cache")
+    parser.add_argument("--repeat", type=int, default=3, help="loads per page")
+    parser.add_argument("--again", action="store_true", help="also those that are recorded")
+    options = parser.parse_args(argv)
+    known = {page.name: page for page in read_sources()}
+    unknown = [name for name in options.pages if name not in known]
+    if unknown:
+        parser.error(f"tools/corpus.toml has no page {', '.join(unknown)}")
+    sources = [known[name] for name in options.pages or known]
+    missing = [tool for page in sources for tool in _missing_tools(page)]
+    for tool in dict.fromkeys(missing):
+        print(f"record-corpus: {tool} is not installed; pages that need it are left out")
+    with ended_in_order():
+        return _record_all(sources, options)
+
+
+def _record_all(sources: list[PageSource], options: argparse.Namespace) -> int:
+    recorded = before = failed = 0
+    for page in sources:
+        if _missing_tools(page):
+            continue
+        done = options.cache / "recorded" / f"{page.name}.json"
+        if done.exists() and not options.again:
+            before += 1
+            continue
+        try:
+            _record(page, options.cache, done, options.repeat)
+            recorded += 1
+        except (FetchError, H3SimError, OSError) as error:
+            print(f"record-corpus: {page.name}: {error}", file=sys.stderr)
+            failed += 1
+    print(f"record-corpus: {recorded} recorded, {before} before this run, {failed} failed")
+    return 1 if failed else 0
+
+
+def _missing_tools(page: PageSource) -> list[str]:
+    registries = dict.fromkeys(package.split()[0] for package in page.site.packages)
+    tools = (tool for registry in registries for tool in tools_of(registry))
+    return [tool for tool in tools if shutil.which(tool) is None]
+
+
+def _record(page: PageSource, cache: Path, done: Path, repeat: int) -> None:
+    root, vendored = build(page, cache)
+    recording = record(
+        Source(root=root, path=page.path),
+        name=page.name,
+        repeat=repeat,
+        provenance={"source": page.source, "licence": page.site.licence},
+    )
+    notes = list(recording.load.notes)
+    if vendored:
+        notes.append(f"other hosts replaced by npm packages: {', '.join(vendored)}")
+    if recording.differences:
+        notes.append(f"{len(recording.differences)} resources differed between loads")
+    provenance = dict(recording.page.provenance)
+    provenance.pop("notes", None)
+    if notes:
+        provenance["notes"] = "; ".join(notes)
+    recorded = replace(recording.page, provenance=provenance)
+    done.parent.mkdir(parents=True, exist_ok=True)
+    log = json.dumps(recorded_to_dict(recording.load))
+    done.with_suffix(".log").write_text(log, encoding="utf-8")
+    write_page(recorded, done)
+    shutil.copyfile(done, CORPORA / done.name)
+    kilobytes = recorded.total_bytes / 1000
+    print(f"{page.name}: {len(recorded.resources)} resources, {kilobytes:,.0f} kB", flush=True)
+    for line in recording.differences:
+        print(f"  not the same in all recordings: {line}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

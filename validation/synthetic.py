@@ -1,0 +1,80 @@
+"""Compares made-up pages with recorded ones: `make validate-synthetic`.
+
+The recorded ones are fact tables that stand beside the checkout; without them only the made-up
+pages are shown.
+"""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tabulate import tabulate
+
+from h3sim.formats import read_facts
+from h3sim.page import Kind, synthetic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.page import Page
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
+_N_MADE = 200
+_KINDS = (Kind.IMAGE, Kind.SCRIPT, Kind.STYLESHEET, Kind.FETCH, Kind.FONT)
+
+
+def main() -> None:
+    """Print quartiles and shares, recorded beside made up."""
+    recorded = [read_facts(path).page for path in sorted(DATA.glob("*.json"))]
+    if not recorded:
+        print("no recorded pages beside the checkout: only made-up ones are shown\n")
+    made = [synthetic(seed=seed) for seed in range(_N_MADE)]
+    columns = [_column(pages) for pages in (recorded, made) if pages]
+    headers = ["of a page", *(["recorded"] if recorded else []), "made up"]
+    rows = [[name, *(column[name] for column in columns)] for name in columns[-1]]
+    print(tabulate(rows, headers, tablefmt="github", disable_numparse=True))
+
+
+def _column(pages: Sequence[Page]) -> dict[str, str]:
+    kinds = [resource.kind for page in pages for resource in page.resources[1:]]
+    levels = [level for page in pages for level in _levels(page)[1:]]
+    return {
+        "pages": f"{len(pages)}",
+        "resources, quartiles": _quartiles([len(page.resources) for page in pages]),
+        "kB, quartiles": _quartiles([page.total_bytes / 1000 for page in pages]),
+        **{f"share, {kind.value}": _share(kinds.count(kind), kinds) for kind in _KINDS},
+        **{f"share, level {level}": _share(levels.count(level), levels) for level in range(1, 5)},
+        **{
+            f"median bytes, {kind.value}": f"{statistics.median(_sizes(pages, kind)):,.0f}"
+            for kind in _KINDS
+        },
+    }
+
+
+def _sizes(pages: Sequence[Page], kind: Kind) -> list[int]:
+    return [r.size_bytes for page in pages for r in page.resources if r.kind is kind]
+
+
+def _levels(page: Page) -> list[int]:
+    """Return how many resources stand above each one, up to the root."""
+    levels = []
+    for resource in page.resources:
+        level, above = 0, resource.discovered
+        while above is not None and above.by is not None:
+            level, above = level + 1, page.resources[page.index[above.by]].discovered
+        levels.append(level)
+    return levels
+
+
+def _quartiles(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:,.0f}" for value in statistics.quantiles(values, n=4))
+
+
+def _share(count: int, of: Sequence[object]) -> str:
+    return f"{count / len(of):.2f}"
+
+
+if __name__ == "__main__":
+    main()
