@@ -73,7 +73,7 @@ class _Driven:
 
 
 def _nothing(now_ns: int) -> None:
-    """Do nothing: what an end does before it is driven."""
+    """Do nothing."""
 
 
 class ConnectedRun:
@@ -146,9 +146,8 @@ class ConnectedRun:
             end.flush = self._flusher(end)
             end.when_timer = (self._timer_of(end),)
             end.when_flush = (self._flush_of(end),)
-        self._take_answer = self._answer_taker()
         self._client.when_arrived = (self._on_question,)
-        self._server.when_arrived = (self._on_answer,)
+        self._server.when_arrived = (self._answer_taker(self._client.flush),)
 
     def report(self, progress: Callable[[int, int], None], n_packets: int) -> None:
         """Tell *progress* how far the load is."""
@@ -180,9 +179,10 @@ class ConnectedRun:
             return
         self._flush_soon(client)
         on_answer = self._server.when_arrived
+        take_answer = self._answer_taker(_nothing)
 
         def on_handshake(call: Call) -> None:
-            self._take_answer(call)
+            take_answer(call)
             # Packets that were under way already come here even after the first that did it.
             if client.endpoint.is_ready and self._server.when_arrived is not on_answer:
                 self._server.when_arrived = on_answer
@@ -300,12 +300,8 @@ class ConnectedRun:
 
         return on_timer
 
-    def _on_answer(self, call: Call) -> None:
-        """A packet of the server arrives at the client."""
-        self._take_answer(call)
-        self._client.flush(call.at_ns)
-
-    def _answer_taker(self) -> Callable[[Call], None]:
+    def _answer_taker(self, then: Callable[[int], None]) -> Callable[[Call], None]:
+        """Return what lets the client have a packet of the server, and then calls *then*."""
         # Called with every packet down, so what it calls is looked up once.
         on_packet, on_frame = self._client.endpoint.on_packet, self._answers_received.on_packet
         on_delivered = self._application.on_delivered
@@ -315,6 +311,7 @@ class ConnectedRun:
             for stream_id, offset, n_bytes in on_packet(packet, call.at_ns):
                 for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
                     on_delivered(released_id, contiguous, call.at_ns)
+            then(call.at_ns)
 
         return take_answer
 

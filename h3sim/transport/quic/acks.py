@@ -74,9 +74,8 @@ class AckState:
             return False
         if is_ack_eliciting:
             self.has_news = True
-            self._eliciting += 1
-            is_gap = not is_next and self._gaps_at_once
-            if self._eliciting >= self._every or is_gap:
+            self._eliciting = eliciting = self._eliciting + 1
+            if eliciting >= self._every or (not is_next and self._gaps_at_once):
                 self.due_at_ns = now_ns
             elif self.due_at_ns is None:
                 self.due_at_ns = now_ns + self._max_delay_ns

@@ -113,9 +113,12 @@ class QuicEndpoint:
                 self._on_acked(acked)
             for gone in lost:
                 self._on_lost(gone)
-        for stream_id, limit in packet.limits:
-            self._source.on_limit(stream_id, limit)
+        if packet.limits:
+            for stream_id, limit in packet.limits:
+                self._source.on_limit(stream_id, limit)
         frames = packet.frames
+        if not frames:
+            return frames
         if not handshake.is_over:
             frames = [frame for frame in frames if frame[0] != CRYPTO]
         on_bytes = self._on_bytes
@@ -280,20 +283,15 @@ class QuicEndpoint:
 
     def _take_rate(self) -> None:
         """Note the pace of the moment."""
-        rate_bps = self._rate_bps = self._current_rate_bps()
-        if self._bucket is not None and rate_bps is not None:
-            window_bytes = self._controller.congestion_window
-            self._bucket.begin(window_bytes=window_bytes, rate_bps=rate_bps)
-
-    def _current_rate_bps(self) -> int | None:
-        rate_bps = self._controller.pacing_rate_bps(self.recovery.rtt)
+        controller, smoothed_ns = self._controller, self.recovery.rtt.smoothed_ns
+        rate_bps = controller.pacing_rate_bps(self.recovery.rtt)
         gain = self._pacing_gain
         if rate_bps is None and gain is not None:
-            window_bits = self._controller.congestion_window * 8
-            rate_bps = int(
-                gain * window_bits * 1_000_000_000 / max(1, self.recovery.rtt.smoothed_ns)
-            )
-        return rate_bps
+            window_bits = controller.congestion_window * 8
+            rate_bps = int(gain * window_bits * 1_000_000_000 / (smoothed_ns or 1))
+        self._rate_bps = rate_bps
+        if self._bucket is not None and rate_bps is not None:
+            self._bucket.begin(window_bytes=controller.congestion_window, rate_bps=rate_bps)
 
     def _build(self, now_ns: int, room: int) -> Packet | None:
         """Fill a packet with handshake bytes, limits and stream bytes; None if there is nothing."""

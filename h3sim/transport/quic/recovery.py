@@ -114,7 +114,11 @@ class Recovery:
         self._first_sent_at_ns = newest.sent_at_ns
         self.pto_count = 0
         self._timeout_ns = None
-        lost = self._detect_lost(now_ns)
+        lost: list[Packet] = []
+        if self._lowest <= self._largest_acked:
+            lost = self._detect_lost(now_ns)
+        else:
+            self._loss_at_ns = None
         self._arm()
         self.controller.on_acked(
             acked,
@@ -166,7 +170,10 @@ class Recovery:
         for low, high in spans[:1] if is_one else reversed(spans):
             if high < lowest:
                 continue
-            for number in range(low if low > lowest else lowest, high + 1):
+            if low <= lowest:
+                low = lowest
+                self._lowest = high + 1 if high < self.next_number else self.next_number
+            for number in range(low, high + 1):
                 packet = sent.pop(number, None)
                 if packet is not None:
                     acked.append(packet)
