@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from h3sim.units import NS_PER_S
 
-__all__ = ["Pacer"]
+if TYPE_CHECKING:
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.rtt import RttEstimator
+
+__all__ = ["Pacer", "pace_bps"]
 
 _BITS_PER_BYTE = 8
 
@@ -39,3 +45,12 @@ class Pacer:
         """Return how long before the bucket is empty *n_bytes* fit into it."""
         spare = self._burst_bytes - n_bytes
         return spare * _BITS_PER_BYTE * NS_PER_S // rate_bps if spare > 0 else 0
+
+
+def pace_bps(controller: CongestionController, rtt: RttEstimator, gain: float | None) -> int | None:
+    """Return the controller's own rate, else *gain* windows a round trip; None: no pacing."""
+    rate_bps = controller.pacing_rate_bps(rtt)
+    if rate_bps is None and gain is not None:
+        window_bits = controller.congestion_window * _BITS_PER_BYTE
+        rate_bps = int(gain * window_bits * NS_PER_S / (rtt.smoothed_ns or 1))
+    return rate_bps

@@ -6,15 +6,10 @@ from typing import TYPE_CHECKING
 
 from h3sim.transport.bucket_pacer import BucketPacer
 from h3sim.transport.endpoint import row_of
-from h3sim.transport.pacer import Pacer
+from h3sim.transport.pacer import Pacer, pace_bps
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.flow import FlowReceiver
-from h3sim.transport.quic.packets import (
-    CRYPTO,
-    Packet,
-    ack_frame_bytes,
-    stream_header_bytes,
-)
+from h3sim.transport.quic.packets import CRYPTO, Packet, ack_frame_bytes, stream_header_bytes
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.transport.quic.settings import PacingBucket
 
@@ -113,9 +108,8 @@ class QuicEndpoint:
                 self._on_acked(acked)
             for gone in lost:
                 self._on_lost(gone)
-        if packet.limits:
-            for stream_id, limit in packet.limits:
-                self._source.on_limit(stream_id, limit)
+        for stream_id, limit in packet.limits:
+            self._source.on_limit(stream_id, limit)
         frames = packet.frames
         if not frames:
             return frames
@@ -157,9 +151,8 @@ class QuicEndpoint:
         """Return the packets that leave now."""
         has_data = self._source.has_data or self._limits or self._probes
         if self._is_settled and not has_data:
-            due_at_ns = self._acks.due_at_ns
-            is_due = due_at_ns is not None and due_at_ns <= now_ns
-            return [self._bare_ack(now_ns)] if is_due else []
+            at_ns = self._acks.due_at_ns
+            return [] if at_ns is None or at_ns > now_ns else [self._bare_ack(now_ns)]
         packets: list[Packet] = []
         self._paced_until_ns = None
         if has_data or not self._handshake.is_over:
@@ -188,7 +181,9 @@ class QuicEndpoint:
     def _fill_packets(self, packets: list[Packet], now_ns: int) -> None:
         """Add the packets that may leave now and have something to carry."""
         self._take_rate()
-        if not (self._limits or self._probes or self._acks.has_news) and self._handshake.is_over:
+        is_mixed = self._limits or self._probes or self._acks.has_news
+        is_special = is_mixed or self._free_packets or self._bucket is not None
+        if not is_special and self._handshake.is_over:
             self._fill_with_streams(packets, now_ns)
             return
         while room := self._room(now_ns):
@@ -208,11 +203,11 @@ class QuicEndpoint:
         """
         recovery, controller, take = self.recovery, self._controller, self._source.take
         full, header_bytes = self._datagram_bytes, self._header_bytes
-        rate_bps, pacer, bucket = self._rate_bps, self._pacer, self._bucket
+        rate_bps, pacer = self._rate_bps, self._pacer
         ahead_ns = 0 if rate_bps is None else pacer.ahead_ns(full, rate_bps)
         while True:
             room = full
-            if controller.congestion_window - recovery.bytes_in_flight < full or bucket is not None:
+            if controller.congestion_window - recovery.bytes_in_flight < full:
                 room = self._room(now_ns)
                 if not room:
                     return
@@ -235,13 +230,8 @@ class QuicEndpoint:
             packet = Packet(number, now_ns, room - left, frames, None, (), True)
             recovery.on_sent(packet)
             if rate_bps is not None:
-                if bucket is None:
-                    pacer.on_sent(room - left, rate_bps, now_ns)
-                else:
-                    bucket.on_sent(now_ns)
+                pacer.on_sent(room - left, rate_bps, now_ns)
             packets.append(packet)
-            if self._free_packets:
-                self._free_packets -= 1
 
     def _settle(self, now_ns: int) -> None:
         """Let recovery know that a packet might leave now, and that there is none."""
@@ -283,13 +273,8 @@ class QuicEndpoint:
 
     def _take_rate(self) -> None:
         """Note the pace of the moment."""
-        controller, smoothed_ns = self._controller, self.recovery.rtt.smoothed_ns
-        rate_bps = controller.pacing_rate_bps(self.recovery.rtt)
-        gain = self._pacing_gain
-        if rate_bps is None and gain is not None:
-            window_bits = controller.congestion_window * 8
-            rate_bps = int(gain * window_bits * 1_000_000_000 / (smoothed_ns or 1))
-        self._rate_bps = rate_bps
+        controller = self._controller
+        rate_bps = self._rate_bps = pace_bps(controller, self.recovery.rtt, self._pacing_gain)
         if self._bucket is not None and rate_bps is not None:
             self._bucket.begin(window_bytes=controller.congestion_window, rate_bps=rate_bps)
 
@@ -359,8 +344,7 @@ class QuicEndpoint:
         ack = self._acks.frame(now_ns)
         number = self.recovery.next_number
         self.recovery.next_number = number + 1
-        used = self._header_bytes + ack_frame_bytes(ack)
-        return Packet(number, now_ns, used, [], ack, (), False)
+        return Packet(number, now_ns, self._header_bytes + ack_frame_bytes(ack), [], ack, (), False)
 
     def _is_ack_ready(self, now_ns: int) -> bool:
         """Whether the next packet carries an ACK."""
