@@ -97,6 +97,16 @@ def test_packets_arrive_in_the_order_sent(profile, sent):
 
 
 @LAW
+@given(profiles(jittered=False), packets, st.integers(0, 10**9), st.integers(0, 3))
+def test_the_one_function_of_a_plain_link_does_what_its_parts_do(profile, sent, rtt_ns, seed):
+    quick, arrivals = send(profile, sent, rtt_ns, seed)
+    link = Link(profile, rtt_ns=rtt_ns, streams=lambda purpose: stream(seed, purpose))
+    assert arrivals == [link._send(now_ns, n_bytes) for now_ns, n_bytes in sent]
+    assert (quick.offered, quick.queue_drops) == (link.offered, link.queue_drops)
+    assert quick.loss_drops == link.loss_drops
+
+
+@LAW
 @given(profiles(), packets)
 def test_each_packet_is_delivered_dropped_or_lost(profile, sent):
     link, arrivals = send(profile, sent)
