@@ -6,7 +6,7 @@ from collections import deque
 from fractions import Fraction
 from itertools import accumulate
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from h3sim.seeds import stream
@@ -113,6 +113,7 @@ def test_packets_arrive_in_the_order_sent(profile, sent):
 
 
 @LAW
+@example(LinkProfile(rate_bps=10**6, queue_packets=2), [(0, 1000)] * 5, 0, 0)
 @given(plain_profiles, packets, st.integers(0, 10**9), st.integers(0, 3))
 def test_the_one_function_of_a_plain_link_does_what_its_parts_do(profile, sent, rtt_ns, seed):
     quick, arrivals = send(profile, sent, rtt_ns, seed)
