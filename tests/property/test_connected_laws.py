@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import h3sim
@@ -15,7 +14,7 @@ from h3sim.ranges import Ranges
 from h3sim.transport import LinkProfile, Network
 from h3sim.transport.congestion import controller_names
 from h3sim.units import mbps, ms
-from tests.property.strategies import pages
+from tests.property.strategies import law, pages
 
 TRANSPORTS = ("quic", "tcp")
 
@@ -53,7 +52,7 @@ def loaded(page: h3sim.Page, setting: h3sim.Setting, scheme: str = "rr") -> h3si
     return run_setting(page, h3sim.load_scheme(scheme), setting, records_wire=True)
 
 
-@examples(max_examples=60)
+@law(60)
 @given(page=pages(), setting=settings(), scheme=st.sampled_from(("fifo", "rr", "p+", "bucket")))
 def test_every_byte_comes_whatever_is_lost(
     page: h3sim.Page, setting: h3sim.Setting, scheme: str
@@ -69,13 +68,13 @@ def test_every_byte_comes_whatever_is_lost(
         assert got[request.stream_id].end == request.length_bytes
 
 
-@examples(max_examples=60)
+@law(60)
 @given(page=pages(), setting=settings())
 def test_equal_runs_are_equal(page: h3sim.Page, setting: h3sim.Setting) -> None:
     assert loaded(page, setting).trace.digest() == loaded(page, setting).trace.digest()
 
 
-@examples(max_examples=60)
+@law(60)
 @given(page=pages(), setting=settings())
 def test_time_does_not_run_backwards(page: h3sim.Page, setting: h3sim.Setting) -> None:
     load = loaded(page, setting)
@@ -86,7 +85,7 @@ def test_time_does_not_run_backwards(page: h3sim.Page, setting: h3sim.Setting) -
         assert timing.requested_ms <= timing.first_byte_ms <= timing.finished_ms
 
 
-@examples(max_examples=60)
+@law(60)
 @given(page=pages(), setting=settings())
 def test_one_order_never_hands_over_earlier(page: h3sim.Page, setting: h3sim.Setting) -> None:
     # For the same packets: within streams, and in the order in which bytes were first sent.

@@ -138,6 +138,15 @@ def test_a_long_reno_load_has_the_window_of_the_square_root_law_within_25_percen
     assert window == pytest.approx(math.sqrt(1.5 / loss), rel=0.25)
 
 
+def test_a_probe_timeout_is_doubled_up_to_a_minute():
+    """RFC 9002 § 6.2.1; of 1 ms it would be 2^20 ms after 20 losses in a row."""
+    up = LinkProfile(loss_list=tuple(range(60)))
+    path = Network(name="mute", rtt_ns=ms(1), down=LinkProfile(), up=up)
+    load = h3sim.simulate(document(1000), network=path, handshake=False, transport_profile=RENO)
+    # Two probes a timeout: 30 of them, of which 15 or so take a minute.
+    assert 15 * 60_000 < load.page_load_ms < 30 * 60_000
+
+
 def test_a_load_whose_requests_are_all_lost_is_given_up_and_says_what_it_waited_for():
     lost = LinkProfile(loss_list=tuple(range(1000)))
     path = Network(name="mute", rtt_ns=ms(50), down=LinkProfile(), up=lost)

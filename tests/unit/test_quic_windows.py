@@ -17,6 +17,8 @@ FULL = 1000
 class Endless:
     """A stream that always has something to send."""
 
+    has_data = True
+
     def __init__(self):
         self.next = 0
         self.lost = []

@@ -55,6 +55,7 @@ class QuicEndpoint:
             initial_rtt_ns=settings.initial_rtt_ns,
             peer_max_ack_delay_ns=peer_max_ack_delay_ns,
             has_persistent_congestion=settings.has_persistent_congestion,
+            max_pto_ns=settings.max_pto_ns,
         )
         if path_rtt_ns is not None:
             self.recovery.rtt.on_sample(path_rtt_ns)

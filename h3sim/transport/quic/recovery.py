@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.transport.rtt import K_GRANULARITY_NS, RttEstimator
+from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
@@ -27,6 +28,7 @@ class Recovery:
         initial_rtt_ns: int,
         peer_max_ack_delay_ns: int,
         has_persistent_congestion: bool = True,
+        max_pto_ns: int = 60 * NS_PER_S,
     ) -> None:
         self.controller = controller
         self.rtt = RttEstimator(initial_ns=initial_rtt_ns)
@@ -41,6 +43,7 @@ class Recovery:
         self._timeout_ns: int | None = None
         """PTO with its backoff; None where a round-trip time has come since it was worked out."""
         self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
+        self._max_pto_ns = max_pto_ns
         self._has_persistent_congestion = has_persistent_congestion
         self.declared_lost: list[int] = []
         """The numbers of packets that were declared lost; whoever reads it, clears it."""
@@ -155,7 +158,7 @@ class Recovery:
             return
         if self._timeout_ns is None:
             base_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
-            self._timeout_ns = base_ns << self.pto_count
+            self._timeout_ns = max(base_ns, min(base_ns << self.pto_count, self._max_pto_ns))
         self.due_at_ns = self._last_eliciting_at_ns + self._timeout_ns
 
     def _newly_acked(self, ack: AckFrame) -> list[Packet]:

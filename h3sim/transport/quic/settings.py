@@ -20,6 +20,7 @@ _RANGES = (
     ("ack_every", 1, 2**62),
     ("max_ack_delay_ns", 0, 2**14 * NS_PER_MS),
     ("initial_rtt_ns", NS_PER_MS, 60_000 * NS_PER_MS),
+    ("max_pto_ns", NS_PER_MS, 3_600_000 * NS_PER_MS),
     ("ack_ping_every", 0, 2**20),
     ("pacing_burst_packets", 1, 2**20),
     ("loss_timer_packets", 0, 2),
@@ -60,6 +61,9 @@ class QuicSettings:
     first one after it is due. A packet whose number is a multiple of *ack_ping_every* and whose ACK
     has several spans asks for an ACK itself; once that has come, what it told of is told no more
     (§ 13.2.4). 0: none does.
+
+    Each probe timeout in a row is twice the one before (RFC 9002 § 6.2.1), up to *max_pto_ns*: the
+    RFC sets no end, Chromium a minute.
     """
 
     datagram_bytes: int = 1280
@@ -72,6 +76,7 @@ class QuicSettings:
     bundles_acks: bool = True
     ack_ping_every: int = 0
     initial_rtt_ns: int = 333 * NS_PER_MS
+    max_pto_ns: int = 60_000 * NS_PER_MS
     pacing_gain: float | None = None
     pacing_burst_packets: int = 10
     pacing_bucket: PacingBucket = PacingBucket.LEAKY
