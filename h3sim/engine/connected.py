@@ -15,7 +15,7 @@ from h3sim.trace import RecoveryRow, Trace, WireRow
 from h3sim.transport import Role, StreamOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from h3sim.browser import BrowserModel
     from h3sim.engine.ends import End, EndMaker
@@ -41,14 +41,15 @@ class _Driven:
     """An end that the kernel drives: its timer, and whom to call when its packets arrive."""
 
     __slots__ = (
+        "armed_at_ns",
         "arrivals_ns",
         "endpoint",
+        "flush",
         "is_flush_due",
         "link",
         "overhead_bytes",
         "peer",
         "role",
-        "timer_at_ns",
         "when_arrived",
         "when_flush",
         "when_timer",
@@ -60,13 +61,19 @@ class _Driven:
         self.link = end.link
         self.overhead_bytes = end.overhead_bytes
         self.peer = self
-        self.timer_at_ns: int | None = None
+        self.armed_at_ns: int | None = None
         self.arrivals_ns: deque[int] = deque()
         """When packets arrive here that are under way, in the order sent; past ones may linger."""
         self.is_flush_due = False
+        self.flush: Callable[[int], None] = _nothing
+        """Sends what the endpoint has to send."""
         self.when_flush: tuple[Callable[[Call], None], ...] = ()
         self.when_timer: tuple[Callable[[Call], None], ...] = ()
         self.when_arrived: tuple[Callable[[Call], None], ...] = ()
+
+
+def _nothing(now_ns: int) -> None:
+    """Do nothing."""
 
 
 class ConnectedRun:
@@ -128,20 +135,24 @@ class ConnectedRun:
         self._client = _Driven(makes.end(Role.CLIENT, self._questions))
         self._server = _Driven(makes.end(Role.SERVER, self._answers))
         self._client.peer, self._server.peer = self._server, self._client
-        for end in (self._client, self._server):
-            end.when_timer = (self._timer_of(end),)
-            end.when_flush = (self._flush_of(end),)
-        self._client.when_arrived = (self._on_question,)
-        self._server.when_arrived = (self._on_answer,)
         self._packets: list[PacketRow] = []
         self._progress: Callable[[int, int], None] | None = None
         self._n_packets = 0
         self._wire: list[WireRow] | None = [] if records_wire else None
+        self._is_watched = records_wire
+        """Whether packets are recorded, or progress is reported, as they are sent."""
         self._recovery: list[RecoveryRow] = []
+        for end in (self._client, self._server):
+            end.flush = self._flusher(end)
+            end.when_timer = (self._timer_of(end),)
+            end.when_flush = (self._flush_of(end),)
+        self._client.when_arrived = (self._on_question,)
+        self._server.when_arrived = (self._answer_taker(self._client.flush),)
 
     def report(self, progress: Callable[[int, int], None], n_packets: int) -> None:
         """Tell *progress* how far the load is."""
         self._progress = progress
+        self._is_watched = True
         self._n_packets = n_packets
 
     def run(self) -> Trace:
@@ -168,9 +179,10 @@ class ConnectedRun:
             return
         self._flush_soon(client)
         on_answer = self._server.when_arrived
+        take_answer = self._answer_taker(_nothing)
 
         def on_handshake(call: Call) -> None:
-            self._take_answer(call)
+            take_answer(call)
             # Packets that were under way already come here even after the first that did it.
             if client.endpoint.is_ready and self._server.when_arrived is not on_answer:
                 self._server.when_arrived = on_answer
@@ -215,15 +227,32 @@ class ConnectedRun:
 
     # The endpoints
 
-    def _flush(self, end: _Driven, now_ns: int) -> None:
-        """Send what the endpoint has to send, and arm its timer."""
-        endpoint = end.endpoint
-        packets = endpoint.packets_to_send(now_ns)
-        if packets:
-            self._send(end, packets, now_ns)
-        at_ns = endpoint.timer_at_ns()
-        if at_ns is not None:
-            self._arm(end, at_ns, now_ns)
+    def _flusher(self, end: _Driven) -> Callable[[int], None]:
+        """Return what sends all that the endpoint has to send, and arms its timer."""
+        # Called with every packet both ways, so what it calls is looked up once.
+        packets_to_send, timer_at_ns = end.endpoint.packets_to_send, end.endpoint.timer_at_ns
+        send, at, note_arrival = end.link.send, self._kernel.at, end.peer.arrivals_ns.append
+        overhead_bytes, add_row = end.overhead_bytes, self._packets.append
+        is_server, arm = end is self._server, self._arm
+
+        def flush(now_ns: int) -> None:
+            for packet in packets_to_send(now_ns):
+                arrives_at_ns = send(now_ns, packet.size_bytes + overhead_bytes)
+                if arrives_at_ns is not None:
+                    at(arrives_at_ns, _DELIVERY, end.when_arrived, packet)
+                    note_arrival(arrives_at_ns)
+                if is_server:
+                    number = packet.number
+                    for stream_id, offset, n_bytes in packet.frames:
+                        if stream_id >= 0:
+                            add_row((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
+                if self._is_watched:
+                    self._record_sent(end, packet, now_ns, arrives_at_ns)
+            at_ns = timer_at_ns()
+            if at_ns is not None:
+                arm(end, at_ns, now_ns)
+
+        return flush
 
     def _arm(self, end: _Driven, at_ns: int, now_ns: int) -> None:
         """See to it that the end is woken at *at_ns*.
@@ -236,35 +265,14 @@ class ConnectedRun:
             arrivals_ns.popleft()
         if arrivals_ns and arrivals_ns[0] <= at_ns:
             return
-        if end.timer_at_ns is None or at_ns < end.timer_at_ns:
-            end.timer_at_ns = at_ns
+        if end.armed_at_ns is None or at_ns < end.armed_at_ns:
+            end.armed_at_ns = at_ns
             self._kernel.at(max(at_ns, now_ns), _TIMER, end.when_timer, at_ns)
-
-    def _send(self, end: _Driven, packets: Sequence[Any], now_ns: int) -> None:
-        """Let *packets* leave, and note each."""
-        send, at = end.link.send, self._kernel.at
-        overhead_bytes, when_arrived = end.overhead_bytes, end.when_arrived
-        note_arrival = end.peer.arrivals_ns.append
-        rows = self._packets if end is self._server else None
-        for packet in packets:
-            arrives_at_ns = send(now_ns, packet.size_bytes + overhead_bytes)
-            if arrives_at_ns is not None:
-                at(arrives_at_ns, _DELIVERY, when_arrived, packet)
-                note_arrival(arrives_at_ns)
-            if rows is not None:
-                number = packet.number
-                for stream_id, offset, n_bytes in packet.frames:
-                    if stream_id >= 0:
-                        rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
-            if self._wire is not None:
-                self._record_wire(end, packet, now_ns, arrives_at_ns)
-        if self._progress is not None and rows is not None:
-            self._report(packets)
 
     def _flush_of(self, end: _Driven) -> Callable[[Call], None]:
         def on_flush(call: Call) -> None:
             end.is_flush_due = False
-            self._flush(end, call.at_ns)
+            end.flush(call.at_ns)
 
         return on_flush
 
@@ -275,10 +283,9 @@ class ConnectedRun:
             A timer that was put off is let run and looks again: that is cheaper than to take an
             event out of the queue with every packet.
             """
-            armed_at_ns: int = call.value
-            if armed_at_ns != end.timer_at_ns:
+            if call.value != end.armed_at_ns:
                 return
-            end.timer_at_ns = None
+            end.armed_at_ns = None
             due_at_ns = end.endpoint.timer_at_ns()
             now_ns = call.at_ns
             if due_at_ns is None and end is self._client:
@@ -289,23 +296,24 @@ class ConnectedRun:
             end.endpoint.on_timer(now_ns)
             if end is self._server:
                 self._record_recovery(now_ns)
-            self._flush(end, now_ns)
+            end.flush(now_ns)
 
         return on_timer
 
-    def _on_answer(self, call: Call) -> None:
-        """A packet of the server arrives at the client."""
-        self._take_answer(call)
-        self._flush(self._client, call.at_ns)
+    def _answer_taker(self, then: Callable[[int], None]) -> Callable[[Call], None]:
+        """Return what lets the client have a packet of the server, and then calls *then*."""
+        # Called with every packet down, so what it calls is looked up once.
+        on_packet, on_frame = self._client.endpoint.on_packet, self._answers_received.on_packet
+        on_delivered = self._application.on_delivered
 
-    def _take_answer(self, call: Call) -> None:
-        packet: Any = call.value
-        now_ns = call.at_ns
-        frames = self._client.endpoint.on_packet(packet, now_ns)
-        on_frame = self._answers_received.on_packet
-        for stream_id, offset, n_bytes in frames:
-            for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
-                self._application.on_delivered(released_id, contiguous, now_ns)
+        def take_answer(call: Call) -> None:
+            packet: Any = call.value
+            for stream_id, offset, n_bytes in on_packet(packet, call.at_ns):
+                for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
+                    on_delivered(released_id, contiguous, call.at_ns)
+            then(call.at_ns)
+
+        return take_answer
 
     def _on_question(self, call: Call) -> None:
         """A packet of the client arrives at the server."""
@@ -324,30 +332,29 @@ class ConnectedRun:
             self._application.close_drained()
         if self._wire is not None:
             self._record_recovery(now_ns)
-        self._flush(server, now_ns)
+        server.flush(now_ns)
 
     # The record
-
-    def _report(self, packets: Sequence[Any]) -> None:
-        for packet in packets:
-            if self._progress is not None and not packet.number % _REPORT_EVERY_PACKETS:
-                self._progress(min(packet.number, self._n_packets), self._n_packets)
 
     def _record_recovery(self, now_ns: int) -> None:
         if self._wire is not None:
             self._recovery.append(self._server.endpoint.recovery_row(now_ns))
 
-    def _record_wire(
+    def _record_sent(
         self, end: _Driven, packet: Any, now_ns: int, arrives_at_ns: int | None
     ) -> None:
-        assert self._wire is not None  # noqa: S101 - only called where there is a record
-        self._wire.append(
-            WireRow(
-                is_down=end is self._server,
-                number=packet.number,
-                sent_at_ns=now_ns,
-                arrived_at_ns=arrives_at_ns,
-                size_bytes=packet.size_bytes,
-                acked=end.endpoint.acked_by(packet),
+        number = packet.number
+        is_down = end is self._server
+        if self._progress is not None and is_down and not number % _REPORT_EVERY_PACKETS:
+            self._progress(min(number, self._n_packets), self._n_packets)
+        if self._wire is not None:
+            self._wire.append(
+                WireRow(
+                    is_down=is_down,
+                    number=number,
+                    sent_at_ns=now_ns,
+                    arrived_at_ns=arrives_at_ns,
+                    size_bytes=packet.size_bytes,
+                    acked=end.endpoint.acked_by(packet),
+                )
             )
-        )

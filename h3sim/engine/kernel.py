@@ -44,10 +44,9 @@ class Call:
 
     _ok = True  # SimPy's word for: it has not failed
 
-    def __init__(self, callbacks: Callbacks, value: Any, at_ns: int) -> None:
-        self.callbacks: Callbacks | None = callbacks
-        self.value = value
-        self.at_ns = at_ns
+    callbacks: Callbacks | None
+    value: Any
+    at_ns: int
 
 
 class Kernel:
@@ -81,7 +80,11 @@ class Kernel:
 
     def at(self, at_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
         """Call each of *callbacks* at *at_ns*, which must not lie in the past."""
-        heappush(self._queue, (at_ns, rank, next(self._number), Call(callbacks, value, at_ns)))
+        call = Call()  # set from here: an `__init__` would cost more than all else that is done
+        call.callbacks = callbacks
+        call.value = value
+        call.at_ns = at_ns
+        heappush(self._queue, (at_ns, rank, next(self._number), call))
 
     def after(self, delay_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
         """Call each of *callbacks* once *delay_ns* have passed."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers.ordered import OrderedStreams
 from h3sim.schedulers.turns import Turn, TurnCounter
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
 
 __all__ = ["RoundRobinScheduler", "Rounds"]
+
+_SLACK = 16
+"""So many entries of a heap may be out of date before it is made anew, whatever its size."""
 
 
 class Rounds:
@@ -20,14 +23,20 @@ class Rounds:
     weights, in which every turn costs the same.
     """
 
-    __slots__ = ("_active", "_line", "_now", "_round")
+    # A turn is taken for every packet. So this keeps a heap of its own and not an `OrderedStreams`,
+    # which would have to be told of each turn by a call, and keep the ranks a second time.
+
+    __slots__ = ("_heap", "_line", "_now", "_round", "first")
 
     def __init__(self) -> None:
-        self._active = OrderedStreams()
+        self._heap: list[tuple[int, int]] = []
+        """(round, stream); entries may be out of date, the first is not."""
         self._round: dict[int, int] = {}
         self._now = 0
         self._line = 0
         """The next place in the line, once a stream was sent to its end; before, 0."""
+        self.first: int | None = None
+        """Whose turn it is."""
 
     def __contains__(self, stream_id: int) -> bool:
         return stream_id in self._round
@@ -40,12 +49,7 @@ class Rounds:
     def leave(self, stream_id: int) -> None:
         """Let the stream take no more turns."""
         if self._round.pop(stream_id, None) is not None:
-            self._active.drop(stream_id)
-
-    @property
-    def first(self) -> int | None:
-        """Whose turn it is."""
-        return self._active.first
+            self._drop_stale()
 
     def keeps_turn(self, stream_id: int) -> None:
         """Let the stream's turn go on; whoever joins during it waits for the next round."""
@@ -53,8 +57,17 @@ class Rounds:
 
     def took_turn(self, stream_id: int) -> None:
         """Let the stream wait for the next round."""
-        self._now = self._round[stream_id]
-        self._next_turn(stream_id, self._now + 1)
+        self._now = now = self._round[stream_id]
+        if stream_id != self.first or self._line:
+            self._next_turn(stream_id, now + 1)
+            return
+        self._round[stream_id] = now + 1
+        heap = self._heap
+        heapreplace(heap, (now + 1, stream_id))
+        if len(heap) == len(self._round):
+            self.first = heap[0][1]
+        else:
+            self._drop_stale()
 
     def requeue(self, stream_id: int) -> None:
         """Send the stream behind all that wait; from now on it is first come, first served."""
@@ -67,7 +80,19 @@ class Rounds:
             number = self._line
             self._line += 1
         self._round[stream_id] = number
-        self._active.put(stream_id, (number, stream_id))
+        heappush(self._heap, (number, stream_id))
+        self._drop_stale()
+
+    def _drop_stale(self) -> None:
+        """See to it that the first entry of the heap is that of a stream which waits there."""
+        turns = self._round
+        if len(self._heap) > 2 * len(turns) + _SLACK:
+            self._heap = [(number, stream_id) for stream_id, number in turns.items()]
+            heapify(self._heap)
+        heap = self._heap
+        while heap and turns.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        self.first = heap[0][1] if heap else None
 
 
 class RoundRobinScheduler:
@@ -89,6 +114,7 @@ class RoundRobinScheduler:
     def __init__(self, *, turn: Turn = Turn()) -> None:  # noqa: B008 - a frozen value
         self._rounds = Rounds()
         self._turns = TurnCounter(turn)
+        self._is_one_packet = turn == Turn()
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up the stream."""
@@ -120,7 +146,7 @@ class RoundRobinScheduler:
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Count a packet of the stream's turn, and end the turn if it was the last."""
-        if self._turns.charge(stream_id, n_bytes):
+        if self._is_one_packet or self._turns.charge(stream_id, n_bytes):
             self._rounds.took_turn(stream_id)
         else:
             self._rounds.keeps_turn(stream_id)

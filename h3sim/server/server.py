@@ -100,6 +100,10 @@ class Server:
         self._responses: dict[int, _Response] = {}
         self._with_lost: dict[int, None] = {}
         self._n_active = 0
+        self.has_data = False
+        """Whether `take` may give something out; flow control may still forbid it.
+
+        Asked for with each packet, so it is kept and not worked out each time."""
         self.drained: list[int] = []
         """The streams that are done with; whoever reads it, clears it."""
 
@@ -176,11 +180,6 @@ class Server:
             scheduler.close(stream_id)
 
     # What it gives out
-
-    @property
-    def has_data(self) -> bool:
-        """Whether `take` may give something out; flow control may still forbid it."""
-        return self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)
 
     def peek(self) -> tuple[int, int] | None:
         """Return the stream and the offset that `take` would give, or None; changes nothing."""
@@ -317,15 +316,20 @@ class Server:
             response.is_active = False
             self._n_active -= 1
             self._scheduler.deactivate(stream_id)
+        self._note_data()
 
     def _fill(self) -> None:
         """Refill the send buffer, as far as whole turns fit."""
         while self._buffer_bytes and self._has_room():
             chunk = self._turn(self._turn_bytes)
             if chunk is None:
-                return
+                break
             self._buffer.append(chunk)
             self._buffered_bytes += chunk[2]
+        self._note_data()
+
+    def _note_data(self) -> None:
+        self.has_data = self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)
 
     def _has_room(self) -> bool:
         following = self._next_stream()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from h3sim.transport.jitter import HoldEveryNth, make_draw
 from h3sim.transport.loss import make_loss
-from h3sim.transport.queueing import make_queue
+from h3sim.transport.queueing import UNLIMITED, make_queue, token_units
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -48,7 +49,14 @@ class Link:
         "loss_drops",
         "offered",
         "queue_drops",
+        "send",
     )
+
+    send: Callable[[int, int], int | None]
+    """Returns when a packet of so many bytes, sent at such a time, arrives; None: it never does.
+
+    Calls come in the order of time.
+    """
 
     def __init__(
         self,
@@ -70,12 +78,14 @@ class Link:
         self._least_bytes = profile.loss_list_from_bytes
         self._is_ordered = profile.jitter is not None and not profile.jitter.reorder
         self._latest_ns = 0
+        is_plain = self._extra_ns is None and not self._least_bytes and profile.codel is None
+        if is_plain and profile.rate_bps is not None:
+            limit_bytes = profile.queue_limit_bytes(rtt_ns)
+            self.send = self._make_send(profile.rate_bps, profile, limit_bytes)
+        else:
+            self.send = self._send
 
-    def send(self, now_ns: int, size_bytes: int) -> int | None:
-        """Return when a packet sent now arrives, or None if it never does.
-
-        Calls come in the order of *now_ns*.
-        """
+    def _send(self, now_ns: int, size_bytes: int) -> int | None:
         self.offered += 1
         wire_bytes = size_bytes + self._overhead_bytes
         leaves_at_ns = self._leaves_at_ns(now_ns, wire_bytes)
@@ -93,6 +103,47 @@ class Link:
                 return self._latest_ns
             self._latest_ns = arrives_at_ns
         return arrives_at_ns
+
+    def _make_send(
+        self, rate_bps: int, profile: LinkProfile, limit_bytes: int | None
+    ) -> Callable[[int, int], int | None]:
+        """Return `_send` of a link that is a `TokenBucket`, a `DropTail` and losses, no more.
+
+        Every packet both ways comes by here, over most links. So this is one function over local
+        variables, where `_send` calls each part; tests hold the two against each other.
+        """
+        overhead_bytes, delay_ns, is_lost = self._overhead_bytes, self._delay_ns, self._is_lost
+        per_byte, per_ns, burst = token_units(rate_bps, profile.burst_bytes)
+        most_bytes = UNLIMITED if limit_bytes is None else limit_bytes
+        most_packets = UNLIMITED if profile.queue_packets is None else profile.queue_packets
+        waiting: deque[tuple[int, int]] = deque()  # (leaves_at_ns, n_bytes), rising
+        backlog_bytes = spent_until = 0
+
+        def send(now_ns: int, size_bytes: int) -> int | None:
+            nonlocal backlog_bytes, spent_until
+            self.offered += 1
+            while waiting and waiting[0][0] <= now_ns:
+                backlog_bytes -= waiting.popleft()[1]
+            wire_bytes = size_bytes + overhead_bytes
+            if backlog_bytes + wire_bytes > most_bytes or len(waiting) >= most_packets:
+                self.queue_drops += 1
+                return None
+            spent = now_ns * per_ns
+            if spent < spent_until:
+                spent = spent_until
+            spent_until = spent = spent + wire_bytes * per_byte
+            leaves_at_ns = (spent - burst) // per_ns
+            if leaves_at_ns > now_ns:
+                waiting.append((leaves_at_ns, wire_bytes))
+                backlog_bytes += wire_bytes
+            else:
+                leaves_at_ns = now_ns
+            if is_lost is not None and is_lost():
+                self.loss_drops += 1
+                return None
+            return leaves_at_ns + delay_ns
+
+        return send
 
 
 def _make_extra(

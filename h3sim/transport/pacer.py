@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from h3sim.units import NS_PER_S
 
-__all__ = ["Pacer"]
+if TYPE_CHECKING:
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.rtt import RttEstimator
+
+__all__ = ["Pacer", "pace_bps"]
 
 _BITS_PER_BYTE = 8
 
@@ -25,13 +31,26 @@ class Pacer:
         self.empty_at_ns = 0
         """When the bucket is empty; from then on packets of any size may leave, at any rate."""
 
-    def on_sent(self, n_bytes: int, *, rate_bps: int, now_ns: int) -> None:
+    def on_sent(self, n_bytes: int, rate_bps: int, now_ns: int) -> None:
         """Fill the bucket with what left now."""
         cost_ns = n_bytes * _BITS_PER_BYTE * NS_PER_S // rate_bps
         start_ns = self.empty_at_ns
         self.empty_at_ns = (start_ns if start_ns > now_ns else now_ns) + cost_ns
 
-    def ready_at_ns(self, n_bytes: int, *, rate_bps: int) -> int:
+    def ready_at_ns(self, n_bytes: int, rate_bps: int) -> int:
         """Return from when on *n_bytes* fit into the bucket."""
-        spare = max(0, self._burst_bytes - n_bytes)
-        return self.empty_at_ns - spare * _BITS_PER_BYTE * NS_PER_S // rate_bps
+        return self.empty_at_ns - self.ahead_ns(n_bytes, rate_bps)
+
+    def ahead_ns(self, n_bytes: int, rate_bps: int) -> int:
+        """Return how long before the bucket is empty *n_bytes* fit into it."""
+        spare = self._burst_bytes - n_bytes
+        return spare * _BITS_PER_BYTE * NS_PER_S // rate_bps if spare > 0 else 0
+
+
+def pace_bps(controller: CongestionController, rtt: RttEstimator, gain: float | None) -> int | None:
+    """Return the controller's own rate, else *gain* windows a round trip; None: no pacing."""
+    rate_bps = controller.pacing_rate_bps(rtt)
+    if rate_bps is None and gain is not None:
+        window_bits = controller.congestion_window * _BITS_PER_BYTE
+        rate_bps = int(gain * window_bits * NS_PER_S / (rtt.smoothed_ns or 1))
+    return rate_bps

@@ -20,10 +20,20 @@ if TYPE_CHECKING:
 
     from h3sim.transport.link_profile import LinkProfile
 
-__all__ = ["Bottleneck", "CoDelQueue", "DropTail", "OpportunityTrace", "TokenBucket", "make_queue"]
+__all__ = [
+    "UNLIMITED",
+    "Bottleneck",
+    "CoDelQueue",
+    "DropTail",
+    "OpportunityTrace",
+    "TokenBucket",
+    "make_queue",
+    "token_units",
+]
 
 _BITS_PER_BYTE = 8
-_UNLIMITED = 1 << 62
+UNLIMITED = 1 << 62
+"""More than any queue holds."""
 
 Leaves: TypeAlias = "Callable[[int, int], int | None]"
 """(now_ns, n_bytes) -> when a packet that comes now has left the bottleneck; None: dropped."""
@@ -57,10 +67,7 @@ class TokenBucket:
     __slots__ = ("_burst", "_per_byte", "_per_ns", "_spent_until")
 
     def __init__(self, *, rate_bps: int, burst_bytes: int) -> None:
-        common = gcd(rate_bps, _BITS_PER_BYTE * NS_PER_S)
-        self._per_ns = rate_bps // common
-        self._per_byte = _BITS_PER_BYTE * NS_PER_S // common
-        self._burst = burst_bytes * self._per_byte
+        self._per_byte, self._per_ns, self._burst = token_units(rate_bps, burst_bytes)
         # The bucket is full when this is not after now, empty when it is a burst after now.
         self._spent_until = 0
 
@@ -76,6 +83,17 @@ class TokenBucket:
         self._spent_until = spent = spent + n_bytes * self._per_byte
         leaves_at_ns = (spent - self._burst) // self._per_ns
         return leaves_at_ns if leaves_at_ns > now_ns else now_ns
+
+
+def token_units(rate_bps: int, burst_bytes: int) -> tuple[int, int, int]:
+    """Return a byte, a nanosecond and a burst as whole multiples of one and the same time.
+
+    >>> token_units(2_000_000, 1500)
+    (4000, 1, 6000000)
+    """
+    common = gcd(rate_bps, _BITS_PER_BYTE * NS_PER_S)
+    per_byte = _BITS_PER_BYTE * NS_PER_S // common
+    return per_byte, rate_bps // common, burst_bytes * per_byte
 
 
 class OpportunityTrace:
@@ -156,8 +174,8 @@ class DropTail:
     ) -> None:
         self._bottleneck = bottleneck
         self._serve = bottleneck.leaves_at_ns
-        self._limit_bytes = _UNLIMITED if limit_bytes is None else limit_bytes
-        self._limit_packets = _UNLIMITED if limit_packets is None else limit_packets
+        self._limit_bytes = UNLIMITED if limit_bytes is None else limit_bytes
+        self._limit_packets = UNLIMITED if limit_packets is None else limit_packets
         self._waiting: deque[tuple[int, int]] = deque()  # (leaves_at_ns, n_bytes), rising
         self._backlog_bytes = 0
 

@@ -28,7 +28,7 @@ class RttEstimator:
         self.variance_ns = initial_ns // 2
         self.has_sample = False
 
-    def on_sample(self, latest_ns: int, *, ack_delay_ns: int = 0) -> None:
+    def on_sample(self, latest_ns: int, ack_delay_ns: int = 0) -> None:
         """Take a sample; *ack_delay_ns* is what the peer reports, capped by its maximum.
 
         Implements RFC 9002 § 5.3.
@@ -50,8 +50,12 @@ class RttEstimator:
 
     def probe_timeout_ns(self, max_ack_delay_ns: int) -> int:
         """Return PTO without backoff (RFC 9002 § 6.2.1)."""
-        return self.smoothed_ns + max(4 * self.variance_ns, K_GRANULARITY_NS) + max_ack_delay_ns
+        spread_ns = 4 * self.variance_ns
+        if spread_ns < K_GRANULARITY_NS:
+            spread_ns = K_GRANULARITY_NS
+        return self.smoothed_ns + spread_ns + max_ack_delay_ns
 
     def loss_delay_ns(self) -> int:
         """Return how long after sending a packet counts as lost (RFC 9002 § 6.1.2)."""
-        return max(9 * max(self.latest_ns, self.smoothed_ns) // 8, K_GRANULARITY_NS)
+        rtt_ns = self.latest_ns if self.latest_ns > self.smoothed_ns else self.smoothed_ns
+        return max(9 * rtt_ns // 8, K_GRANULARITY_NS)

@@ -6,7 +6,7 @@ from collections import deque
 from fractions import Fraction
 from itertools import accumulate
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from h3sim.seeds import stream
@@ -74,6 +74,22 @@ def profiles(draw, *, jittered=True):
     return LinkProfile(**values, **draw(queues))
 
 
+plain_profiles = st.builds(
+    lambda rate_bps, burst_bytes, overhead_bytes, queue, loss: LinkProfile(
+        rate_bps=rate_bps,
+        burst_bytes=burst_bytes,
+        frame_overhead_bytes=overhead_bytes,
+        **queue,
+        **loss,
+    ),
+    st.sampled_from([999_983, 1_000_000, 3_000_000, 12_000_000]),
+    st.sampled_from([0, 1514, 5000]),
+    st.sampled_from([0, 14]),
+    queues,
+    losses,
+)
+
+
 def send(profile, sent, rtt_ns=0, seed=0):
     """Return the link and when each packet arrives."""
     link = Link(profile, rtt_ns=rtt_ns, streams=lambda purpose: stream(seed, purpose))
@@ -94,6 +110,17 @@ def test_packets_arrive_in_the_order_sent(profile, sent):
     _, arrivals = send(profile, sent)
     delivered = [at_ns for at_ns in arrivals if at_ns is not None]
     assert delivered == sorted(delivered)
+
+
+@LAW
+@example(LinkProfile(rate_bps=10**6, queue_packets=2), [(0, 1000)] * 5, 0, 0)
+@given(plain_profiles, packets, st.integers(0, 10**9), st.integers(0, 3))
+def test_the_one_function_of_a_plain_link_does_what_its_parts_do(profile, sent, rtt_ns, seed):
+    quick, arrivals = send(profile, sent, rtt_ns, seed)
+    link = Link(profile, rtt_ns=rtt_ns, streams=lambda purpose: stream(seed, purpose))
+    assert arrivals == [link._send(now_ns, n_bytes) for now_ns, n_bytes in sent]
+    assert (quick.offered, quick.queue_drops) == (link.offered, link.queue_drops)
+    assert quick.loss_drops == link.loss_drops
 
 
 @LAW

@@ -74,9 +74,8 @@ class AckState:
             return False
         if is_ack_eliciting:
             self.has_news = True
-            self._eliciting += 1
-            is_gap = not is_next and self._gaps_at_once
-            if self._eliciting >= self._every or is_gap:
+            self._eliciting = eliciting = self._eliciting + 1
+            if eliciting >= self._every or (not is_next and self._gaps_at_once):
                 self.due_at_ns = now_ns
             elif self.due_at_ns is None:
                 self.due_at_ns = now_ns + self._max_delay_ns
@@ -91,7 +90,8 @@ class AckState:
         low = self._told_to + 1
         if low and spans[-1][0] < low <= spans[0][1]:
             spans = tuple((max(first, low), last) for first, last in spans if last >= low)
-        return AckFrame(spans, now_ns - self._largest_at_ns)
+        # What `AckFrame(...)` does, without its detour by way of keywords.
+        return tuple.__new__(AckFrame, (spans, now_ns - self._largest_at_ns))
 
     def forget(self, number: int) -> None:
         """Tell no more of the packets up to *number*: the peer has an ACK of them (§ 13.2.4)."""

@@ -6,15 +6,10 @@ from typing import TYPE_CHECKING
 
 from h3sim.transport.bucket_pacer import BucketPacer
 from h3sim.transport.endpoint import row_of
-from h3sim.transport.pacer import Pacer
+from h3sim.transport.pacer import Pacer, pace_bps
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.flow import FlowReceiver
-from h3sim.transport.quic.packets import (
-    CRYPTO,
-    Packet,
-    ack_frame_bytes,
-    stream_header_bytes,
-)
+from h3sim.transport.quic.packets import CRYPTO, Packet, ack_frame_bytes, stream_header_bytes
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.transport.quic.settings import PacingBucket
 
@@ -73,10 +68,10 @@ class QuicEndpoint:
         self._bucket: BucketPacer | None = None
         if settings.pacing_bucket is PacingBucket.AIOQUIC:
             self._bucket = BucketPacer(datagram_bytes=settings.datagram_bytes)
-        self._flow = FlowReceiver(
+        self._on_bytes = FlowReceiver(
             stream_window=settings.stream_window_bytes,
             connection_window=settings.connection_window_bytes,
-        )
+        ).on_bytes
         self._limits: list[tuple[int | None, int]] = []
         """Raised limits that wait to be announced."""
         self._probes = 0
@@ -117,10 +112,13 @@ class QuicEndpoint:
         for stream_id, limit in packet.limits:
             self._source.on_limit(stream_id, limit)
         frames = packet.frames
+        if not frames:
+            return frames
         if not handshake.is_over:
             frames = [frame for frame in frames if frame[0] != CRYPTO]
+        on_bytes = self._on_bytes
         for stream_id, offset, n_bytes in frames:
-            raised = self._flow.on_bytes(stream_id, offset + n_bytes)
+            raised = on_bytes(stream_id, offset + n_bytes)
             if raised:
                 self._limits += raised
         return frames
@@ -159,18 +157,21 @@ class QuicEndpoint:
 
     def packets_to_send(self, now_ns: int) -> list[Packet]:
         """Return the packets that leave now."""
+        has_data = self._source.has_data or self._limits or self._probes
+        if self._is_settled and not has_data:
+            at_ns = self._acks.due_at_ns
+            return [] if at_ns is None or at_ns > now_ns else [self._bare_ack(now_ns)]
         packets: list[Packet] = []
         self._paced_until_ns = None
-        has_data = self._source.has_data or self._limits or self._probes
         if has_data or not self._handshake.is_over:
             self._is_settled = False
             self._fill_packets(packets, now_ns)
-        elif not self._is_settled:
+        else:
             self._settle(now_ns)
         self._free_packets = 0
         due_at_ns = self._acks.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
-            packets.append(self._pack(now_ns, [], self._header_bytes))
+            packets.append(self._bare_ack(now_ns))
         return packets
 
     def acked_by(self, packet: Packet) -> tuple[tuple[int, int], ...]:
@@ -188,6 +189,11 @@ class QuicEndpoint:
     def _fill_packets(self, packets: list[Packet], now_ns: int) -> None:
         """Add the packets that may leave now and have something to carry."""
         self._take_rate()
+        is_mixed = self._limits or self._probes or self._acks.has_news
+        is_special = is_mixed or self._free_packets or self._bucket is not None
+        if not is_special and self._handshake.is_over:
+            self._fill_with_streams(packets, now_ns)
+            return
         while room := self._room(now_ns):
             packet = self._build(now_ns, room)
             if packet is None:
@@ -196,6 +202,44 @@ class QuicEndpoint:
             packets.append(packet)
             if self._free_packets:
                 self._free_packets -= 1
+
+    def _fill_with_streams(self, packets: list[Packet], now_ns: int) -> None:
+        """Do what `_fill_packets` does where nothing but stream bytes can wait.
+
+        That is nearly always so. What `_build`, `_pack` and `_on_sent` would find out and do for
+        each packet is done here in one loop, without what cannot be the case.
+        """
+        recovery, controller, take = self.recovery, self._controller, self._source.take
+        full, header_bytes = self._datagram_bytes, self._header_bytes
+        rate_bps, pacer = self._rate_bps, self._pacer
+        ahead_ns = 0 if rate_bps is None else pacer.ahead_ns(full, rate_bps)
+        while True:
+            room = full
+            if controller.congestion_window - recovery.bytes_in_flight < full:
+                room = self._room(now_ns)
+                if not room:
+                    return
+            elif rate_bps is not None and pacer.empty_at_ns - ahead_ns > now_ns:
+                self._paced_until_ns = pacer.empty_at_ns - ahead_ns
+                return
+            left = room - header_bytes
+            frames: list[StreamBytes] = []
+            least = 1
+            while left >= _MIN_FRAME_BYTES and (frame := take(left, stream_header_bytes, least)):
+                frames.append(frame)
+                left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
+                least = _MIN_FRAME_BYTES
+            if not frames:
+                recovery.on_nothing_to_send()
+                return
+            recovery.is_limited = False
+            number = recovery.next_number
+            recovery.next_number = number + 1
+            packet = Packet(number, now_ns, room - left, frames, None, (), True)
+            recovery.on_sent(packet)
+            if rate_bps is not None:
+                pacer.on_sent(room - left, rate_bps, now_ns)
+            packets.append(packet)
 
     def _settle(self, now_ns: int) -> None:
         """Let recovery know that a packet might leave now, and that there is none."""
@@ -229,7 +273,7 @@ class QuicEndpoint:
             if self._bucket is not None:
                 ready_at_ns = self._bucket.ready_at_ns(now_ns)
             elif self._pacer.empty_at_ns > now_ns:
-                ready_at_ns = self._pacer.ready_at_ns(full, rate_bps=rate_bps)
+                ready_at_ns = self._pacer.ready_at_ns(full, rate_bps)
             if ready_at_ns > now_ns:
                 self._paced_until_ns = ready_at_ns
                 return 0
@@ -237,20 +281,10 @@ class QuicEndpoint:
 
     def _take_rate(self) -> None:
         """Note the pace of the moment."""
-        rate_bps = self._rate_bps = self._current_rate_bps()
+        controller = self._controller
+        rate_bps = self._rate_bps = pace_bps(controller, self.recovery.rtt, self._pacing_gain)
         if self._bucket is not None and rate_bps is not None:
-            window_bytes = self._controller.congestion_window
-            self._bucket.begin(window_bytes=window_bytes, rate_bps=rate_bps)
-
-    def _current_rate_bps(self) -> int | None:
-        rate_bps = self._controller.pacing_rate_bps(self.recovery.rtt)
-        gain = self._pacing_gain
-        if rate_bps is None and gain is not None:
-            window_bits = self._controller.congestion_window * 8
-            rate_bps = int(
-                gain * window_bits * 1_000_000_000 / max(1, self.recovery.rtt.smoothed_ns)
-            )
-        return rate_bps
+            self._bucket.begin(window_bytes=controller.congestion_window, rate_bps=rate_bps)
 
     def _build(self, now_ns: int, room: int) -> Packet | None:
         """Fill a packet with handshake bytes, limits and stream bytes; None if there is nothing."""
@@ -311,6 +345,16 @@ class QuicEndpoint:
         self._on_sent(packet)
         return packet
 
+    def _bare_ack(self, now_ns: int) -> Packet:
+        """Return a packet that carries an ACK alone."""
+        if self._limits or self._ack_ping_every or not self._handshake.is_over:
+            return self._pack(now_ns, [], self._header_bytes)
+        # What `_pack` comes to where none of that can be: half of a client's packets lead to one.
+        ack = self._acks.frame(now_ns)
+        number = self.recovery.next_number
+        self.recovery.next_number = number + 1
+        return Packet(number, now_ns, self._header_bytes + ack_frame_bytes(ack), [], ack, (), False)
+
     def _is_ack_ready(self, now_ns: int) -> bool:
         """Whether the next packet carries an ACK."""
         if not self._acks.has_news or self._bundles_acks:
@@ -339,7 +383,7 @@ class QuicEndpoint:
         if rate_bps is None:
             return
         if self._bucket is None:
-            self._pacer.on_sent(packet.size_bytes, rate_bps=rate_bps, now_ns=packet.sent_at_ns)
+            self._pacer.on_sent(packet.size_bytes, rate_bps, packet.sent_at_ns)
         else:
             self._bucket.on_sent(packet.sent_at_ns)
 

@@ -103,8 +103,10 @@ class Recovery:
             if newest.number == ack.spans[0][1]:
                 if self._first_sample_at_ns is None:
                     self._first_sample_at_ns = now_ns
-                delay_ns = min(ack.delay_ns, self._peer_max_ack_delay_ns)
-                self.rtt.on_sample(now_ns - newest.sent_at_ns, ack_delay_ns=delay_ns)
+                delay_ns = ack.delay_ns
+                if delay_ns > self._peer_max_ack_delay_ns:
+                    delay_ns = self._peer_max_ack_delay_ns
+                self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
         before = self.bytes_in_flight
         acked_bytes = 0
         for packet in acked:
@@ -115,7 +117,11 @@ class Recovery:
         self._first_sent_at_ns = newest.sent_at_ns
         self.pto_count = 0
         self._timeout_ns = None
-        lost = self._detect_lost(now_ns)
+        lost: list[Packet] = []
+        if self._lowest <= self._largest_acked:
+            lost = self._detect_lost(now_ns)
+        else:
+            self._loss_at_ns = None
         self._arm()
         self.controller.on_acked(
             acked,
@@ -168,12 +174,15 @@ class Recovery:
         lowest = self._lowest
         acked: list[Packet] = []
         spans = ack.spans
-        if len(spans) > 1 and spans[1][1] < lowest:
-            spans = spans[:1]  # mostly all but the newest tell of what was settled long ago
-        for low, high in reversed(spans):
+        # Mostly all but the newest tell of what was settled long ago.
+        is_one = len(spans) == 1 or spans[1][1] < lowest
+        for low, high in spans[:1] if is_one else reversed(spans):
             if high < lowest:
                 continue
-            for number in range(low if low > lowest else lowest, high + 1):
+            if low <= lowest:
+                low = lowest
+                self._lowest = high + 1 if high < self.next_number else self.next_number
+            for number in range(low, high + 1):
                 packet = sent.pop(number, None)
                 if packet is not None:
                     acked.append(packet)
