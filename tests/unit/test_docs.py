@@ -247,6 +247,8 @@ def asked(scheme, class_name):
         return [f"urgency {entry.urgency}"] + (["incremental"] if entry.incremental else [])
     if entry.bucket is not None:
         return [f"bucket {entry.bucket}", f"level {entry.level}"]
+    if scheme.mechanism is Mechanism.STRICT:
+        return [f"strict priority {entry.strict}"]
     words = [f"weight {entry.weight}"] + ([entry.group] if entry.group else [])
     return words + ([] if entry.arrangement is Arrangement.SIBLINGS else ["chain"])
 
