@@ -46,6 +46,11 @@ coverage: $(READY) ## the tests again, with branch coverage
 bench: $(READY) ## speed, as ratios to probes measured in the same run
 	$(BIN)/python -m benchmarks
 
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(READY) ## break recordings and sites for a minute, or for FUZZ_SECONDS=n
+	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
+
 .PHONY: golden
 golden: $(READY) ## rewrite the recorded loads in tests/golden
 	$(BIN)/python -m tests.golden.rewrite
@@ -61,3 +66,7 @@ validate-stacks: $(READY) ## compare with downloads measured with real stacks (m
 .PHONY: validate-sander
 validate-sander: $(READY) ## the directions of Sander 2022 over recorded pages (minutes; over the shipped pages where there are none)
 	$(BIN)/python -m validation.sander $(ARGS)
+
+.PHONY: validate-pages
+validate-pages: $(READY) ## import tables of real pages and load each under every scheme (minutes; needs the tables beside the checkout)
+	$(BIN)/python -m validation.pages

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from h3sim.engine import Load
     from h3sim.errors import H3SimError
+    from h3sim.formats.pages import import_page, read_har
     from h3sim.page import Page, Resource, read_page
     from h3sim.schemes import Scheme, read_scheme
     from h3sim.study.compare import Comparison, compare
@@ -47,6 +48,7 @@ __all__ = [
     "Setting",
     "__version__",
     "compare",
+    "import_page",
     "list_networks",
     "list_pages",
     "list_profiles",
@@ -55,6 +57,7 @@ __all__ = [
     "load_page",
     "load_profile",
     "load_scheme",
+    "read_har",
     "read_network",
     "read_page",
     "read_scheme",
@@ -68,6 +71,7 @@ _HOMES = {
     ),
     "engine": ("Load",),
     "errors": ("H3SimError",),
+    "formats.pages": ("import_page", "read_har"),
     "page": ("Page", "Resource", "read_page"),
     "schemes": ("Scheme", "read_scheme"),
     "study": ("Comparison", "Setting", "compare", "simulate"),

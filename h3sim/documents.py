@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.errors import Problem
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from enum import Enum
 
+    from h3sim.errors import InputError
+
     EnumT = TypeVar("EnumT", bound=Enum)
 
-__all__ = ["DocumentReader", "is_quantity", "shown"]
+__all__ = ["DocumentReader", "is_quantity", "parse_toml", "read_text", "shown"]
 
 
 _LARGEST = 10**15
@@ -40,6 +43,35 @@ def shown(value: object) -> str:
     """Return how a wrong value is shown: cut where it is long."""
     text = repr(value) if not isinstance(value, int) or abs(value) <= _LARGEST else "a huge number"
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def read_text(path: str | Path, error: type[InputError]) -> str:
+    """Return the text of the UTF-8 file at *path*.
+
+    Raises:
+        error: if it cannot be read, or is something else.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as caught:
+        message = f"cannot be read: {caught.strerror}"
+        raise error([Problem(key="", message=message)], str(path)) from caught
+    except UnicodeDecodeError as caught:
+        raise error([Problem(key="", message="is not UTF-8")], str(path)) from caught
+
+
+def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, Any]:
+    """Return the TOML document that *text* is.
+
+    Raises:
+        error: if it is not TOML.
+    """
+    import tomllib  # on use: importing h3sim should stay quick
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as caught:
+        raise error([Problem(key="", message=f"is not TOML: {caught}")], source) from caught
 
 
 class DocumentReader:

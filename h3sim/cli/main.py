@@ -1,4 +1,4 @@
-"""The command line: `h3sim run`, `compare`, `measure` and `list`."""
+"""The command line: `h3sim run`, `compare`, `measure`, `import` and `list`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim import __version__
-from h3sim.cli import compare, listing, measure, run
+from h3sim.cli import compare, importing, listing, measure, run
 from h3sim.cli.options import BAD_INPUT, Parser
 from h3sim.errors import H3SimError, InputError
 
@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_command(commands)
     compare.add_command(commands)
     measure.add_command(commands)
+    importing.add_command(commands)
     listing.add_command(commands)
     return parser
 

@@ -202,4 +202,5 @@ def _setting(options: argparse.Namespace, network: Network | str, buffer_kb: flo
 
 
 def _option(key: str) -> str:
-    return "--" + key.partition(".")[0].replace("_", "-")
+    name = key.partition(".")[0]
+    return "--" + {"loss_burst": "burst"}.get(name, name).replace("_", "-")

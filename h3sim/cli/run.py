@@ -14,11 +14,12 @@ from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress
 from h3sim.cli.tables import in_ms, table
 from h3sim.engine.document import write_load_qlog
 from h3sim.errors import InputError, Problem
-from h3sim.formats import check_qlog_path
+from h3sim.formats import QLOG_DIALECTS, check_qlog_path
 from h3sim.study import run_setting
 
 if TYPE_CHECKING:
     from h3sim.engine import Load
+    from h3sim.schemes import Scheme
 
 __all__ = ["RawHelp", "add_command", "check_plot_path"]
 
@@ -68,6 +69,12 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
         help="write what both ends would have logged: FILE.qlog, or FILE.sqlog (the client only)",
     )
     parser.add_argument(
+        "--qlog-dialect",
+        choices=tuple(QLOG_DIALECTS),
+        default="0.3",
+        help="0.3, which qvis opens, or that of the current drafts (default: %(default)s)",
+    )
+    parser.add_argument(
         "--critical-path",
         action="store_true",
         help="show what the load event waited for, step by step (with --browser parse)",
@@ -97,10 +104,17 @@ def _check_path(options: argparse.Namespace) -> None:
         raise InputError([Problem(key="--critical-path", message="goes only with --browser parse")])
 
 
+def _scheme(name: str) -> Scheme:
+    if catalog.scheme_set(name) is not None:
+        message = f"{name!r} is a set of schemes: take `h3sim compare`"
+        raise InputError([Problem(key="--scheme", message=message)])
+    return catalog.load_scheme(name)
+
+
 def _run(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     page = mistakes.collect(lambda: catalog.load_page(options.page))
-    scheme = mistakes.collect(lambda: catalog.load_scheme(options.scheme))
+    scheme = mistakes.collect(lambda: _scheme(options.scheme))
     setting = read_setting(options, mistakes, buffer_kb=options.buffer_kb)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: check_qlog_path(options.qlog))
@@ -116,7 +130,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.plot is not None:
         load.plot.save(options.plot)
     if options.qlog is not None:
-        write_load_qlog(load, options.qlog)
+        write_load_qlog(load, options.qlog, dialect=options.qlog_dialect)
     if options.json:
         print(json.dumps(load.to_dict(order=options.order), allow_nan=False))
         return 0

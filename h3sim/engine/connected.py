@@ -172,7 +172,8 @@ class ConnectedRun:
 
         def on_handshake(call: Call) -> None:
             self._take_answer(call)
-            if client.endpoint.is_ready:
+            # Packets that were under way already come here even after the first that did it.
+            if client.endpoint.is_ready and self._server.when_arrived is not on_answer:
                 self._server.when_arrived = on_answer
                 self._application.start(call.at_ns)
             # Behind the first requests, which go with the end of the handshake.

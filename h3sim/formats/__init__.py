@@ -12,9 +12,13 @@ from h3sim.formats.qlog import (
     read_qlog,
     write_qlog,
 )
+from h3sim.formats.qlog import (
+    DIALECTS as QLOG_DIALECTS,
+)
 
 __all__ = [
     "DEFAULT_REQUEST_BYTES",
+    "QLOG_DIALECTS",
     "FactsReport",
     "LogError",
     "LoggedResource",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from h3sim.documents import DocumentReader
-from h3sim.errors import Problem, SchemeError, UnknownNameError
+from h3sim.documents import DocumentReader, parse_toml, read_text
+from h3sim.errors import SchemeError, UnknownNameError
 from h3sim.page import FetchPriority, Kind
 from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.model import (
@@ -30,6 +29,9 @@ from h3sim.signals import (
     MAX_URGENCY,
     Signalling,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DefaultT = TypeVar("DefaultT")
 ChoiceT = TypeVar("ChoiceT", bound=enum.Enum)
@@ -73,24 +75,13 @@ def read_scheme(path: str | Path) -> Scheme:
     Raises:
         SchemeError: if the file cannot be read, or listing every mistake in it.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        message = f"cannot be read: {error.strerror}"
-        raise SchemeError([Problem(key="", message=message)], str(path)) from error
-    except UnicodeDecodeError as error:
-        raise SchemeError([Problem(key="", message="is not UTF-8")], str(path)) from error
+    text = read_text(path, SchemeError)
     return scheme_from_toml(text, source=str(path))
 
 
 def scheme_from_toml(text: str, *, source: str) -> Scheme:
     """Return the scheme that *text* describes; errors as `read_scheme`."""
-    import tomllib  # on use: importing h3sim should stay quick
-
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SchemeError([Problem(key="", message=f"is not TOML: {error}")], source) from error
+    document = parse_toml(text, SchemeError, source=source)
     return scheme_from_dict(document, source=source)
 
 

@@ -86,6 +86,7 @@ class Setting:
         network = self.resolved_network()
         if network.pacing is None:
             self._refuse_pace()
+        self._refuse_burst_without_loss(network)
         if self.mode is Mode.ZERO_RTT and network.pacing is not None:
             message = "'0-rtt' needs links: a constant pace has no handshake packets"
             raise InputError([Problem(key="handshake", message=message)])
@@ -210,6 +211,12 @@ class Setting:
         elif self.burst is not None:
             changes["loss_burst"] = self.burst
         return changes
+
+    def _refuse_burst_without_loss(self, network: Network) -> None:
+        links = (network.down, network.up)
+        if self.burst is not None and not any(link is not None and link.loss for link in links):
+            message = "says how losses cluster, and there is no loss: give that as well"
+            raise InputError([Problem(key="burst", message=message)])
 
     def _problems(self) -> Iterator[Problem]:
         for key, low, high in _RANGES:

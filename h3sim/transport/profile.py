@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import DocumentReader
-from h3sim.errors import InputError, Problem
+from h3sim.documents import DocumentReader, parse_toml, read_text
+from h3sim.errors import InputError
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
@@ -15,6 +14,7 @@ from h3sim.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["FORMAT", "ProfileError", "TransportProfile", "profile_from_toml", "read_profile"]
 
@@ -58,13 +58,7 @@ def read_profile(path: str | Path) -> TransportProfile:
     Raises:
         ProfileError: if the file cannot be read, or listing every mistake in it.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        message = f"cannot be read: {error.strerror}"
-        raise ProfileError([Problem(key="", message=message)], str(path)) from error
-    except UnicodeDecodeError as error:
-        raise ProfileError([Problem(key="", message="is not UTF-8")], str(path)) from error
+    text = read_text(path, ProfileError)
     return profile_from_toml(text, source=str(path))
 
 
@@ -74,14 +68,8 @@ def profile_from_toml(text: str, *, source: str) -> TransportProfile:
     Raises:
         ProfileError: listing every mistake in it.
     """
-    import tomllib  # on use: importing h3sim should stay quick
-
+    document = parse_toml(text, ProfileError, source=source)
     reader = DocumentReader()
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        reader.report("", f"is not TOML: {error}")
-        raise ProfileError(reader.problems, source) from error
     profile = _profile(reader, document)
     if reader.problems:
         raise ProfileError(reader.problems, source)

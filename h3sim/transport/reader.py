@@ -6,8 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import shown
-from h3sim.errors import NetworkError, Problem
+from h3sim.documents import parse_toml, read_text, shown
+from h3sim.errors import NetworkError
 from h3sim.transport.jitter import Jitter
 from h3sim.transport.link_reader import IntegerReader, read_link
 from h3sim.transport.network import Network, Pacing
@@ -30,24 +30,13 @@ def read_network(path: str | Path) -> Network:
     Raises:
         NetworkError: if the file cannot be read, or listing every mistake in it.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        message = f"cannot be read: {error.strerror}"
-        raise NetworkError([Problem(key="", message=message)], str(path)) from error
-    except UnicodeDecodeError as error:
-        raise NetworkError([Problem(key="", message="is not UTF-8")], str(path)) from error
+    text = read_text(path, NetworkError)
     return network_from_toml(text, source=str(path), folder=Path(path).parent)
 
 
 def network_from_toml(text: str, *, source: str, folder: Path | None = None) -> Network:
     """Return the network that *text* describes; *folder* and errors as `network_from_dict`."""
-    import tomllib  # on use: importing h3sim should stay quick
-
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise NetworkError([Problem(key="", message=f"is not TOML: {error}")], source) from error
+    document = parse_toml(text, NetworkError, source=source)
     return network_from_dict(document, source=source, folder=folder)
 
 

@@ -219,8 +219,10 @@ def test_a_flat_tree_follows_the_closed_form(queueing, reference):
     check()
 
 
+OF_SERVERS = [one for one in UnknownParent if one is not UnknownParent.ORPHANS]
 OPTIONS = [
-    *itertools.product([Weights.SHARES], Queueing, Orphans, UnknownParent),
+    *itertools.product([Weights.SHARES], Queueing, Orphans, OF_SERVERS),
+    *itertools.product([Weights.SHARES], [Queueing.EXACT], Orphans, [UnknownParent.ORPHANS]),
     *itertools.product([Weights.ZERO], [Queueing.EXACT], [Orphans.KEEP], UnknownParent),
 ]
 
@@ -275,6 +277,7 @@ def test_200_streams_with_random_updates_never_raise(weights, queueing, orphans,
                 tree.charge(picked, rng.choice([1400, 1, 0, 16_384]))
     for stream_id in open_ids:
         tree.close(stream_id)
-    # What is left is what is retained, and its parents where those are created.
+    # What is left is what is retained, its parents where those are created, the orphans' node.
     assert tree.pick() is None
-    assert len(str(tree).splitlines()) <= 1 + 2 * retain
+    n_fixed = 1 + (unknown_parent is UnknownParent.ORPHANS)
+    assert len(str(tree).splitlines()) <= n_fixed + 2 * retain

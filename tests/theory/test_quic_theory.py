@@ -100,6 +100,20 @@ def test_a_server_flight_beyond_three_times_the_clients_first_waits_a_round_trip
     assert load.page_load_ms == 50 * round_trips
 
 
+@pytest.mark.parametrize(("handshake", "round_trips"), [("none", 0), ("0-rtt", 0), ("1-rtt", 1)])
+def test_each_resource_is_requested_once_and_the_first_when_the_handshake_lets_it_go(
+    handshake, round_trips
+):
+    """Four packets of the server's flight are under way when the first of them ends it."""
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 3000},
+        {"id": "late", "kind": "other", "bytes": 10, "discovered": {"at": "time", "delay_ms": 70}},
+    )
+    load = h3sim.simulate(page, network=network(50), transport_profile=RENO, handshake=handshake)
+    requested = [(row.id, row.requested_ms) for row in load.timings]
+    assert requested == [("/", 50 * round_trips), ("late", 70)]
+
+
 def test_a_response_to_0_rtt_waits_where_the_server_flight_leaves_no_room_for_it():
     """RFC 9000 § 8.1: 3000 bytes of flight leave less than 700 of 3750."""
     assert load_ms(1000, network(50), handshake="0-rtt") == 2 * 50

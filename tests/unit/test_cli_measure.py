@@ -9,10 +9,11 @@ import pytest
 
 import h3sim
 from h3sim import engine
+from h3sim.cli import main
 from h3sim.cli.measure import add_command
 from h3sim.cli.options import Parser
 from h3sim.engine.document import measured_to_dict, write_load_qlog
-from h3sim.formats import read_qlog
+from h3sim.formats import QLOG_DIALECTS, read_qlog
 from h3sim.transport import Protocol
 from tests.helpers import replay
 
@@ -182,3 +183,16 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
         measure("--help")
     assert caught.value.code == 0
     assert "h3sim measure client.qlog" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dialect", QLOG_DIALECTS)
+def test_the_command_line_writes_every_dialect_and_reads_it_back(
+    dialect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = str(tmp_path / "load.qlog")
+    assert main(["run", "davies-meenan", "--json", "--qlog", log, "--qlog-dialect", dialect]) == 0
+    ran = json.loads(capsys.readouterr().out)
+    assert main(["measure", log, "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
+    assert measured["hol"] == ran["hol"]
+    assert measured["byte_index_ms"]["all"] == ran["byte_index_ms"]["all"]

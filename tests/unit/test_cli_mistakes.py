@@ -149,6 +149,21 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--loss", "0.9", "--burst", "1"], "--burst: must be at least 9 for a loss of 0.9, is 1"),
+        (["--burst", "5"], "--burst: says how losses cluster, and there is no loss"),
+        (["--scheme", "sander-2022"], "is a set of schemes: take `h3sim compare`"),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = complaints(capsys, "run", "http2rulez", *options)
+    assert said in line
+
+
 def test_several_mistakes_of_a_comparison_give_a_line_each(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

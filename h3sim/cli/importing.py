@@ -1,0 +1,123 @@
+"""`h3sim import`: a recording of a page load, or a static site, made into a page file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
+from h3sim.cli.run import RawHelp
+from h3sim.errors import InputError, Problem
+from h3sim.formats.pages import DIALECTS, import_page
+from h3sim.page import page_to_dict
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.formats.pages import ImportedPage
+
+__all__ = ["add_command"]
+
+_STANDARD_OUTPUT = "-"
+_EPILOG = """\
+examples:
+  h3sim import shop.har -o shop.json && h3sim run shop.json
+  h3sim import shop.har.gz --host www.shop.example --strict -o shop.json
+  h3sim import site/index.html -o site.json
+  h3sim import site/pages/about.html --root site -o about.json
+  h3sim import devtoolslog.json -o - | less
+
+A page file holds facts only: no cookie, no value of a header, no query string. What was found and
+what had to be inferred is shown; without -o that is all.
+"""
+
+
+def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "import",
+        help="make a page of a recording or a site",
+        description="Read a HAR, a DevTools log, a WProf graph or a static site, and write a page.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument(
+        "file", metavar="FILE", help="a recording, may be gzipped; or the HTML file of a site"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="PAGE", help="write the page file there; - is standard output"
+    )
+    parser.add_argument(
+        "--dialect", metavar="NAME", help=f"insist that it is one of {', '.join(DIALECTS)}"
+    )
+    parser.add_argument(
+        "--host", metavar="HOST", help="keep one host's requests (default: all become one host's)"
+    )
+    parser.add_argument(
+        "--page", type=int, default=1, metavar="N", help="which page load of several (default: 1)"
+    )
+    parser.add_argument(
+        "--root", metavar="DIR", help="where a site's paths begin (default: its document's folder)"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="refuse a file of which any part cannot be used"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as h3sim-import/1")
+    parser.set_defaults(command=_import)
+
+
+def _import(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    mistakes.collect(lambda: _check_output(options))
+    imported = mistakes.collect(
+        lambda: import_page(
+            options.file,
+            dialect=options.dialect,
+            host=options.host,
+            page=options.page,
+            root=options.root,
+            strict=options.strict,
+        )
+    )
+    if imported is not None and not mistakes.lines and options.output is not None:
+        mistakes.collect(lambda: _write(imported, options.output))
+    if imported is None or mistakes.lines:
+        for line in mistakes.lines:
+            print(f"h3sim import: {line}", file=sys.stderr)
+        return BAD_INPUT
+    _tell(imported, options)
+    return 0
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    message = ""
+    if options.output == _STANDARD_OUTPUT and options.json:
+        message = "only one of the page and --json can go to standard output"
+    elif options.output not in (None, _STANDARD_OUTPUT):
+        folder = Path(options.output).parent
+        message = "" if folder.is_dir() else f"there is no folder {str(folder)!r}"
+    if message:
+        raise InputError([Problem(key="-o", message=message)])
+
+
+def _write(imported: ImportedPage, output: str) -> None:
+    text = json.dumps(page_to_dict(imported.page), indent=1, ensure_ascii=False, allow_nan=False)
+    if output == _STANDARD_OUTPUT:
+        print(text)
+        return
+    try:
+        Path(output).write_text(f"{text}\n", encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError([Problem(key="-o", message=f"cannot be written: {error}")]) from error
+
+
+def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
+    """Print the report; where the page itself was printed, beside standard output."""
+    if options.json:
+        print(json.dumps(imported.to_dict(), allow_nan=False))
+        return
+    file = sys.stderr if options.output == _STANDARD_OUTPUT else sys.stdout
+    for line in imported.lines():
+        print(line, file=file)

@@ -1,0 +1,82 @@
+"""What comes of reading a recording: the page, and what is behind each of its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from h3sim.page import Page
+
+__all__ = ["ImportedPage", "RecordingError"]
+
+
+class RecordingError(InputError):
+    """A recording, or a site, cannot be made into a page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedPage:
+    """A page that was read from a recording, and what had to be done to get it.
+
+    *dialect* names what the file was read as. The counts are by what is counted, in words, in the
+    order in which they are to be told: *found* is what the recording says, *inferred* what had to
+    be worked out and from what, *left_out* the requests that are not in the page and why.
+    *missing* names what the recording cannot tell at all. *skipped* has one `Problem` for each
+    entry that could not be read, its key being the place in the file.
+
+    >>> from h3sim.page import Kind, Page, Resource
+    >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+    >>> imported = ImportedPage(page=page, dialect="har", found={"requests": 1})
+    >>> print(imported)
+    p: 1 resource, 9 bytes, from har
+    found: requests 1
+    """
+
+    page: Page
+    dialect: str
+    found: Mapping[str, int] = field(default_factory=dict)
+    inferred: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    skipped: tuple[Problem, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return the report as lines for people; nothing that is empty is told."""
+        n_resources = len(self.page.resources)
+        noun = "resource" if n_resources == 1 else "resources"
+        size = f"{n_resources:,} {noun}, {self.page.total_bytes:,} bytes"
+        lines = [f"{self.page.name}: {size}, from {self.dialect}"]
+        for title, counts in (
+            ("found", self.found),
+            ("inferred", self.inferred),
+            ("left out", self.left_out),
+        ):
+            told = ", ".join(f"{what} {number:,}" for what, number in counts.items() if number)
+            if told:
+                lines.append(f"{title}: {told}")
+        if self.missing:
+            lines.append(f"missing: {', '.join(self.missing)}")
+        return lines + [f"skipped: {problem}" for problem in self.skipped]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report, without the page, as a document in JSON's types."""
+        return {
+            "format": "h3sim-import/1",
+            "page": self.page.name,
+            "dialect": self.dialect,
+            "resources": len(self.page.resources),
+            "bytes": self.page.total_bytes,
+            "found": dict(self.found),
+            "inferred": dict(self.inferred),
+            "left_out": dict(self.left_out),
+            "missing": list(self.missing),
+            "skipped": [{"key": each.key, "message": each.message} for each in self.skipped],
+        }

@@ -1,0 +1,1 @@
+"""Broken recordings without end, for `make fuzz`; the suite looks at a few of them."""

@@ -1,0 +1,289 @@
+"""Tiny recordings in every dialect, made up by hand; `SECRET` stands wherever none may be kept."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from h3sim.formats.pages import import_page
+from h3sim.page import page_to_dict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "COOKIE",
+    "SAMPLES",
+    "SITE",
+    "entry",
+    "har",
+    "imported",
+    "resources_of",
+    "write_recording",
+    "write_site",
+]
+
+SITE = "https://shop.example"
+COOKIE = {"name": "Cookie", "value": "id=SECRET"}
+
+
+def entry(path: str, start_ms: float, took_ms: float, **more: Any) -> dict[str, Any]:
+    """Return an entry of HAR 1.2: the request took *took_ms*, the last 20 ms of it to receive.
+
+    *more* are members of the entry; those called response_... and request_... are members there.
+    """
+    url = path if "://" in path or path.startswith(("data:", "blob:")) else SITE + path
+    mime = more.pop("mime", "text/plain")
+    made: dict[str, Any] = {
+        "startedDateTime": f"2026-03-04T05:06:{start_ms / 1000:09.6f}+00:00",
+        "time": took_ms,
+        "request": {
+            "method": "GET",
+            "url": url,
+            "headers": [COOKIE],
+            "headersSize": 300,
+            "bodySize": 0,
+        },
+        "response": {
+            "status": 200,
+            "headers": [{"name": "Set-Cookie", "value": "id=SECRET"}],
+            "content": {"size": 2000, "mimeType": mime},
+            "headersSize": 100,
+            "bodySize": 1000,
+        },
+        "timings": {"blocked": -1, "send": 0, "wait": took_ms - 20, "receive": 20},
+    }
+    for name, value in more.items():
+        outer, _, inner = name.partition("_")
+        if outer in ("request", "response"):
+            made[outer][inner] = value
+        else:
+            made[name] = value
+    return made
+
+
+def har(*entries: Any, creator: str = "made by hand", **log: Any) -> dict[str, Any]:
+    """Return a HAR of these entries."""
+    head = {"version": "1.2", "creator": {"name": creator, "version": "1"}, **log}
+    return {"log": {**head, "entries": list(entries)}}
+
+
+def write_recording(folder: Path, document: Any, name: str = "recording.har") -> Path:
+    """Write a recording, text and bytes as they are, anything else as JSON."""
+    path = folder / name
+    if isinstance(document, bytes):
+        path.write_bytes(document)
+    else:
+        text = document if isinstance(document, str) else json.dumps(document)
+        path.write_text(text, encoding="utf-8")
+    return path
+
+
+def imported(folder: Path, document: Any, **how: Any) -> dict[str, Any]:
+    """Return the page file's document that comes of a recording."""
+    return page_to_dict(import_page(write_recording(folder, document), **how).page)
+
+
+def resources_of(folder: Path, document: Any, **how: Any) -> dict[str, dict[str, Any]]:
+    """Return the resources that come of a recording, by id and without it."""
+    resources = imported(folder, document, **how)["resources"]
+    return {each.pop("id"): each for each in resources}
+
+
+def _frame(path: str) -> dict[str, Any]:
+    return {"url": f"{SITE}{path}", "lineNumber": 4, "columnNumber": 2, "functionName": "f"}
+
+
+def _event(method: str, request_id: str, second: float, **params: Any) -> dict[str, Any]:
+    params = {"requestId": request_id, "timestamp": second, **params}
+    return {"method": f"Network.{method}", "params": params}
+
+
+def _loaded(
+    request_id: str, path: str, second: float, type_: str, mime: str, initiator: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the events of a request of 1,000 bytes that took 100 ms."""
+    asked = {
+        "url": f"{SITE}{path}?q=SECRET",
+        "method": "GET",
+        "headers": {"Cookie": "SECRET"},
+        "initialPriority": "High",
+    }
+    answer = {"status": 200, "mimeType": mime, "headers": {}, "encodedDataLength": 150}
+    return [
+        _event(
+            "requestWillBeSent",
+            request_id,
+            second,
+            request=asked,
+            initiator=initiator,
+            type=type_,
+            wallTime=1_780_000_000 + second,
+        ),
+        _event("responseReceived", request_id, second + 0.06, response=answer, type=type_),
+        _event("dataReceived", request_id, second + 0.08, dataLength=2000, encodedDataLength=400),
+        _event("dataReceived", request_id, second + 0.1, dataLength=1000, encodedDataLength=600),
+        _event("loadingFinished", request_id, second + 0.1, encodedDataLength=1150),
+    ]
+
+
+_PROTOCOL = [
+    {"method": "Page.frameStartedLoading", "params": {"frameId": "F"}},
+    *_loaded("1", "/", 5.0, "Document", "text/html", {"type": "other"}),
+    *_loaded(
+        "2",
+        "/app.js",
+        5.09,
+        "Script",
+        "text/javascript",
+        {"type": "parser", "url": f"{SITE}/?q=SECRET", "lineNumber": 7},
+    ),
+    *_loaded(
+        "3",
+        "/api",
+        5.25,
+        "XHR",
+        "application/json",
+        {
+            "type": "script",
+            "stack": {"callFrames": [], "parent": {"callFrames": [_frame("/app.js?q=SECRET")]}},
+        },
+    ),
+]
+_WPROFX = [
+    {"id": f"{SITE}/?q=SECRET", "objs": [
+        {"activityId": "Networking_0", "startTime": 0, "responseReceivedTime": 40, "endTime": 50,
+         "transferSize": 5000, "mimeType": "text/html", "statusCode": 200},
+        {"activityId": "Loading_0", "startTime": 50, "endTime": 60}]},
+    {"id": f"{SITE}/app.js", "objs": [
+        {"activityId": "Networking_1", "startTime": 55, "responseReceivedTime": 90, "endTime": 100,
+         "transferSize": 700, "mimeType": "text/javascript", "statusCode": 200},
+        {"activityId": "Scripting_0", "startTime": 100, "endTime": 130}]},
+    {"id": f"{SITE}/api", "objs": [
+        {"activityId": "Networking_2", "startTime": 135, "responseReceivedTime": 180,
+         "endTime": 190, "transferSize": 30, "mimeType": "application/json", "statusCode": 200}]},
+    {"id": "Deps", "objs": [
+        {"a1": "Loading_0", "a2": "Networking_1", "time": 5},
+        {"a1": "Networking_1", "a2": "Scripting_0", "time": -1},
+        {"a1": "Scripting_0", "a2": "Networking_2", "time": -1}]},
+    {"criticalPath": ["Networking_0"]},
+]  # fmt: skip
+_EPLOAD = {
+    "name": "shop",
+    "start_activity": "d0",
+    "load_activity": "d2",
+    "objs": [
+        {"id": "o0", "host": "shop.example", "path": "/?q=SECRET", "when_comp_start": 1,
+         "download": {"id": "d0", "type": "html", "len": 4000},
+         "comps": [{"id": "c0", "type": "evalhtml", "time": 10},
+                   {"id": "c1", "type": "evalhtml", "time": 20}]},
+        {"id": "o2", "url": "/late.png", "host": "shop.example", "when_comp_start": -1,
+         "download": {"id": "d2", "type": "image/png", "len": 90}, "comps": []},
+        {"id": "o1", "host": "shop.example", "path": "/app.js", "when_comp_start": -1,
+         "download": {"id": "d1", "type": "js"},
+         "comps": [{"id": "c2", "type": "evaljs", "s_time": 100, "e_time": 140}]},
+    ],
+    "deps": [{"id": "x0", "a1": "c0", "a2": "d1", "time": 4},
+             {"id": "x1", "a1": "d1", "a2": "c2", "time": -1},
+             {"id": "x2", "a1": "c2", "a2": "d2", "time": -1}],
+}  # fmt: skip
+
+_PAGE = entry("/?q=SECRET", 0, 100, mime="text/html")
+SAMPLES: dict[str, Any] = {
+    "har": har(
+        _PAGE,
+        entry("/main.css?v=SECRET", 90, 60, mime="text/css", request_headers=[
+            COOKIE, {"name": "Referer", "value": f"{SITE}/?q=SECRET"}]),
+        entry("/t.woff2", 170, 60, mime="font/woff2", request_headers=[
+            {"name": "referer", "value": f"{SITE}/main.css?v=SECRET"}]),
+    ),
+    "har-devtools": har(
+        entry("/?q=SECRET", 0, 100, mime="text/html", _resourceType="document",
+              _priority="VeryHigh", _initiator={"type": "other"}),
+        entry("/app.js", 90, 60, mime="text/javascript", _resourceType="script", _priority="High",
+              _initiator={"type": "parser", "url": f"{SITE}/?q=SECRET", "lineNumber": 3}),
+        entry("/api?user=SECRET", 170, 60, mime="application/json", _resourceType="xhr",
+              _priority="High", _initiator={"type": "script", "stack": {
+                  "callFrames": [_frame("/app.js")]}}),
+        creator="WebInspector",
+    ),
+    "har-chrome-har": har(
+        entry("/?q=SECRET", 0, 100, mime="text/html", _initiator_type="other",
+              _priority="VeryHigh", _chunks=[{"ts": 85, "bytes": 600}, {"ts": 100, "bytes": 400}]),
+        entry("/app.js", 90, 60, mime="text/javascript", _priority="Low",
+              _initiator=f"{SITE}/?q=SECRET", _initiator_line=4, _initiator_type="parser",
+              _renderBlocking="non_blocking"),
+        entry("/api", 170, 60, mime="application/json", _priority="High", _initiator_detail=
+              json.dumps({"type": "script", "stack": {"callFrames": [_frame("/app.js")]}})),
+        creator="Browsertime",
+    ),
+    "har-webpagetest": har(
+        entry("/?q=SECRET", 0, 100, mime="text/html", response_bodySize=-1,
+              _objectSize="900", _bytesIn="1000", _priority="Highest"),
+        entry("/a.png", 90, 60, mime="image/png", response_bodySize=-1, _bytesIn="700",
+              _initiator=f"{SITE}/?q=SECRET", _initiator_line="9", _priority="Low"),
+        creator="WebPagetest",
+    ),
+    "har-firefox": har(
+        _PAGE,
+        entry("/a.png", 90, 60, mime="image/png", request_headers=[
+            {"name": "Referer", "value": f"{SITE}/?q=SECRET"}]),
+        creator="Firefox",
+    ),
+    "har-playwright": har(
+        _PAGE,
+        entry("/a.js", 90, 60, mime="text/javascript", response_bodySize=-1,
+              response__transferSize=800),
+        creator="Playwright",
+    ),
+    "har-http1": har(
+        entry("/", 0, 100, mime="text/html", response_bodySize=-1, response_headersSize=-1),
+        entry("/a.gif", 120, 60, mime="image/gif", response_bodySize=-1, response_headersSize=-1,
+              response_headers=[{"name": "Content-Length", "value": "77"}]),
+        creator="Firebug",
+    ),
+    "devtools-log": _PROTOCOL,
+    "wprofx": _WPROFX,
+    "epload": _EPLOAD,
+    "facts": {"name": "two", "resources": [
+        {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
+         "first_byte_ms": 50, "end_ms": 80, "host": "SECRET"},
+        {"id": "r1", "parent": "r0", "type": "image", "body_bytes": 40, "start_ms": 85}]},
+}  # fmt: skip
+"""One recording in each dialect."""
+
+_FILES = {
+    "index.html": """<!doctype html><html><head><title>x</title>
+<link rel="stylesheet" href="css/main.css?v=SECRET">
+<script src="blocking.js"></script><script defer src="later.js"></script>
+<script type="module" src="module.js"></script><script async src="/async.js"></script>
+<link rel="preload" as="font" href="title.woff2" crossorigin>
+</head><body><h1>x</h1>
+<picture><source media="(max-width: 600px)" srcset="small.png">
+<img src="wide.png" fetchpriority="high"></picture>
+<img srcset="s.jpg 400w, m.jpg 1400w, l.jpg 2800w" src="s.jpg">
+<script src="bottom.js"></script><noscript><img src="never.png"></noscript>
+<p style="background: url(inline.png)">x</p><img src="https://other.example/SECRET.gif">
+<img src="data:image/gif;base64,SECRET"><img src="gone.png"></body></html>
+""",
+    "css/main.css": """@import "more.css"; @import "print.css" print;
+@font-face { font-family: Title; src: url(../title.eot), url("../title.woff2") format("woff2") }
+@font-face { font-family: Unused; src: url(../unused.woff2) }
+h1 { font: bold 2em/1 Title, serif; background: url('../hero.png') }
+.nowhere { background: url(../nowhere.png) } h1:hover { background: url(../hover.png) }
+@media (min-width: 2000px) { h1 { background: url(../huge.png) } }
+""",
+    "css/more.css": '@import "main.css"; p::before { content: url(../bullet.png) }',
+}
+
+
+def write_site(folder: Path) -> Path:
+    """Write a small site and return the path of its document."""
+    (folder / "css").mkdir(parents=True)
+    for name, text in _FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    names = "blocking.js later.js module.js async.js bottom.js title.woff2 unused.woff2 small.png"
+    names += " wide.png s.jpg m.jpg l.jpg never.png inline.png hero.png nowhere.png hover.png"
+    for n, name in enumerate(f"{names} huge.png bullet.png css/print.css".split()):
+        (folder / name).write_bytes(bytes(range(256)) + b"!" * n)
+    return folder / "index.html"

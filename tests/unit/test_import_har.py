@@ -1,0 +1,270 @@
+"""What becomes of the requests of a HAR that are not simply answered."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim.formats.pages import import_page
+from tests.recordings import SITE, entry, har, resources_of, write_recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = entry("/", 0, 100, mime="text/html")
+
+
+def initiated_by(path: str, type_: str = "parser") -> dict[str, Any]:
+    return {"type": type_, "url": f"{SITE}{path}"}
+
+
+def image(path: str, start_ms: float, **more: Any) -> dict[str, Any]:
+    more.setdefault("_initiator", initiated_by("/"))
+    return entry(path, start_ms, 60, mime="image/png", **more)
+
+
+@pytest.mark.parametrize(
+    ("what", "left_out"),
+    [
+        (image("data:image/png;base64,AAAA", 120), "data: and blob: URLs"),
+        (image(f"blob:{SITE}/1-2", 120), "data: and blob: URLs"),
+        (image("chrome-extension://abc/x.png", 120), "not over HTTP"),
+        (image("wss://shop.example/live", 120), "not over HTTP"),
+        (image("/a.png", 120, response_status=0), "failed or were blocked"),
+        (image("/a.png", 120, _fromCache="disk"), "from the cache"),
+        (image("/a.png", 120, response_bodySize=0, response__transferSize=0), "from the cache"),
+        (image("/a.png", 120, response__fetchedViaServiceWorker=True), "from a service worker"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_took_no_bytes_from_the_server_is_left_out_and_counted(
+    tmp_path: Path, what: dict[str, Any], left_out: str
+) -> None:
+    result = import_page(write_recording(tmp_path, har(PAGE, what)))
+    assert [resource.id for resource in result.page.resources] == ["/"]
+    assert result.left_out == {left_out: 1}
+
+
+def test_what_a_cached_script_asked_for_moves_to_the_page(tmp_path: Path) -> None:
+    script = entry("/a.js", 120, 1, mime="text/javascript", _fromCache="memory",
+                   _initiator=initiated_by("/"))  # fmt: skip
+    fetch = image("/b.png", 150, _initiator=initiated_by("/a.js", "script"))
+    resources = resources_of(tmp_path, har(PAGE, script, fetch))
+    assert resources["b.png"]["discovered"] == {"by": "/", "at": "complete", "delay_ms": 50.0}
+
+
+def test_an_answer_304_has_a_header_and_no_body(tmp_path: Path) -> None:
+    old = image("/a.png", 120, response_status=304, response_bodySize=0)
+    resource = resources_of(tmp_path, har(PAGE, old))["a.png"]
+    assert (resource["bytes"], resource["header_bytes"]) == (0, 100)
+
+
+def test_a_redirect_is_a_resource_and_triggers_its_target(tmp_path: Path) -> None:
+    moved = entry("/", 0, 40, mime="", response_status=301, response_bodySize=0,
+                  response_redirectURL="/home?q=SECRET")  # fmt: skip
+    home = entry("/home?q=SECRET", 45, 100, mime="text/html")
+    resources = resources_of(tmp_path, har(moved, home, image("/a.png", 200)))
+    assert list(resources) == ["/", "home", "a.png"]
+    assert resources["/"]["kind"] == "document"
+    assert resources["/"]["bytes"] == 0
+    assert resources["home"]["discovered"] == {"by": "/", "at": "complete", "delay_ms": 5.0}
+
+
+def test_a_push_follows_the_request_of_the_page(tmp_path: Path) -> None:
+    pushed = image("/a.png", 30, _was_pushed="1")
+    resources = resources_of(tmp_path, har(PAGE, pushed))
+    assert resources["a.png"]["discovered"] == {"by": "/", "at": "request", "delay_ms": 30.0}
+
+
+@pytest.mark.parametrize(
+    ("response", "size"),
+    [
+        ({"bodySize": 500, "_transferSize": 900}, 500),
+        ({"bodySize": -1, "_transferSize": 900}, 800),
+        ({"bodySize": -1, "_transferSize": 900, "headersSize": -1}, 900),
+        ({"bodySize": -1, "content": {"size": 2000, "compression": 1400}}, 600),
+        ({"bodySize": -1, "content": {"size": 2000}}, 2000),
+        ({"bodySize": 0, "content": {"size": 0}}, 0),
+        ({"bodySize": -1, "content": {"size": -1}}, 0),
+        ({"bodySize": 0, "_transferSize": 900}, 800),
+    ],
+)
+def test_sizes_are_taken_in_the_stated_order(
+    tmp_path: Path, response: dict[str, Any], size: int
+) -> None:
+    more = {f"response_{name}": value for name, value in response.items()}
+    assert resources_of(tmp_path, har(PAGE, image("/a.png", 120, **more)))["a.png"]["bytes"] == size
+
+
+@pytest.mark.parametrize(
+    ("path", "mime", "how", "kind"),
+    [
+        ("/a", "text/css", {}, "stylesheet"),
+        ("/a", "image/svg+xml", {}, "image"),
+        ("/a", "application/ld+json", {}, "fetch"),
+        ("/a.woff2", "application/octet-stream", {}, "font"),
+        ("/a.js", "", {}, "script"),
+        ("/a", "", {}, "other"),
+        ("/a", "text/html", {"_resourceType": "xhr"}, "fetch"),
+        ("/a", "text/html", {"request_headers": [{"name": "Sec-Fetch-Dest", "value": "iframe"}]},
+         "document"),
+        ("/a", "text/html", {"request_headers": [
+            {"name": "X-Requested-With", "value": "XMLHttpRequest"}]}, "fetch"),
+    ],
+)  # fmt: skip
+def test_kinds_come_from_the_recorder_then_the_media_type_then_the_name(
+    tmp_path: Path, path: str, mime: str, how: dict[str, Any], kind: str
+) -> None:
+    resources = resources_of(tmp_path, har(PAGE, entry(path, 120, 60, mime=mime, **how)))
+    assert resources[path.lstrip("/")]["kind"] == kind
+
+
+def test_markup_that_was_recorded_says_where_and_how_a_resource_is_named(tmp_path: Path) -> None:
+    html = "<head><script defer src='/a.js'></script></head>" + " " * 952
+    page = entry(
+        "/",
+        0,
+        100,
+        mime="text/html",
+        response_bodySize=500,
+        response_content={"size": 1000, "mimeType": "text/html", "text": html},
+    )
+    script = entry("/a.js", 130, 60, mime="text/javascript")
+    result = import_page(write_recording(tmp_path, har(page, script)))
+    resource = result.page.resources[1]
+    assert (resource.in_head, resource.is_defer, resource.render_blocking) == (True, True, False)
+    # The tag ends at byte 32 of 1000, so at 16 of 500; those were there at 80 + 20 * 16/500 ms.
+    assert resource.discovered.offset_bytes == 16
+    assert resource.discovered.delay_ns == 49_360_000
+    assert result.inferred["parent from the markup"] == 1
+
+
+@pytest.mark.parametrize(
+    ("priority", "flags"),
+    [
+        ("High", (True, True, False, False)),
+        ("Medium", (False, False, False, True)),
+        ("Low", (False, False, True, False)),
+    ],
+)
+def test_the_priority_of_a_script_tells_how_its_tag_was(
+    tmp_path: Path, priority: str, flags: tuple[bool, ...]
+) -> None:
+    script = entry("/a.js", 120, 60, mime="text/javascript", _priority=priority,
+                   _initiator=initiated_by("/"))  # fmt: skip
+    found = import_page(write_recording(tmp_path, har(PAGE, script))).page.resources[1]
+    told = (found.in_head, found.render_blocking, found.is_async, found.after_first_image)
+    assert told == flags
+
+
+def test_initiators_in_a_circle_are_not_believed_where_time_runs_backwards(tmp_path: Path) -> None:
+    entries = [PAGE]
+    for number, by in ((1, 3), (2, 1), (3, 2)):
+        initiator = initiated_by(f"/{by}.js")
+        entries.append(entry(f"/{number}.js", 110 + number, 60, mime="text/javascript",
+                             _initiator=initiator))  # fmt: skip
+    result = import_page(write_recording(tmp_path, har(*entries)))
+    assert [each.discovered and each.discovered.by for each in result.page.resources] == [
+        None, "/", "1.js", "2.js",
+    ]  # fmt: skip
+    assert result.inferred["initiators that begin later, not believed"] == 1
+
+
+def test_the_clock_gives_a_parent_where_nothing_else_does(tmp_path: Path) -> None:
+    document = har(
+        PAGE,
+        entry("/a.css", 90, 60, mime="text/css"),
+        entry("/b.js", 90, 90, mime="text/javascript"),
+        entry("/c.css", 95, 100, mime="text/css"),
+        entry("/early.woff2", 140, 60, mime="font/woff2"),
+        entry("/title.woff2", 170, 60, mime="font/woff2"),
+        entry("/api", 300, 60, mime="application/json"),
+        entry("/late.png", 3000, 60, mime="image/png"),
+    )
+    resources = resources_of(tmp_path, document)
+    found = {id_: each["discovered"]["by"] for id_, each in resources.items() if id_ != "/"}
+    # At 140 ms no stylesheet is complete; at 170 ms only a.css; at 300 ms the one script.
+    assert found == {
+        "a.css": "/", "b.js": "/", "c.css": "/", "early.woff2": "/", "title.woff2": "a.css",
+        "api": "b.js", "late.png": "/",
+    }  # fmt: skip
+
+
+def test_one_host_can_be_kept(tmp_path: Path) -> None:
+    style = entry(
+        "https://cdn.example/a.css", 90, 60, mime="text/css", _initiator=initiated_by("/")
+    )
+    font = entry(
+        "/t.woff2",
+        170,
+        60,
+        mime="font/woff2",
+        _initiator={"type": "parser", "url": "https://cdn.example/a.css"},
+    )
+    path = write_recording(tmp_path, har(PAGE, style, font))
+    assert import_page(path).found["hosts"] == 2
+    result = import_page(path, host="Shop.Example")
+    assert [
+        (each.id, each.discovered and each.discovered.by) for each in result.page.resources
+    ] == [
+        ("/", None),
+        ("t.woff2", "/"),
+    ]
+    assert result.left_out == {"of other hosts": 1}
+    with pytest.raises(
+        ValueError, match=r"no request to 'x\.example'; its hosts are cdn\.example, "
+    ):
+        import_page(path, host="x.example")
+
+
+def test_one_page_load_of_several_is_taken(tmp_path: Path) -> None:
+    document = har(
+        entry("/", 0, 100, mime="text/html", pageref="p1"),
+        entry("/second", 900, 100, mime="text/html", pageref="p2"),
+        pages=[{"id": "p1"}, {"id": "p2"}],
+    )
+    assert list(resources_of(tmp_path, document)) == ["/"]
+    assert list(resources_of(tmp_path, document, page=2)) == ["second"]
+    with pytest.raises(ValueError, match="has 2 pages; there is no page 3"):
+        resources_of(tmp_path, document, page=3)
+
+
+@pytest.mark.parametrize(
+    ("document", "dialect"),
+    [
+        (har(PAGE, creator="Playwright", browser={"name": "firefox"}), "har-playwright"),
+        (har(PAGE, creator="x", browser={"name": "Firefox"}), "har-firefox"),
+        (har(PAGE, image("/a.png", 120), creator="x"), "har-devtools"),
+        (har(entry("/", 0, 100, _bytesIn=9), creator="x"), "har-webpagetest"),
+        (har(entry("/", 0, 100, _initiator_type="x"), creator="x"), "har-chrome-har"),
+        (har(PAGE, creator="x"), "har"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_dialect_is_told_by_the_writer_then_by_its_fields(
+    tmp_path: Path, document: dict[str, Any], dialect: str
+) -> None:
+    assert import_page(write_recording(tmp_path, document)).dialect == dialect
+
+
+def test_ids_are_paths_made_unique(tmp_path: Path) -> None:
+    entries = [image(f"/a.png?n={number}", 120 + number) for number in range(3)]
+    other = image("https://cdn.example/a.png;jsessionid=SECRET", 130)
+    resources = resources_of(tmp_path, har(PAGE, *entries, other))
+    assert list(resources) == ["/", "a.png", "a.png#2", "a.png#3", "a.png#4"]
+
+
+def test_a_gzipped_file_is_read_alike(tmp_path: Path) -> None:
+    packed = gzip.compress(json.dumps(har(PAGE)).encode())
+    path = write_recording(tmp_path, packed, "shop.har.gz")
+    plain = h3sim.import_page(write_recording(tmp_path, har(PAGE))).page
+    assert h3sim.read_har(path).resources == plain.resources
+
+
+def test_entries_need_not_stand_in_the_order_of_time(tmp_path: Path) -> None:
+    document = har(image("/b.png", 130), image("/a.png", 120), PAGE)
+    assert list(resources_of(tmp_path, document)) == ["/", "a.png", "b.png"]

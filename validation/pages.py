@@ -1,0 +1,70 @@
+"""`make validate-pages`: tables of real page loads, imported and loaded under every scheme.
+
+The tables stand beside the checkout, in ../shared/data/pages. Every load must end with as many
+resources and bytes as its table has.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import h3sim
+
+__all__ = ["TABLES", "facts_of", "load_under", "main"]
+
+TABLES = sorted(
+    (Path(__file__).resolve().parents[2] / "shared" / "data" / "pages").glob("*.json"),
+    key=lambda path: path.name,
+)
+Facts = list[tuple[str, int, str | None]]
+
+
+def facts_of(path: Path) -> tuple[Facts, Facts]:
+    """Return (id, bytes, parent) of each resource, by the table and by the page made of it."""
+    rows = json.loads(path.read_text("utf-8"))["resources"]
+    page = h3sim.import_page(path).page
+    return (
+        [(row["id"], row["body_bytes"] or 0, row["parent"]) for row in rows],
+        [
+            (each.id, each.size_bytes, each.discovered.by if each.discovered else None)
+            for each in page.resources
+        ],
+    )
+
+
+def load_under(path: Path, scheme: str) -> tuple[int, int]:
+    """Return how many resources and bytes arrive when the page of a table is loaded."""
+    load = h3sim.simulate(h3sim.import_page(path).page, scheme=scheme)
+    return len(load.timings), sum(row.bytes for row in load.timings)
+
+
+def _mistakes(path: Path) -> list[str]:
+    recorded, imported = facts_of(path)
+    if recorded != imported:
+        return [f"{path.name}: the page has other resources, bytes or parents than the table"]
+    wanted = (len(recorded), sum(n_bytes for _, n_bytes, _ in recorded))
+    return [
+        f"{path.name}: {scheme.name}: {arrived} resources and bytes arrive, not {wanted}"
+        for scheme in h3sim.list_schemes()
+        if (arrived := load_under(path, scheme.name)) != wanted
+    ]
+
+
+def main() -> int:
+    """Load every table under every scheme; return 1 if any load is not what it should be."""
+    if not TABLES:
+        print("skipped: there are no tables in ../shared/data/pages beside the checkout")
+        return 0
+    with ProcessPoolExecutor() as pool:
+        mistakes = [line for lines in pool.map(_mistakes, TABLES) for line in lines]
+    for line in mistakes:
+        print(line, file=sys.stderr)
+    print(f"{len(TABLES)} pages, {len(h3sim.list_schemes())} schemes, {len(mistakes)} mistakes")
+    return 1 if mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
