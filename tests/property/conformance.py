@@ -80,6 +80,7 @@ UNGROUPED = st.builds(
     StrictPriority, weight=st.integers(1, 256), strict=st.sampled_from([0, 16, 17, 255])
 )
 ONE_STRICT = st.builds(StrictPriority, weight=st.integers(1, 256))
+UP_TO_255 = st.builds(H2Priority, weight=st.sampled_from([255, 254, 128])) | flat(1, 255)
 RANKS = signals(Rank)
 SHARED_URGENCY = st.just(Eps(urgency=3, incremental=True))
 SHARED_BUCKET = st.just(BucketPriority(bucket=31, level=1))
@@ -127,7 +128,7 @@ CLAIMS = {
     Mechanism.ZERO_LAST_TREE: {
         "claims": (
             StrictOrder(rank=by_positive_weight, signals=flat(0, 255)),
-            WeightedShares(weight=weight_of, signals=flat(1, 255)),
+            WeightedShares(weight=weight_of, signals=UP_TO_255),
             NoStarvation(rounds=8, signals=flat(8, 32)),
             SameAs(reference=partial(ReferenceTree, weights=Weights.ZERO_LAST)),
         ),
