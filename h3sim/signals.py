@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 __all__ = [
+    "DEFAULT_STRICT",
     "DEFAULT_URGENCY",
     "DEFAULT_WEIGHT",
+    "MAX_STRICT",
     "MAX_URGENCY",
     "ORPHANS",
     "BucketPriority",
@@ -23,6 +25,7 @@ __all__ = [
     "Signal",
     "SignalChange",
     "Signalling",
+    "StrictPriority",
     "placeholder_id",
 ]
 
@@ -33,6 +36,11 @@ DEFAULT_URGENCY = 3
 """The urgency of a response about which nothing was said (RFC 9218 § 4.1)."""
 MAX_URGENCY = 7
 """The least urgent there is (RFC 9218 § 4.1)."""
+
+DEFAULT_STRICT = 16
+"""The strict priority of an element about which nothing was said (base-drafts PR 2700)."""
+MAX_STRICT = 255
+"""The highest strict priority, which goes before all others."""
 
 _MAX_WEIGHT = 256
 _MAX_BUCKET = 63
@@ -114,13 +122,41 @@ class Eps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StrictPriority:
+    """A place below a placeholder or the root, by strict priority and weight (base-drafts PR 2700).
+
+    Of siblings those of the highest *strict* go first, 0 to 255; equal ones share by *weight*, 1 to
+    256 (wire value + 1). *depends_on* is a placeholder's id, or None for the root: nothing depends
+    on a stream.
+
+    Raises:
+        ValueError: if a number is out of range, or *depends_on* is a stream.
+
+    >>> StrictPriority(strict=255).weight
+    16
+    """
+
+    weight: int = DEFAULT_WEIGHT
+    strict: int = DEFAULT_STRICT
+    depends_on: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.weight <= _MAX_WEIGHT:
+            raise ValueError(f"weight must be 1 to {_MAX_WEIGHT}, is {self.weight}")
+        if not 0 <= self.strict <= MAX_STRICT:
+            raise ValueError(f"strict must be 0 to {MAX_STRICT}, is {self.strict}")
+        if self.depends_on is not None and self.depends_on >= 0:
+            raise ValueError(f"depends_on must be a placeholder, is stream {self.depends_on}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
     """A place in an order that was worked out from the page; lower goes first."""
 
     value: int
 
 
-Signal: TypeAlias = H2Priority | BucketPriority | Eps | Rank
+Signal: TypeAlias = H2Priority | BucketPriority | Eps | StrictPriority | Rank
 SignalChange: TypeAlias = tuple[int, Signal]
 """A stream's or placeholder's id, and what is now wanted for it."""
 

@@ -61,10 +61,17 @@ class Application:
         policy = make_policy(scheme, page)
         self._signals: Signals = KnownSignals(policy, server)
         if scheme.signalling.is_sent:
-            self._signals = SentSignals(policy, server, scheme.signalling, send_message)
+            self._signals = SentSignals(
+                policy,
+                server,
+                scheme.signalling,
+                send_message,
+                default_weight=scheme.mechanism.weights.default,
+            )
         self._asked: list[tuple[int, int]] = []
         self._arrived_at_ns: list[int | None] = []
         self._finished: set[int] = set()
+        self._when_connected = (self._on_connected,)
         self._when_due = (self._on_due,)
         self._when_woken = (self._on_woken,)
         self._when_ready = (self._on_ready,)
@@ -103,7 +110,7 @@ class Application:
 
     def start(self, first_request_at_ns: int) -> None:
         """Open the placeholders, and ask for what is asked for whatever happens."""
-        self._signals.on_connected()
+        self._kernel.at(first_request_at_ns, Rank.REQUEST, self._when_connected, None)
         self._ask(self._browser.on_navigation(first_request_at_ns))
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
@@ -146,6 +153,10 @@ class Application:
         for at_ns, resource in due:
             when = self._when_woken if resource is None else self._when_due
             self._kernel.at(at_ns, Rank.REQUEST, when, resource)
+
+    def _on_connected(self, call: Call) -> None:
+        del call
+        self._signals.on_connected()
 
     def _on_due(self, call: Call) -> None:
         resource: int = call.value

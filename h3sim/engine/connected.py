@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.engine.application import STREAM_ID_STEP, Application
 from h3sim.engine.kernel import Call, Kernel, Rank
 from h3sim.errors import StalledError
-from h3sim.schedulers import FifoScheduler
+from h3sim.schedulers import RankScheduler
 from h3sim.server import Retransmit, Server
 from h3sim.signals import H2Priority
 from h3sim.trace import RecoveryRow, Trace, WireRow
@@ -113,7 +113,8 @@ class ConnectedRun:
             connection_window_bytes=server_windows[1],
         )
         self._questions = Server(
-            FifoScheduler(),
+            # Of one rank: requests and frames go up in the order in which they were made.
+            RankScheduler(),
             turn_bytes=turn_bytes,
             keeps_unacked=True,
             stream_window_bytes=client_windows[0],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.server import Hearing
+from h3sim.signals import DEFAULT_WEIGHT
 from h3sim.trace import SignalSent
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class SentSignals:
     """The client says what it wants, with the request or on the control stream.
 
     *send_message* is told the number of a frame and its size. Frames may arrive in any order; the
-    control stream hands them over in the order in which they were sent.
+    control stream hands them over in the order in which they were sent. *default_weight* is that of
+    what has not been spoken of.
     """
 
     def __init__(
@@ -102,12 +104,14 @@ class SentSignals:
         server: Server,
         signalling: Signalling,
         send_message: Callable[[int, int], None],
+        *,
+        default_weight: int = DEFAULT_WEIGHT,
     ) -> None:
         self._policy = policy
         self._server = server
         self._signalling = signalling
         self._send_message = send_message
-        self._hearing = Hearing(signalling)
+        self._hearing = Hearing(signalling, default_weight=default_weight)
         self._with_request: dict[int, Signal] = {}
         self._messages: list[_Message] = []
         self._arrived: set[int] = set()

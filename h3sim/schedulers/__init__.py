@@ -7,6 +7,7 @@ from h3sim.schedulers.fifo import FifoScheduler
 from h3sim.schedulers.ranks import RankScheduler
 from h3sim.schedulers.retransmit import Retransmit
 from h3sim.schedulers.round_robin import RoundRobinScheduler
+from h3sim.schedulers.strict import StrictScheduler
 from h3sim.schedulers.tree import (
     Orphans,
     Queueing,
@@ -30,6 +31,7 @@ __all__ = [
     "RoundRobinScheduler",
     "Scheduler",
     "SelfDependencyError",
+    "StrictScheduler",
     "TreeScheduler",
     "Turn",
     "UnknownParent",

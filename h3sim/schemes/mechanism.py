@@ -15,6 +15,7 @@ from h3sim.schedulers import (
     Queueing,
     RankScheduler,
     RoundRobinScheduler,
+    StrictScheduler,
     TreeScheduler,
     Turn,
     UnknownParent,
@@ -37,7 +38,9 @@ class Mechanism(enum.Enum):
     ROUND_ROBIN = "round-robin"
     TREE = "tree"
     ZERO_TREE = "zero-weight-tree"
+    ZERO_LAST_TREE = "zero-last-tree"
     BUCKETS = "buckets"
+    STRICT = "strict"
     EPS = "eps"
     RANKS = "ranks"
     NGHTTP2_TREE = "nghttp2-tree"
@@ -47,7 +50,7 @@ class Mechanism(enum.Enum):
     @property
     def weights(self) -> Weights:
         """What weights mean to it."""
-        return Weights.ZERO if self is Mechanism.ZERO_TREE else Weights.SHARES
+        return _WEIGHTS.get(self, Weights.SHARES)
 
     @property
     def has_turns(self) -> bool:
@@ -57,7 +60,12 @@ class Mechanism(enum.Enum):
     @property
     def is_tree(self) -> bool:
         """Whether it is a dependency tree."""
-        return self in (Mechanism.TREE, Mechanism.ZERO_TREE) or self in _SERVERS
+        return self is Mechanism.TREE or self in _WEIGHTS or self in _SERVERS
+
+    @property
+    def has_orphans(self) -> bool:
+        """Whether it has the orphan placeholder of HTTP/3 draft-22, if that is asked for."""
+        return self.is_tree and self not in _SERVERS
 
     @property
     def speaks(self) -> Mechanism:
@@ -81,18 +89,21 @@ class Mechanism(enum.Enum):
                 return RoundRobinScheduler(turn=turn)
             case Mechanism.BUCKETS:
                 return BucketScheduler()
-            case Mechanism.TREE | Mechanism.ZERO_TREE:
+            case Mechanism.TREE | Mechanism.ZERO_TREE | Mechanism.ZERO_LAST_TREE:
                 parent = _UNKNOWN_PARENTS.get(signalling, UnknownParent.DEFAULT)
                 weights = self.weights
                 return TreeScheduler(turn_bytes=turn_bytes, weights=weights, unknown_parent=parent)
             case Mechanism.NGHTTP2_TREE | Mechanism.H2O_CALENDAR | Mechanism.ATS_HEAP:
                 return TreeScheduler.of_server(_SERVERS[self], turn_bytes=turn_bytes)
+            case Mechanism.STRICT:
+                return StrictScheduler(turn_bytes=turn_bytes)
             case Mechanism.RANKS:
                 return RankScheduler()
             case Mechanism.EPS:
                 return EpsScheduler(mixed=mixed or Mixed.NON_INCREMENTAL_FIRST, turn=turn)
 
 
+_WEIGHTS = {Mechanism.ZERO_TREE: Weights.ZERO, Mechanism.ZERO_LAST_TREE: Weights.ZERO_LAST}
 _UNKNOWN_PARENTS = {
     Signalling.DRAFT_20: UnknownParent.CREATE,
     Signalling.DRAFT_22: UnknownParent.ORPHANS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from h3sim.errors import Problem, SchemeError
 from h3sim.page import Kind
 from h3sim.schemes.mechanism import Mechanism, OwnMechanism
-from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, Signalling
+from h3sim.signals import DEFAULT_STRICT, DEFAULT_URGENCY, DEFAULT_WEIGHT, Signalling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -95,11 +95,13 @@ class Rule:
 class Placeholder:
     """A node of the tree that only groups others, under *parent* or the root.
 
-    While class *yields_to* has a stream in the tree, the weight is *yielding_weight*.
+    While class *yields_to* has a stream in the tree, the weight is *yielding_weight*. With the
+    mechanism `strict` it has a strict priority as well.
     """
 
     name: str
     weight: int
+    strict: int = DEFAULT_STRICT
     parent: str | None = None
     yields_to: str | None = None
     yielding_weight: int | None = None
@@ -109,11 +111,13 @@ class Placeholder:
 class PriorityClass:
     """What the streams of a class ask for.
 
-    That is a weight under a placeholder, a bucket and level, or an urgency, and sharing or not.
+    That is a weight under a placeholder, a strict priority as well or not, a bucket and level, or
+    an urgency, and sharing or not.
     """
 
     name: str
     weight: int = DEFAULT_WEIGHT
+    strict: int = DEFAULT_STRICT
     group: str | None = None
     arrangement: Arrangement = Arrangement.SIBLINGS
     bucket: int | None = None
@@ -222,8 +226,13 @@ class Scheme:
         if signalling is Signalling.EPS and mechanism is not Mechanism.EPS:
             yield Problem(key="signalling", message="'eps' goes with the mechanism 'eps'")
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS
-        if needs_tree and not mechanism.is_tree:
+        # Strict priorities were proposed for draft-20, and said as weights are there.
+        is_strict = mechanism is Mechanism.STRICT and signalling is Signalling.DRAFT_20
+        if needs_tree and not (mechanism.is_tree or is_strict):
             message = f"{signalling.value!r} goes with a mechanism that is a tree"
+            yield Problem(key="signalling", message=message)
+        elif signalling is Signalling.DRAFT_22 and not mechanism.has_orphans:
+            message = f"'draft-22' has orphans, and {mechanism.value!r} no place for them"
             yield Problem(key="signalling", message=message)
         for entry in self.classes:
             is_exclusive = entry.arrangement is Arrangement.STRICT_CHAIN

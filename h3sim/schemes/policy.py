@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 from h3sim.page import Kind
 from h3sim.schemes.model import Arrangement, Mechanism
 from h3sim.schemes.ranks import RankPolicy
-from h3sim.signals import BucketPriority, Eps, H2Priority, placeholder_id
+from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
     from h3sim.page import Page, Resource
     from h3sim.schemes.model import Placeholder, PriorityClass, Scheme
-    from h3sim.signals import SignalChange
+    from h3sim.signals import Signal, SignalChange
 
 __all__ = ["Policy", "make_policy"]
 
@@ -43,6 +43,8 @@ def make_policy(scheme: Scheme, page: Page) -> Policy:
             return _BucketPolicy(scheme)
         case Mechanism.EPS:
             return _EpsPolicy(scheme)
+        case Mechanism.STRICT:
+            return _StrictPolicy(scheme)
         case _:
             return _TreePolicy(scheme)
 
@@ -126,7 +128,7 @@ class _TreePolicy:
         del members[stream_id]
         return [] if members else self._yield_changes(name, busy=False)
 
-    def _signal(self, entry: PriorityClass) -> H2Priority:
+    def _signal(self, entry: PriorityClass) -> Signal:
         group = None if entry.group is None else self._groups[entry.group]
         match entry.arrangement:
             case Arrangement.SIBLINGS:
@@ -154,7 +156,21 @@ class _TreePolicy:
     def _placeholder(self, holder: Placeholder, weight: int | None = None) -> SignalChange:
         parent = None if holder.parent is None else self._groups[holder.parent]
         weight = holder.weight if weight is None else weight
-        return self._groups[holder.name], H2Priority(weight=weight, depends_on=parent)
+        return self._groups[holder.name], self._grouping(holder, weight, parent)
+
+    def _grouping(self, holder: Placeholder, weight: int, parent: int | None) -> Signal:  # noqa: ARG002 - a tree has weights only
+        return H2Priority(weight=weight, depends_on=parent)
+
+
+class _StrictPolicy(_TreePolicy):
+    """Says a placeholder, a strict priority and a weight below it."""
+
+    def _signal(self, entry: PriorityClass) -> StrictPriority:
+        group = None if entry.group is None else self._groups[entry.group]
+        return StrictPriority(weight=entry.weight, strict=entry.strict, depends_on=group)
+
+    def _grouping(self, holder: Placeholder, weight: int, parent: int | None) -> StrictPriority:
+        return StrictPriority(weight=weight, strict=holder.strict, depends_on=parent)
 
 
 def _last(members: dict[int, None]) -> int | None:

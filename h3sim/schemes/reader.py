@@ -21,7 +21,14 @@ from h3sim.schemes.model import (
 )
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.registry import mechanism_named
-from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY, Signalling
+from h3sim.signals import (
+    DEFAULT_STRICT,
+    DEFAULT_URGENCY,
+    DEFAULT_WEIGHT,
+    MAX_STRICT,
+    MAX_URGENCY,
+    Signalling,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +52,9 @@ _CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
     Mechanism.ROUND_ROBIN: (),
     Mechanism.TREE: _TREE_KEYS,
     Mechanism.ZERO_TREE: _TREE_KEYS,
+    Mechanism.ZERO_LAST_TREE: _TREE_KEYS,
     Mechanism.BUCKETS: ("bucket", "level"),
+    Mechanism.STRICT: ("weight", "group", "strict"),
     Mechanism.EPS: ("urgency", "incremental"),
     Mechanism.RANKS: (),
     Mechanism.NGHTTP2_TREE: _TREE_KEYS,
@@ -54,7 +63,7 @@ _CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
 }
 """What a class may say: only what its mechanism acts on."""
 _RULE_KEYS = ("class", "kind", "root", "any_of", "fetchpriority", "first_images", *CONDITIONS)
-_ALL_CLASS_KEYS = (*_TREE_KEYS, "bucket", "level", "urgency", "incremental")
+_ALL_CLASS_KEYS = (*_TREE_KEYS, "strict", "bucket", "level", "urgency", "incremental")
 _MAX_BUCKET = 63
 _MAX_LEVEL = 3
 _MAX_WEIGHT = 256
@@ -126,7 +135,7 @@ class _Reader(DocumentReader):
             "classes": tuple(self._class(acts_on, *item) for item in classes.items()),
             "otherwise": self.text("otherwise", document.get("otherwise", last)),
             "placeholders": tuple(
-                self._placeholder(f"placeholders[{place}]", entry)
+                self._placeholder(acts_on, f"placeholders[{place}]", entry)
                 for place, entry in enumerate(self._tables("placeholders", document))
             ),
             "rules": tuple(
@@ -163,6 +172,8 @@ class _Reader(DocumentReader):
             speaks = Mechanism.BUCKETS
         elif "urgency" in said:
             speaks = Mechanism.EPS
+        elif "strict" in said:
+            speaks = Mechanism.STRICT
         try:
             return mechanism_named(value, speaks=speaks)
         except UnknownNameError as error:
@@ -187,6 +198,7 @@ class _Reader(DocumentReader):
             name=name,
             weight=self._optional(key, entry, "weight", 0, _MAX_WEIGHT, DEFAULT_WEIGHT),
             group=self._name(key, entry, "group"),
+            strict=self._optional(key, entry, "strict", 0, MAX_STRICT, DEFAULT_STRICT),
             arrangement=self.choice(f"{key}.arrangement", arrangement, Arrangement),
             bucket=self._optional(key, entry, "bucket", 0, _MAX_BUCKET, None),
             level=self._optional(key, entry, "level", 1, _MAX_LEVEL, None),
@@ -194,13 +206,18 @@ class _Reader(DocumentReader):
             incremental=self.flag(f"{key}.incremental", entry.get("incremental", False)),
         )
 
-    def _placeholder(self, key: str, entry: dict[str, Any]) -> Placeholder:
-        self.keys(key, entry, ("name", "weight", "parent", "yields_to", "yielding_weight"))
+    def _placeholder(
+        self, mechanism: Mechanism | OwnMechanism | None, key: str, entry: dict[str, Any]
+    ) -> Placeholder:
+        has_strict = mechanism is None or mechanism.speaks is Mechanism.STRICT
+        keys = ("name", "weight", *["strict"] * has_strict, "parent")
+        self.keys(key, entry, (*keys, "yields_to", "yielding_weight"))
         if ("yields_to" in entry) != ("yielding_weight" in entry):
             self.report(key, "yields_to and yielding_weight go together")
         return Placeholder(
             name=self._required(key, entry, "name"),
             weight=self._optional(key, entry, "weight", 0, _MAX_WEIGHT, DEFAULT_WEIGHT),
+            strict=self._optional(key, entry, "strict", 0, MAX_STRICT, DEFAULT_STRICT),
             parent=self._name(key, entry, "parent"),
             yields_to=self._name(key, entry, "yields_to"),
             yielding_weight=self._optional(key, entry, "yielding_weight", 0, _MAX_WEIGHT, None),

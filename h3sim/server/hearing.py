@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.server.priorities import StreamPriorities
 from h3sim.server.priority_field import format_priority
-from h3sim.signals import ORPHANS, Eps, H2Priority, Signalling
+from h3sim.signals import (
+    DEFAULT_WEIGHT,
+    ORPHANS,
+    Eps,
+    H2Priority,
+    Signalling,
+    StrictPriority,
+)
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
@@ -29,6 +37,10 @@ class Hearing:
     of the tree may be spoken of before its request comes: it is opened then, so that others can
     depend on it. A stream of another kind of scheduler is opened with its request.
 
+    A parent that was closed is not waited for: who depends on it has the default parent in HTTP/3,
+    the root before draft-22 and the orphan placeholder from then on. In HTTP/2 that is left to the
+    tree (RFC 7540 § 5.3.1). *default_weight* is what has not been spoken of.
+
     >>> hearing = Hearing(Signalling.DRAFT_22)
     >>> hearing.on_request(0, None)[0].signal.depends_on == ORPHANS
     True
@@ -36,10 +48,10 @@ class Hearing:
     False
     """
 
-    def __init__(self, signalling: Signalling) -> None:
-        self._default = H2Priority()
-        if signalling is Signalling.DRAFT_22:
-            self._default = H2Priority(depends_on=ORPHANS)
+    def __init__(self, signalling: Signalling, *, default_weight: int = DEFAULT_WEIGHT) -> None:
+        self._signalling = signalling
+        parent = ORPHANS if signalling is Signalling.DRAFT_22 else None
+        self._default = H2Priority(weight=default_weight, depends_on=parent)
         self._open: dict[int, None] = {}
         self._requested: dict[int, None] = {}
         self._eps = StreamPriorities()
@@ -53,7 +65,8 @@ class Hearing:
         if stream_id in self._open:
             return []
         self._open[stream_id] = None
-        return [Heard(stream_id, signal or self._default, opens=True)]
+        wanted = self._default if signal is None else self._placed(signal)
+        return [Heard(stream_id, wanted, opens=True)]
 
     def on_message(self, element_id: int, signal: Signal) -> list[Heard]:
         """Take a frame of the control stream."""
@@ -61,11 +74,11 @@ class Hearing:
             changes = self._eps.on_priority_update(element_id, format_priority(signal))
             return [Heard(*change, opens=False) for change in changes]
         if element_id in self._open:
-            return [Heard(element_id, signal, opens=False)]
-        if element_id in self._requested or not isinstance(signal, H2Priority):
+            return [Heard(element_id, self._placed(signal), opens=False)]
+        if element_id in self._requested or not isinstance(signal, H2Priority | StrictPriority):
             return []  # it is closed already, or would open a stream that sends nothing yet
         self._open[element_id] = None
-        return [Heard(element_id, signal, opens=True)]
+        return [Heard(element_id, self._placed(signal), opens=True)]
 
     def on_closed(self, stream_id: int) -> None:
         """Forget a stream; what comes for it from now on is dropped."""
@@ -73,3 +86,12 @@ class Hearing:
             del self._open[stream_id]
         else:
             self._eps.on_closed(stream_id)
+
+    def _placed(self, signal: Signal) -> Signal:
+        """Return what is wanted, below the default parent where another was closed."""
+        if self._signalling is Signalling.H2 or not isinstance(signal, H2Priority):
+            return signal
+        parent = signal.depends_on
+        if parent is None or parent in self._open or parent not in self._requested:
+            return signal
+        return replace(signal, depends_on=self._default.depends_on, exclusive=False)

@@ -28,6 +28,7 @@ from h3sim.testing.references import (
     ReferenceBuckets,
     ReferenceOrder,
     ReferenceRounds,
+    ReferenceStrict,
     ReferenceTree,
 )
 from h3sim.testing.strategies import (
@@ -59,6 +60,7 @@ __all__ = [
     "ReferenceBuckets",
     "ReferenceOrder",
     "ReferenceRounds",
+    "ReferenceStrict",
     "ReferenceTree",
     "Report",
     "SameAs",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim.signals import H2Priority
+from h3sim.signals import H2Priority, StrictPriority
 from h3sim.testing.laws import BrokenLawError, Law
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def valid_history(events: Iterable[Event]) -> History:
 def about_another(event: Event) -> Event:
     """Return the event with a signal that does not depend on the stream that it is about."""
     signal = event.signal
-    if isinstance(signal, H2Priority) and signal.depends_on == event.stream_id:
+    if isinstance(signal, H2Priority | StrictPriority) and signal.depends_on == event.stream_id:
         return replace(event, signal=replace(signal, depends_on=None))
     return event
 

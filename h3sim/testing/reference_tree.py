@@ -32,12 +32,20 @@ class _Node:
     last_served: Fraction = Fraction(0)
 
 
+_BANDS: dict[Weights, dict[int, int]] = {
+    Weights.SHARES: {},
+    Weights.ZERO: {255: 0, 0: 2},
+    Weights.ZERO_LAST: {0: 2},
+}
+
+
 class ReferenceTree:
     """Behaves as `h3sim.schedulers.TreeScheduler` says that it does, with the same settings."""
 
     def __init__(self, *, turn_bytes: int = 1400, weights: Weights = Weights.SHARES) -> None:
         self._turn_bytes = turn_bytes
-        self._has_zero_weights = weights is Weights.ZERO
+        self._default = H2Priority(weight=weights.default)
+        self._bands = _BANDS[weights]
         self._root = _Node(None)
         self._nodes: list[_Node] = []
 
@@ -123,7 +131,7 @@ class ReferenceTree:
     def _resolved(self, signal: Signal) -> H2Priority:
         """Another type of signal, or a parent that is not there, means the default priority."""
         if not isinstance(signal, H2Priority) or signal.depends_on not in [None, *self.ids]:
-            return H2Priority()
+            return self._default
         return signal
 
     def _put(self, node: _Node, wanted: H2Priority) -> None:
@@ -162,7 +170,7 @@ class ReferenceTree:
 
     def _band(self, weight: int) -> int:
         """0 comes before all, 2 behind all; only band 1 shares."""
-        return {255: 0, 0: 2}.get(weight, 1) if self._has_zero_weights else 1
+        return self._bands.get(weight, 1)
 
     def _cost(self, node: _Node, n_bytes: int) -> Fraction:
         return Fraction(n_bytes * 256, node.weight) if self._band(node.weight) == 1 else Fraction(0)

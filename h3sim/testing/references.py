@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.testing.reference_buckets import ReferenceBuckets
+from h3sim.testing.reference_strict import ReferenceStrict
 from h3sim.testing.reference_tree import ReferenceTree
 
 if TYPE_CHECKING:
@@ -12,7 +13,13 @@ if TYPE_CHECKING:
 
     from h3sim.signals import Signal
 
-__all__ = ["ReferenceBuckets", "ReferenceOrder", "ReferenceRounds", "ReferenceTree"]
+__all__ = [
+    "ReferenceBuckets",
+    "ReferenceOrder",
+    "ReferenceRounds",
+    "ReferenceStrict",
+    "ReferenceTree",
+]
 
 
 class _Listed:

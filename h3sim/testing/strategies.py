@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.page.resource import FLAGS
 from h3sim.schemes import make_policy
-from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, placeholder_id
+from h3sim.signals import (
+    BucketPriority,
+    Eps,
+    H2Priority,
+    Rank,
+    StrictPriority,
+    placeholder_id,
+)
 from h3sim.testing.histories import PACKET_BYTES, Call, Event, History, valid_history
 from h3sim.testing.pages import pages
 
@@ -47,6 +54,12 @@ _SIGNALS: dict[type, Callable[[], SearchStrategy[Any]]] = {
     ),
     H2Priority: lambda: h2_signals(),
     Rank: lambda: st.builds(Rank, value=st.integers(-3, 3)),
+    StrictPriority: lambda: st.builds(
+        StrictPriority,
+        weight=st.sampled_from([16, 16, 1, 256, 32]),
+        strict=st.sampled_from([16, 16, 255, 0, 17]),
+        depends_on=st.sampled_from([None, None, *_PLACEHOLDERS]),
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from h3sim import metrics
+from h3sim.engine.signalling import SentSignals
 from h3sim.schedulers import TreeScheduler
 from h3sim.schemes import Mechanism
 from h3sim.server import Server
+from h3sim.signals import Signalling
 from tests.mutants import schedulers
-from tests.property import laws, scheduler_laws
+from tests.property import laws, scheduler_laws, signalling_laws
 from tests.property.runs import engine_part, home_of, scheduler_made_by
 from tests.property.runs import usual_scheduler as usual
 from tests.property.strategies import law as budget
@@ -116,6 +119,24 @@ def buffering(mutant, case):
             laws.check_large_buffers_hide_the_scheme(buffered, case.but(scheme="fifo").run())
 
     return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, Server, check)
+
+
+def mumbling(mutant, case):
+    """Break the way of signals, and compare it with a server that knows by itself."""
+    law = signalling_laws.check_signals_without_delay_are_as_good_as_known
+
+    def check(part):
+        with engine_part("SentSignals", part):
+            known = replace(case.scheme, signalling=Signalling.SERVER)
+            law(case.run(), case.but(scheme=known).run())
+
+    return Mutation(law, mutant, SentSignals, check)
+
+
+def hearing(mutant, signalling, seed):
+    """Break the way of signals alone."""
+    law = signalling_laws.check_the_last_word_counts
+    return Mutation(law, mutant, SentSignals, lambda part: law(part, signalling, seed))
 
 
 def picking(mutant, case):

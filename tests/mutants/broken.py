@@ -5,7 +5,15 @@ from __future__ import annotations
 import random
 from heapq import heappop, heappush
 
-from h3sim.schedulers import BucketScheduler, FifoScheduler, RoundRobinScheduler, TreeScheduler
+from h3sim.schedulers import (
+    BucketScheduler,
+    FifoScheduler,
+    RoundRobinScheduler,
+    StrictScheduler,
+    TreeScheduler,
+    Weights,
+)
+from h3sim.signals import StrictPriority
 from tests.mutants.schedulers import Listed
 
 
@@ -243,3 +251,34 @@ class LastComesFirst(Listed):
 
     def pick(self):
         return self._active[-1] if self._active else None
+
+
+class WeighsStrict(StrictScheduler):
+    """Takes a strict priority for a weight: who should wait gets a small share."""
+
+    def open(self, stream_id, signal):
+        super().open(stream_id, self._mistaken(signal))
+
+    def update(self, stream_id, signal):
+        super().update(stream_id, self._mistaken(signal))
+
+    @staticmethod
+    def _mistaken(signal):
+        if not isinstance(signal, StrictPriority):
+            return signal
+        return StrictPriority(weight=signal.strict + 1, depends_on=signal.depends_on)
+
+
+class LeavesItsGroupAsleep(StrictScheduler):
+    """Forgets to wake the placeholder above a stream, unless that has something to send already."""
+
+    def _wake(self, element_id):
+        wanted = self._wanted[element_id]
+        self._groups[wanted.depends_on].activate(element_id, wanted.strict)
+
+
+class FirstAt255(TreeScheduler):
+    """Lets weight 255 go before all, which base-drafts PR 2723 does not."""
+
+    def __init__(self):
+        super().__init__(weights=Weights.ZERO)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import h3sim
 from h3sim.page import At
 from h3sim.ranges import Ranges
 from h3sim.schedulers import RoundRobinScheduler
+from h3sim.signals import Signalling
+from h3sim.transport import LinkProfile, Network
 from tests.helpers import page_of, scripted_page
-from tests.mutants import components, digests, schedulers
+from tests.mutants import components, digests, schedulers, signalling
 from tests.mutants.breaking import (
     buffering,
     building,
@@ -19,14 +23,16 @@ from tests.mutants.breaking import (
     charging,
     ending,
     hashing,
+    hearing,
     measuring,
+    mumbling,
     picking,
     scheduling,
     sharing,
     stepping,
     taking_as_long,
 )
-from tests.property import browser_laws, laws, scheduler_laws
+from tests.property import browser_laws, laws, scheduler_laws, signalling_laws
 from tests.property.runs import Case
 from tests.property.test_scheme_laws import STRICT
 from tests.stateful.test_buckets import BucketMachine
@@ -34,6 +40,23 @@ from tests.stateful.test_eps import EpsMachine
 from tests.stateful.test_tree import TreeMachine
 from tests.stateful.test_tree_options import TreeOptionsMachine
 
+LINK = LinkProfile(rate_bps=2_000_000, queue_bytes=1_000_000)
+LOSING_ONE = Network(
+    name="loses one",
+    rtt_ns=100_000_000,
+    down=LINK,
+    up=replace(LINK, loss_list=(1,), loss_list_from_bytes=150),
+)
+XAB = page_of(
+    *(
+        {"id": name, "kind": kind, "bytes": 60_000, "request_bytes": 200, **later}
+        for name, kind, later in (
+            ("X", "document", {}),
+            ("A", "image", {"discovered": {"at": "time", "delay_ms": 10}}),
+            ("B", "image", {"discovered": {"at": "time", "delay_ms": 20}}),
+        )
+    )
+)
 LATE_SCRIPT = ("script", 300, {"after_first_image": True})
 ALIKE = Case(scripted_page([(0, "document", 8), (0, "image", 8), (0, "media", 8)]))
 MIXED = Case(
@@ -205,6 +228,22 @@ MUTATIONS = [
         )
         for mutant in (components.UntidyRanges, components.SplitRanges)
     ),
+    building(
+        "SentSignals",
+        signalling_laws.check_the_control_stream_keeps_its_order,
+        signalling.HeardAsTheyCome,
+        Case(
+            XAB,
+            "fifo-draft-22",
+            link={"network": LOSING_ONE, "cc": "constant", "handshake": "none"},
+        ),
+    ),
+    mumbling(
+        signalling.Mumbles,
+        Case(WRR.page, replace(h3sim.load_scheme("wrr"), signalling=Signalling.H2)),
+    ),
+    hearing(signalling.HeardAsTheyCome, Signalling.DRAFT_22, 1),
+    hearing(signalling.LastHeardCounts, Signalling.DRAFT_20, 1),
     hashing(digests.digest_of_a_set, digests.digest_of_ids),
     *(
         stepping(TreeMachine, mutant)
@@ -247,7 +286,7 @@ def test_a_law_holds_for_the_part_and_fails_on_its_mutant(mutation):
 def test_every_law_has_a_mutant():
     named = {
         function
-        for module in (laws, browser_laws, scheduler_laws)
+        for module in (laws, browser_laws, scheduler_laws, signalling_laws)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if name.startswith("check_")
     }

@@ -14,7 +14,9 @@ from h3sim.schedulers import (
     BucketScheduler,
     FifoScheduler,
     RoundRobinScheduler,
+    StrictScheduler,
     TreeScheduler,
+    Weights,
 )
 from h3sim.schemes import Mechanism
 from h3sim.signals import BucketPriority
@@ -65,6 +67,8 @@ FIFO, ROUNDS, BUCKETS, TREE = (
     told(mechanism)
     for mechanism in (Mechanism.FIFO, Mechanism.ROUND_ROBIN, Mechanism.BUCKETS, Mechanism.TREE)
 )
+STRICT, ZERO_LAST = told(Mechanism.STRICT), told(Mechanism.ZERO_LAST_TREE)
+ZERO_LAST_TREE = partial(TreeScheduler, weights=Weights.ZERO_LAST)
 UNSTARVED = claiming(NoStarvation(rounds=2))
 LIKE_BUCKETS = claiming(SameAs(reference=ReferenceBuckets), signals=signals(BucketPriority))
 ROWS = [
@@ -78,8 +82,11 @@ ROWS = [
     Row(Law.DETERMINISTIC, broken.SharedTurns, RoundRobinScheduler, plain),
     Row(Law.SAME_IN_EVERY_PROCESS, schedulers.SetOrdered, FifoScheduler, plain),
     Row(Law.STRICT_ORDER, schedulers.HighestFirst, FifoScheduler, FIFO),
+    Row(Law.WORK_CONSERVING, broken.LeavesItsGroupAsleep, StrictScheduler, STRICT),
+    Row(Law.STRICT_ORDER, broken.WeighsStrict, StrictScheduler, STRICT),
     Row(Law.STRICT_ORDER, schedulers.OvertakenBuckets, BucketScheduler, BUCKETS),
     Row(Law.WEIGHTED_SHARES, schedulers.EqualShares, TreeScheduler, TREE),
+    Row(Law.WEIGHTED_SHARES, broken.FirstAt255, ZERO_LAST_TREE, ZERO_LAST),
     Row(Law.WEIGHTED_SHARES, schedulers.TakesTwoTurns, RoundRobinScheduler, ROUNDS),
     Row(Law.WEIGHTED_SHARES, schedulers.NeverCharges, RoundRobinScheduler, ROUNDS),
     Row(Law.WEIGHTED_SHARES, broken.HasFavourites, RoundRobinScheduler, ROUNDS),

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from h3sim.schedulers import Weights
 from h3sim.schemes import Mechanism
-from h3sim.signals import BucketPriority, Eps, H2Priority, Rank
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 from h3sim.testing import (
     Candidate,
     NoStarvation,
     ReferenceBuckets,
     ReferenceOrder,
     ReferenceRounds,
+    ReferenceStrict,
     ReferenceTree,
     SameAs,
     StrictOrder,
@@ -48,6 +49,15 @@ def by_rank(stream_id, signal):
     return signal.value
 
 
+def by_strict(stream_id, signal):
+    return -signal.strict
+
+
+def by_positive_weight(stream_id, signal):
+    """0 behind all, one at a time."""
+    return (1, 0) if signal.weight else (2, stream_id)
+
+
 def by_zero_weight(stream_id, signal):
     """255 before all and 0 behind all, each one at a time."""
     return {255: (0, stream_id), 0: (2, stream_id)}.get(signal.weight, (1, 0))
@@ -66,6 +76,11 @@ def order_of_ids():
 
 
 ZERO_SIGNALS = h2_signals(min_weight=0, max_weight=255)
+UNGROUPED = st.builds(
+    StrictPriority, weight=st.integers(1, 256), strict=st.sampled_from([0, 16, 17, 255])
+)
+ONE_STRICT = st.builds(StrictPriority, weight=st.integers(1, 256))
+UP_TO_255 = st.builds(H2Priority, weight=st.sampled_from([255, 254, 128])) | flat(1, 255)
 RANKS = signals(Rank)
 SHARED_URGENCY = st.just(Eps(urgency=3, incremental=True))
 SHARED_BUCKET = st.just(BucketPriority(bucket=31, level=1))
@@ -108,6 +123,26 @@ CLAIMS = {
             SameAs(reference=partial(ReferenceTree, weights=Weights.ZERO)),
         ),
         "signals": ZERO_SIGNALS,
+        "placeholders": 3,
+    },
+    Mechanism.ZERO_LAST_TREE: {
+        "claims": (
+            StrictOrder(rank=by_positive_weight, signals=flat(0, 255)),
+            WeightedShares(weight=weight_of, signals=UP_TO_255),
+            NoStarvation(rounds=8, signals=flat(8, 32)),
+            SameAs(reference=partial(ReferenceTree, weights=Weights.ZERO_LAST)),
+        ),
+        "signals": ZERO_SIGNALS,
+        "placeholders": 3,
+    },
+    Mechanism.STRICT: {
+        "claims": (
+            StrictOrder(rank=by_strict, signals=UNGROUPED),
+            WeightedShares(weight=weight_of, signals=ONE_STRICT),
+            NoStarvation(rounds=2, signals=st.just(StrictPriority())),
+            SameAs(reference=ReferenceStrict),
+        ),
+        "signals": signals(StrictPriority),
         "placeholders": 3,
     },
     Mechanism.EPS: {

@@ -30,6 +30,7 @@ from h3sim.schemes import Arrangement, Mechanism, scheme_from_dict
 from h3sim.schemes.model import CONDITIONS
 from h3sim.schemes.ranks import RankBy
 from h3sim.server import Retransmit
+from h3sim.signals import Signalling
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
 from h3sim.transport.link_reader import LINK_KEYS
@@ -247,6 +248,8 @@ def asked(scheme, class_name):
         return [f"urgency {entry.urgency}"] + (["incremental"] if entry.incremental else [])
     if entry.bucket is not None:
         return [f"bucket {entry.bucket}", f"level {entry.level}"]
+    if scheme.mechanism is Mechanism.STRICT:
+        return [f"strict priority {entry.strict}"]
     words = [f"weight {entry.weight}"] + ([entry.group] if entry.group else [])
     return words + ([] if entry.arrangement is Arrangement.SIBLINGS else ["chain"])
 
@@ -263,7 +266,9 @@ def test_every_word_of_a_scheme_file_is_explained():
     text = (ROOT / "docs" / "schemes.md").read_text("utf-8")
     documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
     words = {
-        option.value for options in (Mechanism, Arrangement, Mixed, RankBy) for option in options
+        option.value
+        for options in (Mechanism, Arrangement, Mixed, RankBy, Signalling)
+        for option in options
     }
     words |= {key for document in documents for key in document} | set(CONDITIONS)
     for document in documents:

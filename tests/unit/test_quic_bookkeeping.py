@@ -118,7 +118,9 @@ def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed):
                 del in_flight[packet.number]
         elif recovery.due_at_ns is not None and recovery.due_at_ns <= now_ns:
             lost = recovery.on_timer(now_ns)
-            n_probes += lost is None
+            if lost is None:  # the timeout counts from the probe on, sent or not
+                n_probes += 1
+                last_ns = now_ns
             for packet in lost or ():
                 del in_flight[packet.number]
         assert recovery.oldest is (in_flight[min(in_flight)] if in_flight else None)

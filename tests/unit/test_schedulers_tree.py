@@ -211,7 +211,11 @@ class TestTreeMistakes:
 
     @pytest.mark.parametrize(
         ("weights", "weight", "allowed"),
-        [(Weights.SHARES, 0, "1 to 256"), (Weights.ZERO, 256, "0 to 255")],
+        [
+            (Weights.SHARES, 0, "1 to 256"),
+            (Weights.ZERO, 256, "0 to 255"),
+            (Weights.ZERO_LAST, 256, "0 to 255"),
+        ],
     )
     def test_weights_keep_to_the_range_of_their_meaning(
         self, weights: Weights, weight: int, allowed: str
@@ -250,3 +254,47 @@ class TestZeroWeights:
             TreeScheduler(weights=Weights.ZERO), {-1: on(None, 0), 0: on(-1, 255), 4: on(None, 1)}
         )
         assert drain_order(scheduler, 2) == [4, 0]
+
+
+class TestZeroWeightsOfPr2723:
+    """base-drafts PR 2723: 0 is special, 255 is not."""
+
+    def test_those_of_weight_0_go_last_the_lowest_id_that_has_data_first(self) -> None:
+        scheduler = tree(
+            Weights.ZERO_LAST, s0=on(None, 0), s4=on(None, 0), s8=on(None, 1), s12=on(None, 0)
+        )
+        assert turns(scheduler, 2) == [8, 8]
+        scheduler.deactivate(8)
+        assert turns(scheduler, 2) == [0, 0]
+        scheduler.deactivate(0)
+        assert turns(scheduler, 2) == [4, 4]
+        scheduler.activate(0)
+        assert turns(scheduler, 2) == [0, 0]
+
+    def test_255_is_a_share_like_others(self) -> None:
+        # Units of 1/255: 255 at 1, 2, 3, ...; 85 at 3, 6, ...
+        scheduler = tree(Weights.ZERO_LAST, s0=on(None, 85), s4=on(None, 255), s8=on(None, 0))
+        assert turns(scheduler, 8) == [4, 4, 0, 4, 4, 4, 0, 4]
+
+    def test_it_is_the_same_for_placeholders(self) -> None:
+        signals = {-1: on(None, 0), -2: on(None, 1), 0: on(-1, 200), 4: on(-2, 0), 8: on(None, 0)}
+        scheduler = opened(TreeScheduler(weights=Weights.ZERO_LAST), signals)
+        # -2 first, whatever stands below it; then the streams of weight 0, then placeholders.
+        assert drain_order(scheduler, 3) == [4, 8, 0]
+
+    @pytest.mark.parametrize("weights", [Weights.ZERO, Weights.ZERO_LAST])
+    def test_where_nothing_is_said_the_weight_is_0(self, weights: Weights) -> None:
+        scheduler = tree(
+            weights, s0=BucketPriority(bucket=63, level=3), s4=on(16, 9), s8=on(None, 1)
+        )
+        assert str(scheduler).splitlines()[1:3] == [
+            "├─ stream 0, weight 0, has data",
+            "├─ stream 4, weight 0, has data",
+        ]
+        assert drain_order(scheduler, 3) == [8, 0, 4]
+
+    def test_a_weight_that_becomes_0_or_more_counts_at_once(self) -> None:
+        scheduler = tree(Weights.ZERO_LAST, s0=on(None, 16), s4=on(None, 0))
+        scheduler.update(0, on(None, 0))
+        scheduler.update(4, on(None, 1))
+        assert turns(scheduler, 2) == [4, 4]

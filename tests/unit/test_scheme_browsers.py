@@ -13,7 +13,7 @@ import pytest
 import h3sim
 from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes import Scheme, make_policy
-from h3sim.signals import Eps, H2Priority, Signal
+from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
 from tests.helpers import finished_ms, replay, scripted_page
 
 HIGH, LOW = {"fetchpriority": "high"}, {"fetchpriority": "low"}
@@ -147,6 +147,12 @@ EXPECTED: dict[str, dict[Signal, str]] = {
     # What Chrome says nothing of, it takes for incremental.
     "mvfst": {signal: names for signal, names in CHROME_EPS.items() if signal != eps(3)}
     | {eps(3, incremental=True): f"{CHROME[3, False]} {CHROME[3, True]}"},
+}
+EXPECTED["firefox-draft-20"] = EXPECTED["firefox-draft-22"] = EXPECTED["firefox-h2"]
+# Chrome's levels as buckets 4 to 0; what is incremental shares, the rest goes one at a time.
+EXPECTED["cloudflare"] = {
+    BucketPriority(bucket=4 - level, level=1 if incremental else 3): names
+    for (level, incremental), names in CHROME.items()
 }
 
 

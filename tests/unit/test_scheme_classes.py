@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 import h3sim
-from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
+from h3sim.signals import BucketPriority, Eps, H2Priority, Signal, StrictPriority
 from tests.helpers import replay
 from tests.unit import test_scheme_browsers
 
@@ -209,6 +209,22 @@ EXPECTED: dict[str, dict[Signal, str]] = {
     },
 }
 
+# Each stream below the one before it.
+CHAINS = {"fifo-h2": True, "fifo-draft-20": False, "fifo-draft-22": True}
+EXPECTED |= {
+    scheme: {H2Priority(depends_on=0, exclusive=exclusive): " ".join(RESOURCES)}
+    for scheme, exclusive in CHAINS.items()
+}
+EXPECTED["zeroweight-2723"] = EXPECTED["zeroweight-simple"]
+# A bucket's level 3 before its levels 2 and 1, which share: bucket * 4 + 3, and + 2.
+EXPECTED["swett"] = {
+    StrictPriority(strict=255): "css-head css-critical js-head js-critical",
+    StrictPriority(strict=254): "html font image-visible",
+    StrictPriority(strict=127): f"css css-preload js js-late js-preload {FETCH}",
+    StrictPriority(strict=126): f"{JS_ASYNC} font-preload image image-late image-preload media",
+    StrictPriority(strict=2): "other other-preload",
+}
+
 # One client, several servers.
 SERVERS = ("nghttp2", "h2o-h2", "ats")
 EXPECTED |= dict.fromkeys(SERVERS, EXPECTED["firefox-figure"])
@@ -238,7 +254,7 @@ def test_a_resource_is_put_into_the_class_of_its_row(
     assert [s.signal for s in load.trace.signals if s.element_id == 4] == [signal]
 
 
-@pytest.mark.parametrize("scheme", ["zeroweight", "zeroweight-simple"])
+@pytest.mark.parametrize("scheme", ["zeroweight", "zeroweight-simple", "zeroweight-2723"])
 @pytest.mark.parametrize("kind", ["document", "image", "other"])
 def test_the_root_goes_first_whatever_its_kind(scheme: str, kind: str) -> None:
     load = replay([(0, kind, 1)], scheme)

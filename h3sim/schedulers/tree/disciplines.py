@@ -24,6 +24,13 @@ _COST_PER_BYTE = (0, *(_MAX_WEIGHT * _UNIT // weight for weight in range(1, _MAX
 _BEFORE_ALL = -1
 _AFTER_ALL = math.inf
 
+_FIXED_TIMES: dict[Weights, dict[int, float]] = {
+    Weights.SHARES: {},
+    Weights.ZERO: {255: _BEFORE_ALL, 0: _AFTER_ALL},
+    Weights.ZERO_LAST: {0: _AFTER_ALL},
+}
+"""The weights that have a place and no share."""
+
 _SLOT = 65_536
 _SLOTS_AT_WEIGHT_1 = 63
 _SLOTS_A_TURN = (
@@ -41,7 +48,7 @@ class ExactTime(FairQueueing):
 
     def __init__(self, *, turn_bytes: int, weights: Weights) -> None:
         super().__init__(turn_bytes=turn_bytes)
-        self._has_zero_weights = weights is Weights.ZERO
+        self._fixed_times = _FIXED_TIMES[weights]
 
     def joined(self, node: Node, parent: Node) -> tuple[float, int]:
         """Start one turn behind the child that was served last."""
@@ -55,9 +62,7 @@ class ExactTime(FairQueueing):
         before = node.fixed_time
         node.weight = weight
         node.cost_per_byte = _COST_PER_BYTE[weight]
-        node.fixed_time = None
-        if self._has_zero_weights:
-            node.fixed_time = {255: _BEFORE_ALL, 0: _AFTER_ALL}.get(weight)
+        node.fixed_time = self._fixed_times.get(weight)
         if node.fixed_time != before and node.entry is not None:
             self.unlist(node)
             self.enlist(node)
@@ -179,7 +184,7 @@ def queueing_of(queueing: Queueing, *, turn_bytes: int, weights: Weights) -> Fai
     """
     if queueing is Queueing.EXACT:
         return ExactTime(turn_bytes=turn_bytes, weights=weights)
-    if weights is Weights.ZERO:
+    if weights is not Weights.SHARES:
         raise ValueError(f"zero weights need exact queueing, not {queueing.value!r}")
     made = {Queueing.NGHTTP2: Nghttp2Cycles, Queueing.H2O: H2oCalendar, Queueing.ATS: AtsPoints}
     return made[queueing](turn_bytes=turn_bytes)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from h3sim.signals import DEFAULT_WEIGHT
+
 __all__ = ["DEFAULT_TURN_BYTES", "Orphans", "Queueing", "UnknownParent", "Weights"]
 
 DEFAULT_TURN_BYTES = 1400
@@ -16,11 +18,18 @@ class Weights(enum.Enum):
     """1 to 256, each a share (RFC 7540 § 5.3.2)."""
     ZERO = "zero"
     """255 first and one at a time; 1 to 254 share; 0 last and one at a time (Marx 2019 § 3.3)."""
+    ZERO_LAST = "zero-last"
+    """1 to 255 share; 0 last and one at a time (base-drafts PR 2723, as it was proposed)."""
 
     @property
     def limits(self) -> tuple[int, int]:
         """The least and the greatest weight."""
         return (1, 256) if self is Weights.SHARES else (0, 255)
+
+    @property
+    def default(self) -> int:
+        """The weight of a node about which nothing was said."""
+        return DEFAULT_WEIGHT if self is Weights.SHARES else 0
 
 
 class Orphans(enum.Enum):

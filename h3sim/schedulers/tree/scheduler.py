@@ -72,7 +72,7 @@ class TreeScheduler:
     ) -> None:
         if retain < 0:
             raise ValueError(f"retain must not be negative, is {retain}")
-        if weights is Weights.ZERO and orphans is not Orphans.KEEP:
+        if weights is not Weights.SHARES and orphans is not Orphans.KEEP:
             raise ValueError(f"zero weights cannot be shared out ({orphans.value!r})")
         if unknown_parent is UnknownParent.ORPHANS and queueing is not Queueing.EXACT:
             raise ValueError(f"only exact queueing has an orphan placeholder ({queueing.value!r})")

@@ -58,6 +58,7 @@ class DependencyTree:
         self.nodes: dict[int, Node] = {}
         self._queueing = queueing
         self._weights = weights
+        self._default = H2Priority(weight=weights.default)
         self._orphans = orphans
         self._unknown_parent = unknown_parent
         self._retain = retain
@@ -136,7 +137,7 @@ class DependencyTree:
     # What a signal asks for
 
     def _checked(self, node_id: int, signal: Signal) -> H2Priority:
-        wanted = signal if isinstance(signal, H2Priority) else H2Priority()
+        wanted = signal if isinstance(signal, H2Priority) else self._default
         if wanted.depends_on == node_id:
             raise SelfDependencyError(node_id)
         low, high = self._weights.limits
@@ -154,7 +155,7 @@ class DependencyTree:
             return parent, wanted
         match self._unknown_parent:
             case UnknownParent.DEFAULT:
-                return self.root, H2Priority()
+                return self.root, self._default
             case UnknownParent.CREATE | UnknownParent.ORPHANS:
                 return self._imply(parent_id), wanted
             case UnknownParent.ANCESTOR:
@@ -162,7 +163,7 @@ class DependencyTree:
                 if ancestor is not None and ancestor.id != node_id:
                     return ancestor, wanted
                 # One that should be known, being the older, and is not: the weight is lost as well.
-                weight = H2Priority().weight if parent_id < node_id else wanted.weight
+                weight = self._default.weight if parent_id < node_id else wanted.weight
                 return self._imply(parent_id), H2Priority(weight=weight)
 
     def _ancestor(self, node_id: int) -> Node | None:
@@ -180,7 +181,7 @@ class DependencyTree:
         """Put a node under the root because another shall depend on it."""
         node = self.nodes[node_id] = Node(node_id)
         node.is_implied = True
-        self._queueing.reweigh(node, H2Priority().weight)
+        self._queueing.reweigh(node, self._default.weight)
         self._attach(node, self.nodes.get(ORPHANS, self.root))
         return node
 

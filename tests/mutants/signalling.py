@@ -1,0 +1,29 @@
+"""Signals that come to the server in a wrong way."""
+
+from __future__ import annotations
+
+from h3sim.engine.signalling import SentSignals
+
+
+class HeardAsTheyCome(SentSignals):
+    """Hands frames over as they arrive: each on a stream of its own."""
+
+    def on_message_arrived(self, number, now_ns):
+        self._apply(self._hearing.on_message(*self._messages[number]), now_ns)
+
+
+class Mumbles(SentSignals):
+    """Loses what was said with a request."""
+
+    def on_request_arrived(self, stream_id, resource, now_ns):
+        self._with_request.pop(stream_id, None)
+        super().on_request_arrived(stream_id, resource, now_ns)
+
+
+class LastHeardCounts(SentSignals):
+    """Takes what a request says for newer than what the control stream said before."""
+
+    def on_request_arrived(self, stream_id, resource, now_ns):
+        super().on_request_arrived(stream_id, resource, now_ns)
+        if stream_id in self._with_request:
+            self._server.on_signal(stream_id, self._with_request[stream_id])

@@ -1,0 +1,91 @@
+"""Laws of signals on their way up: in what order they are heard, and what is known in the end."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import NamedTuple
+
+from h3sim.server import Server
+from h3sim.signals import ORPHANS, H2Priority
+
+
+def check_the_control_stream_keeps_its_order(load):
+    """In draft-22 what is said of streams is heard in the order of their requests."""
+    told = [signal for signal in load.trace.signals if signal.signal.depends_on != ORPHANS]
+    heard = list(dict.fromkeys(signal.element_id for signal in told if signal.element_id >= 0))
+    assert heard == sorted(heard), "frames were heard in another order than they were sent"
+    at_ns = [signal.at_ns for signal in load.trace.signals]
+    assert at_ns == sorted(at_ns)
+
+
+def check_signals_without_delay_are_as_good_as_known(sent, known):
+    """Packets leave as they do where the server knows by itself."""
+    assert sent.trace.order == known.trace.order
+    assert sent.trace.packet_rows == known.trace.packet_rows
+    assert sent.timings == known.timings
+
+
+def check_the_last_word_counts(make, signalling, seed):
+    """Once all has come, in whatever order, the server has the last word about each element."""
+    source = Random(seed)
+    scheduler, policy, frames = Listener(), Talker(source), []
+    signals = make(
+        policy, Server(scheduler, turn_bytes=1), signalling, lambda number, _: frames.append(number)
+    )
+    signals.on_connected()
+    stream_ids = range(0, 4 * N_REQUESTS, 4)
+    for stream_id in stream_ids:
+        signals.on_requested(stream_id, None)
+    coming = [Coming(signals.on_message_arrived, (number,)) for number in frames]
+    coming += [Coming(signals.on_request_arrived, (stream_id, None)) for stream_id in stream_ids]
+    source.shuffle(coming)
+    for at_ns, (hear, what) in enumerate(coming):
+        hear(*what, at_ns)
+    assert scheduler.wanted == policy.said
+
+
+N_REQUESTS = 6
+
+
+class Coming(NamedTuple):
+    """What comes, and who hears it."""
+
+    hear: object
+    what: tuple
+
+
+class Talker:
+    """A policy that changes its mind: each request says something of one element before it."""
+
+    def __init__(self, source):
+        self._source = source
+        self.said = {}
+
+    def on_connected(self):
+        return [self._saying(-1)]
+
+    def on_requested(self, stream_id, resource):
+        earlier = self._source.choice([-1, *range(0, stream_id, 4)])
+        return [self._saying(earlier), self._saying(stream_id)]
+
+    def on_closed(self, stream_id):
+        return []
+
+    def _saying(self, element_id):
+        self.said[element_id] = H2Priority(weight=self._source.randint(1, 256))
+        return element_id, self.said[element_id]
+
+
+class Listener:
+    """A scheduler that keeps what it is told, and sends nothing."""
+
+    def __init__(self):
+        self.wanted = {}
+
+    def open(self, element_id, signal):
+        assert element_id not in self.wanted, f"{element_id} is opened twice"
+        self.wanted[element_id] = signal
+
+    def update(self, element_id, signal):
+        assert element_id in self.wanted, f"{element_id} is not open"
+        self.wanted[element_id] = signal

@@ -1,0 +1,86 @@
+"""Loads whose signals are late, lost or overtaken: they end, and nothing is heard out of order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import h3sim
+from h3sim.engine.signalling import SentSignals
+from h3sim.errors import SchemeError
+from h3sim.ranges import Ranges
+from h3sim.signals import Signalling
+from h3sim.study import run_setting
+from h3sim.transport.jitter import LinkJitter
+from h3sim.units import ms
+from tests.property import laws, signalling_laws
+from tests.property.strategies import SCHEMES, law, pages
+from tests.property.test_connected_laws import networks, settings
+
+SENT = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22, Signalling.EPS)
+TREES = SENT[:3]
+
+
+def said(scheme, signalling):
+    """Return the scheme with that signalling, None where the two do not go together."""
+    try:
+        return replace(scheme, signalling=signalling)
+    except SchemeError:
+        return None
+
+
+SAID = [made for row in SCHEMES.values() for way in SENT if (made := said(row, way)) is not None]
+"""Every scheme with every signalling that it can have."""
+ON_A_CONTROL_STREAM = [made for made in SAID if made.signalling is Signalling.DRAFT_22]
+YIELDING = ("p+", "s+")
+"""Groups that yield until the client has all of a class; the server's knowledge lasts longer."""
+AS_KNOWN = [made for made in SAID if made.name not in YIELDING]
+
+
+@st.composite
+def disorderly(draw):
+    """Draw a setting whose links lose up to 30 % both ways, and let packets overtake."""
+    setting, network = draw(settings()), draw(networks())
+    jitter = LinkJitter(mean_ns=ms(20), deviation_ns=ms(20), reorder=True)
+    jitter = draw(st.sampled_from([None, jitter]))
+    links = {way: replace(getattr(network, way), jitter=jitter) for way in ("down", "up")}
+    return replace(setting, network=replace(network, **links))
+
+
+@law(100)
+@given(page=pages(), scheme=st.sampled_from(SAID), setting=disorderly())
+def test_every_byte_comes_whatever_becomes_of_the_signals(page, scheme, setting):
+    load = run_setting(page, scheme, setting)
+    laws.check_the_load_ends(lambda: load)
+    got = {}
+    for _, arrived_at_ns, stream_id, offset, n_bytes, _ in load.trace.packet_rows:
+        if arrived_at_ns is not None:
+            got.setdefault(stream_id, Ranges()).add(offset, offset + n_bytes)
+    for request in load.trace.requests:
+        assert got[request.stream_id].contiguous == request.length_bytes
+
+
+@law(60)
+@given(page=pages(), scheme=st.sampled_from(ON_A_CONTROL_STREAM), setting=disorderly())
+def test_the_control_stream_keeps_its_order(page, scheme, setting):
+    signalling_laws.check_the_control_stream_keeps_its_order(run_setting(page, scheme, setting))
+
+
+@law(120)
+@given(page=pages(), scheme=st.sampled_from(AS_KNOWN), handshake=st.booleans())
+def test_signals_without_delay_are_as_good_as_known(page, scheme, handshake):
+    known = replace(scheme, signalling=Signalling.SERVER)
+    both = [
+        h3sim.simulate(page, scheme=one, rtt_ms=0, handshake=handshake) for one in (scheme, known)
+    ]
+    signalling_laws.check_signals_without_delay_are_as_good_as_known(*both)
+
+
+@pytest.mark.parametrize("signalling", TREES)
+@law(60)
+@given(seed=st.integers(0, 2**32))
+def test_in_the_end_the_server_has_the_last_word_about_each_stream(signalling, seed):
+    signalling_laws.check_the_last_word_counts(SentSignals, signalling, seed)

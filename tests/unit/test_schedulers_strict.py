@@ -1,0 +1,122 @@
+"""Swett's strict priorities by hand (base-drafts PR 2700).
+
+Equal strict priorities share as siblings in the tree do: a turn costs 1/weight of virtual time, a
+stream joins a turn behind the one served last, and ties go to the lower id.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from h3sim.schedulers import SelfDependencyError, StrictScheduler
+from h3sim.signals import H2Priority, StrictPriority
+from tests.unit.driving import drain_order, opened, turns
+
+
+def at(strict: int = 16, weight: int = 16, below: int | None = None) -> StrictPriority:
+    return StrictPriority(strict=strict, weight=weight, depends_on=below)
+
+
+class TestSignal:
+    def test_what_is_not_said_is_16(self) -> None:
+        assert StrictPriority() == at(strict=16, weight=16, below=None)
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [
+            ({"weight": 0}, "weight must be 1 to 256, is 0"),
+            ({"weight": 257}, "weight must be 1 to 256, is 257"),
+            ({"strict": -1}, "strict must be 0 to 255, is -1"),
+            ({"strict": 256}, "strict must be 0 to 255, is 256"),
+            ({"depends_on": 0}, "depends_on must be a placeholder, is stream 0"),
+        ],
+    )
+    def test_what_is_out_of_range_is_refused(self, wrong: dict[str, int], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            StrictPriority(**wrong)
+
+
+class TestOrder:
+    def test_the_highest_goes_first_and_to_its_end(self) -> None:
+        scheduler = opened(StrictScheduler(), {0: at(0), 4: at(255), 8: at(17), 12: at()})
+        assert turns(scheduler, 2) == [4, 4]
+        assert drain_order(scheduler, 5) == [4, 8, 12, 0, None]
+
+    def test_equal_ones_share_by_weight(self) -> None:
+        # In turns of weight 32: 4 at 1, 2, 3, ...; 0 at 2, 4, ...
+        scheduler = opened(StrictScheduler(), {0: at(9, 16), 4: at(9, 32), 8: at(8, 256)})
+        assert turns(scheduler, 6) == [4, 0, 4, 4, 0, 4]
+
+    def test_what_is_said_anew_holds_from_the_next_pick_on(self) -> None:
+        scheduler = opened(StrictScheduler(), {0: at(), 4: at()})
+        scheduler.update(4, at(17))
+        assert turns(scheduler, 3) == [4, 4, 4]
+        scheduler.update(4, at(15))
+        assert turns(scheduler, 2) == [0, 0]
+        # Back in one level it joins a turn behind 0, which was served last at 2 turns.
+        scheduler.update(4, at(16))
+        assert turns(scheduler, 4) == [0, 4, 0, 4]
+
+    def test_a_signal_of_another_kind_counts_as_the_default(self) -> None:
+        scheduler = opened(StrictScheduler(), {0: at(15), 4: H2Priority(weight=1), 8: at(17)})
+        assert drain_order(scheduler, 3) == [8, 4, 0]
+
+
+class TestPlaceholders:
+    def test_a_placeholder_stands_for_what_is_below_it(self) -> None:
+        signals = {-1: at(20), -2: at(10), 0: at(255, below=-2), 4: at(0, below=-1), 8: at(15)}
+        assert drain_order(opened(StrictScheduler(), signals), 4) == [4, 8, 0, None]
+
+    def test_placeholders_share_with_streams_and_pay_for_whole_turns(self) -> None:
+        # 8 and -1 are level; below -1 are 0 and 4, level again. Streams before placeholders.
+        signals = {-1: at(), 0: at(below=-1), 4: at(below=-1), 8: at()}
+        scheduler = opened(StrictScheduler(), signals)
+        assert turns(scheduler, 6, n_bytes=1400) == [8, 0, 8, 4, 8, 0]
+        scheduler = opened(StrictScheduler(), signals)
+        # Both join at 1. A byte costs 8 next to nothing, and -1 a turn.
+        assert turns(scheduler, 4, n_bytes=1) == [8, 0, 8, 8]
+
+    def test_one_that_has_not_come_yet_has_the_default_until_it_does(self) -> None:
+        scheduler = opened(StrictScheduler(), {0: at(255, below=-1), 4: at(17), 8: at(15)})
+        assert turns(scheduler, 1) == [4]
+        scheduler.open(-1, at(18))
+        assert turns(scheduler, 1) == [0]
+        with pytest.raises(ValueError, match="stream -1 is open already"):
+            scheduler.open(-1, at(18))
+
+    def test_a_placeholder_moves_with_what_is_below_it(self) -> None:
+        signals = {-1: at(5), -2: at(50), 0: at(below=-1), 4: at(20)}
+        scheduler = opened(StrictScheduler(), signals)
+        assert turns(scheduler, 1) == [4]
+        scheduler.update(-1, at(0, below=-2))
+        assert turns(scheduler, 1) == [0]
+
+    def test_one_that_is_moved_below_its_own_first_lets_that_one_have_its_place(self) -> None:
+        signals = {-1: at(50), -2: at(9, below=-1), 0: at(below=-2), 4: at(20)}
+        scheduler = opened(StrictScheduler(), signals)
+        scheduler.update(-1, at(1, below=-2))
+        # -2 is below the root now, with the 9 that it had.
+        assert drain_order(scheduler, 2) == [4, 0]
+
+    def test_what_is_below_a_placeholder_that_goes_moves_up(self) -> None:
+        signals = {-1: at(50), 0: at(7, below=-1), 4: at(8)}
+        scheduler = opened(StrictScheduler(), signals)
+        scheduler.close(-1)
+        assert drain_order(scheduler, 3) == [4, 0, None]
+
+    def test_none_depends_on_itself(self) -> None:
+        scheduler = StrictScheduler()
+        with pytest.raises(SelfDependencyError):
+            scheduler.open(-1, at(below=-1))
+        scheduler.open(-1, at())
+        with pytest.raises(SelfDependencyError):
+            scheduler.update(-1, at(below=-1))
+
+    def test_a_copy_goes_on_as_the_whole_does(self) -> None:
+        signals = {-1: at(), 0: at(below=-1), 4: at(), 8: at(weight=99, below=-1)}
+        scheduler = opened(StrictScheduler(), signals)
+        turns(scheduler, 3)
+        copy = pickle.loads(pickle.dumps(scheduler))
+        assert turns(copy, 7) == turns(scheduler, 7)

@@ -1,0 +1,84 @@
+"""Schemes of HTTP/3 before EPS by hand: chains, Firefox's tree, Swett's, buckets, zero weights.
+
+One packet every 10 ms, at 10, 20, ...; requests and signals arrive at once, unless an RTT is said.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers import finished_ms, replay
+
+CRITICAL, VISIBLE = {"critical": True}, {"above_the_fold": True}
+CHAINS = ("fifo-h2", "fifo-draft-20", "fifo-draft-22")
+FIREFOX = ("firefox-h2", "firefox-draft-20", "firefox-draft-22")
+
+
+@pytest.mark.parametrize("scheme", CHAINS)
+def test_a_chain_is_sent_in_the_order_of_requests(scheme: str) -> None:
+    steps = [(0, "document", 2), (0, "image", 2), (15, "script", 1), (35, "stylesheet", 1)]
+    load = replay(steps, scheme, handshake=False)
+    assert load.trace.order == [0, 0, 4, 4, 8, 12]
+    assert finished_ms(load) == {0: 20, 4: 40, 8: 50, 12: 60}
+
+
+@pytest.mark.parametrize("scheme", CHAINS)
+def test_what_is_behind_in_a_chain_goes_while_its_parent_is_not_ready(scheme: str) -> None:
+    steps = [(0, "document", 2, {"server_ms": 15}), (0, "image", 3), (0, "image", 1)]
+    load = replay(steps, scheme, handshake=False)
+    # 10: image 4; from 15 on the document, then image 4 again.
+    assert load.trace.order == [4, 0, 0, 4, 4, 8]
+
+
+@pytest.mark.parametrize("scheme", FIREFOX)
+def test_firefoxs_groups_share_by_weight_however_they_are_said(scheme: str) -> None:
+    steps = [(0, "document", 2), (0, "stylesheet", 4), (0, "script", 3, {"async": True})]
+    load = replay(steps, scheme, rtt_ms=40, handshake=False)
+    # Weights 241, 201 and 101. In units of 1/241: document at 1 and 2; leaders at 1.2, 2.4, 3.6
+    # and 4.8; unblocked at 2.39, 4.77 and, when it is alone, 7.2.
+    assert load.trace.order == [0, 4, 0, 8, 4, 4, 8, 4, 8]
+
+
+def test_swetts_priorities_are_strict_and_equal_ones_share() -> None:
+    load = replay(
+        [
+            (0, "document", 2),  # 254
+            (0, "image", 2, VISIBLE),  # 254
+            (0, "image", 2),  # 126
+            (0, "media", 2),  # 126
+            (0, "fetch", 1),  # 127
+            (15, "script", 1, CRITICAL),  # 255
+            (0, "other", 1),  # 2
+        ],
+        "swett",
+    )
+    # Asked for at 15, the script is stream 24. 10: document, 20: script, then 254 by turns.
+    assert load.trace.order == [0, 24, 4, 0, 4, 16, 8, 12, 8, 12, 20]
+
+
+def test_swetts_equal_priorities_share_where_buckets_go_one_at_a_time() -> None:
+    steps = [(0, "other", 1), (0, "fetch", 2), (0, "fetch", 2)]
+    assert replay(steps, "swett").trace.order == [4, 8, 4, 8, 0]
+    assert replay(steps, "bucket-html").trace.order == [4, 4, 8, 8, 0]
+
+
+def test_cloudflares_buckets_take_chromes_levels_and_what_is_incremental_shares() -> None:
+    load = replay(
+        [
+            (0, "document", 2),  # bucket 4, level 1
+            (0, "media", 2),  # bucket 1, level 1
+            (0, "media", 2),  # bucket 1, level 1
+            (0, "stylesheet", 1),  # bucket 4, level 3
+            (0, "script", 2),  # bucket 3, level 3
+            (0, "script", 1, {"defer": True}),  # bucket 1, level 3
+        ],
+        "cloudflare",
+    )
+    assert load.trace.order == [12, 0, 0, 16, 16, 20, 4, 8, 4, 8]
+
+
+def test_255_is_a_share_in_pr_2723_and_goes_first_in_the_code_of_marx_2019() -> None:
+    steps = [(0, "document", 3), (0, "stylesheet", 2), (0, "fetch", 1)]
+    # Weights 255, 254 and 0. 1/255 < 1/254 < 2/255 < 2/254.
+    assert replay(steps, "zeroweight-2723").trace.order == [0, 4, 0, 4, 0, 8]
+    assert replay(steps, "zeroweight-simple").trace.order == [0, 0, 0, 4, 4, 8]
