@@ -23,8 +23,8 @@ demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 20
 	$(BIN)/h3sim compare http2rulez davies-meenan --plot demo/schemes.png
 
 .PHONY: test
-test: lint ## lint, types, floors, then every test
-	$(BIN)/pytest
+test: lint ## lint, types, floors, then every test, on all cores
+	$(BIN)/pytest --numprocesses auto
 
 .PHONY: lint
 lint: $(READY) ## ruff, mypy and the floors (import-linter)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim.ranges import Ranges
 from h3sim.transport.quic.packets import AckFrame
+
+if TYPE_CHECKING:
+    from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["AckState"]
 
@@ -63,6 +66,15 @@ class AckState:
         self.due_at_ns: int | None = None
         self.has_news = False
         """Whether an ack-eliciting packet has come since the last ACK."""
+
+    @classmethod
+    def of(cls, settings: QuicSettings) -> AckState:
+        """Return the state of an end with these settings."""
+        return cls(
+            every=settings.ack_every,
+            max_delay_ns=settings.max_ack_delay_ns,
+            gaps_at_once=settings.acks_gaps_at_once,
+        )
 
     def on_packet(self, number: int, now_ns: int, is_ack_eliciting: bool) -> bool:
         """Note packet *number*; return False if it came before."""

@@ -50,20 +50,10 @@ class QuicEndpoint:
         self._source = source
         self._handshake = handshake
         self._controller = controller
-        self.recovery = Recovery(
-            controller,
-            initial_rtt_ns=settings.initial_rtt_ns,
-            peer_max_ack_delay_ns=peer_max_ack_delay_ns,
-            has_persistent_congestion=settings.has_persistent_congestion,
-            max_pto_ns=settings.max_pto_ns,
-        )
+        self.recovery = Recovery.of(settings, controller, peer_max_ack_delay_ns)
         if path_rtt_ns is not None:
             self.recovery.rtt.on_sample(path_rtt_ns)
-        self._acks = AckState(
-            every=settings.ack_every,
-            max_delay_ns=settings.max_ack_delay_ns,
-            gaps_at_once=settings.acks_gaps_at_once,
-        )
+        self._acks = AckState.of(settings)
         self._pacer = Pacer(burst_bytes=settings.pacing_burst_packets * settings.datagram_bytes)
         self._bucket: BucketPacer | None = None
         if settings.pacing_bucket is PacingBucket.AIOQUIC:

@@ -10,6 +10,7 @@ from h3sim.units import NS_PER_S
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.quic.packets import AckFrame, Packet
+    from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["K_PACKET_THRESHOLD", "Recovery"]
 
@@ -64,6 +65,22 @@ class Recovery:
         """Until so many bytes are delivered, rates say more of the application than of the path."""
         self._delivered_at_ns = 0
         self._first_sent_at_ns = 0
+
+    @classmethod
+    def of(
+        cls,
+        settings: QuicSettings,
+        controller: CongestionController,
+        peer_max_ack_delay_ns: int,
+    ) -> Recovery:
+        """Return the recovery of an end with these settings."""
+        return cls(
+            controller,
+            initial_rtt_ns=settings.initial_rtt_ns,
+            peer_max_ack_delay_ns=peer_max_ack_delay_ns,
+            has_persistent_congestion=settings.has_persistent_congestion,
+            max_pto_ns=settings.max_pto_ns,
+        )
 
     @property
     def oldest(self) -> Packet | None:
