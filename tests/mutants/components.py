@@ -22,10 +22,6 @@ class RepeatingServer(Server):
         super().__init__(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
         self._again = None
 
-    @property
-    def has_data(self):
-        return self._again is not None or super().has_data
-
     def take(self):
         chunk, self._again = self._again, None
         if chunk is None:
@@ -48,10 +44,6 @@ class BackwardServer(Server):
     def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
         super().__init__(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
         self._held = None
-
-    @property
-    def has_data(self):
-        return self._held is not None or super().has_data
 
     def take(self):
         if self._held is not None:

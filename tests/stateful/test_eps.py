@@ -82,5 +82,5 @@ class EpsMachine(RuleBasedStateMachine):
             assert self.eps.pick() == expected
 
 
-EpsMachine.TestCase.settings = settings(law(200), stateful_step_count=40)
+EpsMachine.TestCase.settings = settings(law(100), stateful_step_count=40)
 TestEps = EpsMachine.TestCase

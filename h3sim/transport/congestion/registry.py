@@ -50,10 +50,10 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
         InputError: if the settings lack what it needs.
 
     >>> from h3sim.transport.congestion import ControllerSettings
-    >>> make_controller("cubik", ControllerSettings(max_datagram_bytes=1200))
+    >>> make_controller("newrino", ControllerSettings(max_datagram_bytes=1200))
     Traceback (most recent call last):
     ...
-    h3sim.errors.UnknownNameError: no controller is called 'cubik'; did you mean cubic? \
+    h3sim.errors.UnknownNameError: no controller is called 'newrino'; did you mean newreno? \
 (`h3sim list controllers` shows all)
     """
     return REGISTRY.named(name)(settings)
