@@ -11,6 +11,15 @@ from tests.property.runs import Case
 
 PACKET_BYTES = 1400
 SCHEMES = {scheme.name: scheme for scheme in h3sim.list_schemes()}
+_ALIKE = {
+    *("sander-rr", "sander-wrr", "sander-chrome", "sander-firefox", "sander-firefox-eps"),
+    *("chrome-h2", "firefox-h2", "safari-h2", "edge-h2", "firefox-eps", "safari-eps", "spdy"),
+    *("quiche", "lsquic", "mvfst", "quic-go", "cloudflare", "firefox-figure"),
+    *("fifo-draft-20", "fifo-draft-22", "firefox-draft-20", "firefox-draft-22"),
+}
+"""Schemes that differ from others in their rules or in how signals travel, and not in how they are
+scheduled."""
+DIFFERENT = [name for name in SCHEMES if name not in _ALIKE]
 
 
 def law(max_examples):

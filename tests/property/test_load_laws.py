@@ -7,9 +7,9 @@ from hypothesis import given
 
 from h3sim.page import At
 from tests.property import laws
-from tests.property.strategies import SCHEMES, cases, law, pages
+from tests.property.strategies import DIFFERENT, cases, law, pages
 
-each_scheme = pytest.mark.parametrize("scheme", SCHEMES)
+each_scheme = pytest.mark.parametrize("scheme", DIFFERENT)
 
 
 @each_scheme

@@ -11,14 +11,9 @@ from tests.helpers import replay
 from tests.property import laws
 from tests.property.runs import Case, usual_scheduler
 from tests.property.scheduler_laws import check_pick_is_pure
-from tests.property.strategies import SCHEMES, cases, law, links, pages, whole_packets
+from tests.property.strategies import DIFFERENT, SCHEMES, cases, law, links, pages, whole_packets
 
-ALIKE = {
-    *("sander-rr", "sander-wrr", "sander-firefox", "chrome-h2", "firefox-h2", "safari-h2"),
-    *("edge-h2", "firefox-eps", "safari-eps", "spdy", "quiche", "lsquic", "mvfst", "quic-go"),
-}
-"""Schemes that differ from others in their rules alone, and not in how they are scheduled."""
-each_scheme = pytest.mark.parametrize("scheme", [name for name in SCHEMES if name not in ALIKE])
+each_scheme = pytest.mark.parametrize("scheme", DIFFERENT)
 no_jitter = st.just("none")
 no_buffer = st.just(0)
 
@@ -119,7 +114,7 @@ def test_a_strict_class_is_never_overtaken(scheme, rank, case):
 @law(50)
 @given(cases(pages=pages(at=(At.TIME,)), jitters=no_jitter))
 def test_all_schemes_load_a_timed_page_in_the_same_time(case):
-    different = [name for name in SCHEMES if name not in ALIKE]
+    different = DIFFERENT
     laws.check_page_loads_take_equally_long([case.but(scheme=name).run() for name in different])
 
 
