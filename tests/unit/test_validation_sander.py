@@ -154,7 +154,7 @@ def test_a_job_loads_every_scheme_and_equals_itself() -> None:
     first = run(job)
     assert tuple(first.outcomes) == SCHEMES
     assert run(job) == first
-    assert all(outcome.lost > 0 for outcome in first.outcomes.values())
+    assert any(outcome.lost > 0 for outcome in first.outcomes.values())
 
 
 def test_only_what_is_lossy_is_loaded_with_several_seeds_and_each_cell_once() -> None:
