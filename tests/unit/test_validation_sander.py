@@ -27,9 +27,13 @@ from validation.sander_runs import (
 LOSSY = "sander-2mbps-100ms-2pct"
 
 
+_LARGE = 400_000
+
+
 def smallest() -> int:
-    """Return the place of the page that is loaded most quickly."""
-    return min(range(len(sander.pages())), key=lambda place: sander.pages()[place].total_bytes)
+    """Return the place of the smallest page that is large enough to lose packets."""
+    sizes = {place: page.total_bytes for place, page in enumerate(sander.pages())}
+    return min((place for place in sizes if sizes[place] > _LARGE), key=lambda place: sizes[place])
 
 
 def outcome(hol_bytes: int, **values: Any) -> Outcome:
@@ -154,7 +158,7 @@ def test_a_job_loads_every_scheme_and_equals_itself() -> None:
     first = run(job)
     assert tuple(first.outcomes) == SCHEMES
     assert run(job) == first
-    assert any(outcome.lost > 0 for outcome in first.outcomes.values())
+    assert all(outcome.lost > 0 for outcome in first.outcomes.values())
 
 
 def test_only_what_is_lossy_is_loaded_with_several_seeds_and_each_cell_once() -> None:
