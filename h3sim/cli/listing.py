@@ -27,7 +27,7 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "list",
-        help="show the shipped schemes, networks or pages",
+        help="show what is shipped: pages, schemes, networks and more",
         description="Show what is shipped, by the names that other commands take.",
         epilog="examples:\n  h3sim list schemes\n  h3sim list pages\n",
         formatter_class=RawHelp,
