@@ -80,8 +80,19 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
     *("browser", "catalog", "documents", "engine", "errors", "formats", "metrics", "page"),
-    *("plots", "plugins", "ranges", "schedulers", "schemes", "seeds", "server", "signals", "study"),
-    *("testing", "trace", "transport", "units"),
+    *(
+        "plots",
+        "plugins",
+        "qlog",
+        "ranges",
+        "schedulers",
+        "schemes",
+        "seeds",
+        "server",
+        "signals",
+        "study",
+    ),
+    *("study", "testing", "trace", "transport", "units"),
 )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from h3sim.formats import read_qlog
+from h3sim.qlog import read_qlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from h3sim.formats import MeasuredLog
+    from h3sim.qlog import MeasuredLog
 
 __all__ = ["MS", "RS", "document", "frame", "headers", "packet", "reading", "save", "trace"]
 

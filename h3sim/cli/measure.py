@@ -10,12 +10,12 @@ from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
 from h3sim.cli.run import RawHelp
 from h3sim.cli.tables import in_ms, table
 from h3sim.engine.document import measured_to_dict
-from h3sim.formats import read_qlog
+from h3sim.qlog import read_qlog
 
 if TYPE_CHECKING:
     import argparse
 
-    from h3sim.formats import MeasuredLog
+    from h3sim.qlog import MeasuredLog
 
 __all__ = ["add_command"]
 

@@ -14,7 +14,7 @@ from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress
 from h3sim.cli.tables import in_ms, table
 from h3sim.engine.document import write_load_qlog
 from h3sim.errors import InputError, Problem
-from h3sim.formats import QLOG_DIALECTS, check_qlog_path
+from h3sim.qlog import DIALECTS, check_qlog_path
 from h3sim.study import run_setting
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     parser.add_argument(
         "--qlog-dialect",
-        choices=tuple(QLOG_DIALECTS),
+        choices=tuple(DIALECTS),
         default="0.3",
         help="0.3, which qvis opens, or that of the current drafts (default: %(default)s)",
     )

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.engine.load import Load
-    from h3sim.formats import MeasuredLog
     from h3sim.metrics import Releases, Timing
+    from h3sim.qlog import MeasuredLog
     from h3sim.trace import Trace
 
 __all__ = ["FORMAT", "hol_figures", "load_to_dict", "measured_to_dict", "write_load_qlog"]
@@ -121,7 +121,7 @@ def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> No
         LogError: if the file cannot be written.
     """
     # On use: importing h3sim should stay quick.
-    from h3sim.formats import DEFAULT_REQUEST_BYTES, LoggedResource, write_qlog
+    from h3sim.qlog import DEFAULT_REQUEST_BYTES, LoggedResource, write_qlog
 
     requested = {row.stream_id: load.page.resources[row.resource] for row in load.trace.requests}
     resources = {

@@ -13,7 +13,7 @@ from h3sim.cli import main
 from h3sim.cli.measure import add_command
 from h3sim.cli.options import Parser
 from h3sim.engine.document import measured_to_dict, write_load_qlog
-from h3sim.formats import QLOG_DIALECTS, read_qlog
+from h3sim.qlog import DIALECTS, read_qlog
 from h3sim.transport import Protocol
 from tests.helpers import replay
 
@@ -185,7 +185,7 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "h3sim measure client.qlog" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("dialect", QLOG_DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_command_line_writes_every_dialect_and_reads_it_back(
     dialect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

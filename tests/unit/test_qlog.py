@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.engine.document import measured_to_dict
-from h3sim.formats import read_qlog
+from h3sim.qlog import read_qlog
 from h3sim.trace import Delivery
 from tests.logs import MS, RS, document, frame, headers, packet, reading, save, trace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.formats import MeasuredLog
+    from h3sim.qlog import MeasuredLog
 
 
 # One connection: stream 0 is asked for at 1 ms and comes in packets 0 and 2, which overtakes 1;

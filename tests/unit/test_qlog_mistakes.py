@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.formats import LogError, read_qlog
+from h3sim.qlog import LogError, read_qlog
 
 if TYPE_CHECKING:
     from pathlib import Path

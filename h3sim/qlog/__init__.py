@@ -5,10 +5,10 @@ What is written: version 0.3, which qvis reads, or the dialect of the current dr
 older ones with `event_fields` (draft-00 to draft-02).
 """
 
-from h3sim.formats.qlog_packets import DEFAULT_REQUEST_BYTES
-from h3sim.formats.qlog_reader import MeasuredLog, MeasuredResource, read_qlog
-from h3sim.formats.qlog_source import LogError
-from h3sim.formats.qlog_writer import (
+from h3sim.qlog.packets import DEFAULT_REQUEST_BYTES
+from h3sim.qlog.reader import MeasuredLog, MeasuredResource, read_qlog
+from h3sim.qlog.source import LogError
+from h3sim.qlog.writer import (
     DIALECTS,
     LoggedResource,
     check_qlog_path,

@@ -1,14 +1,14 @@
-"""The words of the two dialects in which logs are written."""
+"""How the two dialects in which logs are written spell things."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from h3sim.formats.qlog_packets import StreamFrame
+from h3sim.qlog.packets import StreamFrame
 from h3sim.units import to_ms
 
-__all__ = ["DIALECTS", "Words"]
+__all__ = ["DIALECTS", "QlogSchema"]
 
 _EVENTS = {
     # what happens: (its name in 0.3, its name in the current drafts)
@@ -23,7 +23,7 @@ _EVENTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
+class QlogSchema:
     """How a dialect says things."""
 
     names: dict[str, str]
@@ -99,13 +99,13 @@ class Words:
 
 
 DIALECTS = {
-    "0.3": Words(
+    "0.3": QlogSchema(
         names={what: names[0] for what, names in _EVENTS.items()},
         time_format="relative",
         reference_time=0,
         is_draft=False,
     ),
-    "draft": Words(
+    "draft": QlogSchema(
         names={what: names[1] for what, names in _EVENTS.items()},
         time_format="relative_to_epoch",
         reference_time={"clock_type": "monotonic", "epoch": "unknown"},

@@ -11,8 +11,8 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from h3sim.formats.qlog_side import Side
-    from h3sim.formats.qlog_source import Findings
+    from h3sim.qlog.source import Findings
+    from h3sim.qlog.vantage_point import VantagePoint
     from h3sim.trace.model import PacketRow
 
 __all__ = ["Responses", "StreamRow", "responses_of"]
@@ -39,7 +39,9 @@ class Responses(NamedTuple):
     unseen_packets: int
 
 
-def responses_of(client: Side | None, server: Side | None, findings: Findings) -> Responses:
+def responses_of(
+    client: VantagePoint | None, server: VantagePoint | None, findings: Findings
+) -> Responses:
     """Return what the logs of either end, or of both, tell; one at least is given."""
     if client is None:
         return _from_server(server, findings) if server is not None else Responses([], [], 0)
@@ -53,7 +55,7 @@ def responses_of(client: Side | None, server: Side | None, findings: Findings) -
     return Responses(rows, _streams(rows, client, server, ends, shift_ns, findings), 0)
 
 
-def _from_client(client: Side, findings: Findings) -> Responses:
+def _from_client(client: VantagePoint, findings: Findings) -> Responses:
     """Take numbers up to the highest that are missing for losses, as Sander 2022 does."""
     findings.unknown.append("when packets were sent: the server has no log here")
     unseen = _unseen(client)
@@ -69,7 +71,7 @@ def _from_client(client: Side, findings: Findings) -> Responses:
     return Responses(rows, _streams(rows, client, None, _ends(client), 0, findings), unseen)
 
 
-def _unseen(client: Side) -> int:
+def _unseen(client: VantagePoint) -> int:
     """Return how many numbers are missing up to the highest.
 
     Some stacks number all packets in one row (aioquic): numbers before the first that the handshake
@@ -84,7 +86,9 @@ def _packets(number: int) -> str:
     return f"{number:,} packet{'' if number == 1 else 's'}"
 
 
-def _rows_of_both(client: Side, server: Side, shift_ns: int | None) -> Iterator[PacketRow]:
+def _rows_of_both(
+    client: VantagePoint, server: VantagePoint, shift_ns: int | None
+) -> Iterator[PacketRow]:
     """Yield what the server sent and when it arrived; without a common clock, sent then."""
     latest_ns = 0
     for number in sorted(client.frames | server.frames):
@@ -99,7 +103,7 @@ def _rows_of_both(client: Side, server: Side, shift_ns: int | None) -> Iterator[
             yield sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number
 
 
-def _shift_ns(client: Side, server: Side) -> int | None:
+def _shift_ns(client: VantagePoint, server: VantagePoint) -> int | None:
     """Return what turns the server's times into the client's, None if they cannot be compared."""
     ours, theirs = client.clock, server.clock
     if ours.reference != theirs.reference or ours.base is None or theirs.base is None:
@@ -107,7 +111,7 @@ def _shift_ns(client: Side, server: Side) -> int | None:
     return ours.ns(theirs.base - ours.base)
 
 
-def _from_server(server: Side, findings: Findings) -> Responses:
+def _from_server(server: VantagePoint, findings: Findings) -> Responses:
     """Tell arrivals from what was acknowledged and declared lost."""
     delay_ns = (server.min_rtt_ns or 0) // 2
     findings.unknown.append(
@@ -135,7 +139,7 @@ def _from_server(server: Side, findings: Findings) -> Responses:
     return Responses(rows, streams, 0)
 
 
-def _ends(side: Side) -> dict[int, int]:
+def _ends(side: VantagePoint) -> dict[int, int]:
     """Return the final size of each stream whose FIN was seen."""
     return {
         frame.stream_id: frame.offset + frame.n_bytes
@@ -147,8 +151,8 @@ def _ends(side: Side) -> dict[int, int]:
 
 def _streams(
     rows: Iterable[PacketRow],
-    client: Side | None,
-    server: Side | None,
+    client: VantagePoint | None,
+    server: VantagePoint | None,
     ends: dict[int, int],
     shift_ns: int | None,
     findings: Findings,
@@ -197,7 +201,9 @@ class _Gaps:
 class _Said:
     """What either end says of requests and of what they ask for."""
 
-    def __init__(self, client: Side | None, server: Side | None, shift_ns: int | None) -> None:
+    def __init__(
+        self, client: VantagePoint | None, server: VantagePoint | None, shift_ns: int | None
+    ) -> None:
         sides = [side for side in (client, server) if side is not None]
         self._ids = {key: name for side in reversed(sides) for key, name in side.ids.items()}
         self._bodies = {key: n for side in reversed(sides) for key, n in side.body_bytes.items()}

@@ -10,7 +10,7 @@ from h3sim.units import NS_PER_MS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.formats.qlog_source import Findings, RawTrace
+    from h3sim.qlog.source import Findings, RawTrace
 
 __all__ = ["MAX_WHOLE", "Clock", "Event", "events_of", "said", "whole"]
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.formats.qlog_events import MAX_WHOLE, said, whole
-from h3sim.formats.qlog_packets import StreamFrame
+from h3sim.qlog.events import MAX_WHOLE, said, whole
+from h3sim.qlog.packets import StreamFrame
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.formats.qlog_events import Clock, Event
-    from h3sim.formats.qlog_source import Findings
+    from h3sim.qlog.events import Clock, Event
+    from h3sim.qlog.source import Findings
 
-__all__ = ["Side"]
+__all__ = ["VantagePoint"]
 
 _REQUEST_STREAMS = 4
 """Client-initiated bidirectional streams are the multiples of 4 (RFC 9000 § 2.1)."""
 
 
-class Side:
+class VantagePoint:
     """What a client or a server saw: packets down to the client, requests, acknowledgements.
 
     Packets are those with a short header; streams those that carry requests and responses.

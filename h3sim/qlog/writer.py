@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from h3sim.errors import Problem
-from h3sim.formats.qlog_log import Log, client_log, server_log
-from h3sim.formats.qlog_packets import DEFAULT_REQUEST_BYTES, logged_packets
-from h3sim.formats.qlog_source import RECORD_SEPARATOR, LogError
-from h3sim.formats.qlog_words import DIALECTS, Words
+from h3sim.qlog.ends import Log, client_log, server_log
+from h3sim.qlog.packets import DEFAULT_REQUEST_BYTES, logged_packets
+from h3sim.qlog.schema import DIALECTS, QlogSchema
+from h3sim.qlog.source import RECORD_SEPARATOR, LogError
 from h3sim.trace import Delivery
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def qlog_document(
     Raises:
         ValueError: if the dialect is not known.
     """
-    words = _words(dialect)
-    document = words.file_head(title, is_sequence=False)
+    schema = _schema(dialect)
+    document = schema.file_head(title, is_sequence=False)
     document["traces"] = [
-        {**_trace_head(log, words, trace), "events": [words.event(*row) for row in log.events()]}
+        {**_trace_head(log, schema, trace), "events": [schema.event(*row) for row in log.events()]}
         for log in _logs(trace, resources or {}, priorities)
     ]
     return document
@@ -76,7 +76,7 @@ def write_qlog(
         LogError: if the file cannot be written.
         ValueError: if the dialect is not known.
     """
-    words = _words(dialect)
+    schema = _schema(dialect)
     check_qlog_path(path)
     target = Path(path)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
@@ -85,10 +85,10 @@ def write_qlog(
         with part.open("w", encoding="utf-8", newline="\n") as stream:
             if target.suffix == ".sqlog":
                 client = logs[-1]
-                _write_sequence(stream, words, title, client, _trace_head(client, words, trace))
+                _write_sequence(stream, schema, title, client, _trace_head(client, schema, trace))
             else:
-                heads = [_trace_head(log, words, trace) for log in logs]
-                _write_json(stream, words, title, logs, heads)
+                heads = [_trace_head(log, schema, trace) for log in logs]
+                _write_json(stream, schema, title, logs, heads)
         part.replace(target)
     except OSError as error:
         message = f"cannot be written: {error.strerror}"
@@ -107,7 +107,7 @@ def check_qlog_path(path: str | Path | None) -> None:
     >>> check_qlog_path("load.json")
     Traceback (most recent call last):
     ...
-    h3sim.formats.qlog_source.LogError: load.json: must end in .qlog or .sqlog
+    h3sim.qlog.source.LogError: load.json: must end in .qlog or .sqlog
     """
     if path is None:
         return
@@ -120,7 +120,7 @@ def check_qlog_path(path: str | Path | None) -> None:
         raise LogError([Problem(key="", message=message)], str(path))
 
 
-def _words(dialect: str) -> Words:
+def _schema(dialect: str) -> QlogSchema:
     if dialect not in DIALECTS:
         raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, is {dialect!r}")
     return DIALECTS[dialect]
@@ -141,22 +141,22 @@ def _logs(
     yield client_log(trace, packets, ids=ids, bodies=bodies, priorities=priorities)
 
 
-def _trace_head(log: Log, words: Words, trace: Trace) -> dict[str, Any]:
+def _trace_head(log: Log, schema: QlogSchema, trace: Trace) -> dict[str, Any]:
     is_tcp = trace.delivery is Delivery.CONNECTION
-    return words.trace_head(log.vantage, ["TCP", "HTTP2"] if is_tcp else ["QUIC", "HTTP3"])
+    return schema.trace_head(log.vantage, ["TCP", "HTTP2"] if is_tcp else ["QUIC", "HTTP3"])
 
 
 def _write_json(
-    stream: TextIO, words: Words, title: str, logs: list[Log], heads: list[dict[str, Any]]
+    stream: TextIO, schema: QlogSchema, title: str, logs: list[Log], heads: list[dict[str, Any]]
 ) -> None:
     """Write event by event: a document of a large load would not fit into memory."""
-    stream.write(_open_object(words.file_head(title, is_sequence=False)) + ', "traces": [')
+    stream.write(_open_object(schema.file_head(title, is_sequence=False)) + ', "traces": [')
     for number, (log, head) in enumerate(zip(logs, heads, strict=True)):
         stream.write(",\n" if number else "\n")
         stream.write(_open_object(head) + ', "events": [')
         for place, row in enumerate(log.events()):
             stream.write(",\n" if place else "\n")
-            stream.write(json.dumps(words.event(*row), allow_nan=False))
+            stream.write(json.dumps(schema.event(*row), allow_nan=False))
         stream.write("\n]}")
     stream.write("\n]}\n")
 
@@ -166,10 +166,10 @@ def _open_object(head: dict[str, Any]) -> str:
 
 
 def _write_sequence(
-    stream: TextIO, words: Words, title: str, log: Log, head: dict[str, Any]
+    stream: TextIO, schema: QlogSchema, title: str, log: Log, head: dict[str, Any]
 ) -> None:
-    first = words.file_head(title, is_sequence=True) | {"trace": head}
+    first = schema.file_head(title, is_sequence=True) | {"trace": head}
     stream.write(f"{RECORD_SEPARATOR}{json.dumps(first)}\n")
     for row in log.events():
-        event = json.dumps(words.event(*row), allow_nan=False)
+        event = json.dumps(schema.event(*row), allow_nan=False)
         stream.write(f"{RECORD_SEPARATOR}{event}\n")

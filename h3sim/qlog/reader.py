@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.formats.qlog_events import events_of
-from h3sim.formats.qlog_rows import responses_of
-from h3sim.formats.qlog_side import Side
-from h3sim.formats.qlog_source import Findings, LogError, opened, raw_traces
+from h3sim.qlog.events import events_of
+from h3sim.qlog.rows import responses_of
+from h3sim.qlog.source import Findings, LogError, opened, raw_traces
+from h3sim.qlog.vantage_point import VantagePoint
 from h3sim.trace import Delivery, Request, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.formats.qlog_rows import Responses
-    from h3sim.formats.qlog_source import RawTrace
+    from h3sim.qlog.rows import Responses
+    from h3sim.qlog.source import RawTrace
 
 __all__ = ["LogError", "MeasuredLog", "MeasuredResource", "read_qlog"]
 
@@ -82,11 +82,11 @@ def read_qlog(path: str | Path) -> MeasuredLog:
 
 def _sides(
     traces: Iterator[RawTrace], findings: Findings
-) -> tuple[str, list[str], dict[bool, Side]]:
+) -> tuple[str, list[str], dict[bool, VantagePoint]]:
     """Return title, protocols, and what the client and the server saw."""
     title = ""
     protocols: list[str] = []
-    sides: dict[bool, Side] = {}
+    sides: dict[bool, VantagePoint] = {}
     connections: dict[str, None] = {}
     for raw in traces:
         side = _side(raw, findings)
@@ -110,11 +110,11 @@ def _sides(
     return title, protocols, sides
 
 
-def _side(raw: RawTrace, findings: Findings) -> Side | None:
+def _side(raw: RawTrace, findings: Findings) -> VantagePoint | None:
     """Return what a trace tells, None if it tells nothing of packets."""
     clock, events = events_of(raw, findings)
     is_client = _vantage(raw)
-    side: Side | None = None
+    side: VantagePoint | None = None
     for event in events:
         if side is None:
             if is_client is None:
@@ -123,7 +123,7 @@ def _side(raw: RawTrace, findings: Findings) -> Side | None:
                 is_client = event.what == "sent"
                 end = "client" if is_client else "server"
                 findings.unknown.append(f"who wrote {raw.key}; by its first packet, the {end}")
-            side = Side(findings, clock, is_client=is_client)
+            side = VantagePoint(findings, clock, is_client=is_client)
         side.on_event(event)
     return side
 

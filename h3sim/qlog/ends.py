@@ -7,13 +7,13 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from h3sim.formats.qlog_handover import handovers
+from h3sim.qlog.handover import handovers
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from h3sim.formats.qlog_packets import LoggedPacket
+    from h3sim.qlog.packets import LoggedPacket
     from h3sim.signals import Signal
     from h3sim.trace import RecoveryRow, Request, Trace
 
