@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         load_profile,
         load_scheme,
     )
-    from h3sim.engine import Load
     from h3sim.errors import H3SimError
     from h3sim.formats.pages import import_page, read_har
     from h3sim.page import Page, Resource, read_page
+    from h3sim.results import Load
     from h3sim.schemes import Scheme, read_scheme
     from h3sim.study.compare import Comparison, compare
     from h3sim.study.run import simulate
@@ -69,10 +69,10 @@ _HOMES = {
         *("list_networks", "list_pages", "list_profiles", "list_schemes"),
         *("load_network", "load_page", "load_profile", "load_scheme"),
     ),
-    "engine": ("Load",),
     "errors": ("H3SimError",),
     "formats.pages": ("import_page", "read_har"),
     "page": ("Page", "Resource", "read_page"),
+    "results": ("Load",),
     "schemes": ("Scheme", "read_scheme"),
     "study": ("Comparison", "Setting", "compare", "simulate"),
     "transport": ("Network", "read_network"),
@@ -80,19 +80,8 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
     *("browser", "catalog", "documents", "engine", "errors", "formats", "metrics", "page"),
-    *(
-        "plots",
-        "plugins",
-        "qlog",
-        "ranges",
-        "schedulers",
-        "schemes",
-        "seeds",
-        "server",
-        "signals",
-        "study",
-    ),
-    *("study", "testing", "trace", "transport", "units"),
+    *("plots", "plugins", "qlog", "ranges", "results", "schedulers", "schemes", "seeds", "server"),
+    *("signals", "study", "testing", "trace", "transport", "units"),
 )
 
 

@@ -17,7 +17,7 @@ from h3sim.units import mbps, ms
 from validation.measured import Run, Setting, read_workload
 
 if TYPE_CHECKING:
-    from h3sim.engine import Load
+    from h3sim.results import Load
 
 __all__ = ["PROFILES", "Figures", "load_of", "simulate"]
 

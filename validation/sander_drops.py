@@ -19,7 +19,7 @@ from validation.sander_runs import BASELINE, bursts_of, pages
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from h3sim.engine import Load
+    from h3sim.results import Load
 
 __all__ = ["by_controller", "by_real_server"]
 

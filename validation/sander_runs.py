@@ -22,7 +22,7 @@ from h3sim.units import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from h3sim.engine import Load
+    from h3sim.results import Load
 
 __all__ = [
     "BASELINE",

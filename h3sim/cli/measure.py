@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
 from h3sim.cli.run import RawHelp
 from h3sim.cli.tables import in_ms, table
-from h3sim.engine.document import measured_to_dict
 from h3sim.qlog import read_qlog
+from h3sim.results.document import measured_to_dict
 
 if TYPE_CHECKING:
     import argparse

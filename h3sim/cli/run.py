@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from h3sim import catalog
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress_bar, read_setting
 from h3sim.cli.tables import in_ms, table
-from h3sim.engine.document import write_load_qlog
 from h3sim.errors import InputError, Problem
 from h3sim.qlog import DIALECTS, check_qlog_path
+from h3sim.results.document import write_load_qlog
 from h3sim.study import run_setting
 
 if TYPE_CHECKING:
-    from h3sim.engine import Load
+    from h3sim.results import Load
     from h3sim.schemes import Scheme
 
 __all__ = ["RawHelp", "add_command", "check_plot_path"]

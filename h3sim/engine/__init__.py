@@ -1,6 +1,5 @@
 """The engine: the only floor that knows SimPy, and the only one that lets time pass."""
 
-from h3sim.engine.load import Hol, Load, PacketCount, ResourceTiming
 from h3sim.engine.simulation import simulate
 
-__all__ = ["Hol", "Load", "PacketCount", "ResourceTiming", "simulate"]
+__all__ = ["simulate"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from h3sim.browser import BrowserModel
 from h3sim.engine.connected import ConnectedRun
 from h3sim.engine.ends import EndMaker
-from h3sim.engine.load import Load
 from h3sim.engine.paced import PacedRun
 from h3sim.errors import PageError, Problem
+from h3sim.results.load import Load
 from h3sim.server import Retransmit
 from h3sim.transport import Mode, Protocol, TransportProfile
 from h3sim.units import NS_PER_S

@@ -12,8 +12,8 @@ from h3sim.units import to_mbps, to_ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.engine import Load
     from h3sim.page import Page, Resource
+    from h3sim.results import Load
     from h3sim.transport import Jitter, Network
 
 __all__ = ["NAME_CHARS", "folded", "lane_labels", "plain", "resource_label", "shortened", "title"]

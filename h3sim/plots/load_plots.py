@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from h3sim.engine import Load
-    from h3sim.engine.load import Which
     from h3sim.page import Page
+    from h3sim.results import Load
+    from h3sim.results.load import Which
 
 __all__ = ["LoadPlots"]
 

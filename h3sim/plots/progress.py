@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from h3sim.engine import Load
-    from h3sim.engine.load import Which
+    from h3sim.results import Load
+    from h3sim.results.load import Which
 
 __all__ = ["curve", "draw", "shown_set"]
 

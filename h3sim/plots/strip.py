@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from h3sim.engine import Load
+    from h3sim.results import Load
 
 __all__ = ["GUIDE", "MERGED_GUIDE", "Box", "Lane", "boxes", "draw", "lane_of", "tallest"]
 

@@ -10,7 +10,7 @@ from h3sim.plots.style import SMALL, paint
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from h3sim.engine import Load
+    from h3sim.results import Load
 
 __all__ = ["draw"]
 

@@ -16,7 +16,7 @@ from h3sim.trace import Rows
 if TYPE_CHECKING:
     import pandas as pd
 
-    from h3sim.engine import Load
+    from h3sim.results import Load
     from h3sim.study.run import PageLike, SchemeLike
 
 __all__ = ["Comparison", "ComparisonRow", "MeanRow", "compare"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from h3sim.engine import Load
+    from h3sim.results import Load
     from h3sim.schedulers import Scheduler
 
 __all__ = [

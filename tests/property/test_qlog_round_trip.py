@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h3sim.engine.document import measured_to_dict
 from h3sim.qlog import LogError, LoggedResource, qlog_document, read_qlog, write_qlog
+from h3sim.results.document import measured_to_dict
 from h3sim.trace import Delivery, Request, Trace
 
 ROUND_TRIPS = settings(derandomize=True, deadline=None, max_examples=60)

@@ -11,9 +11,9 @@ from h3sim.units import NS_PER_MS, ms, to_ms
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.engine.load import Load
     from h3sim.metrics import Releases, Timing
     from h3sim.qlog import MeasuredLog
+    from h3sim.results.load import Load
     from h3sim.trace import Trace
 
 __all__ = ["FORMAT", "hol_figures", "load_to_dict", "measured_to_dict", "write_load_qlog"]

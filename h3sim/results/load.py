@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
-from h3sim.engine.document import hol_figures, load_to_dict
-from h3sim.engine.milestones import Milestones
 from h3sim.errors import NothingToMeasureError
+from h3sim.results.document import hol_figures, load_to_dict
+from h3sim.results.milestones import Milestones
 from h3sim.trace import Rows, Work
 from h3sim.units import ms, to_ms
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from h3sim.engine.milestones import PathRow
     from h3sim.metrics import Releases, Timing
     from h3sim.page import Page, Resource
+    from h3sim.results.milestones import PathRow
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
