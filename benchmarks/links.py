@@ -95,10 +95,10 @@ def _at_loss(loss: float) -> Network:
     return replace(network, down=down, up=up)
 
 
-def _load(profile: TransportProfile, network: Network) -> Callable[..., engine.Load]:
+def _load(profile: TransportProfile, network: Network) -> Callable[..., h3sim.Load]:
     page, scheme = reference_page(), h3sim.load_scheme("rr")
 
-    def load(*, records_wire: bool = False) -> engine.Load:
+    def load(*, records_wire: bool = False) -> h3sim.Load:
         return engine.simulate(
             page,
             scheme=scheme,
@@ -112,7 +112,7 @@ def _load(profile: TransportProfile, network: Network) -> Callable[..., engine.L
     return load
 
 
-def _count(load: engine.Load) -> tuple[int, int]:
+def _count(load: h3sim.Load) -> tuple[int, int]:
     """Return how many packets went down and up."""
     down = sum(row.is_down for row in load.trace.wire)
     return down, len(load.trace.wire) - down
