@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from h3sim.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -38,6 +40,8 @@ class H3SimError(Exception):
 class Problem:
     """One mistake in what was given: the key it stands at, and what is wrong there.
 
+    As text it is one line, whatever stands in the key or the message.
+
     >>> print(Problem(key="resources[2].bytes", message="must not be negative, is -5"))
     resources[2].bytes: must not be negative, is -5
     """
@@ -46,7 +50,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.message}" if self.key else self.message
+        return printable(f"{self.key}: {self.message}" if self.key else self.message)
 
 
 class InputError(H3SimError, ValueError):
@@ -67,7 +71,7 @@ class InputError(H3SimError, ValueError):
 
     def lines(self) -> list[str]:
         """Return one line per mistake, with the source in front where there is one."""
-        prefix = f"{self.source}: " if self.source else ""
+        prefix = f"{printable(self.source)}: " if self.source else ""
         return [f"{prefix}{problem}" for problem in self.problems]
 
 
@@ -106,7 +110,9 @@ class UnknownNameError(H3SimError, KeyError):
 
     def __str__(self) -> str:
         hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
-        return f"no {self.kind} is called {self.name!r}{hint} (`{self.shown_by}` shows all)"
+        return printable(
+            f"no {self.kind} is called {self.name!r}{hint} (`{self.shown_by}` shows all)"
+        )
 
 
 class StalledError(H3SimError, RuntimeError):
@@ -123,7 +129,7 @@ class StalledError(H3SimError, RuntimeError):
             what = f"given up after {limit_ns / 1e9:g} s of simulated time"
         shown = ", ".join(self.waiting[:_SHOWN])
         more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
-        super().__init__(f"{what}, still waiting for {shown}{more}")
+        super().__init__(printable(f"{what}, still waiting for {shown}{more}"))
 
     def __reduce__(self) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None]]:
         return type(self), (self.waiting, self.limit_ns)

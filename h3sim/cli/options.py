@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from h3sim import catalog
 from h3sim.errors import InputError, Problem, UnknownNameError
+from h3sim.printable import printable
 from h3sim.study import Setting
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with 2 after one line."""
-        self.exit(BAD_INPUT, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+        said = printable(message)
+        self.exit(BAD_INPUT, f"{self.prog}: {said} (see `{self.prog} --help`)\n")
 
 
 class Mistakes:
