@@ -83,15 +83,15 @@ class StrictScheduler:
         self._sleep(stream_id)
 
     def close(self, stream_id: int) -> None:
-        """Forget the stream. What is below a placeholder moves up, as it is."""
-        above = self._wanted[stream_id].depends_on
-        for element_id in [id_ for id_, w in self._wanted.items() if w.depends_on == stream_id]:
-            self._move(element_id, replace(self._wanted[element_id], depends_on=above))
+        """Forget the stream. What is below a placeholder moves up to its parent, as it is."""
+        if stream_id < 0:
+            above = self._wanted[stream_id].depends_on
+            for element_id in self._groups[stream_id].elements:
+                self._move(element_id, replace(self._wanted[element_id], depends_on=above))
+            del self._groups[stream_id]
         self._active.pop(stream_id, None)
         self._take(stream_id)
         del self._wanted[stream_id]
-        if stream_id < 0:
-            del self._groups[stream_id]
 
     def pick(self) -> int | None:
         """Go down from the root, at each placeholder to who is next below it."""
@@ -175,7 +175,8 @@ class _Group:
     def __init__(self, turn_bytes: int) -> None:
         self._turn_bytes = turn_bytes
         self._levels: dict[int, TreeScheduler] = {}
-        self._n_elements: dict[int, int] = {}
+        self._elements: dict[int, dict[int, None]] = {}
+        """By strict priority, as they came: who looks for them need not look at all there are."""
         self._active = OrderedStreams()
         """The strict priorities of which something is active."""
 
@@ -185,21 +186,26 @@ class _Group:
         strict = self._active.first
         return None if strict is None else self._levels[strict].pick()
 
+    @property
+    def elements(self) -> list[int]:
+        """The ids of all that stands here."""
+        return [element_id for level in self._elements.values() for element_id in level]
+
     def put(self, element_id: int, wanted: StrictPriority) -> None:
         """Take up an element."""
         strict = wanted.strict
         if strict not in self._levels:
             self._levels[strict] = TreeScheduler(turn_bytes=self._turn_bytes)
-            self._n_elements[strict] = 0
+            self._elements[strict] = {}
         self._levels[strict].open(element_id, H2Priority(weight=wanted.weight))
-        self._n_elements[strict] += 1
+        self._elements[strict][element_id] = None
 
     def take(self, element_id: int, strict: int) -> None:
         """Forget an element, which is not active."""
         self._levels[strict].close(element_id)
-        self._n_elements[strict] -= 1
-        if not self._n_elements[strict]:
-            del self._levels[strict], self._n_elements[strict]
+        del self._elements[strict][element_id]
+        if not self._elements[strict]:
+            del self._levels[strict], self._elements[strict]
 
     def reweigh(self, element_id: int, wanted: StrictPriority) -> None:
         """Give an element another weight."""

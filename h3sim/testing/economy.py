@@ -160,7 +160,7 @@ def _some(candidate: Candidate) -> st.SearchStrategy[list[Any]]:
 
 def _all_active(signals: list[Any], n_streams: int) -> Iterable[Event]:
     for number in range(n_streams):
-        stream_id = _CountedId(4 * number)
+        stream_id = CountedId(4 * number)
         signal = signals[number % len(signals)]
         yield from valid_history([Event(Call.OPEN, stream_id, _alone(signal))])
         yield Event(Call.ACTIVATE, stream_id)
@@ -206,43 +206,43 @@ def operations_of(work: Callable[[], object]) -> int:
         return count_one
 
     before = sys.gettrace()
-    compared = _CountedId.compared
+    compared = CountedId.compared
     sys.settrace(count_one)
     try:
         work()
     finally:
         sys.settrace(before)
-    return count + _CountedId.compared - compared
+    return count + CountedId.compared - compared
 
 
-class _CountedId(int):
+class CountedId(int):
     """A stream id that counts how often any is compared or hashed."""
 
     compared = 0
     __slots__ = ()
 
     def __lt__(self, other: int) -> bool:
-        _CountedId.compared += 1
+        CountedId.compared += 1
         return int.__lt__(self, other)
 
     def __le__(self, other: int) -> bool:
-        _CountedId.compared += 1
+        CountedId.compared += 1
         return int.__le__(self, other)
 
     def __gt__(self, other: int) -> bool:
-        _CountedId.compared += 1
+        CountedId.compared += 1
         return int.__gt__(self, other)
 
     def __ge__(self, other: int) -> bool:
-        _CountedId.compared += 1
+        CountedId.compared += 1
         return int.__ge__(self, other)
 
     def __eq__(self, other: object) -> bool:
-        _CountedId.compared += 1
+        CountedId.compared += 1
         return int.__eq__(self, other)
 
     def __hash__(self) -> int:
-        _CountedId.compared += 1
+        CountedId.compared += 1
         return int.__hash__(self)
 
 

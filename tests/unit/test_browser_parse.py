@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import h3sim
+from h3sim.browser.main_thread import Record
+from h3sim.trace import Work
 from tests.helpers import page_of
 
 PACKET = 1400
@@ -254,6 +256,39 @@ def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there
     )
     assert load.first_paint_ms == requested(load)["seen.png"] == 24
     assert load.load_event_ms == requested(load)["unseen.png"] == 30
+
+
+def test_in_tight_mode_a_deferred_script_waits_as_an_image_does():
+    """Chrome asks for async and deferred scripts with priority Low (web.dev, "Fetch Priority").
+
+    At 10 the stylesheet and the script that blocks are asked for; at 20 the former is there.
+    """
+    blocking = (named("s.css", 50, in_head=True), named("a.js", 60, in_head=True, execute_ms=7))
+    for flag in ("defer", "async"):
+        later_script = named("d.js", 70, in_head=True, **{flag: True})
+        asked = requested(parsed(document(1), *blocking, later_script, tight_mode=True))
+        assert asked == {"/": 0, "s.css": 10, "a.js": 10, "d.js": 20}, flag
+
+
+def test_the_preload_scanner_leaves_lazy_images_to_the_parser():
+    """Whether it is in sight is known once the parser has put it into the document (HTML standard,
+    "Lazy loading attributes"); the scanner would ask at 10. The script is there at 30.
+    """
+    resources = (document(2), named("a.js", 300, execute_ms=7))
+    lazy = parsed(*resources, named("i.png", 700, lazy=True, above_the_fold=True))
+    assert lazy.first_paint_ms == 10
+    assert requested(lazy)["i.png"] == 37
+    assert requested(parsed(*resources, named("i.png", 700)))["i.png"] == 10
+
+
+def test_of_activities_that_end_at_one_instant_the_last_that_is_named_lets_go_on():
+    """Causes are named from the far to the near: parser, stylesheets, the script's own download."""
+    record = Record()
+    first, second, third = (record.begin(Work.DOWNLOAD, n, 0, after=None) for n in range(3))
+    for activity, ended_at_ns in ((first, 9), (second, 9), (third, 5)):
+        record.end(activity, ended_at_ns)
+    assert record.latest([first, second, third]) == second
+    assert record.latest([second, None, first]) == first
 
 
 def test_what_is_seen_largest_is_the_hero_or_has_the_largest_share():

@@ -106,6 +106,26 @@ class TestPlaceholders:
         scheduler.close(-1)
         assert drain_order(scheduler, 3) == [4, 0, None]
 
+    def test_what_moves_up_goes_to_the_parent_and_not_to_the_root(self) -> None:
+        """As the children of a node that leaves the tree do (RFC 7540 § 5.3.4)."""
+        signals = {-1: at(30), -2: at(1, below=-1), 0: at(2, below=-2), 4: at(20)}
+        scheduler = opened(StrictScheduler(), signals)
+        scheduler.close(-2)
+        # Below -1, 0 goes before 4; at the root it would be behind.
+        assert drain_order(scheduler, 3) == [0, 4, None]
+
+    def test_placeholders_move_up_with_what_is_below_them(self) -> None:
+        signals = {-1: at(30), -2: at(1, below=-1), -3: at(3, below=-2)}
+        streams = {0: at(2, below=-3), 4: at(20), 8: at(2, below=-1)}
+        scheduler = opened(StrictScheduler(), {**signals, **streams})
+        scheduler.close(-2)
+        assert drain_order(scheduler, 4) == [0, 8, 4, None]
+        scheduler.close(-1)
+        scheduler.close(-3)
+        for stream_id in streams:
+            scheduler.activate(stream_id)
+        assert drain_order(scheduler, 4) == [4, 0, 8, None]
+
     def test_none_depends_on_itself(self) -> None:
         scheduler = StrictScheduler()
         with pytest.raises(SelfDependencyError):

@@ -205,13 +205,13 @@ class DependencyTree:
 
     def _place(self, node: Node, parent: Node, *, is_exclusive: bool) -> None:
         node.is_exclusive = is_exclusive
-        # The orphan placeholder stands beside the tree: none of its siblings can take it over.
-        siblings = [
-            child for child in parent.children.values() if is_exclusive and child.id != ORPHANS
-        ]
+        # Only who takes the siblings over looks at them: there may be thousands. The orphan
+        # placeholder stands beside the tree: none of its siblings can take it over.
+        siblings = [*parent.children.values()] if is_exclusive else []
         self._attach(node, parent)
-        for sibling in siblings if is_exclusive else ():
-            self._move(sibling, node)
+        for sibling in siblings:
+            if sibling.id != ORPHANS:
+                self._move(sibling, node)
 
     def _move(
         self, node: Node, parent: Node, *, weight: int | None = None, is_anew: bool = False
