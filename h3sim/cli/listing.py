@@ -60,8 +60,8 @@ def _networks() -> str:
 
 
 def _rates(network: Network) -> tuple[str, str]:
-    if network.pacing is not None:
-        return f"{to_mbps(network.pacing.rate_bps):g}", "-"
+    if network.constant_rate is not None:
+        return f"{to_mbps(network.constant_rate.rate_bps):g}", "-"
     links = (network.down, network.up)
     rates = [None if link is None else link.mean_rate_bps for link in links]
     down, up = ("-" if rate is None else f"{float(rate) / 1e6:g}" for rate in rates)

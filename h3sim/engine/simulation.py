@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim.browser import BrowserModel
 from h3sim.engine.connected import ConnectedRun
+from h3sim.engine.constant_rate import ConstantRateRun
 from h3sim.engine.ends import EndMaker
-from h3sim.engine.paced import PacedRun
 from h3sim.errors import PageError, Problem
 from h3sim.results.load import Load
 from h3sim.server import Retransmit
@@ -62,18 +62,20 @@ def simulate(
     browser = browser or BrowserModel()
     profile = profile or TransportProfile(name="default")
     makes = EndMaker(network, profile, protocol, mode=mode, seed=seed)
-    turn_bytes = makes.turn_bytes if network.pacing is None else network.pacing.packet_bytes
+    turn_bytes = (
+        makes.turn_bytes if network.constant_rate is None else network.constant_rate.packet_bytes
+    )
     n_packets = packets_of(page, turn_bytes)
     if n_packets > MAX_PACKETS:
         message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
         raise PageError([Problem(key="resources", message=message)], page.name)
-    run: PacedRun | ConnectedRun
-    if network.pacing is not None:
-        run = PacedRun(
+    run: ConstantRateRun | ConnectedRun
+    if network.constant_rate is not None:
+        run = ConstantRateRun(
             page,
             scheme,
             network,
-            network.pacing,
+            network.constant_rate,
             protocol=protocol,
             buffer_bytes=buffer_bytes,
             seed=seed,
@@ -104,7 +106,7 @@ def simulate(
         buffer_bytes=buffer_bytes,
         seed=seed,
         trace=run.run(),
-        profile=None if network.pacing is not None else profile,
+        profile=None if network.constant_rate is not None else profile,
     )
 
 

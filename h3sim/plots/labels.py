@@ -96,7 +96,7 @@ def _settings(load: Load) -> dict[str, str]:
     return {
         "network": shortened(network.name),
         "transport": load.protocol.value.upper(),
-        **(_pace(network) if network.pacing is not None else _link(load)),
+        **(_pace(network) if network.constant_rate is not None else _link(load)),
         "buffer": f"{load.buffer_bytes / 1000:g} kB buffer" if load.buffer_bytes else "no buffer",
         "seed": f"seed {load.seed}",
     }

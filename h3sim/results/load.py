@@ -117,10 +117,10 @@ class Load:
         Raises:
             NothingToMeasureError: if the page has no byte, or the network no constant pace.
         """
-        pacing = self.network.pacing
-        if pacing is None:
+        constant_rate = self.network.constant_rate
+        if constant_rate is None:
             raise NothingToMeasureError(f"{self.network.name} has no constant pace, so no bound")
-        packet_bytes = pacing.packet_bytes
+        packet_bytes = constant_rate.packet_bytes
         bound = metrics.lower_bound_ns(
             (
                 metrics.Response(
@@ -131,7 +131,7 @@ class Load:
                 for request in self.trace.requests
                 for resource in (self.page.resources[request.resource],)
             ),
-            interval_ns=pacing.interval_ns,
+            interval_ns=constant_rate.interval_ns,
             delay_ns=self.network.one_way_ns,
         )
         return self._given(None if bound is None else bound - self._origin_ns, "all")

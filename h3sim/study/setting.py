@@ -11,7 +11,7 @@ from h3sim import catalog
 from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.server import Retransmit
-from h3sim.transport import Jitter, Mode, Network, Pacing, Protocol, TransportProfile
+from h3sim.transport import ConstantRate, Jitter, Mode, Network, Protocol, TransportProfile
 from h3sim.transport.congestion import controller_names
 from h3sim.units import mbps, ms
 
@@ -87,10 +87,10 @@ class Setting:
         if problems:
             raise InputError(problems)
         network = self.resolved_network()
-        if network.pacing is None:
+        if network.constant_rate is None:
             self._refuse_pace()
         self._refuse_burst_without_loss(network)
-        if self.mode is Mode.ZERO_RTT and network.pacing is not None:
+        if self.mode is Mode.ZERO_RTT and network.constant_rate is not None:
             message = "'0-rtt' needs links: a constant pace has no handshake packets"
             raise InputError([Problem(key="handshake", message=message)])
         self.resolved_profile()
@@ -138,8 +138,8 @@ class Setting:
         network = self._named_network()
         if self.rtt_ms is not None:
             network = replace(network, rtt_ns=ms(self.rtt_ms))
-        if network.pacing is not None:
-            network = self._paced(network, network.pacing)
+        if network.constant_rate is not None:
+            network = self._at_constant_rate(network, network.constant_rate)
             if not self._needs_links():
                 return network
         return self._linked(network.as_links())
@@ -161,7 +161,7 @@ class Setting:
 
     def _refuse_pace(self) -> None:
         """Refuse what only a constant pace has, on a network that consists of links."""
-        if self._named_network().pacing is not None:
+        if self._named_network().constant_rate is not None:
             return
         names = [n for n in ("interval_ms", "packet_bytes") if getattr(self, n) is not None]
         if names:
@@ -176,25 +176,31 @@ class Setting:
         asked = (self.loss, self.burst, self.queue_bdp, self.queue_bytes)
         return self.cc not in (None, "constant") or any(value is not None for value in asked)
 
-    def _paced(self, network: Network, pacing: Pacing) -> Network:
+    def _at_constant_rate(self, network: Network, constant_rate: ConstantRate) -> Network:
         """A packet of another size keeps the interval, unless a rate is asked for."""
         if self.jitter is not None:
             network = replace(network, jitter=Jitter.parse(self.jitter))
-        packet_bytes = pacing.packet_bytes if self.packet_bytes is None else self.packet_bytes
+        packet_bytes = (
+            constant_rate.packet_bytes if self.packet_bytes is None else self.packet_bytes
+        )
         if self.rate_mbps is not None:
-            pacing = Pacing.at_rate(packet_bytes=packet_bytes, rate_bps=mbps(self.rate_mbps))
+            constant_rate = ConstantRate.at_rate(
+                packet_bytes=packet_bytes, rate_bps=mbps(self.rate_mbps)
+            )
         elif self.interval_ms is not None:
-            pacing = Pacing(packet_bytes=packet_bytes, interval_ns=Fraction(ms(self.interval_ms)))
+            constant_rate = ConstantRate(
+                packet_bytes=packet_bytes, interval_ns=Fraction(ms(self.interval_ms))
+            )
         else:
-            pacing = replace(pacing, packet_bytes=packet_bytes)
-        return replace(network, pacing=pacing)
+            constant_rate = replace(constant_rate, packet_bytes=packet_bytes)
+        return replace(network, constant_rate=constant_rate)
 
     def _linked(self, network: Network) -> Network:
         """Rate and queue change the bottleneck of either direction that has one; loss both."""
         down, up = network.down, network.up
         assert down is not None, "links have both directions"  # noqa: S101
         assert up is not None, "links have both directions"  # noqa: S101
-        if self.jitter is not None and self._named_network().pacing is None:
+        if self.jitter is not None and self._named_network().constant_rate is None:
             down = replace(down, hold=Jitter.parse(self.jitter), jitter=None)
         return replace(
             network,

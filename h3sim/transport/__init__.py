@@ -4,13 +4,14 @@ from h3sim.transport.delivery import ConnectionOrder, Receiver, StreamOrder
 from h3sim.transport.jitter import HoldEveryNth
 from h3sim.transport.link import Link
 from h3sim.transport.link_profile import LinkProfile
-from h3sim.transport.network import Jitter, Network, Pacing, Protocol
+from h3sim.transport.network import ConstantRate, Jitter, Network, Protocol
 from h3sim.transport.profile import TransportProfile, profile_from_toml
 from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, Role
 from h3sim.transport.reader import network_from_dict, network_from_toml, read_network
 
 __all__ = [
     "ConnectionOrder",
+    "ConstantRate",
     "Handshake",
     "HoldEveryNth",
     "Jitter",
@@ -18,7 +19,6 @@ __all__ = [
     "LinkProfile",
     "Mode",
     "Network",
-    "Pacing",
     "Protocol",
     "QuicEndpoint",
     "Receiver",

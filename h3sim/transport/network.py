@@ -16,7 +16,7 @@ from h3sim.units import NS_PER_S, to_mbps, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Jitter", "Network", "Pacing", "Protocol"]
+__all__ = ["ConstantRate", "Jitter", "Network", "Protocol"]
 
 _MAX_PACKET_BYTES = 65_507
 """The payload of the largest UDP datagram over IPv4."""
@@ -45,12 +45,12 @@ class Protocol(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pacing:
+class ConstantRate:
     """A constant rate: one packet of up to *packet_bytes* at each multiple of *interval_ns*.
 
     The interval is a fraction, so that a rate that does not divide a second is kept exactly.
 
-    >>> Pacing.at_rate(packet_bytes=1400, rate_bps=1_120_000).interval_ns
+    >>> ConstantRate.at_rate(packet_bytes=1400, rate_bps=1_120_000).interval_ns
     Fraction(10000000, 1)
     """
 
@@ -58,8 +58,8 @@ class Pacing:
     interval_ns: Fraction
 
     @classmethod
-    def at_rate(cls, *, packet_bytes: int, rate_bps: int) -> Pacing:
-        """Return the pacing whose packets of *packet_bytes* make up *rate_bps*.
+    def at_rate(cls, *, packet_bytes: int, rate_bps: int) -> ConstantRate:
+        """Return the constant rate whose packets of *packet_bytes* make up *rate_bps*.
 
         Raises:
             NetworkError: if the rate is not above 0.
@@ -97,23 +97,23 @@ class Pacing:
 class Network:
     """A path between a server and a client: at a constant pace, or of two links.
 
-    It has either *pacing*, with *jitter* or without, or *down* and *up*; without *up*, up is as
-    down. *cc* and *profile* name the congestion controller and the stack's settings that a load
-    takes unless told otherwise.
+    It has either a *constant_rate*, with *jitter* or without, or *down* and *up*; without *up*, up
+    is as down. *cc* and *profile* name the congestion controller and the stack's settings that a
+    load takes unless told otherwise.
 
     Raises:
         NetworkError: listing every value that is out of range.
 
-    >>> pacing = Pacing(packet_bytes=0, interval_ns=Fraction(10))
-    >>> Network(name="x", rtt_ns=-5_000_000, pacing=pacing)
+    >>> constant_rate = ConstantRate(packet_bytes=0, interval_ns=Fraction(10))
+    >>> Network(name="x", rtt_ns=-5_000_000, constant_rate=constant_rate)
     Traceback (most recent call last):
     ...
     h3sim.errors.NetworkError: x: rtt_ms: must be 0 to 600000, is -5.0
-    x: pacing.packet_bytes: must be 1 to 65507, is 0
+    x: constant_rate.packet_bytes: must be 1 to 65507, is 0
     """
 
     name: str
-    pacing: Pacing | None = None
+    constant_rate: ConstantRate | None = None
     rtt_ns: int = 0
     jitter: Jitter | None = None
     down: LinkProfile | None = None
@@ -136,16 +136,16 @@ class Network:
         return self.rtt_ns // 2
 
     @property
-    def pace(self) -> Pacing:
+    def pace(self) -> ConstantRate:
         """The constant pace.
 
         Raises:
             NetworkError: if the network consists of links.
         """
-        if self.pacing is None:
+        if self.constant_rate is None:
             message = "is not constant: this network consists of links"
-            raise NetworkError([Problem(key="pacing", message=message)], self.name)
-        return self.pacing
+            raise NetworkError([Problem(key="constant_rate", message=message)], self.name)
+        return self.constant_rate
 
     @property
     def packet_interval_ns(self) -> float:
@@ -153,8 +153,8 @@ class Network:
 
         Where nothing limits the rate, a tenth of a millisecond stands in, for figures.
         """
-        if self.pacing is not None:
-            return float(self.pacing.interval_ns)
+        if self.constant_rate is not None:
+            return float(self.constant_rate.interval_ns)
         rate_bps = None if self.down is None else self.down.mean_rate_bps
         if rate_bps is None:
             return 1e5
@@ -167,27 +167,31 @@ class Network:
         the same jitter and a queue without limit; as there, nothing but the delay is met upward.
         The pace counts packets' payload, a link their headers too.
 
-        >>> pacing = Pacing.at_rate(packet_bytes=1400, rate_bps=1_120_000)
-        >>> Network(name="x", pacing=pacing).as_links().down.rate_bps
+        >>> constant_rate = ConstantRate.at_rate(packet_bytes=1400, rate_bps=1_120_000)
+        >>> Network(name="x", constant_rate=constant_rate).as_links().down.rate_bps
         1120000
         """
-        if self.pacing is None:
+        if self.constant_rate is None:
             return self
         try:
-            down = LinkProfile(rate_bps=self.pacing.rate_bps, burst_bytes=0, hold=self.jitter)
+            down = LinkProfile(
+                rate_bps=self.constant_rate.rate_bps, burst_bytes=0, hold=self.jitter
+            )
         except NetworkError as error:
             raise NetworkError(error.problems, self.name) from error
-        return replace(self, pacing=None, jitter=None, down=down, up=LinkProfile())
+        return replace(self, constant_rate=None, jitter=None, down=down, up=LinkProfile())
 
     def _problems(self) -> Iterator[Problem]:
         if not 0 <= self.rtt_ns <= _MAX_RTT_NS:
             message = f"must be 0 to {to_ms(_MAX_RTT_NS):.0f}, is {to_ms(self.rtt_ns)}"
             yield Problem(key="rtt_ms", message=message)
-        if self.pacing is None and self.down is None and self.up is None:
-            yield Problem(key="pacing", message="is missing: a network needs pacing, or down")
-        if self.pacing is not None:
-            for problem in self.pacing.problems():
-                yield Problem(key=f"pacing.{problem.key}", message=problem.message)
+        if self.constant_rate is None and self.down is None and self.up is None:
+            yield Problem(
+                key="constant_rate", message="is missing: a network needs constant_rate, or down"
+            )
+        if self.constant_rate is not None:
+            for problem in self.constant_rate.problems():
+                yield Problem(key=f"constant_rate.{problem.key}", message=problem.message)
         if self.jitter is not None:
             for problem in self.jitter.problems():
                 yield Problem(key=f"jitter.{problem.key}", message=problem.message)
@@ -197,14 +201,16 @@ class Network:
         for key, link in (("down", self.down), ("up", self.up)):
             if link is None:
                 continue
-            if self.pacing is not None:
-                yield Problem(key=key, message="cannot be combined with pacing: give only one")
+            if self.constant_rate is not None:
+                yield Problem(
+                    key=key, message="cannot be combined with constant_rate: give only one"
+                )
             limit_bytes = link.queue_limit_bytes(max(0, self.rtt_ns))
             if limit_bytes is not None and limit_bytes < PACKET_BYTES:
                 message = f"must be at least a packet ({PACKET_BYTES} bytes) at this rate and RTT"
                 yield Problem(key=f"{key}.queue_bdp", message=f"{message}, is {limit_bytes}")
-        if self.up is not None and self.down is None and self.pacing is None:
+        if self.up is not None and self.down is None and self.constant_rate is None:
             yield Problem(key="down", message="is missing: a network with up needs it")
-        if self.jitter is not None and self.pacing is None:
+        if self.jitter is not None and self.constant_rate is None:
             message = "holds packets of a constant pace; a link takes jitter_ms or hold"
             yield Problem(key="jitter", message=message)

@@ -10,7 +10,7 @@ from h3sim.documents import parse_toml, read_text, shown
 from h3sim.errors import NetworkError
 from h3sim.transport.jitter import Jitter
 from h3sim.transport.link_reader import IntegerReader, read_link
-from h3sim.transport.network import Network, Pacing
+from h3sim.transport.network import ConstantRate, Network
 from h3sim.units import mbps, ms
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["FORMAT", "network_from_dict", "network_from_toml", "read_network"]
 FORMAT = "h3sim-network/1"
 _NAMES = ("name", "title", "source")
 _CHOICES = ("cc", "profile")
-_KEYS = ("format", *_NAMES, "rtt_ms", "pacing", "jitter", "down", "up", *_CHOICES)
+_KEYS = ("format", *_NAMES, "rtt_ms", "constant_rate", "jitter", "down", "up", *_CHOICES)
 
 
 def read_network(path: str | Path) -> Network:
@@ -81,7 +81,7 @@ class _Reader(IntegerReader):
             **{name: self.text(name, document.get(name, "")) for name in _NAMES},
             **{name: self.text(name, document[name]) for name in _CHOICES if name in document},
             "rtt_ns": ms(self.number("rtt_ms", document.get("rtt_ms", 0))),
-            "pacing": self._pacing(document, is_optional=links),
+            "constant_rate": self._constant_rate(document, is_optional=links),
             "jitter": None if jitter is None else self._jitter(jitter),
             **{
                 name: self._link(name, document[name])
@@ -90,33 +90,35 @@ class _Reader(IntegerReader):
             },
         }
 
-    def _pacing(self, document: dict[str, Any], *, is_optional: bool) -> Pacing | None:
-        stand_in = Pacing(packet_bytes=1, interval_ns=Fraction(1))
-        if is_optional and "pacing" not in document:
+    def _constant_rate(self, document: dict[str, Any], *, is_optional: bool) -> ConstantRate | None:
+        stand_in = ConstantRate(packet_bytes=1, interval_ns=Fraction(1))
+        if is_optional and "constant_rate" not in document:
             return None
-        entry = document.get("pacing")
+        entry = document.get("constant_rate")
         if not isinstance(entry, dict):
             what = "packet_bytes, and interval_ms or rate_mbps"
-            self.report("pacing", f"needs {what}" if "pacing" in document else _NEITHER)
+            self.report(
+                "constant_rate", f"needs {what}" if "constant_rate" in document else _NEITHER
+            )
             return stand_in
-        self.keys("pacing", entry, ("packet_bytes", "interval_ms", "rate_mbps"))
-        packet_bytes = self.integer("pacing.packet_bytes", entry.get("packet_bytes"))
+        self.keys("constant_rate", entry, ("packet_bytes", "interval_ms", "rate_mbps"))
+        packet_bytes = self.integer("constant_rate.packet_bytes", entry.get("packet_bytes"))
         if ("interval_ms" in entry) == ("rate_mbps" in entry):
-            self.report("pacing", "needs interval_ms or rate_mbps, and not both")
+            self.report("constant_rate", "needs interval_ms or rate_mbps, and not both")
             return stand_in
         known = len(self.problems)
         key = "rate_mbps" if "rate_mbps" in entry else "interval_ms"
-        value = self.number(f"pacing.{key}", entry[key])
+        value = self.number(f"constant_rate.{key}", entry[key])
         # In whole bits per second or nanoseconds, which is what the simulation counts in.
         amount = mbps(value) if key == "rate_mbps" else ms(value)
         if len(self.problems) > known:
             return stand_in
         if amount <= 0:
-            self.report(f"pacing.{key}", f"must be more than 0, is {value:g}")
+            self.report(f"constant_rate.{key}", f"must be more than 0, is {value:g}")
             return stand_in
         if key == "interval_ms" or packet_bytes < 1:
-            return Pacing(packet_bytes=packet_bytes, interval_ns=Fraction(max(amount, 1)))
-        return Pacing.at_rate(packet_bytes=packet_bytes, rate_bps=amount)
+            return ConstantRate(packet_bytes=packet_bytes, interval_ns=Fraction(max(amount, 1)))
+        return ConstantRate.at_rate(packet_bytes=packet_bytes, rate_bps=amount)
 
     def _jitter(self, entry: Any) -> Jitter:
         names = ("every", "min_overtaken", "max_overtaken")
@@ -133,4 +135,4 @@ class _Reader(IntegerReader):
         return profile
 
 
-_NEITHER = "is missing: a network needs [pacing], or [down] for links"
+_NEITHER = "is missing: a network needs [constant_rate], or [down] for links"

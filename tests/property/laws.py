@@ -35,7 +35,7 @@ def check_bytes_are_conserved(load):
     """The packets of each stream cover it once; none is too long; an empty one takes one packet."""
     spans = defaultdict(list)
     for _, _, stream_id, offset, length, _ in load.trace.packet_rows:
-        assert length <= load.network.pacing.packet_bytes, f"a packet of {length} bytes"
+        assert length <= load.network.constant_rate.packet_bytes, f"a packet of {length} bytes"
         spans[stream_id].append((offset, offset + length))
     for request in load.trace.requests:
         ordered = sorted(spans.pop(request.stream_id, []))
@@ -85,10 +85,10 @@ def _handed_over_ns(load, stream_id, n_bytes):
 
 def check_no_tick_is_wasted(load):
     """A packet leaves at every tick at which a response is ready and not wholly sent."""
-    pacing = load.network.pacing
+    constant_rate = load.network.constant_rate
     sent = [row[0] for row in load.trace.packet_rows]
-    last_tick = pacing.first_tick_from(sent[-1])
-    ticks = [pacing.tick_at_ns(number) for number in range(1, last_tick + 1)]
+    last_tick = constant_rate.first_tick_from(sent[-1])
+    ticks = [constant_rate.tick_at_ns(number) for number in range(1, last_tick + 1)]
     assert sent == sorted(set(sent)), "two packets at once"
     assert set(sent) <= set(ticks), "a packet beside its tick"
     ready, until = _ready_ns(load), _last_sent_ns(load)
@@ -230,19 +230,19 @@ def check_bound_above_the_fold_is_attained(load):
 
 
 def _bound_above_the_fold_ms(load):
-    pacing, requests = load.network.pacing, load.trace.requests
+    constant_rate, requests = load.network.constant_rate, load.trace.requests
     resources = load.page.resources
     bound = metrics.lower_bound_ns(
         (
             metrics.Response(
                 request.arrived_at_ns + resources[request.resource].server_ns,
                 resources[request.resource].size_bytes,
-                max(1, -(-request.length_bytes // pacing.packet_bytes)),
+                max(1, -(-request.length_bytes // constant_rate.packet_bytes)),
             )
             for request in requests
             if resources[request.resource].above_the_fold
         ),
-        interval_ns=pacing.interval_ns,
+        interval_ns=constant_rate.interval_ns,
         delay_ns=load.network.one_way_ns,
     )
     return to_ms(bound - requests[0].requested_at_ns)

@@ -10,7 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.browser import factory
-from h3sim.engine import application, paced
+from h3sim.engine import application, constant_rate
 from h3sim.schemes import Scheme
 
 if TYPE_CHECKING:
@@ -71,4 +71,4 @@ def engine_part(name, part):
 
 def home_of(name):
     """Return the module that builds a load at a constant pace with that part."""
-    return next(module for module in (paced, application, factory) if hasattr(module, name))
+    return next(module for module in (constant_rate, application, factory) if hasattr(module, name))

@@ -292,7 +292,7 @@ def test_every_key_of_a_network_file_is_explained():
     words = set(LINK_KEYS)
     for file in (ROOT / "models" / "networks").iterdir():
         document = tomllib.loads(file.read_text("utf-8"))
-        words |= {*document, *document.get("pacing", ()), *document.get("jitter", ())}
+        words |= {*document, *document.get("constant_rate", ()), *document.get("jitter", ())}
     assert "max_overtaken" in words
     assert sorted(word for word in words if f"`{word}`" not in text) == []
 

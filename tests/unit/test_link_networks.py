@@ -15,13 +15,13 @@ from h3sim.errors import NetworkError
 from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
 from h3sim.transport.link import Link
 from h3sim.transport.link_profile import CoDel, LinkProfile
-from h3sim.transport.network import Network, Pacing
+from h3sim.transport.network import ConstantRate, Network
 from h3sim.transport.reader import network_from_dict, network_from_toml, read_network
 from h3sim.units import ms
 
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
 SHIPPED = {path.stem: read_network(path) for path in sorted(NETWORKS.glob("*.toml"))}
-PACING = Pacing(packet_bytes=1400, interval_ns=Fraction(ms(10)))
+CONSTANT_RATE = ConstantRate(packet_bytes=1400, interval_ns=Fraction(ms(10)))
 
 # Values
 
@@ -29,10 +29,10 @@ PACING = Pacing(packet_bytes=1400, interval_ns=Fraction(ms(10)))
 @pytest.mark.parametrize(
     ("values", "line"),
     [
-        ({}, "x: pacing: is missing: a network needs pacing, or down"),
+        ({}, "x: constant_rate: is missing: a network needs constant_rate, or down"),
         (
-            {"pacing": PACING, "down": LinkProfile()},
-            "x: down: cannot be combined with pacing: give only one",
+            {"constant_rate": CONSTANT_RATE, "down": LinkProfile()},
+            "x: down: cannot be combined with constant_rate: give only one",
         ),
         (
             {"down": LinkProfile(), "jitter": Jitter.parse("4:1")},
@@ -43,8 +43,8 @@ PACING = Pacing(packet_bytes=1400, interval_ns=Fraction(ms(10)))
             "x: down.queue_bdp: must be at least a packet (1514 bytes) at this rate and RTT, is 9",
         ),
         (
-            {"pacing": PACING, "up": LinkProfile()},
-            "x: up: cannot be combined with pacing: give only one",
+            {"constant_rate": CONSTANT_RATE, "up": LinkProfile()},
+            "x: up: cannot be combined with constant_rate: give only one",
         ),
         ({"up": LinkProfile()}, "x: down: is missing: a network with up needs it"),
     ],
@@ -62,14 +62,14 @@ def test_the_link_upward_is_as_the_one_downward_unless_it_is_given():
 
 
 def test_a_network_of_links_has_no_pace():
-    assert Network(name="x", pacing=PACING).pace is PACING
-    with pytest.raises(NetworkError, match="x: pacing: is not constant"):
+    assert Network(name="x", constant_rate=CONSTANT_RATE).pace is CONSTANT_RATE
+    with pytest.raises(NetworkError, match="x: constant_rate: is not constant"):
         _ = Network(name="x", down=LinkProfile()).pace
 
 
 def test_a_constant_pace_becomes_links_that_deliver_at_its_ticks():
     network = replace(SHIPPED["marx-2019-jitter-fixed"], rtt_ns=ms(30), cc="newreno").as_links()
-    assert (network.pacing, network.jitter, network.cc) == (None, None, "newreno")
+    assert (network.constant_rate, network.jitter, network.cc) == (None, None, "newreno")
     down = Link(network.down, rtt_ns=network.rtt_ns, streams=random.Random)
     # Every fourth is held for 25 ms; ticks are 10 ms apart, and one way takes 15 ms.
     assert [down.send(0, 1400) for _ in range(5)] == list(map(ms, (25, 35, 45, 80, 65)))
@@ -134,7 +134,7 @@ def test_a_link_of_a_file_has_what_it_does_not_say_by_default():
     network = network_from_dict(links(down={"jitter_ms": 4, "codel": False}, up={}))
     jitter = LinkJitter(mean_ns=ms(4), deviation_ns=ms(2))
     assert (network.down, network.up) == (LinkProfile(jitter=jitter), LinkProfile())
-    assert (network.cc, network.profile, network.pacing) == (None, None, None)
+    assert (network.cc, network.profile, network.constant_rate) == (None, None, None)
     held = network_from_dict(links(down={"rate_mbps": 1, "hold": "4:1-3"}))
     assert held.down.hold == Jitter(every=4, min_overtaken=1, max_overtaken=3)
 
@@ -192,7 +192,7 @@ def test_every_mistake_of_a_file_is_listed_with_its_key():
 @pytest.mark.parametrize(
     ("tables", "line"),
     [
-        ({}, "x: pacing: is missing: a network needs [pacing], or [down] for links"),
+        ({}, "x: constant_rate: is missing: a network needs [constant_rate], or [down] for links"),
         ({"down": 5}, "x: down: must be a table, is 5"),
         ({"up": {}}, "x: down: is missing: a network with up needs it"),
         (

@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NetworkError, UnknownNameError
-from h3sim.transport import Jitter, Network, Pacing, network_from_toml
+from h3sim.transport import ConstantRate, Jitter, Network, network_from_toml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ title = "A link"
 source = "made up"
 rtt_ms = 12.5
 
-[pacing]
+[constant_rate]
 packet_bytes = 1200
 rate_mbps = 3
 
@@ -47,23 +47,25 @@ def test_every_field_is_read() -> None:
         title="A link",
         source="made up",
         rtt_ns=12_500_000,
-        pacing=Pacing(packet_bytes=1200, interval_ns=Fraction(3_200_000)),
+        constant_rate=ConstantRate(packet_bytes=1200, interval_ns=Fraction(3_200_000)),
         jitter=Jitter(every=4, min_overtaken=1, max_overtaken=3),
     )
 
 
 def test_a_pace_may_be_an_interval() -> None:
     network = network_from_toml(GOOD.replace("rate_mbps = 3", "interval_ms = 2.5"), source="x")
-    assert network.pacing.interval_ns == 2_500_000
-    assert network.pacing.rate_bps == 3_840_000
+    assert network.constant_rate.interval_ns == 2_500_000
+    assert network.constant_rate.rate_bps == 3_840_000
 
 
 def test_marx_2019_is_1400_bytes_every_10_ms_and_no_round_trip() -> None:
     network = h3sim.load_network("marx-2019")
-    assert network.pacing == Pacing(packet_bytes=1400, interval_ns=Fraction(10_000_000))
+    assert network.constant_rate == ConstantRate(
+        packet_bytes=1400, interval_ns=Fraction(10_000_000)
+    )
     assert (network.rtt_ns, network.jitter) == (0, None)
     # 1.12 Mbit/s
-    assert network.pacing.rate_bps == 1_120_000
+    assert network.constant_rate.rate_bps == 1_120_000
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_the_jitter_networks_hold_every_fourth_packet(
     network = h3sim.load_network(name)
     low, high = overtaken
     assert network.jitter == Jitter(every=4, min_overtaken=low, max_overtaken=high)
-    assert network.pacing == h3sim.load_network("marx-2019").pacing
+    assert network.constant_rate == h3sim.load_network("marx-2019").constant_rate
 
 
 @pytest.mark.parametrize(
@@ -90,16 +92,16 @@ def test_the_jitter_networks_hold_every_fourth_packet(
         ("rtt_ms = 12.5", "rtt_ms = true", "rtt_ms"),
         ("rtt_ms = 12.5", "rtt_ms = 600001", "rtt_ms"),
         ("rtt_ms = 12.5", "delay_ms = 1", "delay_ms"),
-        ("packet_bytes = 1200", "packet_bytes = 0", "pacing.packet_bytes"),
-        ("packet_bytes = 1200", "packet_bytes = 1.5", "pacing.packet_bytes"),
-        ("packet_bytes = 1200\n", "", "pacing.packet_bytes"),
-        ("rate_mbps = 3", "rate_mbps = 0", "pacing.rate_mbps"),
-        ("rate_mbps = 3", "rate_mbps = 1e-9", "pacing.rate_mbps"),
-        ("rate_mbps = 3", "rate_mbps = 'fast'", "pacing.rate_mbps"),
-        ("rate_mbps = 3\n", "", "pacing"),
-        ("rate_mbps = 3", "rate_mbps = 3\ninterval_ms = 1", "pacing"),
-        ("rate_mbps = 3", "interval_ms = 1e305", "pacing.interval_ms"),
-        ("rate_mbps = 3", "rate_mbps = 3\nburst = 1", "pacing.burst"),
+        ("packet_bytes = 1200", "packet_bytes = 0", "constant_rate.packet_bytes"),
+        ("packet_bytes = 1200", "packet_bytes = 1.5", "constant_rate.packet_bytes"),
+        ("packet_bytes = 1200\n", "", "constant_rate.packet_bytes"),
+        ("rate_mbps = 3", "rate_mbps = 0", "constant_rate.rate_mbps"),
+        ("rate_mbps = 3", "rate_mbps = 1e-9", "constant_rate.rate_mbps"),
+        ("rate_mbps = 3", "rate_mbps = 'fast'", "constant_rate.rate_mbps"),
+        ("rate_mbps = 3\n", "", "constant_rate"),
+        ("rate_mbps = 3", "rate_mbps = 3\ninterval_ms = 1", "constant_rate"),
+        ("rate_mbps = 3", "interval_ms = 1e305", "constant_rate.interval_ms"),
+        ("rate_mbps = 3", "rate_mbps = 3\nburst = 1", "constant_rate.burst"),
         ("every = 4", "every = 0", "jitter.every"),
         ("min_overtaken = 1", "min_overtaken = 4", "jitter.max_overtaken"),
         ("min_overtaken = 1", "min_overtaken = -1", "jitter.min_overtaken"),
@@ -118,7 +120,7 @@ def test_every_mistake_is_told_at_once() -> None:
         .replace("every = 4", "every = 'four'")
         .replace("source", "sauce")
     )
-    assert sorted(places(text)) == ["jitter.every", "pacing.packet_bytes", "rtt_ms", "sauce"]
+    assert sorted(places(text)) == ["constant_rate.packet_bytes", "jitter.every", "rtt_ms", "sauce"]
 
 
 @pytest.mark.parametrize(
@@ -152,12 +154,14 @@ class TestSettings:
         )
         network = setting.resolved_network()
         assert (network.rtt_ns, network.jitter) == (7_000_000, None)
-        assert network.pacing == Pacing(packet_bytes=700, interval_ns=Fraction(3_000_000))
+        assert network.constant_rate == ConstantRate(
+            packet_bytes=700, interval_ns=Fraction(3_000_000)
+        )
 
     def test_a_rate_counts_with_the_packet_size_that_is_given(self) -> None:
         # 700 bytes at 1.12 Mbit/s: 5 ms.
         network = h3sim.Setting(packet_bytes=700, rate_mbps=1.12).resolved_network()
-        assert network.pacing.interval_ns == 5_000_000
+        assert network.constant_rate.interval_ns == 5_000_000
 
     def test_every_mistake_is_told_at_once(self) -> None:
         with pytest.raises(InputError) as caught:
@@ -185,9 +189,9 @@ class TestSettings:
 
 
 def test_ticks_fall_on_whole_multiples_and_are_cut_to_nanoseconds() -> None:
-    pacing = Pacing.at_rate(packet_bytes=1400, rate_bps=3_000_000)
-    assert [pacing.tick_at_ns(n) for n in (0, 1, 3)] == [0, 3_733_333, 11_200_000]
+    constant_rate = ConstantRate.at_rate(packet_bytes=1400, rate_bps=3_000_000)
+    assert [constant_rate.tick_at_ns(n) for n in (0, 1, 3)] == [0, 3_733_333, 11_200_000]
     # The first tick from an instant on: at it, or the next.
-    assert [pacing.first_tick_from(at_ns) for at_ns in (0, 1, 11_200_000, 11_200_001)] == [
+    assert [constant_rate.first_tick_from(at_ns) for at_ns in (0, 1, 11_200_000, 11_200_001)] == [
         *(0, 1, 3, 4)
     ]

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.trace.model import PacketRow
-    from h3sim.transport import Network, Pacing, Protocol, Receiver
+    from h3sim.transport import ConstantRate, Network, Protocol, Receiver
 
-__all__ = ["PacedRun"]
+__all__ = ["ConstantRateRun"]
 
 _REPORT_EVERY_PACKETS = 4096
 
@@ -29,7 +29,7 @@ _REPORT_EVERY_PACKETS = 4096
 _DELIVERY, _SEND = int(Rank.DELIVERY), int(Rank.SEND)
 
 
-class PacedRun:
+class ConstantRateRun:
     """One load. Every method is called at an instant and only schedules what comes of it."""
 
     def __init__(
@@ -37,7 +37,7 @@ class PacedRun:
         page: Page,
         scheme: Scheme,
         network: Network,
-        pacing: Pacing,
+        constant_rate: ConstantRate,
         *,
         protocol: Protocol,
         buffer_bytes: int,
@@ -47,10 +47,10 @@ class PacedRun:
     ) -> None:
         self._network = network
         self._handshake_rtts = protocol.handshake_rtts if handshake else 0
-        self._pacing = pacing
+        self._constant_rate = constant_rate
         self._protocol = protocol
         self._kernel = Kernel()
-        turn_bytes = pacing.packet_bytes
+        turn_bytes = constant_rate.packet_bytes
         scheduler = scheme.make_scheduler(turn_bytes=turn_bytes)
         self._server = Server(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
         self._receiver: Receiver = (
@@ -71,12 +71,12 @@ class PacedRun:
         if network.jitter is not None:
             self._jitter = HoldEveryNth(
                 network.jitter,
-                interval_ns=pacing.tick_at_ns(1),
+                interval_ns=constant_rate.tick_at_ns(1),
                 source=seeds.stream(seed, "jitter"),
             )
         self._packets: list[PacketRow] = []
         self._one_way_ns = network.one_way_ns
-        self._interval_ns = pacing.interval_ns.as_integer_ratio()
+        self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
         self._next_tick = 1
         self._is_sending = False
         # One tuple for all calls of a kind: the event loop takes its callbacks from it.
@@ -127,7 +127,7 @@ class PacedRun:
     def _on_response(self) -> None:
         if not self._is_sending:
             self._is_sending = True
-            first = self._pacing.first_tick_from(self._kernel.now_ns)
+            first = self._constant_rate.first_tick_from(self._kernel.now_ns)
             self._next_tick = max(self._next_tick, first)
             self._kernel.at(self._next_tick_at_ns(), _SEND, self._when_tick, None)
 
