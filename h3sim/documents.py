@@ -1,4 +1,4 @@
-"""Reads parsed documents (JSON, TOML) and collects the mistakes instead of stopping at the first.
+"""Files in and out, and parsed documents (JSON, TOML) with all their mistakes, not the first alone.
 
 >>> reader = DocumentReader()
 >>> reader.whole("size", -3, low=0), reader.number("rtt_ms", "soon")
@@ -9,25 +9,40 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from h3sim.errors import Problem
+from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from enum import Enum
-
-    from h3sim.errors import InputError
+    from typing import BinaryIO
 
     EnumT = TypeVar("EnumT", bound=Enum)
+    StrPath = str | os.PathLike[str]
 
-__all__ = ["DocumentReader", "is_quantity", "parse_toml", "read_text", "shown"]
+__all__ = [
+    "DocumentReader",
+    "check_output",
+    "is_quantity",
+    "open_input",
+    "parse_toml",
+    "read_text",
+    "shown",
+    "shown_path",
+    "write_whole",
+]
 
 
 _LARGEST = 10**15
 """More than any time, size or rate in any unit that files use."""
 _SHOWN_CHARACTERS = 60
+_LONGEST_PATH = 200
+"""A longer path is cut in a message."""
 
 
 def is_quantity(value: object) -> bool:
@@ -45,19 +60,143 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
-def read_text(path: str | Path, error: type[InputError]) -> str:
-    """Return the text of the UTF-8 file at *path*.
+def shown_path(path: StrPath) -> str:
+    r"""Return the path as messages show it: quoted where a character in it cannot be printed.
+
+    >>> shown_path("a page.json"), shown_path("a\x1b.json")
+    ('a page.json', "'a\\x1b.json'")
+    """
+    text = _shortened(os.fspath(path))
+    return text if text.isprintable() else repr(text)
+
+
+@contextlib.contextmanager
+def open_input(path: StrPath, error: type[InputError]) -> Iterator[BinaryIO]:
+    """Open the regular file at *path* for reading bytes.
+
+    Nothing else is opened: a named pipe would wait for whoever writes, a device never ends. What
+    the system refuses while the file is read becomes *error*, too.
+
+    Raises:
+        error: if there is no such file, it is of another kind, or it cannot be read.
+    """
+    try:
+        # Without O_NONBLOCK opening a pipe would already wait; regular files know no difference.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                what = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+                raise error([Problem(key="", message=what)], shown_path(path))
+            yield file
+    except (OSError, ValueError) as caught:
+        if isinstance(caught, InputError | UnicodeError):
+            raise
+        message = f"cannot be read: {_reason(caught)}"
+        raise error([Problem(key="", message=message)], shown_path(path)) from caught
+
+
+def read_text(path: StrPath, error: type[InputError]) -> str:
+    """Return the text of the UTF-8 file at *path*, without a byte order mark.
 
     Raises:
         error: if it cannot be read, or is something else.
     """
+    with open_input(path, error) as file:
+        raw = file.read()
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as caught:
-        message = f"cannot be read: {caught.strerror}"
-        raise error([Problem(key="", message=message)], str(path)) from caught
+        # Line ends as in any file that is opened as text.
+        return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as caught:
-        raise error([Problem(key="", message="is not UTF-8")], str(path)) from caught
+        raise error([Problem(key="", message="is not UTF-8")], shown_path(path)) from caught
+
+
+def check_output(path: StrPath, *, key: str = "", error: type[InputError] = InputError) -> None:
+    """Refuse a path at which no file could be written, before the work whose result goes there.
+
+    Raises:
+        error: saying why not; *key* is the option that gave the path.
+    """
+    target = Path(path)
+    try:
+        folder = target.parent
+        if not folder.is_dir():
+            message = f"there is no folder {str(folder)!r}"
+        elif target.is_dir():
+            message = f"{shown_path(path)} is a folder"
+        elif not os.access(target if target.exists() else folder, os.W_OK):
+            message = f"{shown_path(path)} cannot be written: no permission"
+        else:
+            return
+    except (OSError, ValueError, RuntimeError) as caught:  # too long, a NUL, a loop of links
+        message = f"{shown_path(path)} cannot be written: {_reason(caught)}"
+    raise error([Problem(key=key, message=message)])
+
+
+def write_whole(
+    path: StrPath,
+    content: str | bytes | Callable[[BinaryIO], None],
+    *,
+    key: str = "",
+    error: type[InputError] = InputError,
+) -> None:
+    """Put *content* at *path*, whole or not at all: a file that stood there stays if it fails.
+
+    *content* is text (written as UTF-8), bytes, or what writes them to a file that it is given. A
+    link is followed, and a file that is replaced hands on its permissions. What is no regular file
+    (a device, a pipe) cannot be replaced: it is written to as it stands.
+
+    Raises:
+        error: if the file cannot be written; *key* is the option that gave the path.
+    """
+    try:
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with target.open("wb") as file:
+                _put(content, file)
+        else:
+            _replace(target, content)
+    except (OSError, ValueError, RuntimeError) as caught:
+        if isinstance(caught, InputError):
+            raise
+        problem = Problem(key=key, message=f"cannot be written: {_reason(caught)}")
+        raise error([problem], shown_path(path)) from caught
+
+
+def _replace(target: Path, content: str | bytes | Callable[[BinaryIO], None]) -> None:
+    """Write a draft beside *target*, and put it in its place when it is on the disk."""
+    import secrets  # on use: importing h3sim should stay quick
+
+    draft = target.with_name(f".h3sim-{secrets.token_hex(8)}.tmp")
+    try:
+        with draft.open("xb") as file:
+            with contextlib.suppress(FileNotFoundError):
+                draft.chmod(stat.S_IMODE(target.stat().st_mode))
+            _put(content, file)
+            file.flush()
+            # A disk that is full may say so only here; replacing comes after that.
+            os.fsync(file.fileno())
+        draft.replace(target)
+    finally:
+        # Also on the way out of an interrupt or of a request to end the process.
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _put(content: str | bytes | Callable[[BinaryIO], None], file: BinaryIO) -> None:
+    if callable(content):
+        content(file)
+    else:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def _reason(error: Exception) -> str:
+    """Return what the system says, without the path, which stands before it."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}..."
 
 
 def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, Any]:
@@ -79,15 +218,24 @@ class DocumentReader:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self._reported: set[str] = set()
+        self._n_reported = 0
 
     def report(self, key: str, message: str) -> None:
         """Note a mistake."""
         self.problems.append(Problem(key=key, message=message))
 
+    def reported(self) -> set[str]:
+        """Return the keys at which mistakes were noted; not to be changed."""
+        # Taken up as it grows: asking once a row must not cost all the rows before it.
+        self._reported.update(problem.key for problem in self.problems[self._n_reported :])
+        self._n_reported = len(self.problems)
+        return self._reported
+
     def add(self, problems: Iterable[Problem]) -> None:
         """Note mistakes that were found elsewhere, but for keys that were told already."""
-        told = {problem.key for problem in self.problems}
-        self.problems += [problem for problem in problems if problem.key not in told]
+        reported = set(self.reported())
+        self.problems += [problem for problem in problems if problem.key not in reported]
 
     def keys(self, key: str, entry: Iterable[str], known: Iterable[str]) -> None:
         """Note every key of *entry* that is not *known*."""
