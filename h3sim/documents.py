@@ -20,6 +20,7 @@ from h3sim.errors import InputError, Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from enum import Enum
+    from io import BufferedReader
     from typing import BinaryIO
 
     EnumT = TypeVar("EnumT", bound=Enum)
@@ -71,7 +72,7 @@ def shown_path(path: StrPath) -> str:
 
 
 @contextlib.contextmanager
-def open_input(path: StrPath, error: type[InputError]) -> Iterator[BinaryIO]:
+def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReader]:
     """Open the regular file at *path* for reading bytes.
 
     Nothing else is opened: a named pipe would wait for whoever writes, a device never ends. What
@@ -108,7 +109,8 @@ def read_text(path: StrPath, error: type[InputError]) -> str:
         # Line ends as in any file that is opened as text.
         return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as caught:
-        raise error([Problem(key="", message="is not UTF-8")], shown_path(path)) from caught
+        message = f"is not UTF-8: byte {caught.start} is {raw[caught.start]:#04x}"
+        raise error([Problem(key="", message=message)], shown_path(path)) from caught
 
 
 def check_output(path: StrPath, *, key: str = "", error: type[InputError] = InputError) -> None:
@@ -119,6 +121,8 @@ def check_output(path: StrPath, *, key: str = "", error: type[InputError] = Inpu
     """
     target = Path(path)
     try:
+        with contextlib.suppress(FileNotFoundError):
+            target.lstat()
         folder = target.parent
         if not folder.is_dir():
             message = f"there is no folder {str(folder)!r}"

@@ -156,7 +156,8 @@ def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
     """Draw sizes and counts, and which kinds make up the bytes."""
     from matplotlib.figure import Figure
 
-    from h3sim.plots.files import render, write_whole
+    from h3sim.documents import write_whole
+    from h3sim.plots.files import render
     from h3sim.plots.style import in_style
 
     with in_style():

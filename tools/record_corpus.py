@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from h3sim.cli.record import write_page
+from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError
 from h3sim.recorder import Source, record
-from h3sim.recorder.chromium import ended_in_order
 from h3sim.recorder.document import recorded_to_dict
 from tools.registries import FetchError, tools_of
 from tools.sites import PageSource, build, read_sources
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     missing = [tool for page in sources for tool in _missing_tools(page)]
     for tool in dict.fromkeys(missing):
         print(f"record-corpus: {tool} is not installed; pages that need it are left out")
-    with ended_in_order():
+    with exits_on_sigterm():
         return _record_all(sources, options)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
 from h3sim.cli.run import RawHelp
+from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.formats.pages import DIALECTS, import_page
 from h3sim.page import page_to_dict
@@ -92,14 +92,11 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    message = ""
     if options.output == _STANDARD_OUTPUT and options.json:
         message = "only one of the page and --json can go to standard output"
-    elif options.output not in (None, _STANDARD_OUTPUT):
-        folder = Path(options.output).parent
-        message = "" if folder.is_dir() else f"there is no folder {str(folder)!r}"
-    if message:
         raise InputError([Problem(key="-o", message=message)])
+    if options.output not in (None, _STANDARD_OUTPUT):
+        check_output(options.output, key="-o")
 
 
 def _write(imported: ImportedPage, output: str) -> None:
@@ -107,10 +104,7 @@ def _write(imported: ImportedPage, output: str) -> None:
     if output == _STANDARD_OUTPUT:
         print(text)
         return
-    try:
-        Path(output).write_text(f"{text}\n", encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError([Problem(key="-o", message=f"cannot be written: {error}")]) from error
+    write_whole(output, f"{text}\n", key="-o")
 
 
 def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from h3sim import __version__
 from h3sim.cli import compare, importing, listing, measure, record, run
 from h3sim.cli.options import BAD_INPUT, Parser
+from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError, InputError
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
     try:
-        code: int = options.command(options)
+        with exits_on_sigterm():
+            code: int = options.command(options)
         sys.stdout.flush()
     except InputError as error:
         _complain(*error.lines())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, progress_bar
 from h3sim.cli.run import RawHelp
 from h3sim.cli.tables import in_ms, plural, table
+from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_to_dict
 
@@ -73,19 +74,18 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
 def _record(options: argparse.Namespace) -> int:
     # On use: other commands need none of it.
     from h3sim.recorder import Source, record
-    from h3sim.recorder.chromium import ended_in_order
 
     mistakes = Mistakes()
     source: Source | None = mistakes.collect(lambda: Source.of(options.what, options.root))
     mistakes.collect(lambda: _check_repeat(options.repeat))
-    for key, path in (("--output", options.output), ("--log", options.log)):
-        mistakes.collect(lambda key=key, path=path: _check_folder(key, path))  # type: ignore[misc]
+    for key, path in _outputs(options):
+        mistakes.collect(lambda key=key, path=path: check_output(path, key=key))  # type: ignore[misc]
     if source is None or mistakes.lines:
         for line in mistakes.lines:
             print(f"h3sim record: {line}", file=sys.stderr)
         return BAD_INPUT
     said = {"source": options.source, "licence": options.licence, "notes": options.notes}
-    with ended_in_order(), progress_bar("load") as progress:
+    with progress_bar("load") as progress:
         recording = record(
             source,
             name=options.name,
@@ -106,10 +106,19 @@ def _check_repeat(repeat: int) -> None:
         raise InputError([Problem(key="--repeat", message=f"must be at least 1, is {repeat}")])
 
 
-def _check_folder(key: str, path: str | None) -> None:
-    if path is not None and not Path(path).parent.is_dir():
-        message = f"there is no folder {str(Path(path).parent)!r}"
-        raise InputError([Problem(key=key, message=message)])
+def _outputs(options: argparse.Namespace) -> list[tuple[str, str | Path]]:
+    """Return the files that will be written, each with the option that asks for it."""
+    outputs: list[tuple[str, str | Path]] = [("--output", options.output)]
+    if options.log is not None:
+        outputs.append(("--log", options.log))
+    if options.headers and Path(options.output).name:
+        outputs += [("--headers", _list_path(options.output, kind)) for kind in ("req", "resp")]
+    return outputs
+
+
+def _list_path(output: str, kind: str) -> Path:
+    """Return where the header lists of that kind go: next to the page."""
+    return Path(output).with_name(f"{Path(output).stem}.{kind}.qif")
 
 
 def write_page(page: Page, path: Path) -> None:
@@ -118,7 +127,7 @@ def write_page(page: Page, path: Path) -> None:
     rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in document["resources"])
     head = {key: value for key, value in document.items() if key != "resources"}
     text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
-    path.write_text(f'{text},\n "resources": [\n{rows}\n ]\n}}\n', encoding="utf-8")
+    write_whole(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
 
 
 def _write_more(recording: Recording, options: argparse.Namespace) -> None:
@@ -127,13 +136,11 @@ def _write_more(recording: Recording, options: argparse.Namespace) -> None:
 
     if options.log is not None:
         text = json.dumps(recorded_to_dict(recording.load), indent=1)
-        Path(options.log).write_text(f"{text}\n", encoding="utf-8")
+        write_whole(options.log, f"{text}\n", key="--log")
     if options.headers:
         exchanges = recording.load.exchanges
-        base = Path(options.output)
-        for suffix, lists in (("req", request_lists), ("resp", response_lists)):
-            path = base.with_name(f"{base.stem}.{suffix}.qif")
-            path.write_text(to_qif(lists(exchanges)), encoding="utf-8")
+        for kind, lists in (("req", request_lists), ("resp", response_lists)):
+            write_whole(_list_path(options.output, kind), to_qif(lists(exchanges)))
 
 
 def _show(recording: Recording) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.documents import read_text
 from h3sim.errors import PageError, Problem
 from h3sim.formats.facts_graph import Graph
 from h3sim.formats.facts_rows import FactsTable, Row, RowType, read_table
@@ -21,6 +21,7 @@ from h3sim.page.resource import FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 __all__ = ["FactsReport", "ReadFacts", "facts_from_dict", "read_facts"]
 
@@ -74,12 +75,9 @@ def read_facts(path: str | Path) -> ReadFacts:
         PageError: if the file cannot be read, or listing every mistake in it.
     """
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise _unreadable(path, f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        message = f"is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
-        raise _unreadable(path, message) from error
+        document = json.loads(read_text(path, PageError))
+    except PageError:
+        raise
     except json.JSONDecodeError as error:
         message = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         raise _unreadable(path, message) from error

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import is_quantity
+from h3sim.documents import is_quantity, read_text
 from h3sim.errors import PageError, Problem
 from h3sim.page.model import Page
 from h3sim.page.resource import (
@@ -24,6 +23,7 @@ from h3sim.units import ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from enum import Enum
+    from pathlib import Path
 
 __all__ = ["FORMAT", "page_from_dict", "page_from_json", "read_page", "schema"]
 
@@ -40,16 +40,7 @@ def read_page(path: str | Path) -> Page:
     Raises:
         PageError: if the file cannot be read, or listing every mistake in it.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise PageError([_problem("", f"cannot be read: {error.strerror}")], str(path)) from error
-    except ValueError as error:
-        if not isinstance(error, UnicodeDecodeError):  # a path with a NUL in it
-            raise PageError([_problem("", f"cannot be read: {error}")], repr(path)) from error
-        message = f"is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
-        raise PageError([_problem("", message)], str(path)) from error
-    return page_from_json(text, source=str(path))
+    return page_from_json(read_text(path, PageError), source=str(path))
 
 
 def page_from_json(text: str, *, source: str = "page") -> Page:

@@ -1,9 +1,7 @@
-"""Writes figures: whole or not at all, and equal figures as equal bytes."""
+"""Writes figures: equal figures as equal bytes."""
 
 from __future__ import annotations
 
-import contextlib
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +10,11 @@ from h3sim.plots.style import in_style
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
     from typing import BinaryIO
 
     from matplotlib.figure import Figure
 
-__all__ = ["DPI", "check_ending", "render", "write_whole"]
+__all__ = ["DPI", "check_ending", "render"]
 
 DPI = 150
 _UNDATED: dict[str, dict[str, Any]] = {
@@ -46,23 +43,3 @@ def render(figure: Figure, file: BinaryIO, kind: str) -> None:
     """Write *figure* to *file* as *kind*: png, svg or pdf."""
     with in_style():
         figure.savefig(file, format=kind, dpi=DPI, metadata=_UNDATED[kind])
-
-
-def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], None]) -> None:
-    """Put what *write* writes at *path*; if it fails, whatever stood there stays as it is.
-
-    Raises:
-        InputError: if the file cannot be written.
-    """
-    target = Path(path).resolve()
-    draft = target.with_name(f".h3sim-{secrets.token_hex(8)}.tmp")
-    try:
-        with draft.open("xb") as file:
-            write(file)
-        draft.replace(target)
-    except OSError as error:
-        message = f"cannot be written: {error.strerror or error}"
-        raise InputError([Problem(key="", message=message)], str(path)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)

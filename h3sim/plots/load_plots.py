@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from h3sim.documents import write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.plots import files, labels, legend, progress, strip, waterfall
 from h3sim.plots.style import SMALL, in_style
@@ -137,7 +138,7 @@ class LoadPlots:
         """
         kind = files.check_ending(path)
         figure = self.figure()
-        files.write_whole(path, lambda file: files.render(figure, file, kind))
+        write_whole(path, lambda file: files.render(figure, file, kind))
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -17,7 +16,7 @@ from h3sim.errors import H3SimError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["RecordingError", "ended_in_order", "find_chromium", "running_chromium"]
+__all__ = ["RecordingError", "find_chromium", "running_chromium"]
 
 NAMES = (
     "chromium",
@@ -97,23 +96,6 @@ def find_chromium(path: str | None = None) -> str:
         "no Chromium is installed: install one (`apt-get install chromium` on Debian), or say"
         " where it is with --chromium PATH or $CHROMIUM"
     )
-
-
-@contextmanager
-def ended_in_order() -> Iterator[None]:
-    """Let a request to end the process (SIGTERM) end what it started first, as Ctrl-C does.
-
-    For programs, on their main thread; what was there before is put back.
-    """
-
-    def leave(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

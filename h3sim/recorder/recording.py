@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from h3sim._version import __version__
+from h3sim.documents import shown_path
 from h3sim.errors import InputError, Problem
 from h3sim.recorder.chromium import find_chromium, running_chromium
 from h3sim.recorder.making import Recorded, recorded_of
@@ -47,12 +49,11 @@ class Source:
             if root is not None:
                 raise InputError([Problem(key="--root", message="goes only with a file")])
             return cls(url=what)
-        file = Path(what)
-        if file.is_dir():
-            file = file / "index.html"
-        if not file.is_file():
+        # os.path, unlike pathlib, says no to what cannot be a path at all.
+        file = Path(what, "index.html") if os.path.isdir(what) else Path(what)  # noqa: PTH112
+        if not os.path.isfile(file):  # noqa: PTH113
             message = "is neither an http(s) address nor an HTML file nor a folder with index.html"
-            raise InputError([Problem(key="", message=message)], what)
+            raise InputError([Problem(key="", message=message)], shown_path(what))
         folder = Path(root) if root is not None else file.parent
         try:
             path = file.resolve().relative_to(folder.resolve())

@@ -68,10 +68,10 @@ def test_what_is_no_recording_is_refused_in_one_line(
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     for path, message in (
-        (tmp_path / "no.har", "cannot be read: no such file"),
-        (tmp_path, r"index\.html: cannot be read: no such file"),
-        ("/dev/null", "is not a file"),
-        ("a\0b", r"^'a\\x00b': cannot be read: no such file"),
+        (tmp_path / "no.har", "cannot be read: No such file"),
+        (tmp_path, r"index\.html: cannot be read: No such file"),
+        ("/dev/null", "is not a regular file"),
+        ("a\0b", r"^'a\\x00b': cannot be read: embedded null byte"),
     ):
         with pytest.raises(RecordingError, match=message):
             import_page(path)

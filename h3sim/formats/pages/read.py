@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import shown
+from h3sim.documents import shown, shown_path
 from h3sim.errors import Problem
 from h3sim.formats.facts import facts_from_dict
 from h3sim.formats.imports import ImportedPage, RecordingError
@@ -14,7 +15,7 @@ from h3sim.formats.pages.devtools import ProtocolLog
 from h3sim.formats.pages.har import HAR_DIALECTS, read_log
 from h3sim.formats.pages.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.formats.pages.observed import Recording
-from h3sim.formats.pages.text_source import opened, shown_path
+from h3sim.formats.pages.text_source import opened
 from h3sim.formats.pages.wprof import WprofxGraph, read_epload
 from h3sim.formats.site.site import read_site
 
@@ -53,7 +54,7 @@ def import_page(
         RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
             not be used.
     """
-    if Path(path).is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is told with the rest
         path = Path(path) / "index.html"
     _check(dialect, page, shown_path(path))
     recording = Recording(source=shown_path(path), dialect=dialect or "")

@@ -7,16 +7,16 @@ import gzip
 import re
 import zlib
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from h3sim.errors import Problem
+from h3sim.documents import open_input
 from h3sim.formats.imports import RecordingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-__all__ = ["TextSource", "opened", "shown_path"]
+__all__ = ["TextSource", "opened"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _MOST_BYTES = 4 << 30
@@ -113,23 +113,9 @@ def opened(path: str | Path) -> Iterator[TextSource]:
     Raises:
         RecordingError: if it cannot be opened or read.
     """
-    source = shown_path(path)
-    try:
-        with ExitStack() as stack:
-            if not Path(path).is_file():
-                message = "is not a file" if Path(path).exists() else "cannot be read: no such file"
-                raise RecordingError([Problem(key="", message=message)], source)
-            raw = stack.enter_context(Path(path).open("rb"))
-            is_gzip = raw.peek(2)[:2] == _GZIP_MAGIC
-            if is_gzip:
-                yield TextSource(stack.enter_context(gzip.GzipFile(fileobj=raw)))
-            else:
-                yield TextSource(raw)
-    except OSError as error:
-        message = f"cannot be read: {error.strerror}"
-        raise RecordingError([Problem(key="", message=message)], source) from error
-
-
-def shown_path(path: str | Path) -> str:
-    """Return the path as it is shown: quoted where a character in it cannot be printed."""
-    return str(path) if str(path).isprintable() else repr(str(path))
+    with ExitStack() as stack:
+        raw = stack.enter_context(open_input(path, RecordingError))
+        if raw.peek(2)[:2] == _GZIP_MAGIC:
+            yield TextSource(stack.enter_context(gzip.GzipFile(fileobj=raw)))
+        else:
+            yield TextSource(raw)
