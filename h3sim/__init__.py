@@ -81,7 +81,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
     *("browser", "catalog", "documents", "engine", "errors", "formats", "metrics", "page"),
     *("plots", "plugins", "qlog", "ranges", "results", "schedulers", "schemes", "seeds", "server"),
-    *("signals", "study", "testing", "trace", "transport", "units"),
+    *("signals", "study", "conformance", "trace", "transport", "units"),
 )
 
 

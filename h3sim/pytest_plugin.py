@@ -1,4 +1,4 @@
-"""The pytest plugin: how long `h3sim.testing` looks, and the fixture `check_scheduler`.
+"""The pytest plugin: how long `h3sim.conformance` looks, and the fixture `check_scheduler`.
 
 It is loaded wherever h3sim is installed, so it imports nothing before it is used.
 """
@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.testing import Report
+    from h3sim.conformance import Report
 
 __all__ = ["check_scheduler", "pytest_addoption", "pytest_configure", "pytest_report_header"]
 
@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--h3sim-profile",
         choices=_PROFILES,
         default=_USUAL,
-        help="how long h3sim.testing looks for a history that breaks a law: 15, 30 or 1,000 "
+        help="how long h3sim.conformance looks for a history that breaks a law: 15, 30 or 1,000 "
         "examples each; 'thorough' looks at others in every run",
     )
 
@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let the suite look as long as was asked for."""
     profile = config.getoption("--h3sim-profile")
     if profile != _USUAL:
-        from h3sim.testing.searching import set_profile
+        from h3sim.conformance.search import set_profile
 
         set_profile(profile)
 
@@ -48,15 +48,15 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.fixture
 def check_scheduler(request: pytest.FixtureRequest) -> Callable[..., Report]:
-    """Return `h3sim.testing.check_scheduler`; its report stands with the output of the test.
+    """Return `h3sim.conformance.check_scheduler`; its report stands with the output of the test.
 
     `pytest -rA` shows it for tests that pass: what was kept, and what was skipped and why.
     """
 
     def check(factory: Any, **options: Any) -> Report:
-        from h3sim import testing
+        from h3sim import conformance
 
-        report = testing.check_scheduler(factory, **options)
+        report = conformance.check_scheduler(factory, **options)
         request.node.add_report_section("call", "h3sim", str(report))
         return report
 

@@ -1,4 +1,4 @@
-"""Schedulers that break one law of `h3sim.testing` each, as those that people write do."""
+"""Schedulers that break one law of `h3sim.conformance` each, as those that people write do."""
 
 from __future__ import annotations
 

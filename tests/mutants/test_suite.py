@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from hypothesis import Phase, settings
 
-from h3sim.schedulers import (
-    BucketScheduler,
-    FifoScheduler,
-    RoundRobinScheduler,
-    StrictScheduler,
-    TreeScheduler,
-    Weights,
-)
-from h3sim.schemes import Mechanism
-from h3sim.signals import BucketPriority
-from h3sim.testing import (
+from h3sim.conformance import (
     BrokenLawError,
     Candidate,
     Law,
@@ -31,9 +21,19 @@ from h3sim.testing import (
     check_scheduler,
     signals,
 )
-from h3sim.testing.searching import usual_settings
+from h3sim.conformance.search import usual_settings
+from h3sim.schedulers import (
+    BucketScheduler,
+    FifoScheduler,
+    RoundRobinScheduler,
+    StrictScheduler,
+    TreeScheduler,
+    Weights,
+)
+from h3sim.schemes import Mechanism
+from h3sim.signals import BucketPriority
 from tests.mutants import broken, schedulers
-from tests.property.conformance import claimed
+from tests.property.candidates import claimed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.testing import pages
+from h3sim.conformance import pages
 from tests.property.runs import Case
 
 PACKET_BYTES = 1400

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.browser import BrowserMode, BrowserModel
-from h3sim.testing import pages
+from h3sim.conformance import pages
 from tests.property import browser_laws, laws
 from tests.property.strategies import law
 

@@ -11,6 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import h3sim
+from h3sim.conformance import (
+    Call,
+    Candidate,
+    Law,
+    SameAs,
+    check_law,
+    check_scheduler,
+    event_scripts,
+    parametrize_with_checks,
+)
+from h3sim.conformance.histories import without
+from h3sim.conformance.search import usual_settings
 from h3sim.ranges import Ranges
 from h3sim.schedulers import (
     EpsScheduler,
@@ -23,20 +35,8 @@ from h3sim.schedulers import (
 )
 from h3sim.schemes import Mechanism
 from h3sim.signals import Eps, H2Priority, Rank
-from h3sim.testing import (
-    Call,
-    Candidate,
-    Law,
-    SameAs,
-    check_law,
-    check_scheduler,
-    event_scripts,
-    parametrize_with_checks,
-)
-from h3sim.testing.histories import without
-from h3sim.testing.searching import usual_settings
 from tests.property import scheduler_laws
-from tests.property.conformance import candidate_of_mechanism, candidate_of_scheme
+from tests.property.candidates import candidate_of_mechanism, candidate_of_scheme
 from tests.property.strategies import law
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from h3sim.conformance import ReferenceBuckets, SchedulerMachine, signals
 from h3sim.schedulers import BucketScheduler
 from h3sim.signals import BucketPriority, H2Priority
-from h3sim.testing import ReferenceBuckets, SchedulerMachine, signals
 from tests.property.strategies import law
 
 CROWDED = st.builds(BucketPriority, bucket=st.just(31), level=st.integers(1, 2))

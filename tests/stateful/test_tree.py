@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
+from h3sim.conformance import Call, Event, ReferenceTree, SchedulerMachine
+from h3sim.conformance.strategies import h2_signals
 from h3sim.schedulers import TreeScheduler, Weights
 from h3sim.signals import BucketPriority, H2Priority
-from h3sim.testing import Call, Event, ReferenceTree, SchedulerMachine
-from h3sim.testing.strategies import h2_signals
 from tests.property.strategies import law
 
 NODES = st.sampled_from([*range(0, 32, 4), -1, -2, -3])

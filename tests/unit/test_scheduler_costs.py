@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from h3sim.conformance.cost_checks import CountedId, operations_of
 from h3sim.schedulers import StrictScheduler
 from h3sim.schemes import Mechanism
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
-from h3sim.testing.economy import CountedId, operations_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

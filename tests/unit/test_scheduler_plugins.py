@@ -8,12 +8,12 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
+from h3sim.conformance import ReferenceRounds
 from h3sim.errors import InputError, SchemeError, UnknownNameError
 from h3sim.plugins import NO_PLUGINS_VARIABLE
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler, TreeScheduler
 from h3sim.schemes import Mechanism, mechanism_named
 from h3sim.schemes.registry import REGISTRY
-from h3sim.testing import ReferenceRounds
 
 PAGE = "davies-meenan"
 CODE = '''

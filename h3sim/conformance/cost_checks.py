@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from h3sim.testing.claims import FreesMemory
-from h3sim.testing.histories import PACKET_BYTES, Call, Event, Watched, valid_history
-from h3sim.testing.laws import Law, NotCheckedError
-from h3sim.testing.processes import why_it_cannot_be_sent
-from h3sim.testing.searching import for_all
+from h3sim.conformance.claims import FreesMemory
+from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, valid_history
+from h3sim.conformance.laws import Law, NotCheckedError
+from h3sim.conformance.processes import why_it_cannot_be_sent
+from h3sim.conformance.search import for_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hypothesis import settings
 
+    from h3sim.conformance.candidate import Candidate
+    from h3sim.conformance.histories import History
     from h3sim.schedulers import Scheduler
-    from h3sim.testing.candidate import Candidate
-    from h3sim.testing.histories import History
 
 __all__ = ["cheap_picks", "frees_memory", "operations_of", "pickles", "reachable"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from h3sim.conformance.laws import BrokenLawError, Law
 from h3sim.signals import H2Priority, StrictPriority
-from h3sim.testing.laws import BrokenLawError, Law
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

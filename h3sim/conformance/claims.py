@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from h3sim.testing.laws import Law
+from h3sim.conformance.laws import Law
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from h3sim.testing.claims import Claim
-from h3sim.testing.histories import Call, Watched, without
-from h3sim.testing.strategies import event_scripts
-from h3sim.testing.strategies import signals as signals_of
+from h3sim.conformance.claims import Claim
+from h3sim.conformance.histories import Call, Watched, without
+from h3sim.conformance.strategies import event_scripts
+from h3sim.conformance.strategies import signals as signals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hypothesis.strategies import SearchStrategy
 
+    from h3sim.conformance.histories import History
+    from h3sim.conformance.laws import Law
     from h3sim.schedulers import Scheduler
-    from h3sim.testing.histories import History
-    from h3sim.testing.laws import Law
 
 __all__ = ["Candidate"]
 

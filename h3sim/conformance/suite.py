@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from h3sim.conformance import claim_checks, contract_checks, cost_checks
+from h3sim.conformance.candidate import Candidate
+from h3sim.conformance.laws import Law, NotCheckedError, Report, Verdict
+from h3sim.conformance.search import usual_settings
 from h3sim.errors import MissingExtraError
-from h3sim.testing import contract, economy, promises
-from h3sim.testing.candidate import Candidate
-from h3sim.testing.laws import Law, NotCheckedError, Report, Verdict
-from h3sim.testing.searching import usual_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import hypothesis
     from hypothesis.strategies import SearchStrategy
 
+    from h3sim.conformance.claims import Claim
     from h3sim.schedulers import Scheduler
-    from h3sim.testing.claims import Claim
 
 __all__ = ["SchedulerSuite", "check_law", "check_scheduler", "parametrize_with_checks"]
 
-_CHECKS = {**contract.CHECKS, **promises.CHECKS, **economy.CHECKS}
+_CHECKS = {**contract_checks.CHECKS, **claim_checks.CHECKS, **cost_checks.CHECKS}
 
 
 def check_scheduler(
@@ -44,7 +44,7 @@ def check_scheduler(
         BrokenLawError: at the first law that is broken, with the shortest history that breaks it.
 
     >>> from h3sim.schedulers import FifoScheduler
-    >>> from h3sim.testing import StrictOrder
+    >>> from h3sim.conformance import StrictOrder
     >>> by_id = StrictOrder(rank=lambda stream_id, signal: stream_id)
     >>> report = check_scheduler(FifoScheduler, claims=[by_id])
     >>> print(report.skipped[Law.WEIGHTED_SHARES])

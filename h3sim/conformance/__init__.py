@@ -11,8 +11,8 @@ try:
 except ImportError as error:
     raise MissingExtraError("hypothesis", "testing") from error
 
-from h3sim.testing.candidate import Candidate
-from h3sim.testing.claims import (
+from h3sim.conformance.candidate import Candidate
+from h3sim.conformance.claims import (
     Claim,
     FreesMemory,
     NoStarvation,
@@ -20,18 +20,18 @@ from h3sim.testing.claims import (
     StrictOrder,
     WeightedShares,
 )
-from h3sim.testing.histories import Call, Event, History
-from h3sim.testing.laws import BrokenLawError, Law, NotCheckedError, Report, Verdict
-from h3sim.testing.machine import SchedulerMachine
-from h3sim.testing.pages import pages
-from h3sim.testing.references import (
+from h3sim.conformance.histories import Call, Event, History
+from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError, Report, Verdict
+from h3sim.conformance.machine import SchedulerMachine
+from h3sim.conformance.pages import pages
+from h3sim.conformance.references import (
     ReferenceBuckets,
     ReferenceOrder,
     ReferenceRounds,
     ReferenceStrict,
     ReferenceTree,
 )
-from h3sim.testing.strategies import (
+from h3sim.conformance.strategies import (
     event_scripts,
     loss_patterns,
     register_types,
@@ -39,7 +39,7 @@ from h3sim.testing.strategies import (
     signals,
     trees,
 )
-from h3sim.testing.suite import (
+from h3sim.conformance.suite import (
     SchedulerSuite,
     check_law,
     check_scheduler,

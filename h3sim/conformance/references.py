@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.testing.reference_buckets import ReferenceBuckets
-from h3sim.testing.reference_strict import ReferenceStrict
-from h3sim.testing.reference_tree import ReferenceTree
+from h3sim.conformance.reference_buckets import ReferenceBuckets
+from h3sim.conformance.reference_strict import ReferenceStrict
+from h3sim.conformance.reference_tree import ReferenceTree
 
 if TYPE_CHECKING:
     from collections.abc import Callable

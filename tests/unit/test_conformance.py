@@ -11,10 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h3sim.page import Page, Resource
-from h3sim.schedulers import FifoScheduler, RoundRobinScheduler, TreeScheduler
-from h3sim.signals import BucketPriority, H2Priority
-from h3sim.testing import (
+from h3sim.conformance import (
     BrokenLawError,
     Call,
     Candidate,
@@ -33,9 +30,12 @@ from h3sim.testing import (
     signals,
     trees,
 )
-from h3sim.testing.economy import operations_of, reachable
-from h3sim.testing.histories import valid_history
-from h3sim.testing.searching import shortened
+from h3sim.conformance.cost_checks import operations_of, reachable
+from h3sim.conformance.histories import valid_history
+from h3sim.conformance.search import shortened
+from h3sim.page import Page, Resource
+from h3sim.schedulers import FifoScheduler, RoundRobinScheduler, TreeScheduler
+from h3sim.signals import BucketPriority, H2Priority
 from h3sim.transport.link_profile import LinkProfile
 from tests.property.strategies import law
 
@@ -279,7 +279,7 @@ def test_hypothesis_knows_the_types_of_h3sim(page, resource, place, bucket):
 def test_without_hypothesis_the_error_says_what_to_install():
     code = (
         "import sys\nsys.modules['hypothesis'] = None\n"
-        "try:\n    import h3sim.testing\nexcept ImportError as error:\n    print(error)"
+        "try:\n    import h3sim.conformance\nexcept ImportError as error:\n    print(error)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
@@ -289,7 +289,7 @@ def test_without_hypothesis_the_error_says_what_to_install():
 
 TESTS = """
 from h3sim.schedulers import FifoScheduler
-from h3sim.testing import Candidate, SchedulerSuite, StrictOrder, parametrize_with_checks
+from h3sim.conformance import Candidate, SchedulerSuite, StrictOrder, parametrize_with_checks
 
 order = StrictOrder(rank=lambda stream_id, signal: stream_id)
 
@@ -329,7 +329,7 @@ def test_pytest_runs_the_suite_and_reads_well(tmp_path):
     said = done.stdout
     assert "h3sim profile: quick" in said
     assert "test_mine.py::test_schedulers[LastFirst-strict-order] FAILED" in said
-    assert "h3sim.testing.laws.BrokenLawError: strict-order: stream 4 of rank 4 is picked" in said
+    assert "h3sim.conformance.laws.BrokenLawError: strict-order: stream 4 of rank 4 is" in said
     assert "test_mine.py::test_schedulers[LastFirst-same-as] SKIPPED (same-as: not claimed)" in said
     assert "test_mine.py::TestFifo::test_strict_order PASSED" in said
     assert "test_mine.py::TestFifo::test_no_starvation SKIPPED" in said

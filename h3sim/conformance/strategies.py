@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hypothesis import strategies as st
 
+from h3sim.conformance.histories import PACKET_BYTES, Call, Event, History, valid_history
+from h3sim.conformance.pages import pages
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.page.resource import FLAGS
 from h3sim.schemes import make_policy
@@ -17,8 +19,6 @@ from h3sim.signals import (
     StrictPriority,
     placeholder_id,
 )
-from h3sim.testing.histories import PACKET_BYTES, Call, Event, History, valid_history
-from h3sim.testing.pages import pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

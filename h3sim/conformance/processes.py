@@ -10,12 +10,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from h3sim.testing.histories import Call, valid_history
-from h3sim.testing.laws import BrokenLawError, Law, NotCheckedError
+from h3sim.conformance.histories import Call, valid_history
+from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError
 
 if TYPE_CHECKING:
-    from h3sim.testing.candidate import Candidate
-    from h3sim.testing.histories import Event, History, Watched
+    from h3sim.conformance.candidate import Candidate
+    from h3sim.conformance.histories import Event, History, Watched
 
 __all__ = ["check_every_process_picks_the_same", "why_it_cannot_be_sent"]
 

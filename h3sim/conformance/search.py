@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Flaky
 
-from h3sim.testing.laws import BrokenLawError, Law
+from h3sim.conformance.laws import BrokenLawError, Law
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hypothesis.strategies import SearchStrategy
 
-    from h3sim.testing.histories import Event, History
+    from h3sim.conformance.histories import Event, History
 
 __all__ = ["PROFILES", "for_all", "set_profile", "shortened", "usual_settings"]
 
@@ -79,7 +79,7 @@ def shortened(history: History, fails: Callable[[tuple[Event, ...]], bool]) -> H
 
     Pieces get shorter by half down to one event. What the contract forbids without them goes, too.
     """
-    from h3sim.testing.histories import valid_history
+    from h3sim.conformance.histories import valid_history
 
     size = len(history) // 2
     while size:

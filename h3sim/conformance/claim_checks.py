@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from h3sim.testing.claims import NoStarvation, SameAs, StrictOrder, WeightedShares
-from h3sim.testing.histories import PACKET_BYTES, Call, Event, Watched, valid_history, without
-from h3sim.testing.laws import BrokenLawError, Law, NotCheckedError
-from h3sim.testing.searching import for_all
+from h3sim.conformance.claims import NoStarvation, SameAs, StrictOrder, WeightedShares
+from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, valid_history, without
+from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError
+from h3sim.conformance.search import for_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hypothesis import settings
     from hypothesis.strategies import SearchStrategy
 
-    from h3sim.testing.candidate import Candidate
-    from h3sim.testing.histories import History
+    from h3sim.conformance.candidate import Candidate
+    from h3sim.conformance.histories import History
 
 __all__ = ["no_starvation", "same_as", "strict_order", "updates_at_once", "weighted_shares"]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from h3sim.testing.histories import Call, Event, Watched, about_another
-from h3sim.testing.laws import Law
-from h3sim.testing.strategies import signals as signals_of
+from h3sim.conformance.histories import Call, Event, Watched, about_another
+from h3sim.conformance.laws import Law
+from h3sim.conformance.strategies import signals as signals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     Then `TestMine = MyMachine.TestCase` is a test of pytest or unittest.
 
     >>> from h3sim.schedulers import FifoScheduler
-    >>> from h3sim.testing import ReferenceOrder
+    >>> from h3sim.conformance import ReferenceOrder
     >>> class FifoMachine(SchedulerMachine):
     ...     make_scheduler = FifoScheduler
     ...     def make_reference(self):

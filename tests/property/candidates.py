@@ -7,10 +7,7 @@ from functools import partial
 
 from hypothesis import strategies as st
 
-from h3sim.schedulers import Weights
-from h3sim.schemes import Mechanism
-from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
-from h3sim.testing import (
+from h3sim.conformance import (
     Candidate,
     NoStarvation,
     ReferenceBuckets,
@@ -24,7 +21,10 @@ from h3sim.testing import (
     scheme_scripts,
     signals,
 )
-from h3sim.testing.strategies import h2_signals
+from h3sim.conformance.strategies import h2_signals
+from h3sim.schedulers import Weights
+from h3sim.schemes import Mechanism
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 
 
 def flat(low, high):

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from h3sim.testing.histories import PACKET_BYTES, Call, Event, Watched, valid_history
-from h3sim.testing.laws import BrokenLawError, Law
-from h3sim.testing.processes import check_every_process_picks_the_same
-from h3sim.testing.searching import for_all, shortened
+from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, valid_history
+from h3sim.conformance.laws import BrokenLawError, Law
+from h3sim.conformance.processes import check_every_process_picks_the_same
+from h3sim.conformance.search import for_all, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hypothesis import settings
 
-    from h3sim.testing.candidate import Candidate
-    from h3sim.testing.histories import History
+    from h3sim.conformance.candidate import Candidate
+    from h3sim.conformance.histories import History
 
 __all__ = [
     "deterministic",
