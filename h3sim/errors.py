@@ -25,6 +25,7 @@ __all__ = [
     "SchemeError",
     "StalledError",
     "UnknownNameError",
+    "UnknownOptionError",
 ]
 
 
@@ -73,6 +74,10 @@ class InputError(H3SimError, ValueError):
         """Return one line per mistake, with the source in front where there is one."""
         prefix = f"{printable(self.source)}: " if self.source else ""
         return [f"{prefix}{problem}" for problem in self.problems]
+
+
+class UnknownOptionError(InputError, TypeError):
+    """A function was called with an argument that it does not have."""
 
 
 class PageError(InputError):

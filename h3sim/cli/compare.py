@@ -13,7 +13,7 @@ from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress
 from h3sim.cli.run import RawHelp, check_plot_path
 from h3sim.cli.tables import in_ms, plural, ratio, table
 from h3sim.errors import InputError, Problem
-from h3sim.study import compare, resolve_pages, resolve_scheme, resolve_schemes
+from h3sim.study import baseline_of, check_names, compare, resolve_pages, resolve_schemes
 
 if TYPE_CHECKING:
     import argparse
@@ -84,10 +84,9 @@ def _compare(options: argparse.Namespace) -> int:
     found = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
     pages = [page for group in found for page in group or ()]
     schemes = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
-    mistakes.collect(lambda: _check_different("PAGE", "pages", [p.name for p in pages]))
     wanted = list(dict.fromkeys(scheme for group in schemes for scheme in group or ()))
-    mistakes.collect(lambda: _check_different("--scheme", "schemes", [s.name for s in wanted]))
-    baseline = mistakes.collect(lambda: resolve_scheme(options.baseline))
+    mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
+    baseline = mistakes.collect(lambda: baseline_of(options.baseline, wanted))
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]
     setting = read_setting(options, mistakes, buffer_kb=buffers_kb[0])
     mistakes.collect(lambda: check_plot_path(options.plot))
@@ -112,15 +111,6 @@ def _compare(options: argparse.Namespace) -> int:
     _show(comparison, pages, buffers_kb, options.mean)
     _explain(wanted)
     return 0
-
-
-def _check_different(key: str, noun: str, names: list[str]) -> None:
-    """Refuse what a table could not tell apart."""
-    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
-    if twice:
-        raise InputError(
-            Problem(key=key, message=f"two {noun} are called {name!r}") for name in twice
-        )
 
 
 def _buffers(text: str) -> list[float]:

@@ -1,6 +1,14 @@
 """Studies: single loads by name, and comparisons of many."""
 
-from h3sim.study.compare import Comparison, ComparisonRow, MeanRow, compare
+from h3sim.study.compare import (
+    Comparison,
+    ComparisonRow,
+    MeanRow,
+    baseline_of,
+    check_names,
+    compare,
+)
+from h3sim.study.options import LoadOptions
 from h3sim.study.run import (
     resolve_pages,
     resolve_scheme,
@@ -14,8 +22,11 @@ from h3sim.study.setting import Setting
 __all__ = [
     "Comparison",
     "ComparisonRow",
+    "LoadOptions",
     "MeanRow",
     "Setting",
+    "baseline_of",
+    "check_names",
     "compare",
     "resolve_pages",
     "resolve_scheme",

@@ -6,20 +6,25 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.study.options import LoadOptions, setting_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_setting
-from h3sim.study.setting import Setting
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from h3sim.page import Page
     from h3sim.results import Load
+    from h3sim.schemes import Scheme
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.setting import Setting
 
-__all__ = ["Comparison", "ComparisonRow", "MeanRow", "compare"]
+__all__ = ["Comparison", "ComparisonRow", "MeanRow", "baseline_of", "check_names", "compare"]
+
+_ARGUMENTS = ("schemes", "setting", "buffers_kb", "baseline", "keep_loads", "progress")
 
 Progress = Callable[[int, int], None]
 """Told, after each load, how many are done and how many there are."""
@@ -122,6 +127,7 @@ class Comparison:
         )
 
 
+@with_options
 def compare(
     pages: PageLike | Iterable[PageLike],
     *,
@@ -131,25 +137,33 @@ def compare(
     baseline: SchemeLike = "rr",
     keep_loads: bool = False,
     progress: Progress | None = None,
+    **options: Unpack[LoadOptions],
 ) -> Comparison:
     """Load each page with each scheme and send buffer, and compare with *baseline*.
 
-    The baseline is loaded without a send buffer, whatever *buffers_kb* are (as Marx 2019 does:
-    with a large one every scheme, the baseline too, turns into fifo). The loads themselves are
-    kept only with *keep_loads*, since their traces are large. *progress* is told of each load.
+    The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
+    whatever *buffers_kb* are (as Marx 2019 does: with a large one every scheme, the baseline too,
+    turns into fifo). The loads themselves are kept only with *keep_loads*, since their traces are
+    large. *progress* is told of each load. The other arguments are those of `Setting`, and change
+    *setting* where that is given.
 
     Raises:
-        InputError: listing every mistake in what was given.
+        InputError: listing every mistake in what was given, pages or schemes that share a name
+            among them: a table could not tell them apart.
         UnknownNameError: if a name is not known.
+        UnknownOptionError: if there is no such argument.
 
     >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], buffers_kb=[0])
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.4]
     """
-    cells = list(_cells(setting or Setting(), buffers_kb))
-    wanted_pages, wanted_schemes = resolve_pages(pages), resolve_schemes(schemes)
-    base_scheme = resolve_scheme(baseline)
+    given = setting_of(options, known=_ARGUMENTS, changed=setting)
+    cells = list(_cells(given, buffers_kb))
+    wanted_pages = resolve_pages(pages)
+    wanted_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
     _check_some(pages=wanted_pages, schemes=wanted_schemes, buffers_kb=cells)
+    check_names(pages=wanted_pages, schemes=wanted_schemes)
+    base_scheme = baseline_of(baseline, wanted_schemes)
     total = len(wanted_pages) * len(wanted_schemes) * len(cells)
     rows: list[ComparisonRow] = []
     loads: list[Load] = []
@@ -164,6 +178,40 @@ def compare(
                 if progress is not None:
                     progress(len(rows), total)
     return Comparison(baseline=base_scheme.name, rows=Rows(ComparisonRow, rows), loads=tuple(loads))
+
+
+def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
+    """Return the scheme that is meant: the one of *schemes* that goes by this name, if there is.
+
+    Raises:
+        InputError: if it shares the name of one of them and is another.
+        UnknownNameError: if it is a name, and not known.
+    """
+    named = {scheme.name: scheme for scheme in schemes}
+    if isinstance(baseline, str) and baseline in named:
+        return named[baseline]
+    found = resolve_scheme(baseline)
+    if named.get(found.name, found) != found:
+        message = f"is called {found.name!r} like one of the schemes, and is another: rename one"
+        raise InputError([Problem(key="baseline", message=message)])
+    return found
+
+
+def check_names(*, pages: Sequence[Page], schemes: Sequence[Scheme]) -> None:
+    """Refuse what a table could not tell apart.
+
+    Raises:
+        InputError: for each name that several pages, or several schemes, have.
+    """
+    problems: list[Problem] = []
+    for key, names in (
+        ("pages", [page.name for page in pages]),
+        ("schemes", [scheme.name for scheme in schemes]),
+    ):
+        twice = dict.fromkeys(name for name in names if names.count(name) > 1)
+        problems += (Problem(key=key, message=f"two {key} are called {name!r}") for name in twice)
+    if problems:
+        raise InputError(problems)
 
 
 def _cells(setting: Setting, buffers_kb: Sequence[float]) -> Iterator[Setting]:

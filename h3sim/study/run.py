@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from h3sim import catalog, engine
 from h3sim.errors import InputError, Problem
@@ -13,7 +13,7 @@ from h3sim.page import Page
 from h3sim.schemes import OwnMechanism, Scheme
 from h3sim.schemes.registry import REGISTRY
 from h3sim.server import Retransmit
-from h3sim.study.setting import Setting
+from h3sim.study.options import LoadOptions, setting_of, with_options
 from h3sim.units import kbyte
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from h3sim.results import Load
     from h3sim.schedulers import Scheduler
+    from h3sim.study.setting import Setting
 
 __all__ = [
     "resolve_page",
@@ -38,13 +39,14 @@ SchedulerLike: TypeAlias = "Scheduler | Callable[..., Scheduler] | str"
 SchemeLike: TypeAlias = "Scheme | str | Path | Scheduler | Callable[..., Scheduler]"
 
 
+@with_options
 def simulate(
     page: PageLike,
     *,
     scheme: SchemeLike | None = None,
     scheduler: SchedulerLike | None = None,
     records_wire: bool = False,
-    **setting: Any,
+    **options: Unpack[LoadOptions],
 ) -> Load:
     """Load *page* and return what happened.
 
@@ -60,6 +62,7 @@ def simulate(
     Raises:
         InputError: listing every mistake in what was given.
         UnknownNameError: if a name is not known.
+        UnknownOptionError: if there is no such argument.
         StalledError: if the load cannot come to its end.
 
     >>> load = simulate("davies-meenan", scheme="fifo")
@@ -73,7 +76,8 @@ def simulate(
         wanted = resolve_scheme("rr" if scheme is None else scheme)
     else:
         wanted = with_scheduler(resolve_scheme("fifo" if scheme is None else scheme), scheduler)
-    return run_setting(resolve_page(page), wanted, Setting(**setting), records_wire=records_wire)
+    setting = setting_of(options, known=("scheme", "scheduler", "records_wire"))
+    return run_setting(resolve_page(page), wanted, setting, records_wire=records_wire)
 
 
 def run_setting(

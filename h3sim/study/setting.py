@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import BrowserMode, BrowserModel
+from h3sim.documents import shown
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.server import Retransmit
 from h3sim.transport import ConstantRate, Jitter, Mode, Network, Protocol, TransportProfile
@@ -25,6 +27,15 @@ NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
 
 _MAX_BDPS = 10**6
+_NUMBERS = (
+    *("rate_mbps", "interval_ms", "rtt_ms", "loss", "burst", "queue_bdp", "buffer_kb"),
+    "cpu_factor",
+)
+_WHOLE = ("packet_bytes", "queue_bytes", "seed", "max_requests")
+_TEXTS = ("transport", "cc", "jitter", "retransmit")
+_FLAGS = ("preload_scanner", "tight_mode")
+_ALWAYS_GIVEN = ("network", "buffer_kb", "handshake", "seed", "browser")
+_MAX_SEED = 2**63 - 1
 _OF_PARSING = ("cpu_factor", "max_requests", "preload_scanner", "tight_mode")
 """What changes only a browser that computes its load."""
 _RANGES: tuple[tuple[str, float, float], ...] = (
@@ -79,6 +90,9 @@ class Setting:
     tight_mode: bool | None = None
 
     def __post_init__(self) -> None:
+        problems = list(self._type_problems())
+        if problems:
+            raise InputError(problems)
         problems = list(self._problems())
         unknown = list(self._unknown_names())
         if unknown and not problems and len(unknown) == 1:
@@ -227,11 +241,42 @@ class Setting:
             message = "says how losses cluster, and there is no loss: give that as well"
             raise InputError([Problem(key="burst", message=message)])
 
+    def _type_problems(self) -> Iterator[Problem]:
+        """Yield what is not of its type: the checks behind this one compare and look up."""
+        for key in _ALWAYS_GIVEN:
+            if getattr(self, key) is None:
+                yield Problem(key=key, message="must be given, is None")
+        for keys, types, what in (
+            (_NUMBERS, (int, float), "a number"),
+            (_WHOLE, (int,), "a whole number"),
+            (_TEXTS, (str,), "text"),
+            (_FLAGS, (bool,), "True or False"),
+            (("handshake",), (bool, str), "text, True or False"),
+            (("browser",), (BrowserModel, str), "text or a BrowserModel"),
+            (("network",), (Network, str, os.PathLike), "a name, a path or a Network"),
+            (
+                ("transport_profile",),
+                (TransportProfile, str, os.PathLike),
+                "a name, a path or a TransportProfile",
+            ),
+        ):
+            for key in keys:
+                value = getattr(self, key)
+                is_flag = isinstance(value, bool) and bool not in types
+                if value is not None and (is_flag or not isinstance(value, types)):
+                    hint = " (0.02 is 2 %)" if key == "loss" else ""
+                    yield Problem(key=key, message=f"must be {what}{hint}, is {shown(value)}")
+
     def _problems(self) -> Iterator[Problem]:
+        if not 0 <= self.seed <= _MAX_SEED:
+            yield Problem(key="seed", message=f"must be 0 to 2^63 - 1, is {shown(self.seed)}")
         for key, low, high in _RANGES:
             value = getattr(self, key)
-            if value is not None and not (math.isfinite(value) and low <= value <= high):
-                yield Problem(key=key, message=f"must be {low:g} to {high:g}, is {value:g}")
+            # Whole numbers may be too large for a float: they are compared before they are shown.
+            if value is not None and not (low <= value <= high and math.isfinite(value)):
+                is_huge = isinstance(value, int) and abs(value) > high
+                given = shown(value) if is_huge else f"{value:g}"
+                yield Problem(key=key, message=f"must be {low:g} to {high:g}, is {given}")
         if self.loss is not None and not 0 <= self.loss < 1:
             message = f"must be at least 0 and less than 1 (0.02 is 2 %), is {self.loss:g}"
             yield Problem(key="loss", message=message)

@@ -1,0 +1,103 @@
+"""The keyword arguments that say over what a page is loaded, the same wherever there are any."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from h3sim.errors import Problem, UnknownOptionError
+from h3sim.study.setting import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from h3sim.browser import BrowserModel
+    from h3sim.transport import Network, TransportProfile
+
+__all__ = ["LoadOptions", "setting_of", "with_options"]
+
+CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
+
+
+class LoadOptions(TypedDict, total=False):
+    """The fields of `Setting`, which explains them, for type checkers."""
+
+    network: Network | str | Path
+    transport: str | None
+    cc: str | None
+    transport_profile: TransportProfile | str | Path | None
+    rate_mbps: float | None
+    interval_ms: float | None
+    packet_bytes: int | None
+    rtt_ms: float | None
+    loss: float | None
+    burst: float | None
+    queue_bdp: float | None
+    queue_bytes: int | None
+    jitter: str | None
+    buffer_kb: float
+    retransmit: str | None
+    handshake: bool | str
+    seed: int
+    browser: BrowserModel | str
+    cpu_factor: float | None
+    max_requests: int | None
+    preload_scanner: bool | None
+    tight_mode: bool | None
+
+
+def setting_of(
+    options: LoadOptions, known: tuple[str, ...] = (), *, changed: Setting | None = None
+) -> Setting:
+    """Return the setting of *options*; *known* are the other arguments that there were.
+
+    What they do not say is as in *changed*, or as usual.
+
+    Raises:
+        UnknownOptionError: naming each option that there is not, with those spelt alike.
+        InputError: listing every value that is out of range.
+
+    >>> setting_of({"rtt": 5})
+    Traceback (most recent call last):
+    ...
+    h3sim.errors.UnknownOptionError: rtt: there is no such option; did you mean rtt_ms or burst?
+    """
+    names = [field.name for field in fields(Setting)]
+    unknown = [name for name in options if name not in names]
+    if unknown:
+        raise UnknownOptionError(_unknown(name, (*names, *known)) for name in unknown)
+    return Setting(**options) if changed is None else replace(changed, **options)
+
+
+def with_options(function: CallableT) -> CallableT:
+    """Return *function*, which takes `LoadOptions`, with each of them in its signature.
+
+    So a notebook completes them, and `help` shows them with what they are by default.
+    """
+    signature = inspect.signature(function)
+    own = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    options = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=field.type,
+        )
+        for field in fields(Setting)
+        if field.name not in signature.parameters
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return function
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> Problem:
+    alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
+    hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+    return Problem(key=name, message=f"there is no such option{hint}")

@@ -1,0 +1,106 @@
+"""The keyword arguments of `simulate` and `compare`: completed, checked, and told apart."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, replace
+
+import pytest
+
+import h3sim
+from h3sim.errors import InputError, UnknownOptionError
+from h3sim.study import LoadOptions
+from tests.helpers import page_of
+
+ROOT = {"id": "/", "kind": "document", "bytes": 2800}
+IMAGE = {"id": "a.png", "kind": "image", "bytes": 1400, "discovered": {"by": "/", "at": "complete"}}
+PAGE = page_of(ROOT, IMAGE)
+
+
+@pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
+def test_a_notebook_completes_every_option_of_a_load(function):
+    parameters = inspect.signature(function).parameters
+    for field in fields(h3sim.Setting):
+        parameter = parameters[field.name]
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameter.default == field.default
+
+
+def test_type_checkers_know_the_fields_of_a_setting():
+    assert list(LoadOptions.__annotations__) == [field.name for field in fields(h3sim.Setting)]
+
+
+@pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
+def test_a_misspelt_option_is_told_with_those_spelt_alike(function):
+    with pytest.raises(UnknownOptionError, match=r"rtt_m: .*did you mean rtt_ms") as caught:
+        function(PAGE, rtt_m=5)
+    assert isinstance(caught.value, TypeError)
+    assert isinstance(caught.value, InputError)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("rtt_ms", "abc", "must be a number, is 'abc'"),
+        ("rtt_ms", True, "must be a number, is True"),
+        ("rtt_ms", 10**500, "must be 0 to 600000, is a huge number"),
+        ("rate_mbps", float("nan"), "must be 1e-06 to 1e"),
+        ("loss", "2%", r"must be a number \(0.02 is 2 %\), is '2%'"),
+        ("seed", -1, "must be 0 to"),
+        ("seed", 1.5, "must be a whole number, is 1.5"),
+        ("seed", None, "must be given, is None"),
+        ("packet_bytes", 1400.5, "must be a whole number, is 1400.5"),
+        ("jitter", 4, "must be text, is 4"),
+        ("network", 4, "must be a name, a path or a Network, is 4"),
+        ("browser", 4, "must be text or a BrowserModel, is 4"),
+        ("tight_mode", "yes", "must be True or False, is 'yes'"),
+    ],
+)
+def test_a_value_of_another_type_is_told_with_its_key(key, value, message):
+    with pytest.raises(InputError, match=f"^{key}: {message}"):
+        h3sim.simulate(PAGE, **{key: value})
+
+
+def test_compare_takes_the_options_of_a_load():
+    rows = h3sim.compare(PAGE, schemes="fifo", buffers_kb=[0], network="4g", rtt_ms=80).rows
+    load = h3sim.simulate(PAGE, scheme="fifo", network="4g", rtt_ms=80)
+    assert rows[0].page_load_ms == load.page_load_ms
+
+
+def test_compare_changes_the_setting_that_it_is_given():
+    setting = h3sim.Setting(rtt_ms=40, transport="tcp")
+    rows = h3sim.compare(PAGE, schemes="fifo", buffers_kb=[0], setting=setting, rtt_ms=80).rows
+    load = h3sim.simulate(PAGE, scheme="fifo", transport="tcp", rtt_ms=80)
+    assert rows[0].page_load_ms == load.page_load_ms
+
+
+def test_pages_that_share_a_name_are_not_averaged():
+    other = page_of(ROOT, IMAGE | {"bytes": 14_000})
+    with pytest.raises(InputError, match="two pages are called 'page'"):
+        h3sim.compare([PAGE, other], schemes="fifo")
+
+
+def test_schemes_that_share_a_name_are_not_averaged():
+    edited = replace(h3sim.load_scheme("fifo"), title="another")
+    with pytest.raises(InputError, match="two schemes are called 'fifo'"):
+        h3sim.compare(PAGE, schemes=["fifo", edited])
+
+
+def test_a_scheme_that_is_given_twice_is_loaded_once():
+    assert len(h3sim.compare(PAGE, schemes=["fifo", "fifo"], buffers_kb=[0]).rows) == 1
+
+
+def test_the_baseline_is_the_scheme_of_the_table_that_goes_by_its_name():
+    # An edited rr that is dfifo in all but name: against itself it is no faster.
+    edited = replace(h3sim.load_scheme("dfifo"), name="rr")
+    (row,) = h3sim.compare("davies-meenan", schemes=[edited], buffers_kb=[0]).rows
+    assert row.speedup_all == 1
+
+
+def test_a_baseline_that_is_not_the_scheme_of_its_name_is_refused():
+    with pytest.raises(InputError, match="baseline: is called 'rr' like one of the schemes"):
+        h3sim.compare(
+            PAGE,
+            schemes=[replace(h3sim.load_scheme("rr"), title="mine")],
+            baseline=h3sim.load_scheme("rr"),
+        )
