@@ -90,7 +90,11 @@ def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         value = getattr(importlib.import_module(f"h3sim.{_HOME_OF[name]}"), name)
     elif name in _MODULES:
-        value = importlib.import_module(f"h3sim.{name}")
+        try:
+            value = importlib.import_module(f"h3sim.{name}")
+        except ImportError as error:
+            # So that help(), hasattr() and inspect pass over what an extra would bring.
+            raise AttributeError(f"h3sim.{name} cannot be loaded: {error}") from error
     else:
         raise AttributeError(f"module 'h3sim' has no attribute {name!r}")
     globals()[name] = value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import PageError, UnknownNameError
 from h3sim.page.checks import graph_problems
-from h3sim.page.resource import At, Discovery, FetchPriority, Kind, Resource
+from h3sim.page.resource import At, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = ["Page"]
+
+_EDITED = "~"
+"""Stands between the name of a page that was edited and a part of its digest."""
+_DIGEST_CHARS = 6
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -72,6 +76,30 @@ class Page:
     def total_bytes(self) -> int:
         """The bytes of all response bodies."""
         return sum(resource.size_bytes for resource in self.resources)
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of its resources, as a page file has them: equal for pages that load alike.
+
+        Name, address and provenance are not in it.
+        """
+        import hashlib  # on use: importing h3sim should stay quick
+
+        from h3sim.page.writer import resource_to_dict
+
+        entries = [resource_to_dict(resource) for resource in self.resources]
+        text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def knows_above_the_fold(self) -> bool:
+        """Whether anybody said what is above the fold: a resource is marked, or its share known.
+
+        Where nobody did, what is above the fold is unknown, and not nothing.
+        """
+        return any(
+            resource.above_the_fold or resource.viewport is not None for resource in self.resources
+        )
 
     @property
     def graph(self) -> nx.DiGraph[str]:
@@ -129,17 +157,20 @@ class Page:
 
     # What if
 
-    def with_(self, id_: str, **changes: Any) -> Page:
+    def with_(self, id_: str, *, name: str | None = None, **changes: Any) -> Page:
         """Return the page with one resource changed.
 
-        *changes* are fields of `Resource`; *fetchpriority* and *kind* may be given by their names.
-        With *preload* set to True, a link at the start of the root asks for it; where it stands in
-        the head is said by `discovered`.
+        *changes* are keys of a page file, with what may stand there: *bytes*, *kind*, *defer*,
+        *fetchpriority*, *discovered* and so on; `async_` stands for the key that Python keeps for
+        itself, and None takes a key away. With *preload* set to True, a link at the start of the
+        root asks for it, unless *discovered* says otherwise.
+
+        The page is called *name*; without it a part of its digest is added to the name it had, so
+        that no table takes the two for one.
 
         Raises:
             UnknownNameError: if there is no such resource.
-            TypeError: if a resource has no such field.
-            PageError: listing every value that is out of range.
+            PageError: listing every mistake, with the keys of a page file.
 
         >>> from h3sim.page import Kind
         >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
@@ -148,21 +179,21 @@ class Page:
         >>> page = Page(name="two", resources=(root, script))
         >>> page.with_("a.js", preload=True, fetchpriority="high").resources[1].discovered.at
         <At.OFFSET: 'offset'>
+        >>> page.with_("a.js", bytes=20, discovered={"by": "/", "at": "request"}, name="b").name
+        'b'
         """
+        from h3sim.page.edits import edited_resource  # it makes resources of page files
+
         place = self._place(id_)
-        for name, choices in (("fetchpriority", FetchPriority), ("kind", Kind)):
-            if isinstance(changes.get(name), str):
-                changes[name] = choices(changes[name])
         if changes.get("preload") and "discovered" not in changes and place != self.root:
             root_id = self.resources[self.root].id
-            changes["discovered"] = Discovery(at=At.OFFSET, by=root_id, offset_bytes=0)
-        changed = replace(self.resources[place], **changes)
-        return replace(
-            self, resources=(*self.resources[:place], changed, *self.resources[place + 1 :])
-        )
+            changes["discovered"] = {"by": root_id, "at": "offset", "offset_bytes": 0}
+        changed = edited_resource(self.resources[place], changes)
+        kept = (*self.resources[:place], changed, *self.resources[place + 1 :])
+        return self._edited(kept, name)
 
-    def without(self, id_: str) -> Page:
-        """Return the page without a resource and all that it asks for.
+    def without(self, id_: str, *, name: str | None = None) -> Page:
+        """Return the page without a resource and all that it asks for; *name* as in `with_`.
 
         Raises:
             UnknownNameError: if there is no such resource.
@@ -175,7 +206,14 @@ class Page:
             waiting += children
             gone.update(children)
         kept = (resource for place, resource in enumerate(self.resources) if place not in gone)
-        return replace(self, resources=tuple(kept))
+        return self._edited(tuple(kept), name)
+
+    def _edited(self, resources: tuple[Resource, ...], name: str | None) -> Page:
+        edited = replace(self, resources=resources)
+        if name is None and resources != self.resources:
+            was_edited = self.name.rpartition(_EDITED)
+            name = f"{was_edited[0] or self.name}{_EDITED}{edited.digest[:_DIGEST_CHARS]}"
+        return edited if name is None else replace(edited, name=name)
 
     def _place(self, id_: str) -> int:
         if id_ not in self.index:
@@ -187,17 +225,15 @@ class Page:
         return f"<Page {self.name}: {len(self.resources)} resources, {kbytes}>"
 
     def _repr_html_(self) -> str:
-        from tabulate import tabulate
-
         rows = [
             (
                 resource.id,
                 resource.kind.value,
-                f"{resource.size_bytes:,}",
-                "" if resource.discovered is None else resource.discovered.by or "",
-                "" if resource.discovered is None else resource.discovered.at.value,
+                resource.size_bytes,
+                None if resource.discovered is None else resource.discovered.by,
+                None if resource.discovered is None else resource.discovered.at.value,
             )
             for resource in self.resources
         ]
         headers = ("resource", "kind", "bytes", "asked for by", "at")
-        return f"<p>{html.escape(repr(self))}</p>{tabulate(rows, headers, tablefmt='html')}"
+        return f"<p>{html.escape(repr(self))}</p>{html_table(headers, rows)}"

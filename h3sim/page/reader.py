@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from enum import Enum
     from pathlib import Path
 
-__all__ = ["FORMAT", "page_from_dict", "page_from_json", "read_page", "schema"]
+__all__ = [
+    "FORMAT",
+    "RESOURCE_KEYS",
+    "page_from_dict",
+    "page_from_json",
+    "read_page",
+    "resource_from_dict",
+    "schema",
+]
 
 FORMAT = "h3sim-page/1"
 _PAGE_KEYS = ("format", "name", "url", "provenance", "resources")
@@ -81,6 +89,19 @@ def page_from_dict(document: object, *, source: str = "page") -> Page:
     return page
 
 
+def resource_from_dict(entry: dict[str, Any], *, source: str) -> Resource:
+    """Return the resource that *entry*, of a page file, describes.
+
+    Raises:
+        PageError: listing every mistake in it.
+    """
+    reader = _Reader()
+    resource = reader.resource("", entry)
+    if reader.problems:
+        raise PageError(reader.problems, source)
+    return resource
+
+
 def schema() -> dict[str, Any]:
     """Return the published JSON Schema of a page file.
 
@@ -104,6 +125,10 @@ class _Object(dict[str, object]):
             if key in self:
                 self.twice.append(key)
             self[key] = value
+
+
+def _join(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name
 
 
 def _problem(key: str, message: str) -> Problem:
@@ -153,7 +178,7 @@ class _Reader:
         if not isinstance(entries, list):
             self._report("resources", f"must be a list, is {_said(entries)}")
             return None
-        resources = [self._resource(f"resources[{i}]", entry) for i, entry in enumerate(entries)]
+        resources = [self.resource(f"resources[{i}]", entry) for i, entry in enumerate(entries)]
         try:
             return Page(name=name, url=url, provenance=provenance, resources=tuple(resources))
         except PageError as error:
@@ -161,7 +186,7 @@ class _Reader:
             self.problems += [problem for problem in error.problems if problem.key not in told]
             return None
 
-    def _resource(self, key: str, entry: object) -> Resource:
+    def resource(self, key: str, entry: object) -> Resource:
         # Where a value cannot be read, this stands in, so that the rest can still be checked.
         stand_in = Resource(
             id=f"({key})", kind=Kind.OTHER, size_bytes=MAX_STREAM_BYTES, discovered=_LATE
@@ -169,18 +194,18 @@ class _Reader:
         if not isinstance(entry, dict):
             self._report(key, f"must be an object, is {_said(entry)}")
             return stand_in
-        self._keys(key, entry, _RESOURCE_KEYS)
+        self._keys(key, entry, RESOURCE_KEYS)
         values: dict[str, Any] = {}
         for name in ("id", "kind", "bytes"):
             if name not in entry:
-                self._report(f"{key}.{name}", "is missing")
+                self._report(_join(key, name), "is missing")
         for name, (attribute, read) in _FIELDS.items():
             if name in entry:
-                value = read(self, f"{key}.{name}", entry[name])
+                value = read(self, _join(key, name), entry[name])
                 if value is not _BAD:
                     values[attribute] = value
         if "discovered" in entry:
-            values["discovered"] = self._discovered(f"{key}.discovered", entry["discovered"])
+            values["discovered"] = self._discovered(_join(key, "discovered"), entry["discovered"])
         return self._checked(key, stand_in, values)
 
     def _checked(self, key: str, stand_in: Resource, values: dict[str, Any]) -> Resource:
@@ -189,7 +214,7 @@ class _Reader:
             return replace(stand_in, **values)
         except PageError as error:
             for problem in error.problems:
-                self._report(f"{key}.{problem.key}", problem.message)
+                self._report(_join(key, problem.key), problem.message)
             return replace(
                 stand_in,
                 id=values.get("id") or stand_in.id,
@@ -237,12 +262,11 @@ class _Reader:
         return value if isinstance(value, str) else ""
 
     def _keys(self, key: str, entry: dict[str, object], known: Iterable[str]) -> None:
-        prefix = f"{key}." if key else ""
         for name in getattr(entry, "twice", ()):
-            self._report(f"{prefix}{name}", "stands twice in one object")
+            self._report(_join(key, name), "stands twice in one object")
         for name in entry:
             if name not in known:
-                self._report(f"{prefix}{name}", f"unknown key; allowed are {', '.join(known)}")
+                self._report(_join(key, name), f"unknown key; allowed are {', '.join(known)}")
 
     def _report(self, key: str, message: str) -> None:
         self.problems.append(_problem(key, message))
@@ -316,4 +340,5 @@ _FIELDS: dict[str, tuple[str, Callable[[_Reader, str, object], object]]] = {
     "response_offsets": ("response_offsets", _offsets),
     **{name: (attribute, _flag) for name, attribute in FLAGS.items()},
 }
-_RESOURCE_KEYS = (*_FIELDS, "discovered")
+RESOURCE_KEYS = (*_FIELDS, "discovered")
+"""What a resource may say."""

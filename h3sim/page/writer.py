@@ -11,7 +11,7 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from h3sim.page.model import Page
 
-__all__ = ["page_to_dict"]
+__all__ = ["discovery_to_dict", "page_to_dict", "resource_to_dict"]
 
 
 def page_to_dict(page: Page) -> dict[str, Any]:
@@ -27,11 +27,12 @@ def page_to_dict(page: Page) -> dict[str, Any]:
         document["url"] = page.url
     if page.provenance:
         document["provenance"] = dict(page.provenance)
-    document["resources"] = [_resource(resource) for resource in page.resources]
+    document["resources"] = [resource_to_dict(resource) for resource in page.resources]
     return document
 
 
-def _resource(resource: Resource) -> dict[str, Any]:
+def resource_to_dict(resource: Resource) -> dict[str, Any]:
+    """Return *resource* as an entry of a page file."""
     entry: dict[str, Any] = {"id": resource.id, "kind": resource.kind.value}
     if resource.mime:
         entry["mime"] = resource.mime
@@ -51,11 +52,12 @@ def _resource(resource: Resource) -> dict[str, Any]:
     if resource.viewport is not None:
         entry["viewport"] = resource.viewport
     if resource.discovered is not None:
-        entry["discovered"] = _discovered(resource.discovered)
+        entry["discovered"] = discovery_to_dict(resource.discovered)
     return entry
 
 
-def _discovered(discovery: Discovery) -> dict[str, Any]:
+def discovery_to_dict(discovery: Discovery) -> dict[str, Any]:
+    """Return *discovery* as a page file has it."""
     entry: dict[str, Any] = {} if discovery.by is None else {"by": discovery.by}
     entry["at"] = discovery.at.value
     if discovery.offset_bytes is not None:

@@ -103,7 +103,7 @@ class RecoveryRow(NamedTuple):
     lost: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Trace:
     """Everything that happened in one load.
 
@@ -132,6 +132,15 @@ class Trace:
     def order(self) -> list[int]:
         """The stream id of each data packet (of each part of it, if it has several), as sent."""
         return [row[2] for row in self.packet_rows]
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.requests)} requests, {len(self.packet_rows)} packets"
+        return f"<Trace: {counts}, in the order of each {self.delivery.value}>"
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<p>{html.escape(repr(self))}</p>{self.packets._repr_html_()}"
 
     def digest(self) -> str:
         """Return the SHA-256 of the whole trace: equal for equal loads, in any process."""

@@ -38,7 +38,7 @@ def test_a_preload_lets_a_font_come_with_the_document(page):
 
 
 def test_an_edit_leaves_the_page_as_it_was(page):
-    edited = page.with_("s.css", fetchpriority="high", is_async=True, kind="other")
+    edited = page.with_("s.css", fetchpriority="high", async_=True, kind="other")
     assert page == page_of(ROOT, SHEET, FONT)
     assert edited.resources[1].fetchpriority is FetchPriority.HIGH
     assert edited.resources[1].kind is Kind.OTHER
@@ -60,24 +60,64 @@ def test_an_unknown_resource_is_told_with_those_spelt_alike(page):
     with pytest.raises(
         UnknownNameError, match=r"did you mean s\.css\? \(`page\.index` shows all\)"
     ):
-        page.with_("s.cs", is_async=True)
+        page.with_("s.cs", async_=True)
     with pytest.raises(UnknownNameError):
         page.without("nothing")
 
 
-def test_a_field_that_there_is_not_is_refused(page):
-    with pytest.raises(TypeError, match="asink"):
+def test_an_edit_speaks_the_language_of_page_files(page):
+    late = {"by": "/", "at": "request", "delay_ms": 2.5}
+    edited = page.with_("s.css", bytes=70, defer=True, viewport=0.5, discovered=late)
+    changed = {"bytes": 70, "defer": True, "viewport": 0.5, "discovered": late}
+    assert edited.resources == page_of(ROOT, SHEET | changed, FONT).resources
+    assert edited.with_("s.css", viewport=None).resources[1].viewport is None
+
+
+def test_a_key_that_there_is_not_is_refused(page):
+    with pytest.raises(PageError, match=r"^s\.css: asink: unknown key; did you mean async\?$"):
         page.with_("s.css", asink=True)
+    with pytest.raises(PageError, match=r"xyzzy: unknown key; there are id, kind, mime"):
+        page.with_("s.css", xyzzy=True)
 
 
-def test_a_value_out_of_range_is_refused(page):
-    with pytest.raises(PageError, match="bytes: must not be negative"):
-        page.with_("s.css", size_bytes=-1)
+def test_every_wrong_value_is_told_with_its_key(page):
+    with pytest.raises(PageError) as caught:
+        page.with_("s.css", bytes=-1, kind="picture", defer="yes", discovered={"at": "soon"})
+    keys = [line.split(": ")[1] for line in caught.value.lines()]
+    assert keys == ["kind", "defer", "discovered.at", "bytes"]
+
+
+def test_a_parent_that_there_is_not_is_refused(page):
+    with pytest.raises(PageError, match="nowhere"):
+        page.with_("s.css", discovered={"by": "nowhere", "at": "complete"})
+
+
+def test_an_edited_page_has_a_name_of_its_own(page):
+    late, early = page.with_("f.woff2", defer=True), page.with_("f.woff2", preload=True)
+    names = {page.name, late.name, early.name, page.without("f.woff2").name}
+    assert len(names) == 4
+    assert late.name == page.with_("f.woff2", defer=True).name
+    # A page that was edited twice does not collect digests.
+    assert late.with_("s.css", bytes=5).name.count("~") == 1
+    assert page.with_("f.woff2", defer=True, name="late fonts").name == "late fonts"
+    assert page.without("f.woff2", name="no fonts").name == "no fonts"
+    assert page.with_("f.woff2", kind="font") == page
+
+
+def test_a_digest_goes_by_what_is_loaded_and_not_by_the_name(page):
+    renamed = page.with_("f.woff2", kind="font", name="other")
+    assert renamed.digest == page.digest
+    assert page.with_("f.woff2", bytes=1).digest != page.digest
+
+
+def test_an_edited_page_is_compared_with_what_it_was(page):
+    rows = h3sim.compare([page, page.with_("f.woff2", preload=True)], schemes="fifo").rows
+    assert len({row.page for row in rows}) == 2
 
 
 def test_a_page_as_text_reads_back_as_itself(page, tmp_path):
-    text = page.with_("s.css", is_lazy=True).to_json()
-    assert Page.from_json(text) == page.with_("s.css", is_lazy=True)
+    text = page.with_("s.css", lazy=True).to_json()
+    assert Page.from_json(text) == page.with_("s.css", lazy=True)
     file = tmp_path / "page.json"
     file.write_text(text, encoding="utf-8")
     assert Page.from_file(file).resources[1].is_lazy

@@ -1,0 +1,59 @@
+"""Edits of a resource, in the language of page files and with its messages."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import PageError, Problem
+from h3sim.page.reader import RESOURCE_KEYS, resource_from_dict
+from h3sim.page.resource import Discovery
+from h3sim.page.writer import discovery_to_dict, resource_to_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from h3sim.page.resource import Resource
+
+__all__ = ["edited_resource"]
+
+
+def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
+    """Return *resource* with *changes*, keys of a page file; None takes one away.
+
+    A key that Python keeps for itself is given with an underscore behind it.
+
+    Raises:
+        PageError: listing every mistake in them.
+
+    >>> from h3sim.page import Kind, Resource
+    >>> image = Resource(id="a.png", kind=Kind.IMAGE, size_bytes=10)
+    >>> edited_resource(image, {"bytes": -1, "asink": True})
+    Traceback (most recent call last):
+    ...
+    h3sim.errors.PageError: a.png: asink: unknown key; did you mean async?
+    """
+    wanted = {name.removesuffix("_"): value for name, value in changes.items()}
+    unknown = [_unknown(name) for name in wanted if name not in RESOURCE_KEYS]
+    if unknown:
+        raise PageError(unknown, resource.id)
+    entry = resource_to_dict(resource)
+    for name, value in wanted.items():
+        if value is None:
+            entry.pop(name, None)
+        else:
+            entry[name] = _as_in_file(value)
+    return resource_from_dict(entry, source=resource.id)
+
+
+def _as_in_file(value: Any) -> Any:
+    if isinstance(value, Discovery):
+        return discovery_to_dict(value)
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def _unknown(name: str) -> Problem:
+    alike = difflib.get_close_matches(name, RESOURCE_KEYS, n=1)
+    hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(RESOURCE_KEYS)}"
+    return Problem(key=name, message=f"unknown key; {hint}")
