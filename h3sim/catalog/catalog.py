@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.catalog.roots import root
 from h3sim.errors import UnknownNameError
+from h3sim.notebook import Listing
 from h3sim.page import page_from_dict, read_page
 from h3sim.page.resource import MAX_STREAM_BYTES
 from h3sim.schemes import read_scheme
@@ -100,26 +101,26 @@ def load_profile(name: str | Path) -> TransportProfile:
     return _load(name, "profile", "toml", _profiles(), _shipped_profile, read_profile)
 
 
-def list_profiles() -> list[TransportProfile]:
+def list_profiles() -> Listing[TransportProfile]:
     """Return the shipped transport profiles, by name."""
-    return [_shipped_profile(_profiles()[name]) for name in sorted(_profiles())]
+    return Listing([_shipped_profile(_profiles()[name]) for name in sorted(_profiles())])
 
 
-def list_pages() -> list[Page]:
+def list_pages() -> Listing[Page]:
     """Return the shipped pages, by name."""
-    return [_shipped_page(_pages()[name]) for name in sorted(_pages())]
+    return Listing([_shipped_page(_pages()[name]) for name in sorted(_pages())])
 
 
-def list_networks() -> list[Network]:
+def list_networks() -> Listing[Network]:
     """Return the shipped networks, by name."""
-    return [_shipped_network(_networks()[name]) for name in sorted(_networks())]
+    return Listing([_shipped_network(_networks()[name]) for name in sorted(_networks())])
 
 
-def list_schemes() -> list[Scheme]:
+def list_schemes() -> Listing[Scheme]:
     """Return the shipped schemes: those of sets in their order, then the others by name."""
     ordered = dict.fromkeys(name for names in _sets()["schemes"].values() for name in names)
     names = [*ordered, *sorted(set(_schemes()) - set(ordered))]
-    return [_shipped_scheme(_schemes()[name]) for name in names]
+    return Listing([_shipped_scheme(_schemes()[name]) for name in names])
 
 
 def scheme_set(name: str) -> tuple[str, ...] | None:

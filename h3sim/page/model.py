@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import PageError, UnknownNameError
+from h3sim.notebook import html_table
 from h3sim.page.checks import graph_problems
 from h3sim.page.resource import At, Resource
 
@@ -92,6 +93,12 @@ class Page:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
+    def title(self) -> str:
+        """What it is, in a line."""
+        n = len(self.resources)
+        return f"{n} resource{'s' * (n != 1)}, {self.total_bytes / 1000:,.0f} kB"
+
+    @property
     def knows_above_the_fold(self) -> bool:
         """Whether anybody said what is above the fold: a resource is marked, or its share known.
 
@@ -172,7 +179,7 @@ class Page:
             UnknownNameError: if there is no such resource.
             PageError: listing every mistake, with the keys of a page file.
 
-        >>> from h3sim.page import Kind
+        >>> from h3sim.page import Discovery, Kind
         >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
         >>> late = Discovery(at=At.COMPLETE, by="/")
         >>> script = Resource(id="a.js", kind=Kind.SCRIPT, size_bytes=10, discovered=late)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from h3sim.errors import Problem, SchemeError
+from h3sim.notebook import html_table
 from h3sim.page import Kind
 from h3sim.schemes.mechanism import Mechanism, OwnMechanism
 from h3sim.signals import DEFAULT_STRICT, DEFAULT_URGENCY, DEFAULT_WEIGHT, Signalling
@@ -126,7 +127,7 @@ class PriorityClass:
     incremental: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Scheme:
     """A row of `models/schemes/`: `docs/schemes.md` explains its fields.
 
@@ -164,6 +165,13 @@ class Scheme:
 
     def __hash__(self) -> int:
         return hash((self.name, self.classes, self.rules))
+
+    def __repr__(self) -> str:
+        return f"<Scheme {self.name}: {self.title}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(field.name, _told(getattr(self, field.name))) for field in fields(self)]
+        return html_table(("field", "value"), [row for row in rows if row[1]])
 
     def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
         """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
@@ -252,6 +260,13 @@ class Scheme:
         for key, weight in weights.items():
             if weight is not None and not low <= weight <= high:
                 yield Problem(key=key, message=f"must be {low} to {high}, is {weight}")
+
+
+def _told(value: object) -> str:
+    """Return a field's value for people: several in a line, choices by their names."""
+    if isinstance(value, tuple):
+        return ", ".join(_told(getattr(item, "name", item)) for item in value)
+    return "" if value is None else str(getattr(value, "value", value))
 
 
 def _unknown(key: str, name: str | None, known: set[str] | Mapping[str, int]) -> Iterator[Problem]:

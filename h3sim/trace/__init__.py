@@ -2,7 +2,7 @@
 
 from h3sim.trace.activity import Activity, Work
 from h3sim.trace.model import Delivery, Packet, RecoveryRow, Request, SignalSent, Trace, WireRow
-from h3sim.trace.rows import Rows, html_table
+from h3sim.trace.rows import Rows
 
 __all__ = [
     "Activity",
@@ -15,5 +15,4 @@ __all__ = [
     "Trace",
     "WireRow",
     "Work",
-    "html_table",
 ]

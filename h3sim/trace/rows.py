@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from h3sim.errors import MissingExtraError
+from h3sim.notebook import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Rows", "html_table"]
-
-_SHOWN = 200
-"""So many rows stand in a notebook."""
+__all__ = ["Rows"]
 
 RowT = TypeVar("RowT", bound=NamedTuple)
 
@@ -88,32 +86,3 @@ class Rows(Sequence[RowT], Generic[RowT]):
 
     def _repr_html_(self) -> str:
         return html_table(self.columns, self._rows)
-
-
-def html_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return *rows* as a table of HTML: text as it is, no more digits than mean something.
-
-    Rows beyond the first 200 are counted.
-
-    >>> html_table(["id", "ms"], [("007", 1.23456)]).count("<td")
-    2
-    """
-    import html  # on use: importing h3sim should stay quick
-
-    head = "".join(f"<th>{html.escape(str(column))}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(_html_cell(value) for value in row) + "</tr>" for row in rows[:_SHOWN]
-    )
-    more = f"<p>and {len(rows) - _SHOWN:,} more</p>" if len(rows) > _SHOWN else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
-
-
-def _html_cell(value: Any) -> str:
-    import html
-
-    if isinstance(value, float):
-        return f'<td style="text-align: right">{round(value, 3):,.12g}</td>'
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f'<td style="text-align: right">{value:,}</td>'
-    shown = "" if value is None else html.escape(str(value))
-    return f'<td style="text-align: left">{shown}</td>'

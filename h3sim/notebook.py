@@ -1,0 +1,49 @@
+"""What a notebook shows: tables of HTML, with text as it is and numbers to the right."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Listing", "html_table"]
+
+ValueT = TypeVar("ValueT")
+
+_SHOWN = 200
+"""So many rows stand in a notebook."""
+
+
+class Listing(list[ValueT]):
+    """A list of values with a *name* and a *title* each, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [(getattr(value, "name", ""), getattr(value, "title", "")) for value in self]
+        return html_table(("name", "title"), rows)
+
+
+def html_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return *rows* as a table of HTML: text as it is, no more digits than mean something.
+
+    Rows beyond the first 200 are counted.
+
+    >>> html_table(["id", "ms"], [("007", 1.23456)]).count("<td")
+    2
+    """
+    head = "".join(f"<th>{html.escape(str(column))}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(_html_cell(value) for value in row) + "</tr>" for row in rows[:_SHOWN]
+    )
+    more = f"<p>and {len(rows) - _SHOWN:,} more</p>" if len(rows) > _SHOWN else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _html_cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f'<td style="text-align: right">{round(value, 3):,.12g}</td>'
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f'<td style="text-align: right">{value:,}</td>'
+    shown = "" if value is None else html.escape(str(value))
+    return f'<td style="text-align: left">{shown}</td>'

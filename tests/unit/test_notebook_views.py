@@ -1,0 +1,65 @@
+"""What `help`, completion and a notebook show of h3sim's names and values."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import h3sim
+from h3sim.notebook import html_table
+from tests.helpers import page_of
+
+_WITHOUT_EXTRAS = """
+import sys
+for extra in ("hypothesis", "pandas", "selectolax", "tinycss2", "websocket", "pytest"):
+    sys.modules[extra] = None
+import inspect, pydoc
+import h3sim
+assert not hasattr(h3sim, "testing")
+assert len(inspect.getmembers(h3sim)) > 30
+assert "simulate" in pydoc.render_doc(h3sim)
+try:
+    h3sim.testing
+except AttributeError as error:
+    assert "h3sim[testing]" in str(error) or "hypothesis" in str(error), error
+"""
+
+
+def test_help_and_completion_work_without_any_extra():
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_EXTRAS], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_lists_and_traces_are_short_when_printed():
+    assert len(repr(h3sim.list_schemes())) < 10_000
+    assert len(repr(h3sim.simulate("davies-meenan").trace)) < 200
+    assert repr(h3sim.load_scheme("rr")).startswith("<Scheme rr: ")
+
+
+def test_a_notebook_shows_lists_as_tables():
+    for shown in (h3sim.list_schemes(), h3sim.list_networks(), h3sim.list_pages()):
+        assert shown._repr_html_().count("<tr>") == len(shown) + 1
+    assert "otherwise" in h3sim.load_scheme("p+")._repr_html_()
+
+
+def test_text_is_shown_as_it_is_and_numbers_rounded():
+    shown = html_table(("id", "ms"), [("007", 1.23456), ("<b>", 1e6), ("1e5", None)])
+    assert ">007<" in shown
+    assert ">1.235<" in shown
+    assert ">&lt;b&gt;<" in shown
+    assert ">1,000,000<" in shown
+    assert ">1e5<" in shown
+
+
+def test_an_id_of_digits_keeps_its_zeros():
+    page = page_of({"id": "007", "kind": "document", "bytes": 10})
+    assert ">007<" in page._repr_html_()
+    assert ">007<" in h3sim.simulate(page).timings._repr_html_()
+
+
+def test_long_tables_are_cut_and_counted():
+    shown = html_table(("n",), [(n,) for n in range(1000)])
+    assert shown.count("<tr>") == 201
+    assert "and 800 more" in shown
