@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim._version import __version__
 
 if TYPE_CHECKING:
+    from h3sim.capture import import_page, read_har
     from h3sim.catalog import (
         list_networks,
         list_pages,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         load_scheme,
     )
     from h3sim.errors import H3SimError
-    from h3sim.formats.pages import import_page, read_har
     from h3sim.page import Page, Resource, read_page
     from h3sim.results import Load
     from h3sim.schemes import Scheme, read_scheme
@@ -65,12 +65,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "capture": ("import_page", "read_har"),
     "catalog": (
         *("list_networks", "list_pages", "list_profiles", "list_schemes"),
         *("load_network", "load_page", "load_profile", "load_scheme"),
     ),
     "errors": ("H3SimError",),
-    "formats.pages": ("import_page", "read_har"),
     "page": ("Page", "Resource", "read_page"),
     "results": ("Load",),
     "schemes": ("Scheme", "read_scheme"),
@@ -79,7 +79,7 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
-    *("browser", "catalog", "documents", "engine", "errors", "formats", "metrics", "page"),
+    *("browser", "capture", "catalog", "documents", "engine", "errors", "metrics", "page"),
     *("plots", "plugins", "qlog", "ranges", "results", "schedulers", "schemes", "seeds", "server"),
     *("signals", "study", "conformance", "trace", "transport", "units"),
 )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.errors import InputError, Problem
+from h3sim.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -62,13 +63,13 @@ def shown(value: object) -> str:
 
 
 def shown_path(path: StrPath) -> str:
-    r"""Return the path as messages show it: quoted where a character in it cannot be printed.
+    r"""Return the path as messages show it: what cannot be seen spelt out, cut where it is long.
 
-    >>> shown_path("a page.json"), shown_path("a\x1b.json")
-    ('a page.json', "'a\\x1b.json'")
+    >>> print(shown_path("a page.json"), shown_path("a\x1b.json"))
+    a page.json a\x1b.json
     """
-    text = _shortened(os.fspath(path))
-    return text if text.isprintable() else repr(text)
+    text = printable(os.fspath(path))
+    return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}..."
 
 
 @contextlib.contextmanager
@@ -197,10 +198,6 @@ def _put(content: str | bytes | Callable[[BinaryIO], None], file: BinaryIO) -> N
 def _reason(error: Exception) -> str:
     """Return what the system says, without the path, which stands before it."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}..."
 
 
 def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, Any]:

@@ -13,11 +13,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from h3sim.capture.chromium import Source, record
+from h3sim.capture.chromium.load_document import recorded_to_dict
 from h3sim.cli.record import write_page
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError
-from h3sim.recorder import Source, record
-from h3sim.recorder.document import recorded_to_dict
 from tools.registries import FetchError, tools_of
 from tools.sites import PageSource, build, read_sources
 

@@ -20,19 +20,19 @@ from urllib.parse import quote
 from tabulate import tabulate
 
 import h3sim
+from h3sim.capture.chromium.browser import RecordingError, find_chromium, running_chromium
+from h3sim.capture.chromium.page_builder import recorded_of
+from h3sim.capture.chromium.visit import Patience, visit
+from h3sim.capture.chromium.web_server import Site, address_of
 from h3sim.errors import H3SimError
-from h3sim.recorder.chromium import RecordingError, find_chromium, running_chromium
-from h3sim.recorder.making import recorded_of
-from h3sim.recorder.site import Site, address_of
-from h3sim.recorder.visit import Patience, visit
 from tools.registries import FetchError
 from tools.sites import PageSource, build, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from h3sim.capture.chromium import Recorded
     from h3sim.page import Page
-    from h3sim.recorder import Recorded
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGES = (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
 from h3sim import catalog, engine
+from h3sim.capture import read_facts
 from h3sim.errors import StalledError
-from h3sim.formats import read_facts
 from h3sim.metrics import frames_by_number, sander_count
 from h3sim.page import Kind, Page
 from h3sim.ranges import Ranges

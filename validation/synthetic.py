@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from h3sim.formats import read_facts
+from h3sim.capture import read_facts
 from h3sim.page import Kind, synthetic
 
 if TYPE_CHECKING:

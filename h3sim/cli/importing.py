@@ -6,17 +6,17 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from h3sim.capture import DIALECTS, import_page
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
 from h3sim.cli.run import RawHelp
 from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
-from h3sim.formats.pages import DIALECTS, import_page
 from h3sim.page import page_to_dict
 
 if TYPE_CHECKING:
     import argparse
 
-    from h3sim.formats.pages import ImportedPage
+    from h3sim.capture import ImportedPage
 
 __all__ = ["add_command"]
 

@@ -18,8 +18,8 @@ from h3sim.page import page_to_dict
 if TYPE_CHECKING:
     import argparse
 
+    from h3sim.capture.chromium import Recording, Source
     from h3sim.page import Page
-    from h3sim.recorder import Recording, Source
 
 __all__ = ["add_command", "write_page"]
 
@@ -73,7 +73,7 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _record(options: argparse.Namespace) -> int:
     # On use: other commands need none of it.
-    from h3sim.recorder import Source, record
+    from h3sim.capture.chromium import Source, record
 
     mistakes = Mistakes()
     source: Source | None = mistakes.collect(lambda: Source.of(options.what, options.root))
@@ -131,8 +131,8 @@ def write_page(page: Page, path: Path) -> None:
 
 
 def _write_more(recording: Recording, options: argparse.Namespace) -> None:
-    from h3sim.recorder.document import recorded_to_dict
-    from h3sim.recorder.headers import request_lists, response_lists, to_qif
+    from h3sim.capture.chromium.headers import request_lists, response_lists, to_qif
+    from h3sim.capture.chromium.load_document import recorded_to_dict
 
     if options.log is not None:
         text = json.dumps(recorded_to_dict(recording.load), indent=1)

@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from h3sim.formats import pages
+from h3sim import capture
 from tests.fuzz import broken, laws
 from tests.recordings import SAMPLES
 
@@ -49,7 +49,7 @@ def test_no_sample_leaves_a_secret_in_its_page(name: str) -> None:
 
 def leaky(path):
     """Keep a query string in an id, as a careless reader would."""
-    imported = pages.import_page(path)
+    imported = capture.import_page(path)
     first = dataclasses.replace(imported.page.resources[0], id="/?q=SECRET")
     page = dataclasses.replace(imported.page, resources=(first,))
     return dataclasses.replace(imported, page=page)

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h3sim.formats.pages import import_page
-from h3sim.formats.pages import triggers as rules
+from h3sim.capture import import_page
+from h3sim.capture.inference import triggers as rules
 from h3sim.page import At
 from tests.recordings import SITE, entry, har
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from h3sim.formats.pages import ImportedPage
+    from h3sim.capture import ImportedPage
 
 _MIMES = ("text/html", "text/css", "text/javascript", "image/png")
 _RECEIVE_MS = 20

@@ -9,11 +9,11 @@ from urllib.request import urlopen
 
 import pytest
 
+from h3sim.capture.chromium import Source
+from h3sim.capture.chromium.connection import DevTools
+from h3sim.capture.chromium.web_server import Site, served
 from h3sim.cli import main
 from h3sim.errors import InputError, MissingExtraError
-from h3sim.recorder import Source
-from h3sim.recorder.devtools import DevTools
-from h3sim.recorder.site import Site, served
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ def test_without_a_chromium_one_line_says_what_to_do(
 ) -> None:
     arguments = [str(folder), "-o", str(folder / "page.json")]
     monkeypatch.delenv("CHROMIUM", raising=False)
-    monkeypatch.setattr("h3sim.recorder.chromium.PLACES", ())
+    monkeypatch.setattr("h3sim.capture.chromium.browser.PLACES", ())
     if how == "option":
         arguments += ["--chromium", "/no/browser"]
     elif how == "variable":

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import h3sim
+from h3sim.capture import facts_from_dict, read_facts
 from h3sim.engine import simulate
 from h3sim.errors import PageError
-from h3sim.formats import facts_from_dict, read_facts
 from h3sim.page import At, Kind, Page, page_from_dict
 from h3sim.page.writer import page_to_dict
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.capture import RecordingError, import_page
+from h3sim.capture.markup.tags import scan
+from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.errors import InputError
-from h3sim.formats.pages import RecordingError, import_page
-from h3sim.formats.pages.json_cursor import BrokenJsonError, JsonCursor
-from h3sim.formats.site.tags import scan
 from tests.recordings import SAMPLES, SITE, entry, har, write_recording
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         (tmp_path / "no.har", "cannot be read: No such file"),
         (tmp_path, r"index\.html: cannot be read: No such file"),
         ("/dev/null", "is not a regular file"),
-        ("a\0b", r"^'a\\x00b': cannot be read: embedded null byte"),
+        ("a\0b", r"^a\\x00b: cannot be read: embedded null byte"),
     ):
         with pytest.raises(RecordingError, match=message):
             import_page(path)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from h3sim.capture import import_page
+from h3sim.capture.markup.compression import serve
+from h3sim.capture.markup.css import read_sheet
+from h3sim.capture.markup.media import chosen, matches
+from h3sim.capture.markup.references import read_markup
+from h3sim.capture.markup.selectors import Document
+from h3sim.capture.markup.tags import scan
 from h3sim.errors import MissingExtraError
-from h3sim.formats.pages import import_page
-from h3sim.formats.site.compression import serve
-from h3sim.formats.site.css import read_sheet
-from h3sim.formats.site.matching import Document
-from h3sim.formats.site.media import chosen, matches
-from h3sim.formats.site.references import read_markup
-from h3sim.formats.site.tags import scan
 from h3sim.page import page_to_dict
 from tests.recordings import write_site
 

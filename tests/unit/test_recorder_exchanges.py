@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from h3sim.recorder.devtools import Event
-from h3sim.recorder.exchanges import Exchange, Frame, exchanges_of
+from h3sim.capture.chromium.connection import Event
+from h3sim.capture.chromium.exchanges import Exchange, Frame, exchanges_of
 
 
 def asked(number: str, url: str, at_s: float, **more: Any) -> Event:

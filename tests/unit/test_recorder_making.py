@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from h3sim.capture.chromium import Recorded, RecordingError
+from h3sim.capture.chromium.connection import Event
+from h3sim.capture.chromium.page_builder import recorded_of
+from h3sim.capture.chromium.visit import Visit
 from h3sim.page import At, Kind
-from h3sim.recorder import Recorded, RecordingError
-from h3sim.recorder.devtools import Event
-from h3sim.recorder.making import recorded_of
-from h3sim.recorder.visit import Visit
 from tests.unit.test_recorder_exchanges import answered, asked, event
 
 ROOT = "http://x/"

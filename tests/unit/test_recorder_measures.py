@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from h3sim.capture.chromium.exchanges import Exchange, Initiator
+from h3sim.capture.chromium.headers import request_lists, response_lists, to_qif
+from h3sim.capture.chromium.repeat import differences, merged
+from h3sim.capture.chromium.tracing import Work, work_of
+from h3sim.capture.chromium.visibility import largest_url, visible_shares
 from h3sim.page import At, Discovery, Kind, Page, Resource
-from h3sim.recorder.exchanges import Exchange, Initiator
-from h3sim.recorder.headers import request_lists, response_lists, to_qif
-from h3sim.recorder.repeat import differences, merged
-from h3sim.recorder.sight import largest_url, visible_shares
-from h3sim.recorder.tracing import Work, work_of
 
 
 def span(

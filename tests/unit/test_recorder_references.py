@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
+from h3sim.capture.chromium.documents import Document, WireOffsets
 from h3sim.page import FetchPriority
-from h3sim.recorder.references import Document, WireOffsets
 
 BASE = "http://x/dir/page.html"
 

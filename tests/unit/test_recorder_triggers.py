@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from h3sim.capture.chromium.causes import ReceivedDocument, Trigger, Triggers
+from h3sim.capture.chromium.exchanges import Exchange, Frame, Initiator
+from h3sim.capture.chromium.tracing import Work
 from h3sim.page import At
-from h3sim.recorder.exchanges import Exchange, Frame, Initiator
-from h3sim.recorder.tracing import Work
-from h3sim.recorder.triggers import ReceivedDocument, Trigger, Triggers
 
 ROOT = "http://x/"
 HTML = (

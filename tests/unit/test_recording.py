@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from h3sim.capture.chromium import Patience, RecordingError, Source, find_chromium, record
+from h3sim.capture.chromium.browser import running_chromium
+from h3sim.capture.chromium.repeat import graph_of
 from h3sim.cli import main
 from h3sim.page import read_page
-from h3sim.recorder import Patience, RecordingError, Source, find_chromium, record
-from h3sim.recorder.chromium import running_chromium
-from h3sim.recorder.repeat import graph_of
 from tests.unit.recorded_site import FILES, INDEX, png, write_site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from h3sim.capture.chromium import Recording
     from h3sim.page import Page
-    from h3sim.recorder import Recording
 
 pytestmark = pytest.mark.chromium
 

@@ -1,0 +1,194 @@
+"""Finds what made Chromium ask for each resource: the rules of docs/recording.md."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.capture.chromium.documents import Document, WireOffsets
+from h3sim.page import At
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from h3sim.capture.chromium.documents import Reference
+    from h3sim.capture.chromium.exchanges import Exchange
+    from h3sim.capture.chromium.tracing import Work
+
+__all__ = ["ReceivedDocument", "Trigger", "Triggers"]
+
+
+class Trigger(NamedTuple):
+    """The parent, the event, the place in the parent (on the wire), and how long after it."""
+
+    parent: Exchange
+    at: At
+    offset_bytes: int | None
+    delay_ms: float
+    reference: Reference | None
+
+
+class ReceivedDocument:
+    """An HTML document as it was received, with what its exchange says of it."""
+
+    def __init__(self, exchange: Exchange, text: str) -> None:
+        self.exchange = exchange
+        self.html = Document(text, exchange.url)
+
+    def plain_bytes(self, chars: int) -> int:
+        """Return how many bytes so many characters are."""
+        charset = self.exchange.charset or "utf-8"
+        try:
+            return len(self.html.text[:chars].encode(charset, "replace"))
+        except LookupError:
+            return len(self.html.text[:chars].encode())
+
+    def wire_bytes(self, chars: int) -> int:
+        """Return how many bytes on the wire bring so many characters."""
+        return self._offsets.wire(self.plain_bytes(chars))
+
+    def delivered_ms(self, chars: int) -> float:
+        """Return when so many characters had been received."""
+        wanted = self.plain_bytes(chars)
+        for at_ms, plain_bytes in self.exchange.received:
+            if plain_bytes >= wanted:
+                return at_ms
+        return _finished_ms(self.exchange)
+
+    @cached_property
+    def _offsets(self) -> WireOffsets:
+        plain = self.html.text.encode(errors="replace")
+        return WireOffsets(plain, self.exchange.body_bytes)
+
+
+class Triggers:
+    """Knows the exchanges of one load, in request order, the first of which is the root."""
+
+    def __init__(
+        self,
+        exchanges: Sequence[Exchange],
+        documents: Mapping[str, ReceivedDocument],
+        work: Mapping[str, Work],
+        waited: Collection[str] = (),
+    ) -> None:
+        """Take in also the addresses that scripts *waited* for: those of synchronous requests."""
+        self._exchanges = exchanges
+        self._documents = documents
+        self._work = work
+        self._waited = frozenset(waited)
+        self._place = {exchange.key: place for place, exchange in enumerate(exchanges)}
+
+    def of(self, exchange: Exchange) -> Trigger:
+        """Return what made Chromium ask for *exchange*, which is not the root."""
+        place = self._place[exchange.key]
+        if exchange.redirected_from in self._place:
+            before = self._exchanges[self._place[exchange.redirected_from or ""]]
+            return self._complete(exchange, before)
+        kind = exchange.initiator.type
+        found = self._by_script(exchange, place) if kind == "script" else None
+        if found is None:
+            found = self._by_parser(exchange, place)
+        return found or self._complete(exchange, self._home(exchange, place).exchange)
+
+    def _by_script(self, exchange: Exchange, place: int) -> Trigger | None:
+        """The script on the stack that ran last: all of them must have run by then."""
+        initiator = exchange.initiator
+        urls = {frame.url for frame in initiator.stack}
+        scripts = [other for other in self._exchanges[:place] if other.url in urls]
+        scripts = [other for other in scripts if other.type != "Document"]
+        if scripts:
+            before = self._waited_for(exchange, place, urls)
+            if before is not None:
+                return self._complete(exchange, before)
+            return self._executed(exchange, max(scripts, key=self._started))
+        for frame in initiator.stack:
+            document = self._document(frame.url, place)
+            if document is not None:
+                return self._offset(exchange, document, document.html.script_end(frame.line))
+        importer = self._asked_before(initiator.url, place)
+        if importer is None or importer.type == "Document":
+            return None
+        return self._complete(exchange, importer)
+
+    def _by_parser(self, exchange: Exchange, place: int) -> Trigger | None:
+        """What a document or a stylesheet names."""
+        initiator = exchange.initiator
+        parent = self._asked_before(initiator.url, place)
+        if parent is not None and parent.key not in self._documents:
+            return self._complete(exchange, parent)
+        document = self._home(exchange, place)
+        if parent is not None:
+            document = self._documents[parent.key]
+        reference = document.html.references.get(exchange.url)
+        if reference is not None:
+            return self._offset(exchange, document, reference.end_chars, reference)
+        chars = document.html.mention(exchange.url)
+        if chars is None and initiator.type == "parser" and initiator.line is not None:
+            chars = document.html.position(initiator.line, initiator.column)
+        return None if chars is None else self._offset(exchange, document, chars)
+
+    def _waited_for(
+        self, exchange: Exchange, place: int, urls: AbstractSet[str]
+    ) -> Exchange | None:
+        """The last synchronous request of the same scripts: they went on when it was answered."""
+        for other in reversed(self._exchanges[:place]):
+            is_over = _finished_ms(other) <= exchange.requested_ms
+            if other.url in self._waited and other.type == "XHR" and is_over:
+                shared = any(frame.url in urls for frame in other.initiator.stack)
+                return other if shared else None
+        return None
+
+    def _started(self, script: Exchange) -> tuple[float, int]:
+        """When a script first ran; where the trace does not know, when it was asked for counts."""
+        work = self._work.get(script.url)
+        return (0.0 if work is None else work.started_us, self._place[script.key])
+
+    def _home(self, exchange: Exchange, place: int) -> ReceivedDocument:
+        """The document of the frame that asks, or else the root."""
+        for other in reversed(self._exchanges[:place]):
+            if other.key in self._documents and other.frame == exchange.frame:
+                return self._documents[other.key]
+        return self._documents[self._exchanges[0].key]
+
+    def _document(self, url: str, place: int) -> ReceivedDocument | None:
+        found = self._asked_before(url, place)
+        return None if found is None else self._documents.get(found.key)
+
+    def _asked_before(self, url: str, place: int) -> Exchange | None:
+        """The last exchange with *url* that was asked for before the one at *place*."""
+        if not url:
+            return None
+        for other in reversed(self._exchanges[:place]):
+            if other.url == url:
+                return other
+        return None
+
+    def _complete(self, exchange: Exchange, parent: Exchange) -> Trigger:
+        return _trigger(exchange, parent, At.COMPLETE, _finished_ms(parent))
+
+    def _executed(self, exchange: Exchange, parent: Exchange) -> Trigger:
+        work = self._work.get(parent.url)
+        since_ms = _finished_ms(parent)
+        if work is not None:
+            since_ms += work.parse_ms + work.execute_ms
+        return _trigger(exchange, parent, At.EXECUTED, since_ms)
+
+    def _offset(
+        self,
+        exchange: Exchange,
+        document: ReceivedDocument,
+        chars: int,
+        reference: Reference | None = None,
+    ) -> Trigger:
+        delay_ms = max(exchange.requested_ms - document.delivered_ms(chars), 0.0)
+        offset = document.wire_bytes(chars)
+        return Trigger(document.exchange, At.OFFSET, offset, delay_ms, reference)
+
+
+def _trigger(exchange: Exchange, parent: Exchange, at: At, since_ms: float) -> Trigger:
+    return Trigger(parent, at, None, max(exchange.requested_ms - since_ms, 0.0), None)
+
+
+def _finished_ms(exchange: Exchange) -> float:
+    return exchange.requested_ms if exchange.finished_ms is None else exchange.finished_ms

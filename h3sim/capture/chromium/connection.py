@@ -1,0 +1,120 @@
+"""A client of the Chrome DevTools protocol: commands, answers and events over one web socket."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.capture.chromium.browser import RecordingError
+from h3sim.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from websocket import WebSocket
+
+__all__ = ["DevTools", "Event"]
+
+_ANSWER_S = 60.0
+_CONNECT_S = 20.0
+
+
+class Event(NamedTuple):
+    """What the browser said of its own accord."""
+
+    method: str
+    params: dict[str, Any]
+    session: str
+
+
+class DevTools:
+    """One connection to a browser; sessions of its targets share it ("flat" mode).
+
+    Raises:
+        MissingExtraError: if there is no web socket library.
+        RecordingError: if the browser cannot be reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import websocket
+        except ImportError as error:
+            raise MissingExtraError("websocket-client", "record") from error
+        self._lost = (websocket.WebSocketException, OSError)
+        self._slow = websocket.WebSocketTimeoutException
+        try:
+            self._socket: WebSocket = websocket.create_connection(
+                address, timeout=_CONNECT_S, suppress_origin=True, skip_utf8_validation=True
+            )
+        except self._lost as error:
+            raise RecordingError(f"Chromium does not answer: {error}") from error
+        self._number = 0
+        self._events: deque[Event] = deque()
+
+    def __enter__(self) -> DevTools:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._socket.close(timeout=1)
+
+    def call(self, method: str, *, session: str = "", **params: Any) -> dict[str, Any]:
+        """Return the browser's answer to a command; events that come before it are kept.
+
+        Raises:
+            RecordingError: if the browser refuses the command or is gone.
+        """
+        self._number += 1
+        number = self._number
+        message: dict[str, Any] = {"id": number, "method": method, "params": params}
+        if session:
+            message["sessionId"] = session
+        try:
+            self._socket.send(json.dumps(message))
+        except self._lost as error:
+            raise RecordingError(f"Chromium went away during {method}: {error}") from error
+        until = time.monotonic() + _ANSWER_S
+        while time.monotonic() < until:
+            answer = self._receive(until - time.monotonic())
+            if answer is None or answer.get("id") != number:
+                continue
+            if "error" in answer:
+                raise RecordingError(f"Chromium refuses {method}: {answer['error']['message']}")
+            result: dict[str, Any] = answer["result"]
+            return result
+        raise RecordingError(f"Chromium did not answer {method} within {_ANSWER_S:g} s")
+
+    def next_event(self, wait_s: float) -> Event | None:
+        """Return the next event, or None if none comes within *wait_s* seconds."""
+        until = time.monotonic() + wait_s
+        while not self._events:
+            left_s = until - time.monotonic()
+            if left_s <= 0:
+                return None
+            self._receive(left_s)
+        return self._events.popleft()
+
+    def _receive(self, wait_s: float) -> dict[str, Any] | None:
+        """Take in one message: an event is kept, an answer is returned."""
+        self._socket.settimeout(max(wait_s, 0.001))
+        try:
+            text = self._socket.recv()
+        except self._slow:
+            return None
+        except self._lost as error:
+            raise RecordingError(f"Chromium went away: {error}") from error
+        if not text:
+            raise RecordingError("Chromium went away")
+        message: dict[str, Any] = json.loads(text)
+        if "id" in message:
+            return message
+        self._events.append(
+            Event(message["method"], message.get("params", {}), message.get("sessionId", ""))
+        )
+        return None

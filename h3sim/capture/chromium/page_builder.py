@@ -1,0 +1,258 @@
+"""Makes a page of what Chromium said of one load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.capture.chromium.browser import RecordingError
+from h3sim.capture.chromium.causes import ReceivedDocument, Trigger, Triggers
+from h3sim.capture.chromium.exchanges import Exchange, exchanges_of
+from h3sim.capture.chromium.naming import ids_of, is_chore, kind_of
+from h3sim.capture.chromium.tracing import Work, work_of
+from h3sim.capture.chromium.visibility import largest_url, visible_shares
+from h3sim.page import Discovery, Kind, Page, Resource
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from h3sim.capture.chromium.visit import Visit
+
+__all__ = ["Recorded", "Timing", "recorded_of"]
+
+_DIGITS = 2
+_LOW = "Low"
+_HTTP = ("http://", "https://")
+_MISSING = 400
+
+
+class Timing(NamedTuple):
+    """When Chromium asked for a resource and had it, in ms since navigation start.
+
+    `priorities` holds when each priority was given; `stack` the calls that led to the request.
+    """
+
+    id: str
+    status: int
+    protocol: str
+    requested_ms: float
+    first_byte_ms: float
+    finished_ms: float
+    priorities: tuple[tuple[float, str], ...]
+    initiator: str
+    stack: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One load: the page that it shows, when everything came, and what was left out."""
+
+    page: Page
+    timings: tuple[Timing, ...]
+    exchanges: tuple[Exchange, ...]
+    browser: str
+    onload_ms: float
+    dcl_ms: float
+    first_paint_ms: float | None
+    largest_paint_ms: float | None
+    notes: tuple[str, ...]
+
+
+def recorded_of(
+    visit: Visit, name: str, provenance: Mapping[str, str], *, url: str = ""
+) -> Recorded:
+    """Return the page that *visit* shows, with its timings.
+
+    Raises:
+        RecordingError: if the document itself did not come.
+    """
+    everything = [
+        exchange
+        for exchange in exchanges_of(visit.events)
+        if exchange.url.startswith(_HTTP) and not exchange.is_internal
+    ]
+    kept = _kept(everything)
+    if not kept or kept[0] is not everything[0]:
+        reason = everything[0].failed if everything else ""
+        raise RecordingError(f"the document did not come{f': {reason}' if reason else ''}")
+    root = kept[0]
+    if root.status >= _MISSING:
+        raise RecordingError(f"the document did not come: status {root.status}")
+    ids = ids_of(kept, root)
+    maker = _Maker(visit, kept, ids)
+    page = Page(name=name, url=url, provenance=provenance, resources=maker.resources())
+    start_ms = root.requested_ms
+    return Recorded(
+        page=page,
+        timings=tuple(_timing(exchange, ids, start_ms) for exchange in kept),
+        exchanges=tuple(kept),
+        browser=visit.browser,
+        onload_ms=_since(visit.onload_ms, start_ms),
+        dcl_ms=_since(visit.dcl_ms, start_ms),
+        first_paint_ms=visit.measured["paints"].get("first-contentful-paint"),
+        largest_paint_ms=(visit.measured["largest"] or {}).get("at_ms"),
+        notes=tuple(_notes(everything)),
+    )
+
+
+def _kept(everything: list[Exchange]) -> list[Exchange]:
+    """Return what the page consists of: answers that came, and no redirection to what did not."""
+    kept = [e for e in everything if e.is_whole and not e.failed and not is_chore(e)]
+    there = {exchange.key for exchange in kept}
+    for exchange in reversed(everything):
+        if exchange.redirected_from is not None and exchange.key not in there:
+            there.discard(exchange.redirected_from)
+    return [exchange for exchange in kept if exchange.key in there]
+
+
+class _Maker:
+    def __init__(self, visit: Visit, kept: list[Exchange], ids: Mapping[str, str]) -> None:
+        self._kept = kept
+        self._ids = ids
+        self._work = work_of(visit.trace)
+        self._documents = {
+            exchange.key: ReceivedDocument(exchange, visit.documents[number])
+            for exchange in kept
+            if (number := exchange.key.rpartition("/")[0]) in visit.documents
+            and not _redirects(exchange)
+        }
+        self._first = _landed(kept)
+        if self._first.key not in self._documents:
+            raise RecordingError("the document is not HTML, or Chromium did not keep it")
+        triggers = Triggers(kept, self._documents, self._work, visit.measured["waited"])
+        self._triggers = {exchange.key: triggers.of(exchange) for exchange in kept[1:]}
+        self._shares = visible_shares(visit.measured, visit.fonts)
+        self._blocking = visit.measured["blocking"]
+        self._hero = largest_url(visit.measured, visit.fonts) or self._first.url
+        self._seen = self._above_the_fold()
+
+    def resources(self) -> tuple[Resource, ...]:
+        return tuple(self._resource(exchange) for exchange in self._kept)
+
+    def _resource(self, exchange: Exchange) -> Resource:
+        trigger = self._triggers.get(exchange.key)
+        reference = None if trigger is None else trigger.reference
+        work = self._work.get(exchange.url, Work())
+        kind = kind_of(exchange)
+        works = kind in (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
+        flags: dict[str, Any] = {}
+        if reference is not None:
+            flags = {
+                "in_head": reference.in_head,
+                "is_async": reference.is_async,
+                "is_defer": reference.is_defer,
+                "preload": reference.preload,
+                "is_lazy": reference.is_lazy,
+                "fetchpriority": reference.fetchpriority,
+            }
+        elif kind is Kind.SCRIPT and exchange.initiator.type == "script":
+            flags = {"is_async": exchange.priorities[0][1] == _LOW}
+        return Resource(
+            id=self._ids[exchange.key],
+            kind=kind,
+            size_bytes=exchange.body_bytes,
+            mime=exchange.mime,
+            header_bytes=exchange.header_bytes,
+            request_bytes=exchange.request_bytes,
+            discovered=None if trigger is None else self._discovery(trigger),
+            render_blocking=self._is_blocking(exchange),
+            critical=exchange is self._first or self._is_blocking(exchange),
+            above_the_fold=exchange.key in self._seen,
+            after_first_image=trigger is not None and self._is_after_image(trigger),
+            hero=exchange.url == self._hero,
+            viewport=self._shares.get(exchange.url) if kind in _PAINTED else None,
+            parse_ns=ms(round(work.parse_ms, _DIGITS)) if works else 0,
+            execute_ns=ms(round(work.execute_ms, _DIGITS)) if works else 0,
+            **flags,
+        )
+
+    def _discovery(self, trigger: Trigger) -> Discovery:
+        return Discovery(
+            at=trigger.at,
+            by=self._ids[trigger.parent.key],
+            offset_bytes=trigger.offset_bytes,
+            delay_ns=ms(round(trigger.delay_ms, _DIGITS)),
+        )
+
+    def _is_blocking(self, exchange: Exchange) -> bool:
+        return exchange.render_blocking == "Blocking" or exchange.url in self._blocking
+
+    def _is_after_image(self, trigger: Trigger) -> bool:
+        """By its place in the document; what others bring comes after all that stands there."""
+        first = self._documents[self._first.key].html.first_image_chars
+        if first is None:
+            return False
+        if trigger.reference is None or trigger.parent is not self._first:
+            return True
+        return trigger.reference.end_chars > first
+
+    def _above_the_fold(self) -> set[str]:
+        """What is seen, what painting waits for, and what brings either."""
+        seen: set[str] = {self._first.key, self._kept[0].key}
+        for exchange in self._kept:
+            shown = kind_of(exchange) in _PAINTED and exchange.url in self._shares
+            if shown or self._is_blocking(exchange):
+                key: str | None = exchange.key
+                while key is not None and key not in seen:
+                    seen.add(key)
+                    trigger = self._triggers.get(key)
+                    key = None if trigger is None else trigger.parent.key
+        return seen
+
+
+_PAINTED = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
+
+
+def _redirects(exchange: Exchange) -> bool:
+    return 300 <= exchange.status < _MISSING
+
+
+def _landed(kept: list[Exchange]) -> Exchange:
+    """The document behind the redirections of the root."""
+    place = 0
+    while place + 1 < len(kept) and _redirects(kept[place]):
+        place += 1
+    return kept[place]
+
+
+def _timing(exchange: Exchange, ids: Mapping[str, str], start_ms: float) -> Timing:
+    first = exchange.first_byte_ms
+    return Timing(
+        id=ids[exchange.key],
+        status=exchange.status,
+        protocol=exchange.protocol,
+        requested_ms=_since(exchange.requested_ms, start_ms),
+        first_byte_ms=_since(first, start_ms),
+        finished_ms=_since(exchange.finished_ms, start_ms),
+        priorities=tuple((_since(at, start_ms), name) for at, name in exchange.priorities),
+        initiator=exchange.initiator.type,
+        stack=tuple(
+            f"{_script_name(frame.url)}:{frame.line + 1} {frame.function}".rstrip()
+            for frame in exchange.initiator.stack
+        ),
+    )
+
+
+def _script_name(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[2] or "inline"
+
+
+def _since(at_ms: float | None, start_ms: float) -> float:
+    return 0.0 if at_ms is None else round(at_ms - start_ms, 3)
+
+
+def _notes(everything: list[Exchange]) -> list[str]:
+    """Say how much of what was asked for is not in the page, and what else is odd."""
+    wanted = [exchange for exchange in everything if not is_chore(exchange)]
+    blocked = sum("NAME_NOT_RESOLVED" in exchange.failed for exchange in wanted)
+    failed = sum(bool(exchange.failed) for exchange in wanted) - blocked
+    unfinished = sum(e.finished_ms is None and not e.failed and not e.from_cache for e in wanted)
+    missing = sum(exchange.is_whole and exchange.status >= _MISSING for exchange in wanted)
+    counted = (
+        (blocked, "requests to other hosts, not let through"),
+        (failed, "requests that failed"),
+        (unfinished, "responses that had not ended"),
+        (missing, "answers that there is no such file"),
+    )
+    return [f"{what}: {number}" for number, what in counted if number]

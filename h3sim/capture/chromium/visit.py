@@ -1,0 +1,212 @@
+"""Loads one page in Chromium and keeps all that it said: events, trace, documents, measurements."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from h3sim.capture.chromium.browser import RecordingError
+from h3sim.capture.chromium.connection import DevTools, Event
+from h3sim.capture.chromium.tracing import CATEGORIES
+
+__all__ = ["HEIGHT", "WIDTH", "Patience", "Visit", "visit"]
+
+WIDTH, HEIGHT = 1366, 768
+"""The viewport, in CSS pixels."""
+_BUFFER_BYTES = 200 * 2**20
+_TRACE_S = 60.0
+_MS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """When a load counts as over: quiet for *quiet_s*, at least *settle_s* after the load event.
+
+    What is still under way *late_s* after the load event is left out; without a load event within
+    *limit_s* the recording fails.
+    """
+
+    settle_s: float = 1.0
+    quiet_s: float = 0.5
+    late_s: float = 6.0
+    limit_s: float = 60.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Visit:
+    """What Chromium said of one load; times are on its monotonic clock."""
+
+    browser: str
+    events: list[Event] = field(default_factory=list)
+    trace: list[dict[str, Any]] = field(default_factory=list)
+    documents: dict[str, str] = field(default_factory=dict)
+    measured: dict[str, Any] = field(default_factory=dict)
+    fonts: list[dict[str, Any]] = field(default_factory=list)
+    dcl_ms: float | None = None
+    onload_ms: float | None = None
+
+
+def visit(address: str, url: str, patience: Patience, *, extra: tuple[Event, ...] = ()) -> Visit:
+    """Load *url* in the Chromium behind the DevTools socket at *address*.
+
+    *extra* are commands (method and parameters) given before the navigation.
+
+    Raises:
+        RecordingError: if the page does not load.
+    """
+    with DevTools(address) as devtools:
+        version = devtools.call("Browser.getVersion")["product"]
+        tab = _Tab(devtools, Visit(browser=version), patience)
+        tab.open(extra)
+        tab.navigate(url)
+        tab.wait()
+        tab.measure()
+        return tab.visit
+
+
+class _Tab:
+    """One tab of a browser, from opening it to the last measurement."""
+
+    def __init__(self, devtools: DevTools, visit: Visit, patience: Patience) -> None:
+        self._devtools = devtools
+        self._patience = patience
+        self.visit = visit
+        self._session = ""
+        self._pending: dict[str, float] = {}
+        self._quiet_since = time.monotonic()
+        self._loaded_at: float | None = None
+        self._html: list[str] = []
+
+    def open(self, extra: tuple[Event, ...]) -> None:
+        target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        self._call("Page.enable")
+        self._call("Network.enable", maxTotalBufferSize=_BUFFER_BYTES)
+        self._call("DOM.enable")
+        self._call("CSS.enable")
+        self._call("Debugger.enable")
+        self._call("Debugger.setAsyncCallStackDepth", maxDepth=32)
+        self._call("Debugger.setSkipAllPauses", skip=True)
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=WIDTH,
+            height=HEIGHT,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        self._call("Page.addScriptToEvaluateOnNewDocument", source=_script("watch.js"))
+        for method, params, _ in extra:
+            self._call(method, **params)
+        self._devtools.call(
+            "Tracing.start",
+            transferMode="ReportEvents",
+            traceConfig={
+                "recordMode": "recordAsMuchAsPossible",
+                "includedCategories": list(CATEGORIES),
+                "excludedCategories": ["*"],
+            },
+        )
+
+    def navigate(self, url: str) -> None:
+        answer = self._call("Page.navigate", url=url)
+        if answer.get("errorText"):
+            raise RecordingError(f"{url} cannot be loaded: {answer['errorText']}")
+
+    def wait(self) -> None:
+        """Take in events until the load is over."""
+        started = time.monotonic()
+        while True:
+            event = self._devtools.next_event(0.05)
+            now = time.monotonic()
+            if event is not None:
+                self._take(event, now)
+            if self._loaded_at is None:
+                if now - started > self._patience.limit_s:
+                    limit = self._patience.limit_s
+                    raise RecordingError(f"the page was not loaded after {limit:g} s")
+                continue
+            since = now - self._loaded_at
+            quiet = not self._pending and now - self._quiet_since >= self._patience.quiet_s
+            if since >= self._patience.late_s or (quiet and since >= self._patience.settle_s):
+                return
+
+    def _take(self, event: Event, now: float) -> None:
+        if event.session != self._session:
+            return
+        method, params = event.method, event.params
+        if method == "Page.loadEventFired":
+            self.visit.onload_ms = params["timestamp"] * _MS
+            self._loaded_at = now
+        elif method == "Page.domContentEventFired":
+            self.visit.dcl_ms = params["timestamp"] * _MS
+        elif method == "CSS.fontsUpdated" and "font" in params:
+            self.visit.fonts.append(params["font"])
+        elif method == "Page.javascriptDialogOpening":
+            self._call("Page.handleJavaScriptDialog", accept=True)
+        elif method.startswith("Network."):
+            self.visit.events.append(event)
+            self._follow(method, params, now)
+
+    def _follow(self, method: str, params: dict[str, Any], now: float) -> None:
+        number = params.get("requestId", "")
+        if method == "Network.requestWillBeSent":
+            self._pending[number] = now
+            self._quiet_since = now
+            if params.get("type") == "Document":
+                self._html.append(number)
+        elif method in ("Network.loadingFinished", "Network.loadingFailed"):
+            self._pending.pop(number, None)
+            self._quiet_since = now
+
+    def measure(self) -> None:
+        """Measure what is visible, then fetch the documents and the trace."""
+        answer = self._call(
+            "Runtime.evaluate",
+            expression=_script("visible.js"),
+            awaitPromise=True,
+            returnByValue=True,
+        )
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise RecordingError(f"the page cannot be measured: {details.get('text')}")
+        self.visit.measured = json.loads(answer["result"]["value"])
+        for number in dict.fromkeys(self._html):
+            text = self._body(number)
+            if text is not None:
+                self.visit.documents[number] = text
+        self._devtools.call("Tracing.end")
+        self._collect_trace()
+
+    def _body(self, number: str) -> str | None:
+        try:
+            answer = self._call("Network.getResponseBody", requestId=number)
+        except RecordingError:  # a frame whose document was replaced or never came
+            return None
+        if answer["base64Encoded"]:
+            return base64.b64decode(answer["body"]).decode("utf-8", "replace")
+        text: str = answer["body"]
+        return text
+
+    def _collect_trace(self) -> None:
+        until = time.monotonic() + _TRACE_S
+        while time.monotonic() < until:
+            event = self._devtools.next_event(1.0)
+            if event is None:
+                continue
+            if event.method == "Tracing.dataCollected":
+                self.visit.trace += event.params["value"]
+            elif event.method == "Tracing.tracingComplete":
+                return
+        raise RecordingError("Chromium does not hand out its trace")
+
+    def _call(self, method: str, **params: Any) -> dict[str, Any]:
+        return self._devtools.call(method, session=self._session, **params)
+
+
+def _script(name: str) -> str:
+    return files("h3sim.capture.chromium").joinpath(name).read_text(encoding="utf-8")

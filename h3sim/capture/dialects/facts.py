@@ -1,0 +1,204 @@
+"""Reads fact tables: what a browser's recording says of a page load, without any content.
+
+A table is a JSON object about one load: where it was recorded, and a row for each resource with
+its type, sizes, times and parent. Names of hosts and files, header values and whatever else a row
+holds beside the keys below never enter the page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.capture.dialects.facts_graph import Graph
+from h3sim.capture.dialects.facts_rows import FactsTable, Row, RowType, read_table
+from h3sim.documents import read_text
+from h3sim.errors import PageError, Problem
+from h3sim.page import Kind, Page, Resource
+from h3sim.page.resource import FLAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["FactsReport", "ReadFacts", "facts_from_dict", "read_facts"]
+
+_KIND_OF = {
+    RowType.HTML: Kind.DOCUMENT,
+    RowType.CSS: Kind.STYLESHEET,
+    RowType.SCRIPT: Kind.SCRIPT,
+    RowType.FONT: Kind.FONT,
+    RowType.IMAGE: Kind.IMAGE,
+    RowType.FETCH: Kind.FETCH,
+    RowType.MEDIA: Kind.MEDIA,
+    RowType.OTHER: Kind.OTHER,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactsReport:
+    """What of a page was recorded, what had to be inferred, and what nobody knows.
+
+    Each is a count of resources by what it is about, in the order in which it was met; *ignored*
+    are the keys of the table that say nothing a page holds.
+    """
+
+    found: Mapping[str, int]
+    inferred: Mapping[str, int]
+    missing: Mapping[str, int]
+    ignored: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return the report as text, a line for each count.
+
+        >>> FactsReport(found={"bytes": 2}, inferred={}, missing={"mime": 1}).lines()
+        ['found: bytes of 2', 'missing: mime of 1']
+        """
+        groups = (("found", self.found), ("inferred", self.inferred), ("missing", self.missing))
+        lines = [f"{name}: {what} of {n}" for name, counts in groups for what, n in counts.items()]
+        return [*lines, f"ignored: {', '.join(self.ignored)}"] if self.ignored else lines
+
+
+class ReadFacts(NamedTuple):
+    """A page, and how much of it was recorded."""
+
+    page: Page
+    report: FactsReport
+
+
+def read_facts(path: str | Path) -> ReadFacts:
+    """Return the page that the fact table at *path* tells of, and what had to be inferred.
+
+    Raises:
+        PageError: if the file cannot be read, or listing every mistake in it.
+    """
+    try:
+        document = json.loads(read_text(path, PageError))
+    except PageError:
+        raise
+    except json.JSONDecodeError as error:
+        message = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        raise _unreadable(path, message) from error
+    except RecursionError as error:
+        raise _unreadable(path, "is nested too deeply") from error
+    except ValueError as error:  # a path with a NUL in it, a number of too many digits
+        raise _unreadable(repr(path), f"cannot be read: {error}") from error
+    return facts_from_dict(document, source=str(path))
+
+
+def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
+    """Return the page that *document*, a parsed fact table, tells of, and what was inferred.
+
+    The table has `name` and `resources`; of `source_repo, source_path, commit, license, captured,
+    recorder, browser, body_basis, grade` the provenance is made. A row needs `id`, `parent` (null
+    for the root), `type` (html, css, js, font, image, xhr, media, other), `body_bytes` (null where
+    unknown) and `start_ms`. It may have `parent_basis, mime, status, content_bytes, first_byte_ms,
+    end_ms, chrome_priority, initiator_type, ref_offset, exec_ms, chunks` (pairs of ms and bytes),
+    `req_header_bytes, resp_header_bytes`. `hol`, where there is one, lists what held the parser.
+
+    Rows stay in their order; ids, body bytes and parents stay what they are. What triggers a
+    request follows from times (see `facts_graph`). Sizes of headers are those of the recording, so
+    of text where that was of HTTP/1.1.
+
+    Raises:
+        PageError: listing every mistake in it.
+
+    >>> page, report = facts_from_dict({"name": "two", "resources": [
+    ...     {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
+    ...      "first_byte_ms": 50, "end_ms": 80},
+    ...     {"id": "r1", "parent": "r0", "type": "image", "body_bytes": 40, "start_ms": 85}]})
+    >>> page.resources[1].discovered.at.value, page.resources[1].discovered.delay_ns
+    ('complete', 5000000)
+    >>> report.missing["end_ms"]
+    1
+    """
+    table = read_table(document, source)
+    counts = _Counts()
+    graph = Graph(table)
+    resources = tuple(_resource(row, graph, counts) for row in table.rows)
+    _count_unknown(table, counts)
+    page = Page(name=table.name, resources=resources, provenance=dict(table.provenance))
+    report = FactsReport(
+        found=dict(counts.found),
+        inferred=dict(counts.inferred),
+        missing=dict(counts.missing),
+        ignored=table.ignored,
+    )
+    return ReadFacts(page, report)
+
+
+class _Counts:
+    """Counts what was found, inferred and missing."""
+
+    def __init__(self) -> None:
+        self.found: Counter[str] = Counter()
+        self.inferred: Counter[str] = Counter()
+        self.missing: Counter[str] = Counter()
+
+
+def _resource(row: Row, graph: Graph, counts: _Counts) -> Resource:
+    values: dict[str, Any] = {}
+    discovered, basis = graph.discovery(row)
+    if discovered is not None:
+        _count(counts, f"trigger {basis.what}", is_found=basis.is_recorded)
+        _count(counts, f"parent by {row.basis}", is_found=row.basis == "initiator")
+    for flag, (is_set, is_found) in graph.flags(row).items():
+        if is_set:
+            values[FLAGS[flag]] = True
+            _count(counts, flag, is_found=is_found)
+    if row.executes_ns is not None:
+        values["execute_ns"] = row.executes_ns
+        counts.found["execute_ms"] += 1
+    return Resource(
+        id=row.id,
+        kind=_kind(row, counts),
+        mime=row.mime,
+        size_bytes=_size(row, counts),
+        header_bytes=row.response_header_bytes or 0,
+        request_bytes=row.request_header_bytes or 0,
+        discovered=discovered,
+        **values,
+    )
+
+
+def _count(counts: _Counts, what: str, *, is_found: bool) -> None:
+    (counts.found if is_found else counts.inferred)[what] += 1
+
+
+def _kind(row: Row, counts: _Counts) -> Kind:
+    """A navigation that is redirected asks for a document, whatever it is answered with."""
+    if row.parent is None and row.type is not RowType.HTML:
+        counts.inferred["kind"] += 1
+        return Kind.DOCUMENT
+    counts.found["kind"] += 1
+    return _KIND_OF[row.type]
+
+
+def _size(row: Row, counts: _Counts) -> int:
+    if row.body_bytes is None:
+        counts.missing["bytes"] += 1
+        return 0
+    counts.found["bytes"] += 1
+    return row.body_bytes
+
+
+def _count_unknown(table: FactsTable, counts: _Counts) -> None:
+    """Count what is missing of what a page could say, and what stands there as it was recorded."""
+    for name, known in (
+        ("mime", [bool(row.mime) for row in table.rows]),
+        ("header_bytes", [row.response_header_bytes is not None for row in table.rows]),
+        ("request_bytes", [row.request_header_bytes is not None for row in table.rows]),
+        ("end_ms", [row.end_ns is not None for row in table.rows]),
+        ("above_the_fold", [False] * len(table.rows)),
+        ("server_ms", [False] * len(table.rows)),
+    ):
+        if sum(known):
+            counts.found[name] += sum(known)
+        if len(known) > sum(known):
+            counts.missing[name] += len(known) - sum(known)
+
+
+def _unreadable(path: str | Path, message: str) -> PageError:
+    return PageError([Problem(key="", message=message)], str(path))

@@ -1,0 +1,255 @@
+"""Reads HAR 1.2 in the dialects of its writers.
+
+The format is described at http://www.softwareishard.com/blog/har-12-spec/; names that begin with
+an underscore are the writers' own.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from h3sim.capture.dialects.har_sizes import headers_of, read_sizes
+from h3sim.capture.dialects.initiators import read_initiator_fields
+from h3sim.capture.inference.kinds import kind_of_word, plain_mime
+from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
+from h3sim.capture.inference.urls import joined
+from h3sim.capture.source.fields import Fields
+from h3sim.capture.source.json_cursor import BrokenJsonError
+from h3sim.documents import shown
+
+if TYPE_CHECKING:
+    from h3sim.capture.inference.observed import Recording
+    from h3sim.capture.source.json_cursor import JsonCursor
+
+__all__ = ["HAR_DIALECTS", "read_log"]
+
+HAR_DIALECTS = {
+    "har-devtools": r"webinspector|chrome har capturer|puppeteer-har",
+    "har-chrome-har": r"browsertime|chrome-har|sitespeed",
+    "har-webpagetest": r"webpage ?test",
+    "har-firefox": r"firefox",
+    "har-playwright": r"playwright",
+    "har-http1": r"firebug|fiddler|hdrgrab|http ?watch|charles|har ?viewer",
+    "har": r"",
+}
+"""The dialects, each with a pattern of the names with which their writers sign."""
+_EVIDENCE = (
+    ("_bytesIn", "har-webpagetest"),
+    ("_initiator_type", "har-chrome-har"),
+    ("_initiator_detail", "har-chrome-har"),
+)
+_DEVTOOLS = "har-devtools"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
+
+
+def read_log(cursor: JsonCursor, recording: Recording, *, page: int = 1) -> None:
+    """Read the object `log`, before which *cursor* stands; requests of page *page* count from 1.
+
+    What was read before a mistake in the JSON is used.
+    """
+    log = _Log(recording)
+    try:
+        for name in cursor.members():
+            if name == "entries" and cursor.peek() == "[":
+                for place in cursor.items():
+                    log.add_entry(place, cursor.value())
+            elif name == "entries":
+                recording.note("log.entries", f"must be a list, is {shown(cursor.value())}")
+            elif name in ("creator", "browser", "pages"):
+                log.head[name] = cursor.value()
+    except BrokenJsonError as error:
+        recording.note("log", f"{error}; what stands before is used")
+    log.finish(page)
+
+
+class _Log:
+    """The log of a HAR while it is read."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.head: dict[str, Any] = {}
+        self._recording = recording
+        self._evidence = ""
+        self._zero_us: int | None = None
+
+    def add_entry(self, place: int, value: object) -> None:
+        """Read one entry."""
+        key = f"log.entries[{place}]"
+        if not isinstance(value, dict):
+            self._recording.note(key, f"skipped: must be an object, is {shown(value)}")
+            return
+        entry = Fields(value, key, self._recording.note)
+        url = entry.table("request").text("url")
+        if not url:
+            self._recording.note(f"{key}.request.url", "skipped: is missing")
+            return
+        self._look_for_evidence(value)
+        request = Observed(key=key, url=url, page=entry.text("pageref"))
+        answer = entry.table("response")
+        request.method = entry.table("request").text("method").upper() or "GET"
+        status = answer.number("status")
+        request.status = None if status is None else int(status)
+        self._read_times(request, entry)
+        self._read_type(request, entry)
+        read_sizes(request, entry)
+        request.outcome = _outcome(request, entry)
+        if request.status in REDIRECTS:
+            request.redirect_to = joined(url, answer.text("redirectURL"))
+        read_initiator_fields(request, entry)
+        request.priority = entry.text("_priority", "_initialPriority").lower()
+        request.blocking = entry.text("_renderBlocking", "_render_blocking").lower()
+        request.is_preload = entry.flag("_isLinkPreload") or request.initiator_type == "preload"
+        request.is_pushed = entry.flag("_was_pushed", "_wasPushed")
+        request.text = self._text(request, answer)
+        self._recording.requests.append(request)
+
+    def finish(self, page: int) -> None:
+        """Settle what can be told only when all was read: the dialect, the page, redirects."""
+        recording = self._recording
+        creator, browser = (
+            Fields(self.head, "log", recording.note).table(name) for name in ("creator", "browser")
+        )
+        recording.say_tool(creator.text("name"), creator.text("version"))
+        if not recording.dialect:
+            signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
+            recording.dialect = signed or self._evidence or "har"
+        self._choose_page(page)
+        _join_redirects(recording.requests)
+
+    def _look_for_evidence(self, value: dict[str, Any]) -> None:
+        if not self._evidence:
+            if isinstance(value.get("_initiator"), dict):
+                self._evidence = _DEVTOOLS
+            else:
+                found = (dialect for name, dialect in _EVIDENCE if name in value)
+                self._evidence = next(found, "")
+
+    def _choose_page(self, number: int) -> None:
+        """Leave out what belongs to another page than the one that is asked for."""
+        pages = Fields(self.head, "log", self._recording.note).tables("pages")
+        ids = list(dict.fromkeys(text for page in pages if (text := page.text("id"))))
+        used = dict.fromkeys(request.page for request in self._recording.requests if request.page)
+        ids = [page for page in ids if page in used] or list(used)
+        if number > max(1, len(ids)):
+            have = "one page" if len(ids) < 2 else f"{len(ids)} pages"
+            raise self._recording.refuse(f"has {have}; there is no page {number}", "log.pages")
+        for request in self._recording.requests if ids else ():
+            if request.page not in ("", ids[number - 1]):
+                request.outcome = Outcome.OTHER_PAGE
+        if len(ids) > 1:
+            self._recording.found["pages"] = len(ids)
+
+    def _read_times(self, request: Observed, entry: Fields) -> None:
+        at_us = self._microseconds(entry)
+        timings = entry.table("timings")
+        parts = [
+            timings.duration(name)
+            for name in ("blocked", "dns", "connect", "send", "wait", "receive")
+        ]
+        total = entry.duration("time")
+        if total is None and any(part is not None for part in parts):
+            total = sum(part or 0.0 for part in parts)
+        if at_us is None:
+            return
+        if self._zero_us is None:
+            self._zero_us = at_us
+        request.start_ms = (at_us - self._zero_us) / 1000
+        if total is not None:
+            request.end_ms = request.start_ms + total
+            receive = parts[-1]
+            if receive is not None:
+                request.first_byte_ms = max(request.start_ms, request.end_ms - receive)
+        chunks = entry.tables("_chunks")
+        pieces = [(chunk.number("ts"), chunk.size("bytes")) for chunk in chunks]
+        request.pieces = tuple(
+            (when, n_bytes) for when, n_bytes in pieces if when is not None and n_bytes
+        )
+
+    def _microseconds(self, entry: Fields) -> int | None:
+        text = entry.text("startedDateTime")
+        if not text:
+            return None
+        try:
+            when = datetime.fromisoformat(text)
+            # The day is that of the place where the recording was made.
+            self._recording.recorded = self._recording.recorded or when.date().isoformat()
+            when = when if when.tzinfo else when.replace(tzinfo=UTC)
+            return (when - _EPOCH) // _MICROSECOND
+        except (ValueError, OverflowError):
+            entry.wrong("startedDateTime", f"must be a date and time (ISO 8601), is {shown(text)}")
+            return None
+
+    def _read_type(self, request: Observed, entry: Fields) -> None:
+        sent = headers_of(entry.table("request"))
+        fields = dict(sent)
+        request.referer = fields.get("referer", "")
+        request.is_xhr = _XHR_FIELD in sent
+        answer = entry.table("response")
+        request.mime = answer.table("content").text("mimeType")
+        if not plain_mime(request.mime):
+            request.mime = dict(headers_of(answer)).get("content-type", "")
+        word = entry.text("_resourceType", "_request_type") or fields.get("sec-fetch-dest", "")
+        request.kind = kind_of_word(word)
+
+    def _text(self, request: Observed, answer: Fields) -> str:
+        content = answer.table("content")
+        text = content.raw("text")
+        if not isinstance(text, str) or plain_mime(request.mime) != "text/html":
+            return ""
+        if content.raw("encoding") == "base64":
+            try:
+                text = base64.b64decode(text).decode("utf-8", "replace")
+            except ValueError:
+                return ""
+        return self._recording.keep_text(text)
+
+
+def _dialect_of(name: str) -> str:
+    """Return the dialect of a writer that signs with *name*, "" for one that is not known."""
+    found = (
+        dialect
+        for dialect, pattern in HAR_DIALECTS.items()
+        if pattern and re.search(pattern, name, re.IGNORECASE)
+    )
+    return next(found, "")
+
+
+def _outcome(request: Observed, entry: Fields) -> Outcome:
+    answer = entry.table("response")
+    if entry.raw("_resourceType") == "websocket" or request.status == 101:
+        return Outcome.NOT_HTTP
+    if entry.flag("_fetchedViaServiceWorker") or answer.flag("_fetchedViaServiceWorker"):
+        return Outcome.SERVICE_WORKER
+    transfer = answer.size("_transferSize")
+    is_small = not transfer and (answer.size("bodySize") or 0) == 0
+    is_cached = (
+        bool(entry.raw("_fromCache"))
+        or entry.flag("_fromDiskCache")
+        or answer.flag("fromDiskCache", "_fromDiskCache")
+        or (transfer == 0 and is_small and request.status == 200 and bool(request.decoded_bytes))
+        or (
+            is_small
+            and request.status == 200
+            and isinstance(entry.table("cache").raw("beforeRequest"), dict)
+        )
+    )
+    if is_cached:
+        return Outcome.CACHE
+    if request.status is None or request.status <= 0:
+        return Outcome.FAILED
+    return Outcome.ANSWERED
+
+
+def _join_redirects(requests: list[Observed]) -> None:
+    """Note for what came of a redirect which one: the nearest before it that names its URL."""
+    waiting: dict[str, int] = {}
+    for place, request in enumerate(requests):
+        url = request.url.partition("#")[0]
+        if url in waiting:
+            request.redirect_of = waiting.pop(url)
+        if request.redirect_to:
+            waiting[request.redirect_to] = place

@@ -1,0 +1,102 @@
+"""How many bytes a HAR's entry says that went over the wire, as well as its dialect knows.
+
+The order of preference stands in `docs/importing.md`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.capture.inference.observed import REDIRECTS, Size
+
+if TYPE_CHECKING:
+    from h3sim.capture.inference.observed import Observed
+    from h3sim.capture.source.fields import Fields
+
+__all__ = ["headers_of", "read_sizes"]
+
+_NO_BODY = (204, 205, 304)
+_LINE_BYTES = 12
+"""The version, the status or method, and the blanks of a first line in HTTP/1.1."""
+_FIELD_BYTES = 4
+"""What a field takes beside its name and value: a colon, a blank and the line's end."""
+
+
+def headers_of(message: Fields) -> list[tuple[str, str]]:
+    """Return the fields of a request or a response, names in lower case."""
+    return [
+        (name.lower(), value)
+        for field in message.tables("headers")
+        if (name := field.text("name")) and isinstance(value := field.raw("value"), str)
+    ]
+
+
+def read_sizes(request: Observed, entry: Fields) -> None:
+    """Take over the sizes of an entry."""
+    asked, answer = entry.table("request"), entry.table("response")
+    sent, got = headers_of(asked), headers_of(answer)
+    transfer = answer.size("_transferSize") or entry.size("_bytesIn")
+    header = answer.size("headersSize") or None
+    body, basis = _body(request, entry, answer, dict(got), transfer, header)
+    request.body_bytes, request.body_from = body, basis
+    request.decoded_bytes = answer.table("content").size("size")
+    if header is not None:
+        request.header_bytes, request.header_from = header, Size.RECORDED
+    elif transfer and body is not None and basis is not Size.WHOLE and transfer > body:
+        request.header_bytes, request.header_from = transfer - body, Size.TRANSFER
+    elif got:
+        request.header_bytes, request.header_from = _as_text(got), Size.FIELDS
+    size = asked.size("headersSize") or None
+    if size is not None:
+        request.request_bytes = size + (asked.size("bodySize") or 0)
+        request.request_from = Size.RECORDED
+    elif sent:
+        request.request_bytes = _as_text(sent) + len(request.url) + (asked.size("bodySize") or 0)
+        request.request_from = Size.FIELDS
+
+
+def _body(
+    request: Observed,
+    entry: Fields,
+    answer: Fields,
+    got: dict[str, str],
+    transfer: int | None,
+    header: int | None,
+) -> tuple[int | None, Size]:
+    if request.status in _NO_BODY or request.method == "HEAD":
+        return 0, Size.RECORDED
+    content = answer.table("content")
+    recorded = entry.size("_objectSize") if "_objectSize" in entry else None
+    recorded = recorded or answer.size("bodySize")
+    decoded = content.size("size")
+    if recorded or (recorded == 0 and request.status in REDIRECTS):
+        return recorded, Size.RECORDED
+    length = _length(got.get("content-length", ""))
+    if transfer:
+        if header is not None and transfer > header:
+            return transfer - header, Size.TRANSFER
+        if length is not None and length <= transfer:
+            return length, Size.CONTENT_LENGTH
+        return transfer, Size.WHOLE
+    if length is not None:
+        return length, Size.CONTENT_LENGTH
+    saved = content.size("compression")
+    if decoded and saved and saved < decoded:
+        return decoded - saved, Size.COMPRESSION
+    if decoded:
+        return decoded, Size.DECODED
+    # Some recorders write 0 for what they do not know; it is believed where nothing contradicts.
+    if recorded == 0 or decoded == 0:
+        return 0, Size.RECORDED
+    return None, Size.NONE
+
+
+def _length(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def _as_text(fields: list[tuple[str, str]]) -> int:
+    """Return how long the fields would be in HTTP/1.1; header compression makes them less."""
+    return _LINE_BYTES + sum(
+        len(name) + len(value) + _FIELD_BYTES for name, value in fields if not name.startswith(":")
+    )

@@ -1,0 +1,301 @@
+"""Reads a static site: an HTML file and what it and its stylesheets ask for, from the same folder.
+
+Nothing is run and nothing is fetched. What scripts would ask for is not known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+from h3sim.capture.inference.kinds import kind_of_extension
+from h3sim.capture.inference.observed import Observed, Recording, Size, Trigger
+from h3sim.capture.inference.urls import joined
+from h3sim.capture.markup.compression import Served, serve
+from h3sim.capture.markup.css import read_declarations, read_sheet
+from h3sim.capture.markup.fonts import BOLD_ELEMENTS, SLANTED_ELEMENTS, chosen_faces
+from h3sim.capture.markup.references import Reference, Style, read_markup
+from h3sim.capture.markup.selectors import Document
+from h3sim.capture.markup.tags import scan
+from h3sim.page import At, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from h3sim.capture.markup.css import Face, Rule, Sheet
+
+__all__ = ["read_site"]
+
+_BASE = "http://site.invalid/"
+"""What stands for the folder, so that references can be resolved as URLs."""
+_NORMAL, _BOLD = 400, 700
+_INDEX = "index.html"
+_LONGEST_FILE = 256 << 20
+_LONGEST_SHEET = 4 << 20
+_MOST_FILES = 20_000
+_INLINE = ("data:", "blob:", "about:", "javascript:", "#")
+_MIMES = {
+    "html": "text/html",
+    "htm": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "mjs": "text/javascript",
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "avif": "image/avif",
+    "ico": "image/x-icon",
+    "woff": "font/woff",
+    "woff2": "font/woff2",
+    "ttf": "font/ttf",
+    "otf": "font/otf",
+    "mp4": "video/mp4",
+    "webm": "video/webm",
+    "mp3": "audio/mpeg",
+}
+
+
+class _File(NamedTuple):
+    """A file of the site that a browser asks for."""
+
+    place: int
+    path: str
+    served: Served
+
+
+class _Later(NamedTuple):
+    """A stylesheet that is still to be read: its base, its text, and where it stands."""
+
+    url: str
+    css: bytes
+    file: _File
+    offset_bytes: int | None
+    """The offset behind it in its document; None for a file of its own."""
+
+
+def read_site(path: Path, recording: Recording, *, root: Path | None = None) -> None:
+    """Read the site whose first document is at *path*, and whose paths begin at *root*.
+
+    Without *root* they begin at the document's folder. No file outside is read, but for where
+    links in the file system lead.
+    """
+    root = path.parent if root is None else root
+    # Not resolved: a link in the file system may lead out of the folder, and is followed.
+    absolute, absolute_root = (Path(os.path.abspath(each)) for each in (path, root))  # noqa: PTH100
+    if not absolute.is_relative_to(absolute_root):
+        raise recording.refuse(f"is not in {str(root)!r}", "--root")
+    if path.stat().st_size > _LONGEST_FILE:
+        raise recording.refuse(f"is larger than {_LONGEST_FILE >> 20} MiB")
+    _Site(absolute_root, recording).read(absolute.relative_to(absolute_root).as_posix())
+
+
+class _Fonts:
+    """The fonts that the rules of a document's stylesheets ask for, as far as they apply."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._families: dict[str, None] = {}
+        self._weights = {_NORMAL: None}
+        if document.applies(BOLD_ELEMENTS):
+            self._weights[_BOLD] = None
+        self._is_slanted = document.applies(SLANTED_ELEMENTS)
+
+    def add(self, rule: Rule) -> None:
+        """Take over what a rule that applies says of fonts."""
+        self._families |= dict.fromkeys(rule.families)
+        self._weights |= dict.fromkeys(rule.weights)
+        self._is_slanted = self._is_slanted or rule.is_slanted
+
+    def needed(self, faces: list[Face]) -> dict[Face, None]:
+        """Return those that some text of the document is set in."""
+        families: dict[str, list[Face]] = {}
+        for face in faces:
+            if face.family in self._families:
+                families.setdefault(face.family, []).append(face)
+        kept = [
+            face
+            for alike in families.values()
+            for face in chosen_faces(alike, self._weights, is_slanted=self._is_slanted)
+        ]
+        return dict.fromkeys(face for face in kept if self._document.shows(face))
+
+
+class _Site:
+    def __init__(self, folder: Path, recording: Recording) -> None:
+        self._folder = folder
+        self._recording = recording
+        self._files: dict[str, _File | None] = {}
+        self._documents: deque[tuple[_File, bytes]] = deque()
+        self._sheets: deque[_Later] = deque()
+        self._read_sheets: list[tuple[_Later, Sheet]] = []
+
+    def read(self, name: str) -> None:
+        """Read the document, then what it leads to; each file is asked for once."""
+        recording = self._recording
+        self._ask(f"{_BASE}{quote(name)}", Kind.DOCUMENT, name, None, {})
+        while self._documents:
+            self._read_document(*self._documents.popleft())
+        recording.dialect = recording.dialect or "site"
+        folder = self._folder.name or "site"
+        recording.name = folder if name == _INDEX else f"{folder}/{name}"
+        recording.tool = "h3sim import"
+        recording.missing.append("what scripts ask for")
+
+    def _read_document(self, file: _File, data: bytes) -> None:
+        found = scan(data)
+        document = Document(data, found)
+        markup = read_markup(found.tags)
+        own = f"{_BASE}{quote(file.path)}"
+        base = joined(own, markup.base) or own
+        for what in markup.passed_over:
+            self._recording.left_out[what] += 1
+        named: list[Reference | Style] = [*markup.references, *markup.styles]
+        for each in sorted(named, key=lambda each: each.offset_bytes):
+            if isinstance(each, Reference):
+                self._follow(each, base, file)
+            else:
+                self._take_style(each, base, file)
+        self._read_all_sheets(document)
+        if not document.is_parsed:
+            self._recording.inferred["documents too long or deep, all rules taken to apply"] += 1
+        self._recording.inferred["selectors taken to apply"] += document.n_guessed
+
+    def _take_style(self, style: Style, base: str, file: _File) -> None:
+        if not style.is_attribute:
+            self._sheets.append(_Later(base, style.text.encode(), file, style.offset_bytes))
+            return
+        key, trigger = f"{file.path}: style", self._at(file, style.offset_bytes)
+        for url in read_declarations(style.text).urls:
+            self._ask(joined(base, url), Kind.IMAGE, key, trigger, {})
+
+    def _follow(self, reference: Reference, base: str, file: _File) -> None:
+        key = f"{file.path}: byte {reference.offset_bytes}: {reference.tag}"
+        flags = {
+            name: value
+            for name in (
+                *("in_head", "is_async", "is_defer", "preload", "is_lazy"),
+                *("render_blocking", "after_first_image", "fetchpriority"),
+            )
+            if (value := getattr(reference, name))
+        }
+        url = joined(base, reference.url)
+        self._ask(url, reference.kind, key, self._at(file, reference.offset_bytes), flags)
+
+    def _at(self, file: _File, offset_bytes: int) -> Trigger:
+        offset = file.served.sent_for(offset_bytes)
+        return Trigger(at=At.OFFSET, by=file.place, offset_bytes=offset)
+
+    def _read_all_sheets(self, document: Document) -> None:
+        """Read the stylesheets of a document and what they import, then see what is used."""
+        sheets: list[tuple[_Later, Sheet]] = []
+        while self._sheets:
+            later = self._sheets.popleft()
+            if len(later.css) > _LONGEST_SHEET:
+                self._recording.inferred["stylesheets too long, not looked into"] += 1
+                continue
+            sheet = read_sheet(later.css)
+            sheets.append((later, sheet))
+            for url in sheet.imports:
+                flags: dict[str, object] = {"render_blocking": True}
+                self._ask(
+                    joined(later.url, url),
+                    Kind.STYLESHEET,
+                    f"{later.file.path}: @import",
+                    self._of_sheet(later),
+                    flags,
+                )
+        fonts = _Fonts(document)
+        for later, sheet in sheets:
+            for rule in sheet.rules:
+                if document.applies(rule.selector):
+                    fonts.add(rule)
+                    self._ask_all(rule.urls, later, Kind.IMAGE)
+        needed = fonts.needed([face for _, sheet in sheets for face in sheet.faces])
+        for later, sheet in sheets:
+            urls = [face.url for face in sheet.faces if face in needed]
+            self._recording.left_out["fonts that no text needs"] += len(sheet.faces) - len(urls)
+            self._ask_all(urls, later, Kind.FONT)
+
+    def _ask_all(self, urls: Iterable[str], later: _Later, kind: Kind) -> None:
+        for url in urls:
+            key = f"{later.file.path}: url()"
+            self._ask(joined(later.url, url), kind, key, self._of_sheet(later), {})
+
+    def _of_sheet(self, later: _Later) -> Trigger:
+        if later.offset_bytes is not None:
+            return self._at(later.file, later.offset_bytes)
+        return Trigger(at=At.COMPLETE, by=later.file.place)
+
+    def _ask(
+        self, url: str, kind: Kind, key: str, trigger: Trigger | None, flags: dict[str, object]
+    ) -> None:
+        """Take the file that *url* names into the page, unless it is there already."""
+        if not url or url.startswith(_INLINE):
+            self._recording.left_out["data: and blob: URLs"] += bool(url)
+            return
+        if not url.startswith(_BASE):
+            self._recording.left_out["of other hosts"] += 1
+            return
+        path = unquote(urlsplit(url).path).lstrip("/")
+        if path.endswith("/") or not path:
+            path += _INDEX
+        if path in self._files:
+            self._mark_again(path, flags)
+            return
+        self._files[path] = None
+        data = self._bytes(path, key)
+        if data is None:
+            return
+        extension = PurePosixPath(path).suffix.removeprefix(".").lower()
+        is_read = kind in (Kind.DOCUMENT, Kind.STYLESHEET)
+        served = serve(data, extension, with_steps=is_read)
+        kind = kind if kind is not Kind.OTHER else kind_of_extension(path) or kind
+        request = Observed(key=key, url=f"{_BASE}{quote(path)}", kind=kind, trigger=trigger)
+        request.mime = _MIMES.get(extension, "")
+        request.body_bytes, request.body_from = served.size_bytes, Size.RECORDED
+        request.flags = dict(flags)
+        file = _File(len(self._recording.requests), path, served)
+        self._files[path] = file
+        self._recording.requests.append(request)
+        if kind is Kind.DOCUMENT:
+            self._documents.append((file, data))
+        elif kind is Kind.STYLESHEET:
+            self._sheets.append(_Later(url, data, file, None))
+
+    def _mark_again(self, path: str, flags: dict[str, object]) -> None:
+        """Add to a file that was preloaded what the tag says that needs it."""
+        file = self._files[path]
+        if file is not None:
+            known = self._recording.requests[file.place].flags or {}
+            if known.get("preload"):
+                self._recording.requests[file.place].flags = flags | known
+
+    def _bytes(self, path: str, key: str) -> bytes | None:
+        """Return what is in the file, None after noting why it cannot be had."""
+        parts = PurePosixPath(path).parts
+        name = path if len(path) <= 100 else f"{path[:100]}..."
+        if ".." in parts or "\0" in path or "\\" in path:
+            self._recording.note(key, f"skipped: {name!r} is not in the folder")
+            return None
+        if len(self._files) > _MOST_FILES:
+            self._recording.note(key, f"skipped: more than {_MOST_FILES:,} files are asked for")
+            return None
+        file = self._folder.joinpath(*parts)
+        try:
+            if not file.is_file():
+                self._recording.note(key, f"skipped: there is no file {name!r}")
+                return None
+            if file.stat().st_size > _LONGEST_FILE:
+                self._recording.note(key, f"skipped: {name!r} is too large")
+                return None
+            return file.read_bytes()
+        except (OSError, ValueError) as error:
+            self._recording.note(key, f"skipped: {name!r} cannot be read: {error}")
+            return None

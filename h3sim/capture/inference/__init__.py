@@ -1,0 +1,1 @@
+"""What follows from the requests that were seen, in one way for all dialects."""

@@ -1,0 +1,291 @@
+"""Makes a page of the requests of a recording, and counts what had to be worked out for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.capture.imported import ImportedPage, RecordingError
+from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
+from h3sim.capture.inference.flags import flags_of
+from h3sim.capture.inference.kinds import kind_of_extension, kind_of_mime, plain_mime
+from h3sim.capture.inference.mentions import apply_markup
+from h3sim.capture.inference.observed import Outcome
+from h3sim.capture.inference.parents import Basis, find_parents
+from h3sim.capture.inference.triggers import Found, trigger_of
+from h3sim.capture.inference.urls import Names, address
+from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.page.resource import MAX_TIME_NS
+from h3sim.units import ms, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from h3sim.capture.inference.observed import Observed, Recording
+    from h3sim.capture.inference.parents import Parent
+    from h3sim.capture.inference.urls import Address
+
+__all__ = ["assemble"]
+
+_WEB = ("http", "https")
+_LONGEST_MS = to_ms(MAX_TIME_NS)
+_RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
+_ALWAYS_MISSING = ("what is above the fold, critical or the hero", "server think times")
+
+
+class _Entry(NamedTuple):
+    """A request that may be in the page, and what is worked out for it alone."""
+
+    request: Observed
+    address: Address
+    kind: Kind
+
+
+def assemble(
+    recording: Recording, *, host: str | None = None, strict: bool = False
+) -> ImportedPage:
+    """Return the page of *recording*; with *host*, of the requests to that host only.
+
+    Raises:
+        RecordingError: if no request is left, or, with *strict*, if anything could not be used.
+    """
+    entries = _entries(recording)
+    if strict and recording.n_problems:
+        raise RecordingError(recording.all_problems(), recording.source)
+    if not any(_is_kept(entry, None) for entry in entries):
+        raise recording.refuse("holds no request that was answered over HTTP")
+    return _Assembly(recording, entries, host).imported()
+
+
+def _entries(recording: Recording) -> list[_Entry]:
+    """Return the requests with URLs; what notes a place in the list is brought up to date."""
+    entries: list[_Entry] = []
+    new: list[int | None] = []
+    for request in recording.requests:
+        parts = address(request.url)
+        new.append(None if parts is None else len(entries))
+        if parts is None:
+            recording.note(request.key, "skipped: its URL cannot be read")
+            continue
+        if parts.scheme in ("data", "blob", "about"):
+            request.outcome = Outcome.INLINE
+        elif parts.scheme not in _WEB or not parts.host:
+            request.outcome = Outcome.NOT_HTTP
+        entries.append(_Entry(request, parts, _kind(request, parts, recording.inferred)))
+    for request, _, _ in entries:
+        if request.redirect_of is not None:
+            request.redirect_of = new[request.redirect_of]
+        if request.trigger is not None:
+            by = new[request.trigger.by]
+            request.trigger = None if by is None else replace(request.trigger, by=by)
+    return _with_kinds_of_targets(entries)
+
+
+def _with_kinds_of_targets(entries: list[_Entry]) -> list[_Entry]:
+    """Let what was redirected be of the kind of its target, whatever it was answered with."""
+    for request, _, kind in reversed(entries):
+        if request.redirect_of is not None:
+            hop = entries[request.redirect_of]
+            entries[request.redirect_of] = hop._replace(kind=kind)
+    return entries
+
+
+def _kind(request: Observed, parts: Address, inferred: Counter[str]) -> Kind:
+    if request.kind is not None:
+        return request.kind
+    mime = plain_mime(request.mime)
+    kind, basis = kind_of_mime(mime), "kind from the media type"
+    if request.is_xhr and kind in (Kind.DOCUMENT, Kind.FETCH, None):
+        kind, basis = Kind.FETCH, "kind from the header of the request"
+    if kind is None:
+        kind, basis = kind_of_extension(parts.path), "kind from the extension"
+    if kind is None:
+        kind, basis = Kind.OTHER, "kind unknown, taken as other"
+    if request.outcome is Outcome.ANSWERED:
+        inferred[basis] += 1
+    return kind
+
+
+def _is_kept(entry: _Entry, host: str | None) -> bool:
+    is_there = entry.request.outcome is Outcome.ANSWERED
+    return is_there and (host is None or entry.address.host == host)
+
+
+class _Assembly:
+    """The work on one recording. Requests are known by their place in it."""
+
+    def __init__(self, recording: Recording, entries: list[_Entry], host: str | None) -> None:
+        self._recording = recording
+        self._entries = entries
+        self._host = host.lower() if host is not None else None
+        self._requests = [entry.request for entry in entries]
+        self._kinds = [entry.kind for entry in entries]
+        self._inferred = recording.inferred
+        self._order = _by_time(self._requests)
+        kept = [place for place in self._order if _is_kept(entries[place], self._host)]
+        if not kept:
+            hosts = sorted({entry.address.host for entry in entries if _is_kept(entry, None)})
+            raise recording.refuse(f"has no request to {host!r}; its hosts are {', '.join(hosts)}")
+        self._kept = kept
+        documents = (place for place in kept if entries[place].kind is Kind.DOCUMENT)
+        self._root = next(documents, kept[0])
+        self._ids: dict[int, str] = {}
+        images = (place for place in kept if entries[place].kind is Kind.IMAGE)
+        self._first_image_ms = next((self._requests[place].start_ms for place in images), None)
+
+    def imported(self) -> ImportedPage:
+        recording, inferred = self._recording, self._inferred
+        apply_markup(self._requests, inferred)
+        parents, n_unbelieved = find_parents(self._requests, self._kinds, self._order, self._root)
+        inferred["initiators that begin later, not believed"] += n_unbelieved
+        names = Names()
+        for place in self._kept:
+            self._ids[place] = names.name(self._entries[place].address.path)
+        resources = tuple(self._resource(place, parents) for place in self._kept)
+        kept = [self._requests[place] for place in self._kept]
+        found = Counter({"requests": len(self._requests), "hosts": len(self._hosts())})
+        return ImportedPage(
+            page=self._page(resources),
+            dialect=recording.dialect,
+            found=_told(recording.found + found + found_in(kept)),
+            inferred=_told(inferred + sizes_inferred_in(kept)),
+            left_out=_told(recording.left_out + self._left_out()),
+            missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
+            skipped=recording.all_problems(),
+        )
+
+    def _hosts(self) -> set[str]:
+        return {self._entries[place].address.host for place in self._kept}
+
+    def _left_out(self) -> Counter[str]:
+        left_out: Counter[str] = Counter()
+        for entry in self._entries:
+            if entry.request.outcome is not Outcome.ANSWERED:
+                left_out[entry.request.outcome.value] += 1
+            elif not _is_kept(entry, self._host):
+                left_out["of other hosts"] += 1
+        return left_out
+
+    def _missing_always(self) -> Iterator[str]:
+        if self._kinds[self._root] is not Kind.DOCUMENT:
+            yield "a document: the first request is the root"
+        yield from _ALWAYS_MISSING
+
+    def _page(self, resources: tuple[Resource, ...]) -> Page:
+        recording, root = self._recording, self._entries[self._root].address
+        notes = f"read as {recording.dialect}"
+        n_hosts = len(self._hosts())
+        if n_hosts > 1:
+            notes += f"; {n_hosts} hosts merged into one"
+        provenance = {"source": recording.source.replace("\\", "/").rpartition("/")[2]}
+        if recording.recorded:
+            provenance["recorded"] = recording.recorded
+        if recording.tool:
+            provenance["tool"] = recording.tool
+        provenance["notes"] = notes
+        clean = {key: text.encode("utf-8", "replace").decode() for key, text in provenance.items()}
+        name = recording.name.encode("utf-8", "replace").decode() or root.host
+        url = "" if recording.name else root.url
+        return Page(name=name, url=url, provenance=clean, resources=resources)
+
+    def _resource(self, place: int, parents: dict[int, Parent]) -> Resource:
+        request, _, kind = self._entries[place]
+        parent, direct = self._ancestor(place, parents)
+        from_root = (
+            parent == self._root
+            and direct
+            and not request.stack
+            and request.initiator_type != "script"
+        )
+        return Resource(
+            id=self._ids[place],
+            kind=kind,
+            mime=plain_mime(request.mime),
+            size_bytes=request.body_bytes or 0,
+            header_bytes=request.header_bytes or 0,
+            request_bytes=request.request_bytes or 0,
+            parse_ns=self._time_ns(request.parse_ms),
+            execute_ns=self._time_ns(request.execute_ms),
+            response_offsets=_offsets(request),
+            discovered=self._discovered(place, parent, direct=direct),
+            **flags_of(
+                request,
+                kind,
+                from_root=from_root,
+                first_image_ms=self._first_image_ms,
+                inferred=self._inferred,
+            ),
+        )
+
+    def _ancestor(self, place: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:
+        """Return the nearest ancestor that is in the page, and whether that is the parent.
+
+        Counts how the parent of a request is known; it is asked for once for each.
+        """
+        if place == self._root:
+            return None, True
+        first = parents[place]
+        if first.basis not in _RECORDED:
+            self._inferred[f"parent from {first.basis.value}"] += 1
+        at, direct = first.place, True
+        while at is not None and at not in self._ids:
+            at, direct = parents[at].place if at in parents else None, False
+        if not direct:
+            self._inferred["parent left out, next ancestor taken"] += 1
+        return at, direct
+
+    def _discovered(self, place: int, parent: int | None, *, direct: bool) -> Discovery | None:
+        if place == self._root:
+            return None
+        request = self._requests[place]
+        if parent is None:
+            start_ms, zero_ms = request.start_ms, self._requests[self._root].start_ms
+            known = start_ms is not None and zero_ms is not None
+            delay_ms = max(0.0, start_ms - zero_ms) if known else 0.0  # type: ignore[operator]
+            self._inferred["trigger at a time, without parent"] += 1
+            return Discovery(at=At.TIME, delay_ns=self._time_ns(delay_ms))
+        given = request.trigger
+        if given is not None and direct and given.by == parent:
+            found = Found(given.at, given.offset_bytes, given.delay_ms, "")
+        else:
+            found = trigger_of(request, self._requests[parent], self._kinds[parent], direct=direct)
+            self._inferred[found.basis] += 1
+        return Discovery(
+            at=found.at,
+            by=self._ids[parent],
+            offset_bytes=found.offset_bytes,
+            delay_ns=self._time_ns(found.delay_ms),
+        )
+
+    def _time_ns(self, time_ms: float) -> int:
+        if time_ms > _LONGEST_MS:
+            self._inferred["times of more than a day, cut"] += 1
+        # Clocks of recorders do not tell more than a microsecond.
+        return ms(round(min(max(0.0, time_ms), _LONGEST_MS), 3))
+
+
+def _told(counts: Counter[str]) -> dict[str, int]:
+    return {what: number for what, number in counts.items() if number}
+
+
+def _by_time(requests: Sequence[Observed]) -> list[int]:
+    """Return the places by start; what has none goes with what stands before it in the file."""
+    keys, last_ms = [], float("-inf")
+    for place, request in enumerate(requests):
+        if request.start_ms is not None:
+            last_ms = request.start_ms
+        keys.append((last_ms, place))
+    return [place for _, place in sorted(keys)]
+
+
+def _offsets(request: Observed) -> tuple[int, ...]:
+    """Return where the pieces of the body began, if they are of the body as it is counted."""
+    total = sum(n_bytes for _, n_bytes in request.pieces)
+    if not total or total != request.body_bytes:
+        return ()
+    offsets, at = [], 0
+    for _, n_bytes in request.pieces:
+        offsets.append(at)
+        at += n_bytes
+    return tuple(offsets)

@@ -1,0 +1,87 @@
+"""What the browser knew of a resource: in the head, async, blocking, preloaded, hinted.
+
+Only what a recording bears out is set. Markup, where it was recorded, has been looked at before
+(`markup`) and decides; then Chrome's word for blocking, then Chrome's first priority, then the
+order of requests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.page import FetchPriority, Kind
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from h3sim.capture.inference.observed import Observed
+
+__all__ = ["flags_of"]
+
+_BLOCKING = "blocking"
+_NOT_BLOCKING = frozenset(
+    ("non_blocking", "nonblocking", "non_blocking_dynamic", "nonblockingdynamic")
+)
+_MOST_IMPORTANT = frozenset(("veryhigh", "highest"))
+_IMPORTANT = _MOST_IMPORTANT | {"high"}
+_UNIMPORTANT = frozenset(("low", "verylow", "lowest"))
+
+
+def flags_of(
+    request: Observed,
+    kind: Kind,
+    *,
+    from_root: bool,
+    first_image_ms: float | None,
+    inferred: Counter[str],
+) -> dict[str, Any]:
+    """Return the flags of *request* as fields of a `Resource`, and count what was inferred.
+
+    *from_root* says that its parent is the page's document and no script asked for it.
+    """
+    if request.flags is not None:
+        return dict(request.flags)
+    flags: dict[str, Any] = {"preload": request.is_preload} if request.is_preload else {}
+    if kind is Kind.IMAGE and request.priority in _IMPORTANT and _is_parsed(request):
+        # Chrome asks for images with Low; nothing but the author's hint makes it High at first.
+        flags["fetchpriority"] = FetchPriority.HIGH
+        inferred["fetchpriority from Chrome's priority"] += 1
+    if not from_root or kind not in (Kind.STYLESHEET, Kind.SCRIPT) or request.is_preload:
+        return flags
+    if request.blocking:
+        inferred["in head, async from Chrome's word for blocking"] += 1
+        return flags | _by_word(request.blocking, kind)
+    if request.priority:
+        inferred["in head, async, blocking from Chrome's priority"] += 1
+        return flags | _by_priority(request.priority, kind)
+    if request.start_ms is None:
+        return flags
+    inferred["in head, blocking from the order of requests"] += 1
+    is_early = first_image_ms is None or request.start_ms < first_image_ms
+    if not is_early:
+        return flags | {"after_first_image": True}
+    return flags | {"in_head": True, "render_blocking": True}
+
+
+def _by_word(word: str, kind: Kind) -> dict[str, Any]:
+    if word == _BLOCKING:
+        return {"in_head": True, "render_blocking": True}
+    return {"is_async": True} if word in _NOT_BLOCKING and kind is Kind.SCRIPT else {}
+
+
+def _by_priority(priority: str, kind: Kind) -> dict[str, Any]:
+    """Return what Chrome's table of priorities tells of what its parser found.
+
+    A stylesheet that blocks has the highest priority. A script that blocks is High before the
+    first image and Medium after it; one that is async or deferred is Low.
+    """
+    if kind is Kind.STYLESHEET:
+        is_blocking = priority in _MOST_IMPORTANT
+        return {"in_head": True, "render_blocking": True} if is_blocking else {}
+    if priority in _IMPORTANT:
+        return {"in_head": True, "render_blocking": True}
+    return {"is_async": True} if priority in _UNIMPORTANT else {"after_first_image": True}
+
+
+def _is_parsed(request: Observed) -> bool:
+    return request.initiator_type in ("parser", "preload", "")

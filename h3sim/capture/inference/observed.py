@@ -1,0 +1,182 @@
+"""What every dialect is brought into: the requests that were seen, and what was noted about them.
+
+A reader of a dialect fills in what its files say and leaves the rest at None. Everything that has
+to be worked out is worked out from these records, in one way for all dialects.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from h3sim.capture.imported import RecordingError
+from h3sim.errors import Problem
+
+if TYPE_CHECKING:
+    from h3sim.page import At, Kind
+
+__all__ = ["REDIRECTS", "Observed", "Outcome", "Recording", "Size", "Trigger"]
+
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
+"""The statuses that send the browser elsewhere."""
+_MOST_PROBLEMS = 50
+_LONGEST_NOTE = 80
+_MOST_TEXT = 64 << 20
+_MOST_TEXTS = 50
+
+
+class Size(enum.Enum):
+    """What a number of bytes was taken from, the best first."""
+
+    RECORDED = "recorded"
+    TRANSFER = "transfer size less header"
+    WHOLE = "transfer size, header and all"
+    PIECES = "sum of pieces"
+    CONTENT_LENGTH = "Content-Length"
+    COMPRESSION = "content size less compression"
+    DECODED = "decoded size"
+    FIELDS = "length of the fields as text"
+    NONE = "nothing"
+
+
+class Outcome(enum.Enum):
+    """What became of a request."""
+
+    ANSWERED = "answered"
+    CACHE = "from the cache"
+    SERVICE_WORKER = "from a service worker"
+    FAILED = "failed or were blocked"
+    NOT_HTTP = "not over HTTP"
+    INLINE = "data: and blob: URLs"
+    OTHER_PAGE = "of another page of the recording"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """A trigger that a dialect gives as such: *delay_ms* after event *at* of the request *by*.
+
+    *by* is the place of the parent in the recording's list of requests.
+    """
+
+    at: At
+    by: int
+    offset_bytes: int | None = None
+    delay_ms: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Observed:
+    """One request as it was seen. Times are in ms since any one instant; URLs are as recorded."""
+
+    key: str
+    """Its place in the file."""
+    url: str
+    page: str = ""
+    """The recording's id of the page that it belongs to, where there are several."""
+    start_ms: float | None = None
+    first_byte_ms: float | None = None
+    end_ms: float | None = None
+    outcome: Outcome = Outcome.ANSWERED
+    method: str = "GET"
+    status: int | None = None
+    mime: str = ""
+    kind: Kind | None = None
+    """What the recorder says that it is."""
+    destination: str = ""
+    """The request's Sec-Fetch-Dest."""
+    is_xhr: bool = False
+    body_bytes: int | None = None
+    body_from: Size = Size.NONE
+    header_bytes: int | None = None
+    header_from: Size = Size.NONE
+    request_bytes: int | None = None
+    request_from: Size = Size.NONE
+    decoded_bytes: int | None = None
+    initiator_type: str = ""
+    initiator: str = ""
+    """The URL of what asked for it."""
+    stack: tuple[str, ...] = ()
+    """The URLs of the scripts that were running, the innermost first."""
+    line: int | None = None
+    """Where in the initiator it is named; the first line is 0."""
+    offset: int | None = None
+    """The same as an offset in the initiator's decoded bytes."""
+    referer: str = ""
+    redirect_to: str = ""
+    """The URL to which its answer sends the browser."""
+    redirect_of: int | None = None
+    """The place in the list of the request that was redirected to it."""
+    priority: str = ""
+    """Chrome's first priority for it, in lower case."""
+    blocking: str = ""
+    """Chrome's word for whether it blocks rendering, in lower case."""
+    is_pushed: bool = False
+    is_preload: bool = False
+    parse_ms: float = 0.0
+    execute_ms: float = 0.0
+    pieces: tuple[tuple[float, int], ...] = ()
+    """When how many bytes of the body came: (ms, bytes)."""
+    trigger: Trigger | None = None
+    flags: dict[str, Any] | None = None
+    """What its tag says, as fields of a `Resource`; None where the markup is not known."""
+    text: str = ""
+    """The decoded body of a document, where it was recorded. It is looked at and dropped."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Recording:
+    """All that was read from one file."""
+
+    source: str
+    dialect: str = ""
+    name: str = ""
+    """What to call the page, where it is not called by its host."""
+    tool: str = ""
+    recorded: str = ""
+    """The day."""
+    requests: list[Observed] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    found: Counter[str] = field(default_factory=Counter)
+    inferred: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    n_problems: int = 0
+    _noted: set[tuple[str, str]] = field(default_factory=set)
+    texts_left: int = _MOST_TEXTS
+    text_room: int = _MOST_TEXT
+    """So many characters of documents may still be kept to be looked at."""
+
+    def note(self, key: str, message: str) -> None:
+        """Note, once, that something in the file cannot be used; many notes are counted only."""
+        if (key, message) in self._noted:
+            return
+        self._noted.add((key, message))
+        self.n_problems += 1
+        if self.n_problems <= _MOST_PROBLEMS:
+            self.problems.append(Problem(key=key, message=message))
+
+    def all_problems(self) -> tuple[Problem, ...]:
+        """Return what was noted, and how much more there was."""
+        rest = self.n_problems - len(self.problems)
+        more = [Problem(key="", message=f"and {rest:,} more")] if rest else []
+        return (*self.problems, *more)
+
+    def refuse(self, message: str, key: str = "") -> RecordingError:
+        """Return the error that says that this cannot be a page, with what was noted so far."""
+        problems = (*self.all_problems(), Problem(key=key, message=message))
+        return RecordingError(problems, self.source)
+
+    def keep_text(self, text: str) -> str:
+        """Return *text*, or "" where too much is kept already, or too many."""
+        if len(text) > self.text_room or self.texts_left == 0:
+            return ""
+        self.texts_left -= 1
+        self.text_room -= len(text)
+        return text
+
+    def say_tool(self, *words: str) -> None:
+        """Note what made the recording; what a file says of itself is cut and cleaned."""
+        text = " ".join(" ".join(words).split())
+        self.tool = "".join(c for c in text if c.isprintable())[:_LONGEST_NOTE]

@@ -1,0 +1,155 @@
+"""Which request made each request happen: initiator, stack, Referer, then the clock.
+
+A parent always comes before its child, by time and then by place in the file. So what is found is
+a tree, whatever circles a recording claims.
+"""
+
+from __future__ import annotations
+
+import enum
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from h3sim.page import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from h3sim.capture.inference.observed import Observed
+
+__all__ = ["Basis", "Parent", "find_parents"]
+
+
+class Basis(enum.Enum):
+    """From what a parent was told, the best first."""
+
+    GIVEN = "trigger"
+    REDIRECT = "redirect"
+    INITIATOR = "initiator"
+    STACK = "stack"
+    REFERER = "Referer"
+    TIMING = "timing"
+    NONE = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The place of a request's parent, None for none, and how it was told."""
+
+    place: int | None
+    basis: Basis
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What came before the request that is looked at."""
+
+    by_url: dict[str, int] = field(default_factory=dict)
+    by_bare_url: dict[str, int] = field(default_factory=dict)
+
+    def add(self, place: int, request: Observed) -> None:
+        # The latest wins: a page that loads something twice goes on with the later one.
+        url = request.url.partition("#")[0]
+        self.by_url[url] = place
+        self.by_bare_url[url.partition("?")[0]] = place
+
+    def find(self, url: str) -> int | None:
+        url = url.partition("#")[0]
+        place = self.by_url.get(url)
+        return self.by_bare_url.get(url.partition("?")[0]) if place is None else place
+
+
+class _Clock:
+    """Scripts and stylesheets by when they were complete, for requests in the order of time."""
+
+    def __init__(self, requests: Sequence[Observed], kinds: Sequence[Kind]) -> None:
+        self._ends: dict[Kind, list[tuple[float, int]]] = {}
+        for kind in (Kind.SCRIPT, Kind.STYLESHEET):
+            self._ends[kind] = sorted(
+                (end_ms, place)
+                for place, request in enumerate(requests)
+                if kinds[place] is kind and (end_ms := request.end_ms) is not None
+            )
+
+    def last(self, kind: Kind, before_ms: float | None) -> int | None:
+        """Return the place of that kind which was complete last before that time."""
+        if before_ms is None:
+            return None
+        ends = self._ends[kind]
+        number = bisect_right(ends, (before_ms, len(ends) + 2**62))
+        return ends[number - 1][1] if number else None
+
+
+def find_parents(
+    requests: Sequence[Observed], kinds: Sequence[Kind], order: Iterable[int], root: int
+) -> tuple[dict[int, Parent], int]:
+    """Return the parent of each request but *root*, and how many initiators were not believed.
+
+    *order* has the places of the requests by time. An initiator is not believed if it begins
+    after what it should have begun.
+    """
+    seen, clock = _Seen(), _Clock(requests, kinds)
+    known: set[int] = set()
+    urls = {request.url.partition("#")[0] for request in requests}
+    parents: dict[int, Parent] = {}
+    n_unbelieved = 0
+    for place in order:
+        request = requests[place]
+        if place != root:
+            parents[place] = _parent(place, requests, kinds, seen, known, clock, root)
+            is_weak = parents[place].basis not in (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR)
+            names = request.initiator.partition("#")[0] in urls
+            n_unbelieved += is_weak and names
+        seen.add(place, request)
+        known.add(place)
+    return parents, n_unbelieved
+
+
+def _parent(
+    place: int,
+    requests: Sequence[Observed],
+    kinds: Sequence[Kind],
+    seen: _Seen,
+    known: set[int],
+    clock: _Clock,
+    root: int,
+) -> Parent:
+    request = requests[place]
+    if request.trigger is not None and request.trigger.by in known:
+        return Parent(request.trigger.by, Basis.GIVEN)
+    if request.redirect_of in known:
+        return Parent(request.redirect_of, Basis.REDIRECT)
+    if request.initiator and (found := seen.find(request.initiator)) is not None:
+        return Parent(found, Basis.INITIATOR)
+    for url in request.stack:
+        if (found := seen.find(url)) is not None:
+            return Parent(found, Basis.STACK)
+    found = _by_referer(request, kinds[place], kinds, seen)
+    if found is not None:
+        return Parent(found, Basis.REFERER)
+    if root not in known:
+        return Parent(None, Basis.NONE)
+    return Parent(_by_clock(request, kinds[place], known, clock, root), Basis.TIMING)
+
+
+def _by_referer(request: Observed, kind: Kind, kinds: Sequence[Kind], seen: _Seen) -> int | None:
+    """Return what the Referer names, but for a fetch: a script made it, the Referer is its page."""
+    found = seen.find(request.referer) if request.referer else None
+    if found is None or kind is Kind.FETCH:
+        return None
+    return found if kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET) else None
+
+
+def _by_clock(request: Observed, kind: Kind, known: set[int], clock: _Clock, root: int) -> int:
+    """Return the likeliest parent of what nothing else is known of.
+
+    A font: the stylesheet that was complete last. A fetch, or what is none of the kinds that
+    markup names: the script that was complete last. Anything else: the page.
+    """
+    found = None
+    if kind is Kind.FONT:
+        found = clock.last(Kind.STYLESHEET, request.start_ms)
+    elif kind in (Kind.FETCH, Kind.OTHER):
+        found = clock.last(Kind.SCRIPT, request.start_ms)
+    return root if found is None or found not in known else found

@@ -1,0 +1,1 @@
+"""HTML and CSS, looked through for what a browser would ask for."""

@@ -1,0 +1,269 @@
+"""What a stylesheet makes a browser ask for: imports, fonts that are used, images of rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from h3sim.capture.markup.media import matches
+from h3sim.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Face", "Rule", "Sheet", "read_declarations", "read_sheet"]
+
+_DEEPEST = 20
+"""Rules in rules in rules are looked at so deep."""
+_WEIGHTS = {"normal": 400, "bold": 700, "bolder": 700}
+_LIGHTEST, _HEAVIEST = 100, 1000
+_FORMATS = ("woff2", "woff", "truetype", "opentype")
+"""Formats of fonts that browsers of today can use."""
+_GENERIC = frozenset(
+    (
+        *("serif", "sans-serif", "monospace", "cursive", "fantasy", "system-ui"),
+        *("inherit", "initial", "unset", "normal"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Face:
+    """A font face: its family, in lower case, the URL that is taken, and what it is for."""
+
+    family: str
+    url: str
+    ranges: tuple[tuple[int, int], ...] = ()
+    """The characters, from and to; none for all."""
+    weights: tuple[int, int] = (400, 400)
+    is_slanted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule that names images or says of fonts; *selector* is as it stands, "" for any."""
+
+    selector: str
+    urls: tuple[str, ...]
+    families: tuple[str, ...]
+    weights: tuple[int, ...] = ()
+    is_slanted: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Sheet:
+    """What of a stylesheet holds on the screen that `media` describes, in its order."""
+
+    imports: list[str] = field(default_factory=list)
+    faces: list[Face] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=list)
+
+
+def _library() -> Any:
+    try:
+        import tinycss2
+    except ImportError as error:
+        raise MissingExtraError("tinycss2", "import") from error
+    return tinycss2
+
+
+def read_sheet(css: bytes) -> Sheet:
+    """Return what a stylesheet refers to.
+
+    Raises:
+        MissingExtraError: if tinycss2 is not installed.
+
+    >>> sheet = read_sheet(b'@import "a.css" print; .x {background: url(b.png)}')
+    >>> sheet.imports, sheet.rules[0].selector, sheet.rules[0].urls
+    ([], '.x', ('b.png',))
+    """
+    tinycss2 = _library()
+    rules, _ = tinycss2.parse_stylesheet_bytes(css, skip_comments=True, skip_whitespace=True)
+    sheet = Sheet()
+    _read_rules(rules, sheet, tinycss2, 0)
+    return sheet
+
+
+def read_declarations(css: str) -> Rule:
+    """Return what the declarations of a `style` attribute refer to."""
+    tinycss2 = _library()
+    return _rule("", tinycss2.parse_blocks_contents(css))
+
+
+def _read_rules(rules: Iterable[Any], sheet: Sheet, tinycss2: Any, depth: int) -> None:
+    for rule in rules:
+        if rule.type == "qualified-rule":
+            _read_qualified(rule, sheet, tinycss2, depth)
+        elif rule.type == "at-rule":
+            _read_at_rule(rule, sheet, tinycss2, depth)
+
+
+def _read_qualified(rule: Any, sheet: Sheet, tinycss2: Any, depth: int) -> None:
+    parts = tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
+    found = _rule(tinycss2.serialize(rule.prelude).strip(), parts)
+    if found.urls or found.families or found.weights or found.is_slanted:
+        sheet.rules.append(found)
+    if depth < _DEEPEST:
+        nested = [part for part in parts if part.type in ("qualified-rule", "at-rule")]
+        _read_rules(nested, sheet, tinycss2, depth + 1)
+
+
+def _read_at_rule(rule: Any, sheet: Sheet, tinycss2: Any, depth: int) -> None:
+    word = rule.lower_at_keyword
+    if word == "import":
+        url, rest = _import(rule.prelude)
+        if url and matches(tinycss2.serialize(rest)):
+            sheet.imports.append(url)
+    elif rule.content is None or depth >= _DEEPEST:
+        return
+    elif word == "font-face":
+        sheet.faces += _faces(tinycss2.parse_blocks_contents(rule.content), tinycss2)
+    elif word in ("supports", "layer", "container", "scope", "starting-style") or (
+        word == "media" and matches(tinycss2.serialize(rule.prelude))
+    ):
+        parts = tinycss2.parse_blocks_contents(
+            rule.content, skip_comments=True, skip_whitespace=True
+        )
+        _read_rules(parts, sheet, tinycss2, depth + 1)
+
+
+def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
+    """Return the URL of an import and its media query, `layer` and `supports` being passed over."""
+    tokens = [token for token in prelude if token.type != "comment"]
+    for place, token in enumerate(tokens):
+        if token.type == "whitespace":
+            continue
+        url = token.value if token.type == "string" else next(_urls([token]), "")
+        rest = [
+            each
+            for each in tokens[place + 1 :]
+            if not (each.type == "function" and each.lower_name in ("layer", "supports"))
+            and not (each.type == "ident" and each.lower_value == "layer")
+        ]
+        return url, rest
+    return "", []
+
+
+def _rule(selector: str, parts: Iterable[Any]) -> Rule:
+    urls: list[str] = []
+    families: list[str] = []
+    weights: list[int] = []
+    is_slanted = False
+    for part in parts:
+        if part.type != "declaration":
+            continue
+        name, is_variable = part.lower_name, part.lower_name.startswith("--")
+        if name in ("font-family", "font") or is_variable:
+            families += _families(part.value)
+        if name in ("font-weight", "font"):
+            weights += _weights(part.value)
+        if name in ("font-style", "font"):
+            is_slanted = is_slanted or _is_slanted(part.value)
+        if name not in ("src", "cursor") and not is_variable:
+            urls += _urls(part.value)
+    return Rule(
+        selector=selector,
+        urls=tuple(urls),
+        families=tuple(families),
+        weights=tuple(weights),
+        is_slanted=is_slanted,
+    )
+
+
+def _weights(tokens: Iterable[Any]) -> Iterator[int]:
+    """Yield the weights in a value: words, and whole numbers that can be weights."""
+    for token in tokens:
+        if token.type == "ident" and token.lower_value in _WEIGHTS:
+            yield _WEIGHTS[token.lower_value]
+        elif (
+            token.type == "number" and token.int_value and _LIGHTEST <= token.int_value <= _HEAVIEST
+        ):
+            yield token.int_value
+
+
+def _is_slanted(tokens: Iterable[Any]) -> bool:
+    return any(t.type == "ident" and t.lower_value in ("italic", "oblique") for t in tokens)
+
+
+def _urls(tokens: Iterable[Any]) -> Iterator[str]:
+    """Yield the URLs in a value; of an image-set only the first, which is for one pixel a pixel."""
+    waiting = list(tokens)[::-1]
+    while waiting:
+        token = waiting.pop()
+        if token.type == "url":
+            yield token.value
+        elif token.type == "function":
+            if token.lower_name == "url":
+                yield from (each.value for each in token.arguments if each.type == "string")
+            elif token.lower_name.endswith("image-set"):
+                strings = (each.value for each in token.arguments if each.type == "string")
+                inner = next(_urls(token.arguments), "") or next(strings, "")
+                if inner:
+                    yield inner
+            else:
+                waiting += token.arguments[::-1]
+        elif hasattr(token, "content") and isinstance(token.content, list):
+            waiting += token.content[::-1]
+
+
+def _families(tokens: Iterable[Any]) -> Iterator[str]:
+    """Yield the font families of a value: strings, and words between commas, in lower case."""
+    words: list[str] = []
+    for token in tokens:
+        if token.type == "string":
+            yield token.value.lower()
+        elif token.type == "ident":
+            words.append(token.lower_value)
+        elif token.type in ("literal", "dimension", "number", "percentage"):
+            # What stands before a size in `font` is weight and style: no name.
+            if token.type == "literal" and token.value == "," and words:
+                yield " ".join(words)
+            words = []
+    if words and words[-1] not in _GENERIC:
+        yield " ".join(words)
+
+
+def _faces(parts: Iterable[Any], tinycss2: Any) -> Iterator[Face]:
+    """Yield the face of a `@font-face`, if it has a family and a source that can be used."""
+    values = {part.lower_name: part.value for part in parts if part.type == "declaration"}
+    family = next(_families(values.get("font-family", ())), "")
+    url = _source(values.get("src", []), tinycss2)
+    if family and url:
+        text = tinycss2.serialize(values.get("unicode-range", []))
+        weights = list(_weights(values.get("font-weight", ()))) or [_WEIGHTS["normal"]]
+        yield Face(
+            family=family,
+            url=url,
+            ranges=tuple(_ranges(text)),
+            weights=(min(weights), max(weights)),
+            is_slanted=_is_slanted(values.get("font-style", ())),
+        )
+
+
+def _source(tokens: list[Any], tinycss2: Any) -> str:
+    """Return the first source that can be used; `local()` is taken as not there."""
+    part: list[Any] = []
+    for token in [*tokens, None]:
+        if token is not None and not (token.type == "literal" and token.value == ","):
+            part.append(token)
+            continue
+        url = next(_urls(part), "")
+        formats = [t for t in part if t.type == "function" and t.lower_name == "format"]
+        words = [tinycss2.serialize(each.arguments).strip("'\" ").lower() for each in formats]
+        is_old = url.partition("?")[0].lower().endswith(".eot") or url.startswith("data:")
+        if url and not is_old and all(word.startswith(_FORMATS) for word in words):
+            return url
+        part = []
+    return ""
+
+
+def _ranges(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of `unicode-range`: U+26, U+0-7F, U+4??."""
+    for part in text.upper().split(","):
+        first, _, last = part.strip().removeprefix("U+").partition("-")
+        try:
+            low = int(first.replace("?", "0"), 16)
+            high = int(last or first.replace("?", "F"), 16)
+        except ValueError:
+            continue
+        yield low, high

@@ -1,0 +1,256 @@
+"""What the tags of an HTML document make a browser ask for, and what it then knows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from h3sim.capture.markup.media import chosen, matches
+from h3sim.page import FetchPriority, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from h3sim.capture.markup.tags import Tag
+
+__all__ = ["Markup", "Reference", "Style", "read_markup"]
+
+_OF_PRELOAD = {
+    "style": Kind.STYLESHEET,
+    "script": Kind.SCRIPT,
+    "font": Kind.FONT,
+    "image": Kind.IMAGE,
+    "fetch": Kind.FETCH,
+    "video": Kind.MEDIA,
+    "audio": Kind.MEDIA,
+    "track": Kind.MEDIA,
+}
+_SCRIPT_TYPES = frozenset(
+    (
+        *("", "text/javascript", "application/javascript", "text/ecmascript"),
+        *("application/ecmascript", "application/x-javascript", "text/jscript", "module"),
+    )
+)
+_IMAGE_TYPES = frozenset(
+    (
+        *("image/avif", "image/webp", "image/png", "image/apng", "image/jpeg", "image/jpg"),
+        *("image/gif", "image/svg+xml", "image/bmp", "image/x-icon"),
+    )
+)
+_MAY_BE_LAZY = ("img", "iframe")
+_FRAMES = ("iframe", "frame")
+_PRIORITIES = {"high": FetchPriority.HIGH, "low": FetchPriority.LOW}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A URL as it stands in a document, before it is made absolute, and what its tag says."""
+
+    url: str
+    kind: Kind
+    tag: str
+    offset_bytes: int
+    """Behind the tag: so many bytes must be there before the browser knows it."""
+    in_head: bool = False
+    is_async: bool = False
+    is_defer: bool = False
+    preload: bool = False
+    is_lazy: bool = False
+    render_blocking: bool = False
+    after_first_image: bool = False
+    fetchpriority: FetchPriority = FetchPriority.AUTO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """CSS in a document: of a `style` element, or the declarations of a `style` attribute."""
+
+    text: str
+    offset_bytes: int
+    is_attribute: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Markup:
+    """What a document refers to, in its order."""
+
+    base: str = ""
+    references: list[Reference] = field(default_factory=list)
+    styles: list[Style] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
+    """In words, what is named and not loaded for display, once for each time."""
+
+
+def read_markup(tags: Iterable[Tag]) -> Markup:
+    """Return what *tags* refer to.
+
+    >>> from h3sim.capture.markup.tags import scan
+    >>> markup = read_markup(scan(b'<head><script defer src=a.js></script></head><img src=b>').tags)
+    >>> [(each.url, each.offset_bytes, each.in_head, each.is_defer) for each in markup.references]
+    [('a.js', 29, True, True), ('b', 56, False, False)]
+    """
+    return _Reader().read(tags)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._markup = Markup()
+        self._in_head = True
+        self._after_image = False
+        self._depth = {"template": 0, "picture": 0, "video": 0, "audio": 0}
+        self._named: set[tuple[str, Kind, bool]] = set()
+        self._source = ""
+        """What the picture or the media element that is open has chosen so far."""
+
+    def read(self, tags: Iterable[Tag]) -> Markup:
+        for tag in tags:
+            if tag.name in self._depth:
+                self._open_or_close(tag)
+            if tag.name in ("body", "img", "iframe", "picture", "video") or (
+                tag.name == "head" and tag.is_end
+            ):
+                self._in_head = False
+            if self._depth["template"] or tag.is_end:
+                continue
+            self._read_style(tag)
+            for each in self._of(tag):
+                what = (each.url, each.kind, each.preload)
+                if each.url and what not in self._named:
+                    self._named.add(what)
+                    self._markup.references.append(each)
+        return self._markup
+
+    def _open_or_close(self, tag: Tag) -> None:
+        change = -1 if tag.is_end else 1
+        self._depth[tag.name] = max(0, self._depth[tag.name] + change)
+        self._source = ""
+
+    def _read_style(self, tag: Tag) -> None:
+        style = tag.attributes.get("style", "")
+        if "url(" in style.lower():
+            self._markup.styles.append(Style(text=style, offset_bytes=tag.end, is_attribute=True))
+        if tag.name == "style" and matches(tag.attributes.get("media", "")):
+            self._markup.styles.append(
+                Style(text=tag.text, offset_bytes=tag.text_end, is_attribute=False)
+            )
+
+    def _of(self, tag: Tag) -> Iterator[Reference]:
+        values, url = tag.attributes, tag.attributes.get("src", "")
+        if tag.name == "base":
+            self._markup.base = self._markup.base or values.get("href", "")
+        elif tag.name == "link":
+            yield from self._of_link(tag)
+        elif tag.name == "script":
+            yield from self._of_script(tag, url)
+        elif tag.name == "source":
+            yield from self._of_source(tag, url)
+        elif tag.name == "img":
+            yield from self._of_image(tag)
+        elif tag.name in _FRAMES:
+            yield self._reference(tag, url, Kind.DOCUMENT)
+        elif tag.name in ("video", "audio"):
+            yield self._reference(tag, values.get("poster", ""), Kind.IMAGE)
+            if self._plays(tag):
+                yield self._reference(tag, url, Kind.MEDIA)
+        elif tag.name in ("embed", "object"):
+            yield self._reference(tag, values.get("data", "") or url, Kind.OTHER)
+        elif tag.name == "input" and values.get("type", "").lower() == "image":
+            yield self._reference(tag, url, Kind.IMAGE)
+        elif tag.name in ("image", "use"):
+            href = values.get("href", "") or values.get("xlink:href", "")
+            yield self._reference(tag, href.partition("#")[0], Kind.IMAGE)
+        elif tag.name == "body":
+            yield self._reference(tag, values.get("background", ""), Kind.IMAGE)
+
+    def _of_link(self, tag: Tag) -> Iterator[Reference]:
+        values = tag.attributes
+        words, href = values.get("rel", "").lower().split(), values.get("href", "")
+        if "stylesheet" in words and "alternate" not in words and "disabled" not in values:
+            is_for_screen = matches(values.get("media", ""))
+            yield self._reference(
+                tag, href, Kind.STYLESHEET, render_blocking=is_for_screen and self._in_head
+            )
+        elif "preload" in words or "modulepreload" in words:
+            kind = _OF_PRELOAD.get(values.get("as", "").lower())
+            kind = Kind.SCRIPT if "modulepreload" in words else kind
+            if kind is None or not matches(values.get("media", "")):
+                self._markup.passed_over.append("preloads for nothing that is shown")
+                return
+            url = chosen(values.get("imagesrcset", ""), values.get("imagesizes", "")) or href
+            yield self._reference(tag, url, kind, preload=True)
+        elif href and words:
+            self._markup.passed_over.append("links that load nothing for display")
+
+    def _of_script(self, tag: Tag, url: str) -> Iterator[Reference]:
+        values = tag.attributes
+        type_ = values.get("type", "").partition(";")[0].strip().lower()
+        if not url:
+            return
+        if type_ not in _SCRIPT_TYPES or "nomodule" in values:
+            self._markup.passed_over.append("scripts that are not run")
+            return
+        is_async = "async" in values
+        # A module is deferred as it stands (HTML standard § 4.12.1).
+        is_defer = not is_async and ("defer" in values or type_ == "module")
+        yield self._reference(
+            tag,
+            url,
+            Kind.SCRIPT,
+            is_async=is_async,
+            is_defer=is_defer,
+            render_blocking=self._in_head and not is_async and not is_defer,
+        )
+
+    def _of_source(self, tag: Tag, url: str) -> Iterator[Reference]:
+        """Keep what a `source` offers to a picture; what it offers to a player is loaded."""
+        values = tag.attributes
+        is_for_screen = matches(values.get("media", ""))
+        if self._depth["picture"]:
+            type_ = values.get("type", "").lower()
+            if not self._source and is_for_screen and (not type_ or type_ in _IMAGE_TYPES):
+                self._source = chosen(values.get("srcset", ""), values.get("sizes", ""))
+        elif (self._depth["video"] or self._depth["audio"]) and not self._source:
+            self._source = url
+            yield self._reference(tag, url, Kind.MEDIA)
+
+    def _of_image(self, tag: Tag) -> Iterator[Reference]:
+        values = tag.attributes
+        own = chosen(values.get("srcset", ""), values.get("sizes", "")) or values.get("src", "")
+        url = self._source if self._depth["picture"] and self._source else own
+        yield self._reference(tag, url, Kind.IMAGE)
+        self._after_image = True
+
+    def _plays(self, tag: Tag) -> bool:
+        if tag.attributes.get("preload", "").lower() == "none" and "autoplay" not in tag.attributes:
+            self._source = "none"  # nor is any of its sources asked for
+            self._markup.passed_over.append("media with preload=none")
+            return False
+        return True
+
+    def _reference(
+        self,
+        tag: Tag,
+        url: str,
+        kind: Kind,
+        *,
+        is_async: bool = False,
+        is_defer: bool = False,
+        preload: bool = False,
+        render_blocking: bool = False,
+    ) -> Reference:
+        hint = tag.attributes.get("fetchpriority", "").lower()
+        return Reference(
+            url=url.strip(),
+            kind=kind,
+            tag=tag.name,
+            offset_bytes=tag.end,
+            in_head=self._in_head,
+            is_async=is_async,
+            is_defer=is_defer,
+            preload=preload,
+            is_lazy=tag.attributes.get("loading", "").lower() == "lazy"
+            and tag.name in _MAY_BE_LAZY,
+            render_blocking=render_blocking,
+            after_first_image=self._after_image and kind in (Kind.SCRIPT, Kind.STYLESHEET),
+            fetchpriority=_PRIORITIES.get(hint, FetchPriority.AUTO),
+        )

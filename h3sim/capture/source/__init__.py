@@ -1,0 +1,1 @@
+"""A file as text, part by part, value by value, whatever is wrong with it."""

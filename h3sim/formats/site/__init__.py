@@ -1,1 +1,0 @@
-"""Static sites: HTML and CSS on disk, looked through for what a browser would ask for."""
