@@ -19,7 +19,7 @@ from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from enum import Enum
     from io import BufferedReader
     from typing import BinaryIO
@@ -31,6 +31,8 @@ __all__ = [
     "DocumentReader",
     "check_output",
     "is_quantity",
+    "listed",
+    "not_one_of",
     "open_input",
     "parse_toml",
     "read_text",
@@ -45,6 +47,12 @@ _LARGEST = 10**15
 _SHOWN_CHARACTERS = 60
 _LONGEST_PATH = 200
 """A longer path is cut in a message."""
+_MOST_BYTES = 256 * 2**20
+"""No page, scheme or network is larger; a file that is would only fill the memory."""
+_LISTED_NAMES = 40
+"""So many names are listed whole; of more, those that are nearest."""
+_COMPARED_NAMES = 500
+"""Among more names than this, near ones are not looked for: it takes time for each."""
 
 
 def is_quantity(value: object) -> bool:
@@ -57,9 +65,50 @@ def is_quantity(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """Return how a wrong value is shown: cut where it is long."""
-    text = repr(value) if not isinstance(value, int) or abs(value) <= _LARGEST else "a huge number"
+    """Return how a wrong value is shown: cut where it is long.
+
+    >>> shown("soon"), shown(10**400), shown("a" * 100)[-5:]
+    ("'soon'", 'a huge number', 'aa...')
+    """
+    if isinstance(value, str | bytes):  # cut before it is quoted, which takes time
+        value = value[: _SHOWN_CHARACTERS + 1]
+    try:
+        is_huge = isinstance(value, int) and abs(value) > _LARGEST
+        text = "a huge number" if is_huge else repr(value)
+    except (RecursionError, ValueError):  # deep, or with a number of thousands of digits in it
+        return "too much to show"
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+
+
+def not_one_of(value: object, known: Iterable[str]) -> str:
+    """Return the message for a name that is not *known*; of many names it lists the nearest.
+
+    >>> not_one_of("blue", ["red", "green"])
+    "'blue' is not one of red, green"
+    >>> not_one_of("n7x", (f"n{number}" for number in range(300)))
+    "'n7x' is not one of n7, n97, n87 and 297 more"
+    """
+    return f"{shown(value)} is not one of {listed(known, near=value)}"
+
+
+def listed(known: Iterable[str], *, near: object = "") -> str:
+    """Return names in a row; of many, those *near* to one, and how many there are more.
+
+    >>> listed([])
+    '(none)'
+    """
+    names = tuple(known)
+    if len(names) <= _LISTED_NAMES:
+        return ", ".join(names) or "(none)"
+    few: Sequence[str] = ()
+    if isinstance(near, str) and len(names) <= _COMPARED_NAMES:
+        import difflib  # on use: importing h3sim should stay quick
+
+        few = difflib.get_close_matches(near[:_SHOWN_CHARACTERS], names, n=3)
+    few = few or names[:3]
+    return (
+        f"{', '.join(name[:_SHOWN_CHARACTERS] for name in few)} and {len(names) - len(few):,} more"
+    )
 
 
 def shown_path(path: StrPath) -> str:
@@ -82,6 +131,8 @@ def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReade
     Raises:
         error: if there is no such file, it is of another kind, or it cannot be read.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise error([Problem(key="path", message=f"must be a path, is {shown(path)}")])
     try:
         # Without O_NONBLOCK opening a pipe would already wait; regular files know no difference.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -102,10 +153,13 @@ def read_text(path: StrPath, error: type[InputError]) -> str:
     """Return the text of the UTF-8 file at *path*, without a byte order mark.
 
     Raises:
-        error: if it cannot be read, or is something else.
+        error: if it cannot be read, is larger than any such file, or is something else.
     """
     with open_input(path, error) as file:
-        raw = file.read()
+        raw = file.read(_MOST_BYTES + 1)
+    if len(raw) > _MOST_BYTES:
+        message = f"is larger than {_MOST_BYTES >> 20} MiB"
+        raise error([Problem(key="", message=message)], shown_path(path))
     try:
         # Line ends as in any file that is opened as text.
         return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -204,14 +258,21 @@ def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, 
     """Return the TOML document that *text* is.
 
     Raises:
-        error: if it is not TOML.
+        error: if it is not TOML, is nested too deeply, or holds a number of thousands of digits.
     """
     import tomllib  # on use: importing h3sim should stay quick
 
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as caught:
-        raise error([Problem(key="", message=f"is not TOML: {caught}")], source) from caught
+        message = f"is not TOML: {caught}"
+    except RecursionError:
+        message = "is nested too deeply"
+    except ValueError:  # int() refuses it; CPython's limit is 4,300 digits
+        message = "is not TOML that can be used: a number has thousands of digits"
+    except (AttributeError, TypeError):
+        message = f"must be text, is {shown(text)}"
+    raise error([Problem(key="", message=message)], source)
 
 
 class DocumentReader:
@@ -244,7 +305,10 @@ class DocumentReader:
         for name in entry:
             if name not in known:
                 where = f"{key}.{name}" if key else name
-                self.report(where, f"unknown key; allowed are {', '.join(known)}")
+                allowed = (
+                    f"allowed are {listed(known, near=name)}" if known else "none is allowed here"
+                )
+                self.report(where, f"unknown key; {allowed}")
 
     def table(self, key: str, value: Any) -> dict[str, Any]:
         """Return a table, {} in place of anything else."""
@@ -291,7 +355,7 @@ class DocumentReader:
         known = None if options is None else tuple(options)
         for entry in entries:
             if known is not None and entry not in known:
-                self.report(key, f"{entry!r} is not one of {', '.join(known)}")
+                self.report(key, not_one_of(entry, known))
         return tuple(entry for entry in entries if known is None or entry in known)
 
     def tables(self, key: str, value: Any) -> list[dict[str, Any]]:
@@ -307,6 +371,5 @@ class DocumentReader:
         for option in members:
             if option.value == value:
                 return option
-        known = ", ".join(str(option.value) for option in members)
-        self.report(key, f"{value!r} is not one of {known}")
+        self.report(key, not_one_of(value, (str(option.value) for option in members)))
         return members[0]

@@ -31,6 +31,10 @@ __all__ = [
 
 _SHOWN = 5
 """So many names stand in a message; the rest are counted."""
+_SHOWN_PROBLEMS = 100
+"""So many mistakes are told; the rest are counted."""
+_SHOWN_KEY = 200
+"""So many characters of a key are shown, which is as long as a name in a file."""
 
 
 class H3SimError(Exception):
@@ -51,7 +55,8 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return printable(f"{self.key}: {self.message}" if self.key else self.message)
+        key = self.key if len(self.key) <= _SHOWN_KEY else f"{self.key[:_SHOWN_KEY]}..."
+        return printable(f"{key}: {self.message}" if key else self.message)
 
 
 class InputError(H3SimError, ValueError):
@@ -71,9 +76,16 @@ class InputError(H3SimError, ValueError):
         return type(self), (self.problems, self.source)
 
     def lines(self) -> list[str]:
-        """Return one line per mistake, with the source in front where there is one."""
+        """Return one line per mistake, with the source in front where there is one.
+
+        Of more than a hundred mistakes the last line says how many more there are.
+        """
         prefix = f"{printable(self.source)}: " if self.source else ""
-        return [f"{prefix}{problem}" for problem in self.problems]
+        lines = [f"{prefix}{problem}" for problem in self.problems[:_SHOWN_PROBLEMS]]
+        rest = len(self.problems) - len(lines)
+        if rest:
+            lines.append(f"{prefix}and {rest:,} more mistake{'s' * (rest > 1)}")
+        return lines
 
 
 class UnknownOptionError(InputError, TypeError):

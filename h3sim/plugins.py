@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from h3sim.errors import UnknownNameError
+from h3sim.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +114,8 @@ class PluginRegistry(Generic[PartT]):
     def _load(self, entry_point: EntryPoint) -> PartT | None:
         try:
             part: object = entry_point.load()
-        except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way
+        # A plug-in may fail in any way, and one that exits must not take h3sim along.
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             self._warn(entry_point, f"{type(error).__name__}: {error}")
             return None
         if not callable(part):
@@ -124,7 +126,7 @@ class PluginRegistry(Generic[PartT]):
     def _warn(self, entry_point: EntryPoint, reason: str) -> None:
         what = f"the {self._kind} {entry_point.name!r} ({entry_point.value})"
         message = f"{what} of {_origin(entry_point)} is left out: {reason}"
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        warnings.warn(printable(message), RuntimeWarning, stacklevel=2)
 
 
 def _origin(entry_point: EntryPoint) -> str:

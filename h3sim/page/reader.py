@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import is_quantity, read_text
+from h3sim.documents import is_quantity, listed, read_text
 from h3sim.errors import PageError, Problem
 from h3sim.page.model import Page
 from h3sim.page.resource import (
@@ -266,7 +266,7 @@ class _Reader:
             self._report(_join(key, name), "stands twice in one object")
         for name in entry:
             if name not in known:
-                self._report(_join(key, name), f"unknown key; allowed are {', '.join(known)}")
+                self._report(_join(key, name), f"unknown key; allowed are {listed(known)}")
 
     def _report(self, key: str, message: str) -> None:
         self.problems.append(_problem(key, message))

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from h3sim.documents import not_one_of
 from h3sim.errors import Problem, SchemeError
 from h3sim.notebook import html_table
 from h3sim.page import Kind
@@ -198,7 +199,7 @@ class Scheme:
             if name in names[:place]:
                 message = f"{name!r} is already the name of placeholders[{names.index(name)}]"
                 yield Problem(key=f"placeholders[{place}].name", message=message)
-        classes = {entry.name for entry in self.classes}
+        classes = {entry.name: i for i, entry in enumerate(self.classes)}
         groups: dict[str, int] = {entry.name: i for i, entry in enumerate(self.placeholders)}
         yield from _unknown("otherwise", self.otherwise, classes)
         for place, rule in enumerate(self.rules):
@@ -269,6 +270,6 @@ def _told(value: object) -> str:
     return "" if value is None else str(getattr(value, "value", value))
 
 
-def _unknown(key: str, name: str | None, known: set[str] | Mapping[str, int]) -> Iterator[Problem]:
+def _unknown(key: str, name: str | None, known: Mapping[str, int]) -> Iterator[Problem]:
     if name is not None and name not in known:
-        yield Problem(key=key, message=f"{name!r} is not one of {', '.join(known) or '(none)'}")
+        yield Problem(key=key, message=not_one_of(name, known))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from h3sim.documents import DocumentReader, parse_toml, read_text
+from h3sim.documents import DocumentReader, not_one_of, parse_toml, read_text, shown
 from h3sim.errors import SchemeError, UnknownNameError
 from h3sim.page import FetchPriority, Kind
 from h3sim.schedulers import Mixed, Retransmit, Turn
@@ -108,7 +108,7 @@ class _Reader(DocumentReader):
 
     def scheme(self, document: dict[str, Any]) -> dict[str, Any]:
         if document.get("format") != FORMAT:
-            self.report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
+            self.report("format", f"must be {FORMAT!r}, is {shown(document.get('format'))}")
         self.keys("", document, _KEYS)
         for name in (*_TEXTS, "mechanism", "signalling"):
             if name not in document:
@@ -177,7 +177,7 @@ class _Reader(DocumentReader):
         try:
             return mechanism_named(value, speaks=speaks)
         except UnknownNameError as error:
-            self.report("mechanism", f"{value!r} is not one of {', '.join(error.known)}")
+            self.report("mechanism", not_one_of(value, error.known))
             return Mechanism.FIFO
 
     def _tables(self, key: str, document: dict[str, Any]) -> list[dict[str, Any]]:

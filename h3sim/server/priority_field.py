@@ -98,7 +98,7 @@ def is_well_formed(text: str) -> bool:
 
 def _parse_dictionary(text: str) -> dict[str, _Value] | None:
     """Return a dictionary's members, or None if it is not well-formed (RFC 8941 § 4.2.2)."""
-    text = text.strip(" ")
+    text = text.lstrip(" ")
     members: dict[str, _Value] = {}
     position = 0
     while position < len(text):
@@ -109,11 +109,10 @@ def _parse_dictionary(text: str) -> dict[str, _Value] | None:
         members[member["key"]] = _value(member)
         position = member.end()
         separator = _SEPARATOR.match(text, position)
-        if separator is not None:
-            position = separator.end()
-            if position == len(text):
-                return None
-        elif position < len(text):
+        if separator is None:  # white space, tabs too, may end the field behind a member
+            return members
+        position = separator.end()
+        if position == len(text):
             return None
     return members
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from h3sim.documents import shown
 from h3sim.errors import NetworkError, Problem
 from h3sim.units import NS_PER_S, to_ms
 
@@ -41,9 +42,9 @@ class Jitter:
         """
         if text == "none":
             return None
-        match = re.fullmatch(r"(\d{1,9}):(\d{1,9})(?:-(\d{1,9}))?", text)
+        match = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?", text)
         if match is None:
-            message = f"must be 'none', or like '4:1-3' or '4:2', is {text!r}"
+            message = f"must be 'none', or like '4:1-3' or '4:2', is {shown(text)}"
             raise NetworkError([Problem(key="jitter", message=message)])
         every, low, high = (int(group or match[2]) for group in match.groups())
         jitter = cls(every=every, min_overtaken=low, max_overtaken=high)

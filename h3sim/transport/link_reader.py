@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import DocumentReader, is_quantity, shown
+from h3sim.documents import DocumentReader, is_quantity, read_text, shown
 from h3sim.errors import NetworkError, Problem
 from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
 from h3sim.transport.link_profile import CoDel, LinkProfile
@@ -146,12 +146,9 @@ class _LinkReader(IntegerReader):
 
     def _trace_file(self, path: Path) -> tuple[int, ...] | None:
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            self.report("mahimahi", f"{path} cannot be read: {error.strerror}")
-            return None
-        except UnicodeDecodeError:
-            self.report("mahimahi", f"{path} is not UTF-8")
+            lines = read_text(path, NetworkError).splitlines()
+        except NetworkError as error:
+            self.report("mahimahi", str(error))
             return None
         found: list[int] = []
         for number, line in enumerate(lines, start=1):

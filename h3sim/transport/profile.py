@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import DocumentReader, parse_toml, read_text
+from h3sim.documents import DocumentReader, not_one_of, parse_toml, read_text, shown
 from h3sim.errors import InputError
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
@@ -78,7 +78,7 @@ def profile_from_toml(text: str, *, source: str) -> TransportProfile:
 
 def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfile:
     if document.get("format") != FORMAT:
-        reader.report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
+        reader.report("format", f"must be {FORMAT!r}, is {shown(document.get('format'))}")
     plain = (
         "name",
         "title",
@@ -99,7 +99,7 @@ def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfi
     for name, default in (("cc", "cubic"), ("retransmit", "first")):
         values[name] = reader.text(name, document.get(name, default))
     if values["retransmit"] not in _RETRANSMIT:
-        reader.report("retransmit", f"{values['retransmit']!r} is not one of {_RETRANSMIT}")
+        reader.report("retransmit", not_one_of(values["retransmit"], _RETRANSMIT))
     values["protocol"] = reader.choice("protocol", document.get("protocol", "quic"), Protocol)
     for name in ("hystart", "requeues"):
         values[name] = reader.flag(name, document.get(name, False))

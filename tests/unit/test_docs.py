@@ -23,6 +23,7 @@ from typing import NamedTuple
 import pytest
 
 import h3sim
+from h3sim import catalog
 from h3sim.cli import main
 from h3sim.page import page_from_dict, schema
 from h3sim.schedulers import Mixed
@@ -168,6 +169,17 @@ def test_every_example_of_a_page_fits_the_schema(path):
         document = document_of(block)
         if document["name"] != BROKEN:
             jsonschema.validate(document, schema())
+
+
+def test_every_set_of_pages_is_described():
+    path = ROOT / "docs" / "corpus.md"
+    told = re.findall(r"^\| `([\w:-]+)` \|", path.read_text("utf-8"), re.M)
+    sets = tomllib.loads((ROOT / "models" / "sets.toml").read_text("utf-8"))["pages"]
+    assert {"corpus", *sets} <= set(told)
+    assert all(catalog.page_set(name) for name in told)
+    n_shipped, n_in_corpus = len(catalog.list_pages()), len(catalog.page_set("corpus"))
+    assert f"\n{n_shipped} pages are shipped" in path.read_text("utf-8")
+    assert f"made up: {n_in_corpus} |" in path.read_text("utf-8")
 
 
 @every_doc

@@ -67,6 +67,8 @@ def test_a_field_says_urgency_and_incremental(field: str, wanted: Eps) -> None:
         ("u=:MQ==:", DEFAULT),
         ("u=(1 2)", DEFAULT),
         ("u=1, i=1", eps(1)),
+        ("u=1\t", eps(1)),
+        (" u=1 \t ", eps(1)),
         ("u=1, i=yes", eps(1)),
         ("u=1, i=()", eps(1)),
     ],
@@ -126,7 +128,25 @@ def test_fields_are_well_formed_where_a_whole_parser_says_so() -> None:
     http_sfv = pytest.importorskip("http_sfv")
     source = Random(9218)
     pieces = [
-        *("u", "i", "a*-_.", "*", "U", "=", "=", ",", ", ", "\t,", ";", "; ", " ", "?1", "?0", "?"),
+        *(
+            "u",
+            "i",
+            "a*-_.",
+            "*",
+            "U",
+            "=",
+            "=",
+            ",",
+            ", ",
+            "\t,",
+            "\t",
+            ";",
+            "; ",
+            " ",
+            "?1",
+            "?0",
+            "?",
+        ),
         *("0", "7", "12", "-1", "1.5", ".", "-", '"s"', '"', "\\", "tok/:x", BASE64, ":"),
         *("(", ")", "u=1", "i=?0", "x=(1 2);y", ";q=1", "é", "\n"),
     ]

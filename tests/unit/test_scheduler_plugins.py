@@ -43,6 +43,7 @@ ENTRY_POINTS = """[h3sim.schedulers]
 newest-first = newest_first:NewestFirst
 missing = newest_first:Oldest
 not-callable = newest_first:NOT_A_FACTORY
+exits = newest_first_exits:Nothing
 fifo = newest_first:NewestFirst
 """
 SCHEME = """format = "h3sim-scheme/1"
@@ -62,6 +63,7 @@ level = 1
 def package(tmp_path, monkeypatch):
     """A package as pip leaves it: a module, and beside it what the package says of itself."""
     (tmp_path / "newest_first.py").write_text(CODE, encoding="utf-8")
+    (tmp_path / "newest_first_exits.py").write_text('raise SystemExit("\\x1b[2Jbye")\n', "utf-8")
     about = tmp_path / "newest_first-1.2.dist-info"
     about.mkdir()
     metadata = "Metadata-Version: 2.1\nName: newest-first-package\nVersion: 1.2\n"
@@ -93,6 +95,8 @@ def test_a_broken_plug_in_is_warned_about_by_name_and_only_once(package):
     with pytest.warns(RuntimeWarning) as caught:
         assert REGISTRY.names() == REGISTRY.names()
     assert sorted(str(warning.message) for warning in caught) == [
+        "the scheduler 'exits' (newest_first_exits:Nothing) of newest-first-package 1.2 is left "
+        r"out: SystemExit: \x1b[2Jbye",
         "the scheduler 'fifo' (newest_first:NewestFirst) of newest-first-package 1.2 is left out: "
         "the name is taken",
         "the scheduler 'missing' (newest_first:Oldest) of newest-first-package 1.2 is left out: "

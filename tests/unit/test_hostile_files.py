@@ -1,0 +1,142 @@
+"""Files that no editor writes: each is refused in a line or a few, at once, whatever reads it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from h3sim.catalog import load_network, load_page, load_profile, load_scheme
+from h3sim.errors import InputError
+from h3sim.transport import Jitter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+READERS = {
+    "page": load_page,
+    "network": load_network,
+    "scheme": load_scheme,
+    "profile": load_profile,
+}
+TOML_READERS = {name: read for name, read in READERS.items() if name != "page"}
+every_reader = pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+every_toml_reader = pytest.mark.parametrize("read", TOML_READERS.values(), ids=TOML_READERS)
+
+
+def complaint(read: Callable[[Path], object], path: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        read(path)
+    return str(caught.value)
+
+
+@every_toml_reader
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"rtt_ms = {'9' * 5000}", "a number has thousands of digits"),
+        (f"rtt_ms = {'[' * 5000}{']' * 5000}", "is nested too deeply"),
+        (f"[{'.'.join('a' * 5000)}]", "unknown key"),
+        (f"{'.'.join('a' * 5000)} = 1", "unknown key"),
+        (f"name.{'.'.join('a' * 5000)} = 1", "must be text, is too much to show"),
+        ("a = 1\na = 2", "is not TOML"),
+    ],
+)
+def test_toml_that_breaks_parsers_is_refused(
+    read: Callable[[Path], object], text: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "hostile.toml"
+    path.write_text(text)
+    message = complaint(read, path)
+    assert said in message
+    assert all(line.startswith(f"{path}: ") for line in message.splitlines())
+    assert len(message) < 5000
+
+
+@every_reader
+def test_what_is_no_file_is_not_waited_for(read: Callable[[Path], object], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    for path, said in (
+        (pipe, "is not a regular file"),
+        (Path("/dev/zero"), "is not a regular file"),
+        (tmp_path, "directory"),
+        (tmp_path / f"{'a' * 300}.toml", "cannot be read: File name too long"),
+        (tmp_path / "missing.toml", "cannot be read: No such file or directory"),
+        (Path("a\0b.toml"), "cannot be read: embedded null byte"),
+    ):
+        message = complaint(read, path)
+        assert said in message
+        assert message.isprintable()
+
+
+@every_reader
+def test_a_file_that_would_fill_the_memory_is_refused(
+    read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "sparse.toml"
+    with path.open("wb") as file:
+        file.truncate(2**40)
+    assert "is larger than 256 MiB" in complaint(read, path)
+
+
+@every_reader
+def test_a_byte_that_is_not_utf_8_is_named(read: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b'name = "caf\xe9"')
+    assert "is not UTF-8: byte 11 is 0xe9" in complaint(read, path)
+
+
+@every_toml_reader
+def test_a_byte_order_mark_is_no_mistake(read: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "marked.toml"
+    path.write_bytes(b'\xef\xbb\xbfformat = "h3sim-other/1"')
+    assert "format: must be 'h3sim-" in complaint(read, path)
+
+
+@pytest.mark.parametrize("trace", ["pipe", "/dev/zero", "a\\u0000b", "a" * 300, "."])
+def test_a_trace_is_read_from_files_only(trace: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / "network.toml"
+    path.write_text(f'format = "h3sim-network/1"\nname = "x"\n[down]\nmahimahi = "{trace}"\n')
+    (line,) = complaint(load_network, path).splitlines()
+    assert line.startswith(f"{path}: down.mahimahi: ")
+
+
+SCHEME = """format = "h3sim-scheme/1"
+name = "many"
+title = "Many classes and many mistakes"
+mechanism = "tree"
+signalling = "server"
+source = "an example"
+"""
+
+
+def test_what_a_scheme_with_many_mistakes_says_stays_short(tmp_path: Path) -> None:
+    classes = "".join(f"[classes.c{number}]\nweight = 1\n" for number in range(2000))
+    rules = "".join('[[rules]]\nclass = "c"\n' for _ in range(2000))
+    path = tmp_path / "many.toml"
+    path.write_text(SCHEME + classes + rules)
+    with pytest.raises(InputError) as caught:
+        load_scheme(path)
+    assert len(caught.value.problems) == 2000
+    lines = caught.value.lines()
+    assert lines[0] == f"{path}: rules[0].class: 'c' is not one of c0, c1, c2 and 1,997 more"
+    assert lines[-1] == f"{path}: and 1,900 more mistakes"
+    assert len(lines) == 101
+
+
+def test_a_class_that_can_say_nothing_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "plain.toml"
+    text = SCHEME.replace('"tree"', '"fifo"')
+    path.write_text(f"{text}\n[classes.all]\nweight = 1\n")
+    assert complaint(load_scheme, path) == (
+        f"{path}: classes.all.weight: unknown key; none is allowed here"
+    )
+
+
+def test_jitter_is_written_in_ascii_digits() -> None:
+    with pytest.raises(InputError, match="must be 'none', or like"):
+        Jitter.parse("\u0664:\u0661")
