@@ -1,35 +1,106 @@
-"""Text tables for people: numbers to the right, no more digits than mean something."""
+"""Text tables for people: fitted to the terminal, numbers to the right, no digits without meaning.
+
+They are laid out here and not by tabulate, which alone takes longer to import than a small page
+takes to load.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
-from tabulate import tabulate
+from h3sim.fitting import folded, shortened, width_of
+from h3sim.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["in_ms", "plural", "ratio", "table"]
+__all__ = ["add_wide", "figures", "in_ms", "plural", "ratio", "table", "terminal_width"]
 
 _NONE = "-"
+_GAP = "  "
+_WIDTH_UNKNOWN = 100
+_NARROWEST = 8
+"""No column is made narrower than this."""
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table whose columns line up.
+def add_wide(parser: argparse.ArgumentParser) -> None:
+    """Add the option that lets tables be as wide as what is in them."""
+    parser.add_argument(
+        "--wide",
+        action="store_true",
+        help="show all in full, however wide (default: folded and shortened to the terminal)",
+    )
 
-    >>> print(table(["scheme", "ms"], [["rr", "1.50"], ["fifo", "12.25"]]))
-    scheme       ms
-    --------  -----
-    rr         1.50
-    fifo      12.25
+
+def terminal_width(options: argparse.Namespace) -> int | None:
+    """Return how wide output may be, None for as wide as it gets (`--wide`).
+
+    That is $COLUMNS, or the width of the terminal, or 100 where neither is known.
     """
-    body = [list(row) for row in rows]
-    align = [
-        "left" if any(_is_word(row[column]) for row in body) else "right"
-        for column in range(len(headers))
-    ]
-    text = tabulate(body, headers, "simple", colalign=align, disable_numparse=True)
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    if options.wide:
+        return None
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH_UNKNOWN
+    except (OSError, ValueError, AttributeError):  # a pipe, a file, or no standard output
+        return _WIDTH_UNKNOWN
+
+
+def table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    width: int | None = None,
+    shorten: bool = False,
+) -> str:
+    """Return a table whose columns line up, of at most *width* cells where that can be done.
+
+    To fit, heads are folded at first, then what the widest columns of words hold: folded at its
+    spaces, or, where it has none, shortened in its middle; with *shorten* all is shortened, so that
+    each row stays one line.
+
+    >>> print(table(["scheme", "ByteIndex ms"], [["rr", "1.50"], ["fifo", "12.25"]], width=17))
+            ByteIndex
+    scheme         ms
+    ------  ---------
+    rr           1.50
+    fifo        12.25
+    """
+    body = [[printable(str(cell)) for cell in row] for row in rows]
+    is_left = [any(_is_word(row[index]) for row in body) for index in range(len(headers))]
+    widths = _widths(headers, body, is_left, width)
+    heads = [folded(head, limit) for head, limit in zip(headers, widths, strict=True)]
+    n_lines = max(map(len, heads), default=0)
+    lines = [*_lines([[""] * (n_lines - len(head)) + head for head in heads], widths, is_left)]
+    lines.append(_GAP.join("-" * limit for limit in widths))
+    for row in body:
+        cells = [
+            [shortened(cell, limit)] if shorten else folded(cell, limit)
+            for cell, limit in zip(row, widths, strict=True)
+        ]
+        lines += _lines(cells, widths, is_left)
+    return "\n".join(lines)
+
+
+def figures(rows: Sequence[tuple[str, str]], *, width: int | None = None) -> str:
+    """Return names and what they stand for in two columns; what is too long is folded.
+
+    >>> print(figures([("packets", "1,168"), ("page load", "11,680.0 ms")]))
+    packets    1,168
+    page load  11,680.0 ms
+    """
+    first = max((width_of(name) for name, _ in rows), default=0)
+    limit = None if width is None else max(width - first - len(_GAP), _NARROWEST)
+    lines: list[str] = []
+    for name, text in rows:
+        parts = [printable(text)] if limit is None else folded(printable(text), limit)
+        lines += _lines([[name], parts], [first, 0], [True, True])
+    return "\n".join(lines)
 
 
 def in_ms(value_ms: float | None) -> str:
@@ -51,7 +122,44 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _is_word(cell: object) -> bool:
-    return not str(cell).replace(",", "").replace(".", "").removeprefix(_NONE).isdigit() and (
-        cell not in ("", _NONE)
-    )
+def _widths(
+    headers: Sequence[str], body: list[list[str]], is_left: list[bool], width: int | None
+) -> list[int]:
+    """Return how wide each column is: heads give way first, then the widest columns of words."""
+    full = [max((width_of(row[index]) for row in body), default=0) for index in range(len(headers))]
+    widths = [max(limit, width_of(head)) for limit, head in zip(full, headers, strict=True)]
+    if width is None or _total(widths) <= width:
+        return widths
+    words = [max(map(width_of, head.split(" "))) for head in headers]
+    widths = [max(limit, word) for limit, word in zip(full, words, strict=True)]
+    floors = [max(word, _NARROWEST) for word in words]
+    while _total(widths) > width:
+        room = [
+            (limit, index)
+            for index, limit in enumerate(widths)
+            if is_left[index] and limit > floors[index]
+        ]
+        if not room:
+            break  # narrower than this it could not be read
+        widths[max(room)[1]] -= 1
+    return widths
+
+
+def _total(widths: list[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _lines(cells: list[list[str]], widths: list[int], is_left: list[bool]) -> Iterator[str]:
+    """Yield the lines of a row whose cells are lists of lines."""
+    for number in range(max(map(len, cells), default=0)):
+        line = ""
+        for parts, limit, left in zip(cells, widths, is_left, strict=True):
+            part = parts[number] if number < len(parts) else ""
+            room = " " * (limit - width_of(part))
+            line += f"{part}{room}{_GAP}" if left else f"{room}{part}{_GAP}"
+        yield line.rstrip()
+
+
+def _is_word(cell: str) -> bool:
+    digits = cell.replace(",", "").replace(".", "").removeprefix(_NONE)
+    return not digits.isdigit() and cell not in ("", _NONE)

@@ -1,0 +1,80 @@
+"""Text fitted to a width: how wide it is on a terminal, shortened in its middle, or folded.
+
+>>> width_of("index.html"), width_of("\N{HIRAGANA LETTER A}.png")
+(10, 6)
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["ELLIPSIS", "folded", "shortened", "width_of"]
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_WIDE = ("W", "F")
+_TAIL_SHARE = 2 / 3
+
+
+def width_of(text: str) -> int:
+    """Return how many cells of a terminal *text* fills (Unicode Standard Annex 11).
+
+    Wide characters fill two, those that go above or below another one none.
+    """
+    if text.isascii():  # nearly all is, and this is asked of each cell of a table
+        return len(text)
+    return sum(_cells(character) for character in text)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return *text* in at most *limit* cells; what is left out is left out of its middle.
+
+    More of the end is kept, where paths differ, and no "https://".
+
+    >>> shortened("https://example.org/static/js/jquery-1.11.0.min.js", 28)
+    'example.o\N{HORIZONTAL ELLIPSIS}uery-1.11.0.min.js'
+    """
+    if width_of(text) <= limit:
+        return text
+    text = re.sub(r"^https?://(?=.)", "", text)
+    if width_of(text) <= limit:
+        return text
+    tail_cells = int(limit * _TAIL_SHARE)
+    head = _first_cells(text, limit - 1 - tail_cells)
+    tail = _first_cells(text[::-1], tail_cells)[::-1]
+    return f"{head}{ELLIPSIS}{tail}"
+
+
+def folded(text: str, limit: int) -> list[str]:
+    """Return *text* in lines of at most *limit* cells, broken at spaces.
+
+    A word that is longer than a line is shortened in its middle.
+
+    >>> folded("Weighted round robin (Safari)", 14)
+    ['Weighted round', 'robin (Safari)']
+    """
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if width_of(longer) <= limit:
+            line = longer
+            continue
+        if line:
+            lines.append(line)
+        line = shortened(word, limit)
+    return [*lines, line]
+
+
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
+
+
+def _first_cells(text: str, limit: int) -> str:
+    end = used = 0
+    while end < len(text) and used + _cells(text[end]) <= limit:
+        used += _cells(text[end])
+        end += 1
+    return text[:end]
