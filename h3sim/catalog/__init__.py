@@ -10,7 +10,10 @@ from h3sim.catalog.catalog import (
     load_profile,
     load_scheme,
     page_set,
+    page_set_names,
     scheme_set,
+    scheme_set_names,
+    text_of,
 )
 
 __all__ = [
@@ -23,5 +26,8 @@ __all__ = [
     "load_profile",
     "load_scheme",
     "page_set",
+    "page_set_names",
     "scheme_set",
+    "scheme_set_names",
+    "text_of",
 ]

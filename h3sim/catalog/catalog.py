@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.catalog.roots import root
-from h3sim.errors import UnknownNameError
+from h3sim.documents import read_text
+from h3sim.errors import InputError, UnknownNameError
 from h3sim.notebook import Listing
 from h3sim.page import page_from_dict, read_page
 from h3sim.page.resource import MAX_STREAM_BYTES
@@ -36,7 +37,10 @@ __all__ = [
     "load_profile",
     "load_scheme",
     "page_set",
+    "page_set_names",
     "scheme_set",
+    "scheme_set_names",
+    "text_of",
 ]
 
 ValueT = TypeVar("ValueT")
@@ -154,6 +158,43 @@ def page_set(name: str) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
+def scheme_set_names() -> tuple[str, ...]:
+    """Return the names of all sets of schemes."""
+    return tuple(_sets()["schemes"])
+
+
+def page_set_names() -> tuple[str, ...]:
+    """Return the names of all sets of pages, those that are counted first.
+
+    >>> page_set_names()[:2]
+    ('corpus', 'corpus:small')
+    """
+    return (_CORPUS, *_SIZES, *_sets()["pages"])
+
+
+def text_of(kind: str, name: str) -> str:
+    """Return the file that `load_<kind>(name)` reads: "page", "network", "scheme" or "profile".
+
+    Raises:
+        UnknownNameError: if there is none of that name or at that path.
+        InputError: if it cannot be read.
+
+    >>> text_of("scheme", "rr").splitlines()[0]
+    'format = "h3sim-scheme/1"'
+    """
+    shipped, suffix = {
+        "page": (_pages, "json"),
+        "network": (_networks, "toml"),
+        "scheme": (_schemes, "toml"),
+        "profile": (_profiles, "toml"),
+    }[kind]
+
+    def from_path(path: str | Path) -> str:
+        return read_text(path, InputError)
+
+    return _load(name, kind, suffix, shipped(), _shipped_text, from_path)
+
+
 def _load(
     name: str | Path,
     kind: str,
@@ -170,6 +211,10 @@ def _load(
     if looks_like_path or os.path.isfile(text):  # noqa: PTH113
         return from_path(text)
     raise UnknownNameError(kind, text, sorted(shipped))
+
+
+def _shipped_text(file: Traversable) -> str:
+    return file.read_text(encoding="utf-8")
 
 
 def _shipped_page(file: Traversable) -> Page:

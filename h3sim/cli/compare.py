@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import statistics
 import sys
 from functools import partial
@@ -11,18 +13,20 @@ from typing import TYPE_CHECKING
 
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress_bar, read_setting
 from h3sim.cli.run import RawHelp, check_plot_path
-from h3sim.cli.tables import in_ms, plural, ratio, table
+from h3sim.cli.tables import add_wide, in_ms, plural, ratio, table, terminal_width
 from h3sim.errors import InputError, Problem
+from h3sim.printable import printable
 from h3sim.study import baseline_of, check_names, compare, resolve_pages, resolve_schemes
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Sequence
 
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study import Comparison
+    from h3sim.study.compare import ComparisonRow
 
-__all__ = ["add_command"]
+__all__ = ["add_command", "plot_paths"]
 
 _EPILOG = """\
 examples:
@@ -30,10 +34,15 @@ examples:
   h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
   h3sim compare my-page.json --buffer-kb 0,14,280,1000 --mean geometric
   h3sim compare davies-meenan --plot schemes.png
+  h3sim compare corpus --scheme fifo,chrome-eps --by-page --wide | less -S
 
 A speedup is a ratio of ByteIndexes: that of the baseline without a send buffer to that of the
 scheme. 2.00 is twice as fast, 0.50 half as fast.
 """
+_FEW_PAGES = 4
+"""Of more pages than this only the means are shown, unless told otherwise."""
+_UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
+_LONGEST_NAME = 100
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
@@ -75,6 +84,12 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
         help="draw each page's loads, by scheme: FILE.png, .svg or .pdf; with several pages the"
         " page's name is put before the ending",
     )
+    parser.add_argument(
+        "--by-page",
+        action=argparse.BooleanOptionalAction,
+        help=f"show each page's table, too (default: of up to {_FEW_PAGES} pages)",
+    )
+    add_wide(parser)
     parser.set_defaults(command=_compare)
 
 
@@ -108,7 +123,10 @@ def _compare(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(comparison.to_dict(), allow_nan=False))
         return 0
-    _show(comparison, pages, buffers_kb, options.mean)
+    width = terminal_width(options)
+    if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
+        _show_pages(comparison, pages, buffers_kb, width)
+    _show_means(comparison, pages, buffers_kb, options.mean, width)
     _explain(wanted)
     return 0
 
@@ -131,14 +149,32 @@ def _buffers(text: str) -> list[float]:
     return list(dict.fromkeys(buffers))
 
 
-def _show(
-    comparison: Comparison, pages: list[Page], buffers_kb: list[float], mean_name: str
+def _show_pages(
+    comparison: Comparison, pages: list[Page], buffers_kb: list[float], width: int | None
 ) -> None:
     for page in pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
-        print(f"{page.name}: {plural(n, 'resource')}, {kb:,.0f} kB\n")
-        print(_page_table(comparison, page, buffers_kb))
-        print()
+        print(f"{printable(page.name)}: {plural(n, 'resource')}, {kb:,.0f} kB\n")
+        for buffer_kb in buffers_kb:
+            rows = [
+                row
+                for row in comparison.rows
+                if (row.page, row.buffer_kb) == (page.name, buffer_kb)
+            ]
+            print(f"a send buffer of {buffer_kb:g} kB:\n" if buffer_kb else "no send buffer:\n")
+            print(_page_table(rows, width))
+            if any(row.first_paint_ms is not None for row in rows):
+                print(f"\n{_paint_table(rows, width)}")
+            print()
+
+
+def _show_means(
+    comparison: Comparison,
+    pages: list[Page],
+    buffers_kb: list[float],
+    mean_name: str,
+    width: int | None,
+) -> None:
     print(f"{mean_name} mean speedups to {comparison.baseline} over {plural(len(pages), 'page')}\n")
     means = {(row.scheme, row.buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])}
     schemes = dict.fromkeys(scheme for scheme, _ in means)
@@ -152,7 +188,7 @@ def _show(
         ]
         for scheme in schemes
     )
-    print(table(["scheme", *headers], rows))
+    print(table(["scheme", *headers], rows, width=width))
 
 
 def _explain(schemes: list[Scheme]) -> None:
@@ -167,15 +203,14 @@ def _explain(schemes: list[Scheme]) -> None:
         print("\n" + "\n".join(notes))
 
 
-def _page_table(comparison: Comparison, page: Page, buffers_kb: list[float]) -> str:
+def _page_table(rows: list[ComparisonRow], width: int | None) -> str:
     headers = (
-        *("scheme", "buffer kB", "all ms", "above fold ms", "speedup all", "speedup above fold"),
+        *("scheme", "all ms", "above fold ms", "speedup all", "speedup above fold"),
         *("document at ms", "last above fold at ms", "which is"),
     )
-    rows = (
+    body = (
         (
             row.scheme,
-            f"{row.buffer_kb:g}",
             in_ms(row.byte_index_all_ms),
             in_ms(row.byte_index_atf_ms),
             ratio(row.speedup_all),
@@ -184,11 +219,25 @@ def _page_table(comparison: Comparison, page: Page, buffers_kb: list[float]) -> 
             in_ms(row.last_atf_ms),
             row.last_atf_id or "-",
         )
-        for kb in buffers_kb
-        for row in comparison.rows
-        if row.page == page.name and row.buffer_kb == kb
+        for row in rows
     )
-    return table(headers, rows)
+    return table(headers, body, width=width, shorten=True)
+
+
+def _paint_table(rows: list[ComparisonRow], width: int | None) -> str:
+    """Return what only browsers that compute their load can tell."""
+    headers = ("scheme", "first paint ms", "largest paint ms", "SpeedIndex ms", "load event ms")
+    body = (
+        (
+            row.scheme,
+            in_ms(row.first_paint_ms),
+            in_ms(row.largest_paint_ms),
+            in_ms(row.speed_index_ms),
+            in_ms(row.load_event_ms),
+        )
+        for row in rows
+    )
+    return table(headers, body, width=width, shorten=True)
 
 
 def _draw(comparison: Comparison, pages: list[Page], buffer_kb: float, path: str | None) -> None:
@@ -196,9 +245,27 @@ def _draw(comparison: Comparison, pages: list[Page], buffer_kb: float, path: str
         return
     from h3sim.plots import LoadPlots
 
-    for page in pages:
-        target = Path(path)
-        if len(pages) > 1:
-            target = target.with_stem(f"{target.stem}-{page.name}")
+    for page, target in zip(pages, plot_paths(path, [page.name for page in pages]), strict=True):
         LoadPlots(comparison.loads_of(page.name, buffer_kb=buffer_kb)).save(target)
-        print(f"wrote {target}", file=sys.stderr)
+        print(f"wrote {printable(str(target))}", file=sys.stderr)
+
+
+def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
+    """Return where the figure of each page goes: *path*, or with the page's name before its ending.
+
+    A name is cut, and what a name of a file should not hold is a hyphen, so that none is a path.
+
+    >>> [str(made) for made in plot_paths("a/b.png", ["docs/index", "docs-index"])]
+    ['a/b-docs-index.png', 'a/b-docs-index-2.png']
+    """
+    target = Path(path)
+    if len(names) == 1:
+        return [target]
+    made: list[Path] = []
+    for name in names:
+        stem = f"{target.stem}-{_UNFIT.sub('-', name)[:_LONGEST_NAME]}"
+        number = 1
+        while (found := target.with_stem(stem if number == 1 else f"{stem}-{number}")) in made:
+            number += 1
+        made.append(found)
+    return made

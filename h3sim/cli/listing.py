@@ -1,26 +1,44 @@
-"""`h3sim list`: what is shipped."""
+"""`h3sim list`: what is shipped, by name."""
 
 from __future__ import annotations
 
 import inspect
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import catalog
 from h3sim.cli.run import RawHelp
-from h3sim.cli.tables import table
-from h3sim.schemes.registry import REGISTRY
-from h3sim.transport.congestion import controller_names
+from h3sim.cli.tables import add_wide, table, terminal_width
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from h3sim.cli.options import Parser
+    from h3sim.plugins import PluginRegistry
     from h3sim.transport import Jitter, Network
 
 __all__ = ["add_command"]
+
+_EPILOG = """\
+examples:
+  h3sim list schemes
+  h3sim list pages --wide | less -S
+  h3sim list sets
+
+`h3sim show` tells all about one of them.
+"""
+_SHOWN_NAMES = 12
+
+
+class _Listing(NamedTuple):
+    """A table; columns beyond *shown* stand in it only where it may be as wide as it gets."""
+
+    headers: Sequence[str]
+    rows: Iterable[Sequence[str]]
+    shown: int | None = None
+    is_one_line: bool = False
 
 
 def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -29,34 +47,39 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
         "list",
         help="show what is shipped: pages, schemes, networks and more",
         description="Show what is shipped, by the names that other commands take.",
-        epilog="examples:\n  h3sim list schemes\n  h3sim list pages\n",
+        epilog=_EPILOG,
         formatter_class=RawHelp,
     )
     parser.add_argument("what", choices=tuple(_LISTS), metavar="|".join(_LISTS))
+    add_wide(parser)
     parser.set_defaults(command=_list)
 
 
 def _list(options: argparse.Namespace) -> int:
-    print(_LISTS[options.what]())
+    listing = _LISTS[options.what]()
+    upto = None if options.wide else listing.shown
+    width = terminal_width(options)
+    rows = (row[:upto] for row in listing.rows)
+    print(table(listing.headers[:upto], rows, width=width, shorten=listing.is_one_line))
     return 0
 
 
-def _schemes() -> str:
+def _schemes() -> _Listing:
     headers = ("scheme", "what it is", "mechanism", "signalling", "placeholders", "source")
     rows = (
         (s.name, s.title, s.mechanism.value, s.signalling.value, str(len(s.placeholders)), s.source)
         for s in catalog.list_schemes()
     )
-    return table(headers, rows)
+    return _Listing(headers, rows, shown=4)
 
 
-def _networks() -> str:
-    headers = ("network", "Mbit/s down", "up", "RTT ms", "loss", "burst", "jitter", "source")
+def _networks() -> _Listing:
+    headers = ("network", "Mbit/s down", "Mbit/s up", "RTT ms", "loss %", "burst packets")
     rows = (
         (n.name, *_rates(n), f"{to_ms(n.rtt_ns):g}", *_accidents(n), n.source)
         for n in catalog.list_networks()
     )
-    return table(headers, rows)
+    return _Listing((*headers, "jitter", "source"), rows)
 
 
 def _rates(network: Network) -> tuple[str, str]:
@@ -74,32 +97,7 @@ def _accidents(network: Network) -> tuple[str, str, str]:
         return "-", "-", _jitter(network.jitter)
     burst = "-" if down.loss_burst is None else f"{down.loss_burst:g}"
     jitter = "-" if down.jitter is None else f"{to_ms(down.jitter.mean_ns):g} ms"
-    return f"{100 * down.loss:g} %" if down.loss else "-", burst, jitter
-
-
-def _controllers() -> str:
-    return "\n".join(controller_names())
-
-
-def _schedulers() -> str:
-    headers = ("scheduler", "what it does", "from")
-    rows = ((e.name, _first_sentence(e.part), e.origin) for e in REGISTRY.listed())
-    return table(headers, rows)
-
-
-def _first_sentence(factory: Callable[..., object]) -> str:
-    """Return what the class or function says of itself; of ours, what is made."""
-    text = inspect.getdoc(factory() if isinstance(factory, partial) else factory) or "-"
-    return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
-
-
-def _profiles() -> str:
-    headers = ("profile", "what it is", "transport", "controller", "retransmits", "source")
-    rows = (
-        (p.name, p.title, p.protocol.value, p.cc, p.retransmit, p.source)
-        for p in catalog.list_profiles()
-    )
-    return table(headers, rows)
+    return f"{100 * down.loss:g}" if down.loss else "-", burst, jitter
 
 
 def _jitter(jitter: Jitter | None) -> str:
@@ -109,7 +107,44 @@ def _jitter(jitter: Jitter | None) -> str:
     return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
 
 
-def _pages() -> str:
+def _profiles() -> _Listing:
+    headers = ("profile", "what it is", "transport", "controller", "retransmits", "source")
+    rows = (
+        (p.name, p.title, p.protocol.value, p.cc, p.retransmit, p.source)
+        for p in catalog.list_profiles()
+    )
+    return _Listing(headers, rows, shown=5)
+
+
+def _controllers() -> _Listing:
+    from h3sim.transport.congestion.registry import REGISTRY  # on use: plug-ins are searched for
+
+    return _registered("controller", REGISTRY, {})
+
+
+def _schedulers() -> _Listing:
+    from h3sim.schemes.registry import REGISTRY, TREES  # on use: plug-ins are searched for
+
+    return _registered("scheduler", REGISTRY, TREES)
+
+
+def _registered(
+    kind: str, registry: PluginRegistry[Callable[..., object]], said: Mapping[str, str]
+) -> _Listing:
+    rows = (
+        (entry.name, said.get(entry.name) or _first_sentence(entry.part), entry.origin)
+        for entry in registry.listed()
+    )
+    return _Listing((kind, "what it does", "from"), rows)
+
+
+def _first_sentence(factory: Callable[..., object]) -> str:
+    """Return what the class or function says of itself; of ours, what is made."""
+    text = inspect.getdoc(factory() if isinstance(factory, partial) else factory) or "-"
+    return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
+
+
+def _pages() -> _Listing:
     headers = ("page", "resources", "kB", "above the fold", "source")
     rows = (
         (
@@ -121,14 +156,30 @@ def _pages() -> str:
         )
         for page in catalog.list_pages()
     )
-    return table(headers, rows)
+    return _Listing(headers, rows, is_one_line=True)
 
 
-_LISTS = {
+def _sets() -> _Listing:
+    found = [("schemes", name, catalog.scheme_set(name)) for name in catalog.scheme_set_names()]
+    found += [("pages", name, catalog.page_set(name)) for name in catalog.page_set_names()]
+    rows = (
+        (name, of, str(len(names or ())), _first_names(names or ()), ", ".join(names or ()))
+        for of, name, names in found
+    )
+    return _Listing(("set", "of", "number", "which", "all"), rows, shown=4)
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return ", ".join(names[:_SHOWN_NAMES]) + more
+
+
+_LISTS: dict[str, Callable[[], _Listing]] = {
     "schemes": _schemes,
     "networks": _networks,
     "profiles": _profiles,
     "controllers": _controllers,
     "schedulers": _schedulers,
     "pages": _pages,
+    "sets": _sets,
 }

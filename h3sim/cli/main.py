@@ -1,4 +1,4 @@
-"""The command line: `h3sim run`, `compare`, `measure`, `import`, `record` and `list`."""
+"""The command line: `h3sim run`, `compare`, `measure`, `import`, `record`, `list` and `show`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim import __version__
-from h3sim.cli import compare, importing, listing, measure, record, run
+from h3sim.cli import compare, importing, listing, measure, record, run, show
 from h3sim.cli.options import BAD_INPUT, Parser
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError, InputError
@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     importing.add_command(commands)
     record.add_command(commands)
     listing.add_command(commands)
+    show.add_command(commands)
     return parser
 
 

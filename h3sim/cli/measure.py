@@ -7,8 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
-from h3sim.cli.run import RawHelp
-from h3sim.cli.tables import in_ms, table
+from h3sim.cli.run import RawHelp, batches
+from h3sim.cli.tables import add_wide, figures, in_ms, table, terminal_width
+from h3sim.printable import printable
 from h3sim.qlog import read_qlog
 from h3sim.results.document import measured_to_dict
 
@@ -45,6 +46,7 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
         action="store_true",
         help="print h3sim-load/1; what a log cannot give is null",
     )
+    add_wide(parser)
     parser.set_defaults(command=_measure)
 
 
@@ -59,15 +61,15 @@ def _measure(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(document, allow_nan=False))
     else:
-        _show(log, document)
+        _show(log, document, terminal_width(options))
     for what in log.unknown:
         print(f"h3sim measure: not known: {what}", file=sys.stderr)
     return 0
 
 
-def _show(log: MeasuredLog, document: dict[str, Any]) -> None:
-    print(f"{log.title}: a log over {document['transport']}\n")
-    print(_figures(document))
+def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:
+    print(f"{printable(log.title)}: a log over {document['transport']}\n")
+    print(figures(_figures(document), width=width))
     print()
     rows = (
         (
@@ -81,25 +83,22 @@ def _show(log: MeasuredLog, document: dict[str, Any]) -> None:
         for row in document["resources"]
     )
     headers = ("stream", "resource", "bytes", "requested ms", "first byte ms", "finished ms")
-    print(table(headers, rows))
+    print(table(headers, rows, width=width, shorten=True))
 
 
-def _figures(document: dict[str, Any]) -> str:
+def _figures(document: dict[str, Any]) -> list[tuple[str, str]]:
     hol, packets = document["hol"], document["packets"]
     again = "-" if packets["retransmitted"] is None else f"{packets['retransmitted']:,}"
-    stacks = ", ".join(f"{n} of {height}" for height, n in hol["stack_histogram"].items())
     counted = f"{hol['sander_stream_bytes']:,} and {hol['sander_connection_bytes']:,} bytes"
-    rows = [
+    return [
         ("ByteIndex", f"{in_ms(document['byte_index_ms']['all'])} ms"),
         ("page load", f"{in_ms(document['page_load_ms'])} ms"),
         ("packets", f"{packets['sent']:,} sent, {packets['lost']:,} lost, {again} sent again"),
         ("HOL blocking within streams", _hol(hol, "stream")),
         ("HOL blocking in one order", _hol(hol, "connection")),
         ("both as Sander 2022 counts them", counted),
-        ("packets handed over together", stacks),
+        ("delivery batches", batches(hol["stack_histogram"])),
     ]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
 def _hol(hol: dict[str, Any], what: str) -> str:

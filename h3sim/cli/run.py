@@ -7,21 +7,23 @@ import itertools
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress_bar, read_setting
-from h3sim.cli.tables import in_ms, table
+from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.qlog import DIALECTS, check_qlog_path
 from h3sim.results.document import write_load_qlog
 from h3sim.study import run_setting
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from h3sim.results import Load
     from h3sim.schemes import Scheme
 
-__all__ = ["RawHelp", "add_command", "check_plot_path"]
+__all__ = ["RawHelp", "add_command", "batches", "check_plot_path"]
 
 RawHelp = argparse.RawDescriptionHelpFormatter
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
@@ -79,6 +81,7 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
         action="store_true",
         help="show what the load event waited for, step by step (with --browser parse)",
     )
+    add_wide(parser)
     parser.set_defaults(command=_run)
 
 
@@ -134,19 +137,20 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(load.to_dict(order=options.order), allow_nan=False))
         return 0
-    _show(load, order=options.order)
+    width = terminal_width(options)
+    _show(load, order=options.order, width=width)
     if options.critical_path:
-        print(f"\n{_path(load)}")
+        print(f"\n{_path(load, width)}")
     return 0
 
 
-def _show(load: Load, *, order: bool) -> None:
+def _show(load: Load, *, order: bool, width: int | None) -> None:
     print(
         f"{load.page.name}: {load.scheme.name} over {load.network.name}"
         f" ({load.protocol.value}), seed {load.seed}"
     )
     print(f"{load.scheme.name}: {load.scheme.caveat}\n" if load.scheme.caveat else "")
-    print(_figures(load))
+    print(figures(_figures(load), width=width))
     print()
     rows = (
         (
@@ -161,28 +165,29 @@ def _show(load: Load, *, order: bool) -> None:
         )
         for timing in load.timings
     )
-    headers = ("stream", "resource", "kind", "bytes", "above the fold")
-    print(table((*headers, "requested ms", "first byte ms", "finished ms"), rows))
+    headers = ("stream", "resource", "kind", "bytes", "above fold")
+    headers = (*headers, "requested ms", "first byte ms", "finished ms")
+    print(table(headers, rows, width=width, shorten=True))
     if order:
         runs = ((stream, len(list(group))) for stream, group in itertools.groupby(load.trace.order))
         print("\norder of packets (stream x packets in a row):")
         print(" ".join(f"{stream}x{n}" for stream, n in runs))
 
 
-def _path(load: Load) -> str:
+def _path(load: Load, width: int | None) -> str:
     """Return the critical path as a table, and what its time went to."""
     path = load.critical_path()
     parts = ("network", "bandwidth", "computation", "blocking")
     rows = [(row.work, row.id or "", *(in_ms(value_ms) for value_ms in row[2:])) for row in path]
-    headers = ("critical path", "resource", "from ms", "to ms", *(f"{part} ms" for part in parts))
-    sums = (f"{part} {in_ms(sum(path.column(f'{part}_ms')))} ms" for part in parts)
-    return f"{table(headers, rows)}\n\n{', '.join(sums)}"
+    headers = ("critical path", "resource", "from ms", "to ms", "network ms", "bandwidth ms")
+    headers = (*headers, "compute ms", "blocking ms")
+    sums = ", ".join(f"{part} {in_ms(sum(path.column(f'{part}_ms')))} ms" for part in parts)
+    return f"{table(headers, rows, width=width, shorten=True)}\n\n{fitted(sums, width)}"
 
 
-def _figures(load: Load) -> str:
+def _figures(load: Load) -> list[tuple[str, str]]:
     hol = load.hol
-    stacks = ", ".join(f"{n} of {height}" for height, n in hol.stack_histogram.items())
-    rows = [
+    return [
         ("ByteIndex, all", _ms(load.byte_index_or_none("all"))),
         ("ByteIndex, above the fold", _ms(load.byte_index_or_none("atf"))),
         ("page load", _ms(load.page_load_ms)),
@@ -190,10 +195,8 @@ def _figures(load: Load) -> str:
         ("packets", f"{load.packets.sent:,}"),
         ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
         ("HOL blocking in one order", _hol(hol.connection_bytes, hol.connection_delay_ms)),
-        ("packets handed over together", stacks),
+        ("delivery batches", batches(hol.stack_histogram)),
     ]
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
 def _milestones(load: Load) -> list[tuple[str, str]]:
@@ -212,6 +215,15 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
         ("DOMContentLoaded", _ms(load.dom_content_loaded_ms)),
         ("load event", _ms(load.load_event_ms)),
     ]
+
+
+def batches(histogram: Mapping[Any, int]) -> str:
+    """Return how often how many packets were delivered at once.
+
+    >>> batches({1: 1168, 2: 3})
+    '1,168 x 1 packet, 3 x 2 packets'
+    """
+    return ", ".join(f"{n:,} x {plural(int(height), 'packet')}" for height, n in histogram.items())
 
 
 def _ms(value_ms: float | None) -> str:

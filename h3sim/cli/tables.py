@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["add_wide", "figures", "in_ms", "plural", "ratio", "table", "terminal_width"]
+__all__ = ["add_wide", "figures", "fitted", "in_ms", "plural", "ratio", "table", "terminal_width"]
 
 _NONE = "-"
 _GAP = "  "
 _WIDTH_UNKNOWN = 100
-_NARROWEST = 8
-"""No column is made narrower than this."""
+_NARROWEST, _FIRST = 8, 32
+"""No column is made narrower than that, the first not than this while others can be."""
 
 
 def add_wide(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +103,16 @@ def figures(rows: Sequence[tuple[str, str]], *, width: int | None = None) -> str
     return "\n".join(lines)
 
 
+def fitted(text: str, width: int | None) -> str:
+    """Return *text* in lines of at most *width* cells.
+
+    >>> print(fitted("so many words", 8))
+    so many
+    words
+    """
+    return text if width is None else "\n".join(folded(text, width))
+
+
 def in_ms(value_ms: float | None) -> str:
     """Return a time with one decimal, or a dash for none."""
     return _NONE if value_ms is None else f"{value_ms:,.1f}"
@@ -133,16 +143,33 @@ def _widths(
     words = [max(map(width_of, head.split(" "))) for head in headers]
     widths = [max(limit, word) for limit, word in zip(full, words, strict=True)]
     floors = [max(word, _NARROWEST) for word in words]
+    # The first column says what a row is of: it gives way last.
+    _narrow(widths, [max(words[0], _FIRST), *floors[1:]], is_left, width)
+    _narrow(widths, floors, is_left, width)
+    _raise_heads(headers, widths, width)
+    return widths
+
+
+def _narrow(widths: list[int], floors: list[int], is_left: list[bool], width: int) -> None:
+    """Take from the widest columns of words, down to their floors, what is too much."""
     while _total(widths) > width:
-        room = [
+        wide = [
             (limit, index)
             for index, limit in enumerate(widths)
             if is_left[index] and limit > floors[index]
         ]
-        if not room:
-            break  # narrower than this it could not be read
-        widths[max(room)[1]] -= 1
-    return widths
+        if not wide:
+            return
+        widths[max(wide)[1]] -= 1
+
+
+def _raise_heads(headers: Sequence[str], widths: list[int], width: int) -> None:
+    """Give what room is left to the columns whose heads are folded into most lines."""
+    while _total(widths) < width:
+        heights = [len(folded(head, limit)) for head, limit in zip(headers, widths, strict=True)]
+        if max(heights) == 1:
+            return
+        widths[heights.index(max(heights))] += 1
 
 
 def _total(widths: list[int]) -> int:

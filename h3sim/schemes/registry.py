@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from h3sim.schedulers import Scheduler
 
-__all__ = ["ENTRY_POINT_GROUP", "REGISTRY", "mechanism_named"]
+__all__ = ["ENTRY_POINT_GROUP", "REGISTRY", "TREES", "mechanism_named"]
 
 ENTRY_POINT_GROUP = "h3sim.schedulers"
 """Where a package announces a scheduler: a name, and a class or function that makes one."""
@@ -24,6 +24,16 @@ REGISTRY: PluginRegistry[Callable[..., Scheduler]] = PluginRegistry(
     {mechanism.value: partial(mechanism.make, turn_bytes=1400) for mechanism in Mechanism},
 )
 """What makes a scheduler, by name."""
+
+TREES = {
+    Mechanism.TREE.value: "Parents before children; siblings share by weight (RFC 7540)",
+    Mechanism.ZERO_TREE.value: "The tree where 255 goes first and 0 last (Marx 2019 § 3.3)",
+    Mechanism.ZERO_LAST_TREE.value: "The tree where 0 goes last, one at a time (PR 2723)",
+    Mechanism.NGHTTP2_TREE.value: "The tree in whole cycles, the rest carried on (nghttp2)",
+    Mechanism.H2O_CALENDAR.value: "The tree as a calendar of 64 slots, bytes uncounted (h2o)",
+    Mechanism.ATS_HEAP.value: "The tree as a heap of points that only grow (Traffic Server)",
+}
+"""What tells the trees apart, which are one class."""
 
 
 def mechanism_named(name: str, *, speaks: Mechanism = Mechanism.TREE) -> Mechanism | OwnMechanism:

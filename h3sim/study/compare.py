@@ -31,7 +31,10 @@ Progress = Callable[[int, int], None]
 
 
 class ComparisonRow(NamedTuple):
-    """One load. Speedups are ratios to the baseline without a send buffer; above 1 is faster."""
+    """One load. Speedups are ratios to the baseline without a send buffer; above 1 is faster.
+
+    Paints, SpeedIndex and load event are those of a browser that computes its load, else None.
+    """
 
     page: str
     scheme: str
@@ -44,6 +47,10 @@ class ComparisonRow(NamedTuple):
     document_ms: float
     last_atf_ms: float | None
     last_atf_id: str | None
+    first_paint_ms: float | None = None
+    largest_paint_ms: float | None = None
+    speed_index_ms: float | None = None
+    load_event_ms: float | None = None
 
 
 class MeanRow(NamedTuple):
@@ -244,6 +251,10 @@ def _row(load: Load, base: Load, buffer_kb: float) -> ComparisonRow:
         document_ms=next(timing.finished_ms for timing in load.timings if timing.id == root),
         last_atf_ms=None if last is None else last.finished_ms,
         last_atf_id=None if last is None else last.id,
+        first_paint_ms=load.first_paint_ms,
+        largest_paint_ms=load.largest_paint_ms,
+        speed_index_ms=load.speed_index_ms,
+        load_event_ms=load.load_event_ms,
     )
 
 

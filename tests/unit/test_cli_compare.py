@@ -37,7 +37,9 @@ def test_the_table_has_every_scheme_with_every_buffer(capsys: pytest.CaptureFixt
     table, _, means = out.partition("mean speedups")
     rows = [row for row in rows_of(table) if row and row[0] in ELEVEN]
     assert [row[0] for row in rows] == ELEVEN * 2
-    assert [row[1] for row in rows] == ["0"] * 11 + ["1000"] * 11
+    without, _, with_buffer = table.partition("a send buffer of 1000 kB:")
+    assert "no send buffer:" in without
+    assert len([row for row in rows_of(with_buffer) if row and row[0] in ELEVEN]) == 11
     assert [row[0] for row in rows_of(means) if len(row) == 5 and row[0] in ELEVEN] == ELEVEN
 
 
@@ -45,12 +47,12 @@ def test_a_row_tells_the_byte_indexes_speedups_and_what_came_last(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = printed(capsys, "davies-meenan", "--scheme", "rr,fifo", "--buffer-kb", "0")
-    (row,) = [row for row in rows_of(out) if row[:1] == ["fifo"] and len(row) == 9]
+    (row,) = [row for row in rows_of(out) if row[:1] == ["fifo"] and len(row) == 8]
     # Above the fold, by hand from the timeline of fifo, sampled every 100 ms: index.html 3379 at
     # 30 (100), top.js 50034 at 390 (400), font 12052 at 3110 (3200), hero 104484 at 3860 (3900):
     # (3379 * 100 + 50034 * 400 + 12052 * 3200 + 104484 * 3900) / 169949 = 2744.4.
-    assert row[3] == "2,744.4"
-    assert row[6:] == ["30.0", "3,860.0", "hero.jpg"]
+    assert row[2] == "2,744.4"
+    assert row[5:] == ["30.0", "3,860.0", "hero.jpg"]
 
 
 def test_schemes_may_be_given_with_commas_in_several_options_and_as_sets(
@@ -114,7 +116,7 @@ def test_pages_without_anything_above_the_fold_do_not_count_in_that_mean(
         {"scheme": "fifo", "buffer_kb": 0, "pages": 2, "mean_all": 1, "mean_atf": 1}
     ]
     rows = rows_of(printed(capsys, bare, *options))
-    assert ["fifo", "0", "100.0", "-", "1.00", "-", "10.0", "-", "-"] in rows
+    assert ["fifo", "100.0", "-", "1.00", "-", "10.0", "-", "-"] in rows
 
 
 @pytest.mark.parametrize(("mean", "expected"), [("arithmetic", "2.50"), ("geometric", "2.00")])
@@ -143,3 +145,55 @@ def test_what_a_reader_must_know_of_a_scheme_is_said(capsys: pytest.CaptureFixtu
     assert any(line.startswith("zeroweight: ") and "reconstruction" in line for line in lines)
     assert any(line.startswith("zeroweight: ") and "visible images" in line for line in lines)
     assert not any(line.startswith("fifo: ") for line in lines)
+
+
+def test_many_pages_are_shown_by_their_means_and_by_page_where_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ("--scheme", "fifo", "--buffer-kb", "0")
+    five = ("davies-meenan", "http2rulez", "agency", "creative", "stories")
+    five = tuple(page for page in five if page in {page.name for page in h3sim.list_pages()})
+    five = (*five, *(page.name for page in h3sim.list_pages() if page.name not in five))[:5]
+    assert printed(capsys, *five, *options).startswith(
+        "arithmetic mean speedups to rr over 5 pages"
+    )
+    by_page = printed(capsys, *five, *options, "--by-page")
+    assert [line.partition(":")[0] for line in by_page.splitlines() if " resources, " in line] == [
+        *five
+    ]
+    assert "resources" not in printed(capsys, "davies-meenan", *options, "--no-by-page")
+
+
+def test_paints_are_shown_where_the_browser_computes_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ("--scheme", "fifo", "--buffer-kb", "0")
+    assert "first paint" not in printed(capsys, "davies-meenan", *options)
+    out = printed(capsys, "davies-meenan", *options, "--browser", "parse")
+    load = h3sim.simulate("davies-meenan", scheme="fifo", browser="parse")
+    assert load.first_paint_ms is not None
+    assert load.largest_paint_ms is not None
+    shown = (load.first_paint_ms, load.largest_paint_ms)
+    assert ["fifo", *(f"{value_ms:,.1f}" for value_ms in shown)] in [
+        row[:3] for row in rows_of(out)
+    ]
+
+
+def test_figures_of_pages_named_like_paths_are_files_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = {"id": "/", "kind": "document", "bytes": 10}
+    pages = []
+    for number, name in enumerate(("docs/index.html", "docs-index.html", "../x" + "y" * 300)):
+        document = {"format": "h3sim-page/1", "name": name, "resources": [root]}
+        pages.append(str(tmp_path / f"{number}.json"))
+        (tmp_path / f"{number}.json").write_text(json.dumps(document), encoding="utf-8")
+    figure = tmp_path / "figure.svg"
+    options = ("--scheme", "fifo", "--buffer-kb", "0", "--plot", str(figure))
+    assert main(["compare", *pages, *options]) == 0
+    capsys.readouterr()
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == [
+        f"figure-..-x{'y' * 96}.svg",
+        "figure-docs-index.html-2.svg",
+        "figure-docs-index.html.svg",
+    ]

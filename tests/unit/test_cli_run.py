@@ -175,13 +175,24 @@ def test_a_resource_of_100_mb_loads(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_the_shipped_names_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    def first_words(what: str) -> list[str]:
-        return [line.split()[0] for line in printed(capsys, "list", what).splitlines()[2:]]
+    def names(what: str) -> list[str]:
+        _, _, body = printed(capsys, "list", what).partition("---\n")
+        return [line.split()[0] for line in body.splitlines() if not line.startswith(" ")]
 
-    assert first_words("schemes") == [scheme.name for scheme in h3sim.list_schemes()]
-    assert first_words("networks") == [network.name for network in h3sim.list_networks()]
-    assert first_words("profiles") == [profile.name for profile in h3sim.list_profiles()]
-    assert first_words("pages") == [page.name for page in h3sim.list_pages()]
+    assert names("schemes") == [scheme.name for scheme in h3sim.list_schemes()]
+    assert names("networks") == [network.name for network in h3sim.list_networks()]
+    assert names("profiles") == [profile.name for profile in h3sim.list_profiles()]
+    assert names("pages") == [page.name for page in h3sim.list_pages()]
+    assert names("sets")[:3] == ["marx-2019", "sander-2022", "corpus"]
+
+
+@pytest.mark.parametrize("what", ["controllers", "schedulers"])
+def test_no_two_parts_are_told_in_the_same_words(
+    what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(capsys, "list", what, "--wide").splitlines()[2:]
+    said = [line.split(maxsplit=1)[1] for line in lines]
+    assert len(set(said)) == len(said)
 
 
 def test_the_list_of_pages_tells_their_size(capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,7 +202,9 @@ def test_the_list_of_pages_tells_their_size(capsys: pytest.CaptureFixture[str]) 
     assert ["http2rulez", "32", "1,611", "11"] in [row[:4] for row in rows]
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["compare"], ["record"], ["list"]])
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["compare"], ["measure"], ["import"], ["record"], ["list"], ["show"]]
+)
 def test_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
         main([*command, "--help"])

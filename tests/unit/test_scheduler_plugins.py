@@ -83,7 +83,7 @@ broken = pytest.mark.filterwarnings("ignore:.*is left out:RuntimeWarning")
 
 @broken
 def test_a_plug_in_is_listed_with_its_package(package, capsys):
-    assert main(["list", "schedulers"]) == 0
+    assert main(["list", "schedulers", "--wide"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "newest-first Sends the newest stream first newest-first-package 1.2" in lines
     assert next(line for line in lines if line.startswith("fifo")).endswith(" h3sim")

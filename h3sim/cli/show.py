@@ -1,0 +1,174 @@
+"""`h3sim show`: all about one page, scheme, network or profile, or its file to start one's own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from h3sim import catalog
+from h3sim.cli.options import BAD_INPUT, Mistakes
+from h3sim.cli.run import RawHelp
+from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
+from h3sim.errors import InputError, Problem
+from h3sim.page import At
+from h3sim.printable import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from h3sim.cli.options import Parser
+    from h3sim.page import Page, Resource
+
+__all__ = ["add_command"]
+
+_EPILOG = """\
+examples:
+  h3sim show scheme dfifo
+  h3sim show page davies-meenan
+  h3sim show scheme chrome-eps --toml > mine.toml && h3sim run http2rulez --scheme mine.toml
+  h3sim show page davies-meenan --json > my-page.json
+
+--toml and --json print the file itself: pages are JSON; schemes, networks and profiles are TOML.
+"""
+_LOADERS = {
+    "page": catalog.load_page,
+    "scheme": catalog.load_scheme,
+    "network": catalog.load_network,
+    "profile": catalog.load_profile,
+}
+_HEADED = ("format", "name", "title")
+"""What stands in the head, or in no need of being said."""
+_CLASS = "class"
+
+
+def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "show",
+        help="show all about one page, scheme, network or profile",
+        description="Show all about one page, scheme, network or transport profile.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument("what", choices=tuple(_LOADERS), metavar="|".join(_LOADERS))
+    parser.add_argument("name", metavar="NAME", help="what is shipped by that name, or a file")
+    as_file = parser.add_mutually_exclusive_group()
+    as_file.add_argument("--toml", action="store_true", help="print the file, which is TOML")
+    as_file.add_argument("--json", action="store_true", help="print a page's file, which is JSON")
+    add_wide(parser)
+    parser.set_defaults(command=_show)
+
+
+def _show(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    mistakes.collect(lambda: _check_form(options))
+    found = mistakes.collect(lambda: _LOADERS[options.what](options.name))
+    if found is None or mistakes.lines:
+        for line in mistakes.lines:
+            print(f"h3sim show: {line}", file=sys.stderr)
+        return BAD_INPUT
+    text = catalog.text_of(options.what, options.name)
+    if options.toml or options.json:
+        print(text.removesuffix("\n"))
+        return 0
+    width = terminal_width(options)
+    parts = _of_page(json.loads(text), found, width) if options.what == "page" else _of(text, width)
+    print("\n\n".join(parts))
+    return 0
+
+
+def _check_form(options: argparse.Namespace) -> None:
+    if options.toml and options.what == "page":
+        raise InputError([Problem(key="--toml", message="a page is JSON: --json")])
+    if options.json and options.what != "page":
+        message = f"a {options.what} is TOML: --toml"
+        raise InputError([Problem(key="--json", message=message)])
+
+
+def _of(text: str, width: int | None) -> Iterator[str]:
+    """Yield what a TOML file says: its values, then each of its tables."""
+    import tomllib  # on use: importing h3sim should stay quick
+
+    document = tomllib.loads(text)
+    yield _head(document.get("name"), document.get("title"), width)
+    yield figures(_values(document), width=width)
+    for key, entry in document.items():
+        if isinstance(entry, list) and entry and isinstance(entry[0], dict):
+            yield _rows(key, entry, width)
+        elif isinstance(entry, dict) and all(isinstance(row, dict) for row in entry.values()):
+            yield _rows(key, [{key: name} | row for name, row in entry.items()], width)
+        elif isinstance(entry, dict):
+            yield f"{key}\n{figures(_values(entry, indent='  '), width=width)}"
+
+
+def _head(name: object, title: object, width: int | None) -> str:
+    return fitted(printable(f"{name}: {title}" if title else str(name)), width)
+
+
+def _values(document: dict[str, Any], *, indent: str = "") -> list[tuple[str, str]]:
+    return [
+        (f"{indent}{key}", _cell(value))
+        for key, value in document.items()
+        if key not in _HEADED and not _is_table(value)
+    ]
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+    )
+
+
+def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
+    """Return tables of a file as rows; a column for each key that one of them has."""
+    keys = list(dict.fromkeys(name for row in rows for name in row))
+    keys.sort(key=_CLASS.__eq__)  # what a rule leads to stands behind what it asks for
+    body = table(keys, [[_cell(row.get(name, "")) for name in keys] for row in rows], width=width)
+    return body if key in keys else f"{key}\n{body}"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)
+
+
+def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterator[str]:
+    kb = page.total_bytes / 1000
+    yield _head(page.name, f"{plural(len(page.resources), 'resource')}, {kb:,.0f} kB", width)
+    known = {key: document[key] for key in ("url",) if key in document}
+    said = _values(known | dict(page.provenance))
+    if said:
+        yield figures(said, width=width)
+    headers = ("resource", "kind", "bytes", "above the fold", "asked for")
+    rows = [
+        (
+            resource.id,
+            resource.kind.value,
+            f"{resource.size_bytes:,}",
+            "yes" if resource.above_the_fold else "",
+            _asked(resource),
+        )
+        for resource in page.resources
+    ]
+    yield table(headers, rows, width=width, shorten=True)
+
+
+def _asked(resource: Resource) -> str:
+    """Return when a resource is asked for, in a few words."""
+    found = resource.discovered
+    if found is None:
+        return "at navigation start"
+    delay = f"{found.delay_ns / 1e6:g} ms"
+    if found.by is None or found.at is At.TIME:
+        return f"{delay} after navigation start"
+    when = f"when {found.by} is {found.at.value}"
+    if found.at is At.OFFSET:
+        when = f"at byte {found.offset_bytes:,} of {found.by}"
+    elif found.at is At.REQUEST:
+        when = f"with {found.by}"
+    return f"{when} + {delay}" if found.delay_ns else when

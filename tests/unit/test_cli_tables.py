@@ -1,0 +1,165 @@
+"""Tables of the command line: no wider than the terminal, and nothing moves its cursor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import h3sim
+from h3sim.cli import main
+from h3sim.cli.tables import figures, table
+from h3sim.fitting import folded, shortened, width_of
+from tests.helpers import page_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LISTS = ("schemes", "networks", "profiles", "controllers", "schedulers", "pages", "sets")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def widest(text: str) -> int:
+    return max(map(width_of, text.splitlines()))
+
+
+def test_a_table_that_fits_is_as_narrow_as_it_can_be() -> None:
+    assert table(["scheme", "ms"], [["rr", "1.5"], ["fifo", "12.25"]], width=80).splitlines() == [
+        "scheme     ms",
+        "------  -----",
+        "rr        1.5",
+        "fifo    12.25",
+    ]
+
+
+def test_heads_are_folded_before_anything_is_cut() -> None:
+    rows = [["index.html", "12"]]
+    assert table(["resource", "first byte ms"], rows, width=20).splitlines() == [
+        "               first",
+        "resource     byte ms",
+        "----------  --------",
+        "index.html        12",
+    ]
+
+
+def test_words_are_folded_and_names_without_a_space_are_shortened_in_their_middle() -> None:
+    rows = [["one", "two words and then some more"], ["two", "a/very/long/path/to/index.html"]]
+    assert table(["name", "text"], rows, width=25).splitlines() == [
+        "name  text",
+        "----  -------------------",
+        "one   two words and then",
+        "      some more",
+        "two   a/very\N{HORIZONTAL ELLIPSIS}o/index.html",
+    ]
+
+
+def test_with_shorten_each_row_is_one_line() -> None:
+    rows = [["one", "two words and then some more"]] * 3
+    assert len(table(["name", "text"], rows, width=20, shorten=True).splitlines()) == 5
+
+
+def test_what_cannot_be_seen_is_spelt_out() -> None:
+    assert table(["name"], [["a\x1b[2J\nb"]]).splitlines()[-1] == r"a\x1b[2J\nb"
+    assert figures([("name", "a\x1b]0;x\x07")]) == r"name  a\x1b]0;x\x07"
+
+
+def test_wide_characters_fill_two_cells_and_combining_ones_none() -> None:
+    assert width_of("\u65e5\u672c") == 4
+    assert width_of("e\u0301") == 1
+    lines = table(["name", "n"], [["\u65e5\u672c", "1"], ["ab", "22"]]).splitlines()
+    assert lines[2:] == ["\u65e5\u672c   1", "ab    22"]
+
+
+@given(st.text(max_size=60), st.integers(3, 40))
+def test_what_is_shortened_or_folded_fits(text: str, limit: int) -> None:
+    assert width_of(shortened(text, limit)) <= limit
+    assert all(width_of(line) <= limit for line in folded(text, limit))
+    if width_of(text) <= limit:
+        assert shortened(text, limit) == text
+
+
+@pytest.mark.parametrize("columns", ["80", "100"])
+@pytest.mark.parametrize("what", LISTS)
+def test_every_list_fits_the_terminal(
+    what: str, columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert widest(printed(capsys, "list", what)) <= int(columns)
+
+
+@pytest.mark.parametrize("columns", ["80", "100"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "PAGE", "--network", "sander-2mbps-100ms-5pct", "--transport", "tcp"),
+        ("run", "PAGE", "--browser", "parse", "--critical-path"),
+        ("compare", "PAGE"),
+        ("compare", "PAGE", "--buffer-kb", "0", "--browser", "parse"),
+        ("show", "page", "PAGE"),
+        ("show", "scheme", "firefox-h2"),
+        ("show", "network", "wifi-lossy"),
+        ("show", "profile", "quicly"),
+    ],
+)
+def test_every_table_fits_the_terminal(
+    command: tuple[str, ...],
+    columns: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = {"id": "https://example.org/" + "a/" * 120, "kind": "document", "bytes": 10_000_000}
+    found = {"by": root["id"], "at": "complete"}
+    image = {"kind": "image", "bytes": 200_000, "above_the_fold": True, "discovered": found}
+    images = [{"id": f"https://cdn.example/{'i' * 250}/{n}.jpg"} | image for n in range(3)]
+    page = page_file(tmp_path, root | {"above_the_fold": True}, *images)
+    monkeypatch.setenv("COLUMNS", columns)
+    out = printed(capsys, *(page if word == "PAGE" else word for word in command))
+    assert widest(out) <= int(columns)
+
+
+def test_wide_shows_all_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert widest(printed(capsys, "list", "schemes", "--wide")) > 200
+    sources = [scheme.source for scheme in h3sim.list_schemes()]
+    wide = printed(capsys, "list", "schemes", "--wide")
+    assert all(source in wide for source in sources)
+
+
+def test_what_is_shown_as_a_file_is_one_to_start_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for what, name, form in (
+        ("scheme", "chrome-eps", "toml"),
+        ("network", "wifi-lossy", "toml"),
+        ("profile", "quicly", "toml"),
+        ("page", "davies-meenan", "json"),
+    ):
+        mine = tmp_path / f"mine.{form}"
+        mine.write_text(printed(capsys, "show", what, name, f"--{form}"), encoding="utf-8")
+        load = getattr(h3sim, f"load_{what}")
+        assert load(str(mine)) == load(name)
+        assert printed(capsys, "show", what, str(mine)) == printed(capsys, "show", what, name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("page", "davies-meenan", "--toml"), "--toml: a page is JSON: --json"),
+        (("scheme", "rr", "--json"), "--json: a scheme is TOML: --toml"),
+        (
+            ("network", "4gg"),
+            "no network is called '4gg'; did you mean 4g? (`h3sim list networks` shows all)",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_one_line(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", *arguments]) == 2
+    assert capsys.readouterr().err == f"h3sim show: {message}\n"
