@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
 from h3sim.cli.run import RawHelp
@@ -128,9 +128,7 @@ def _schedulers() -> _Listing:
     return _registered("scheduler", REGISTRY, TREES)
 
 
-def _registered(
-    kind: str, registry: PluginRegistry[Callable[..., object]], said: Mapping[str, str]
-) -> _Listing:
+def _registered(kind: str, registry: PluginRegistry[Any], said: Mapping[str, str]) -> _Listing:
     rows = (
         (entry.name, said.get(entry.name) or _first_sentence(entry.part), entry.origin)
         for entry in registry.listed()

@@ -166,8 +166,8 @@ def _show(load: Load, *, order: bool, width: int | None) -> None:
         for timing in load.timings
     )
     headers = ("stream", "resource", "kind", "bytes", "above fold")
-    headers = (*headers, "requested ms", "first byte ms", "finished ms")
-    print(table(headers, rows, width=width, shorten=True))
+    times = ("requested ms", "first byte ms", "finished ms")
+    print(table((*headers, *times), rows, width=width, shorten=True))
     if order:
         runs = ((stream, len(list(group))) for stream, group in itertools.groupby(load.trace.order))
         print("\norder of packets (stream x packets in a row):")
@@ -179,8 +179,10 @@ def _path(load: Load, width: int | None) -> str:
     path = load.critical_path()
     parts = ("network", "bandwidth", "computation", "blocking")
     rows = [(row.work, row.id or "", *(in_ms(value_ms) for value_ms in row[2:])) for row in path]
-    headers = ("critical path", "resource", "from ms", "to ms", "network ms", "bandwidth ms")
-    headers = (*headers, "compute ms", "blocking ms")
+    headers = (
+        *("critical path", "resource", "from ms", "to ms"),
+        *("network ms", "bandwidth ms", "compute ms", "blocking ms"),
+    )
     sums = ", ".join(f"{part} {in_ms(sum(path.column(f'{part}_ms')))} ms" for part in parts)
     return f"{table(headers, rows, width=width, shorten=True)}\n\n{fitted(sums, width)}"
 

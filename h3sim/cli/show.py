@@ -16,7 +16,7 @@ from h3sim.printable import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from h3sim.cli.options import Parser
     from h3sim.page import Page, Resource
@@ -32,7 +32,7 @@ examples:
 
 --toml and --json print the file itself: pages are JSON; schemes, networks and profiles are TOML.
 """
-_LOADERS = {
+_LOADERS: dict[str, Callable[[str], object]] = {
     "page": catalog.load_page,
     "scheme": catalog.load_scheme,
     "network": catalog.load_network,
@@ -64,7 +64,7 @@ def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
 def _show(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     mistakes.collect(lambda: _check_form(options))
-    found = mistakes.collect(lambda: _LOADERS[options.what](options.name))
+    found: Any = mistakes.collect(lambda: _LOADERS[options.what](options.name))
     if found is None or mistakes.lines:
         for line in mistakes.lines:
             print(f"h3sim show: {line}", file=sys.stderr)
