@@ -135,21 +135,29 @@ class UnknownNameError(H3SimError, KeyError):
 class StalledError(H3SimError, RuntimeError):
     """A load did not come to its end; `waiting` names the resources that did not arrive.
 
-    *limit_ns* is the time at which it was given up, or None if nothing more could happen.
+    *limit_ns* is the time at which it was given up, or None if nothing more could happen;
+    *n_events* how many events there had been by then, if that was the reason.
     """
 
-    def __init__(self, waiting: Sequence[str], limit_ns: int | None = None) -> None:
+    def __init__(
+        self, waiting: Sequence[str], limit_ns: int | None = None, n_events: int | None = None
+    ) -> None:
         self.waiting = tuple(waiting)
         self.limit_ns = limit_ns
+        self.n_events = n_events
         what = "nothing more can happen"
         if limit_ns is not None:
             what = f"given up after {limit_ns / 1e9:g} s of simulated time"
+        if n_events is not None:
+            what = f"{what} and {n_events:,} events"
         shown = ", ".join(self.waiting[:_SHOWN])
         more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
         super().__init__(printable(f"{what}, still waiting for {shown}{more}"))
 
-    def __reduce__(self) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None]]:
-        return type(self), (self.waiting, self.limit_ns)
+    def __reduce__(
+        self,
+    ) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None, int | None]]:
+        return type(self), (self.waiting, self.limit_ns, self.n_events)
 
 
 class NothingToMeasureError(H3SimError, ValueError):

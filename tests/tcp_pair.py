@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 
 from h3sim.transport.quic.handshake import Mode, Role
 from h3sim.transport.tcp import Segment, TcpEndpoint, TcpSettings
-from h3sim.transport.tcp.records import FRAME_HEADER_BYTES, RECORD_OVERHEAD_BYTES
+from h3sim.transport.tcp.settings import FRAME_HEADER_BYTES, RECORD_OVERHEAD_BYTES
 from h3sim.units import ms, to_ms
 
 __all__ = [

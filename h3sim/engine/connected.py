@@ -91,13 +91,15 @@ class ConnectedRun:
         retransmit: Retransmit,
         requeues: bool,
         limit_ns: int,
+        max_events: int,
         records_wire: bool,
         browser: BrowserModel,
     ) -> None:
         self._page = page
         self._protocol = protocol
         self._limit_ns = limit_ns
-        self._kernel = Kernel()
+        self._max_events = max_events
+        self._kernel = Kernel(max_events=max_events)
         make = scheme.make_scheduler
         server_windows, client_windows = makes.windows(Role.SERVER), makes.windows(Role.CLIENT)
         ranks_lost = retransmit is Retransmit.PRIORITY
@@ -160,8 +162,12 @@ class ConnectedRun:
         """Return what happened."""
         self._kernel.at(self._limit_ns, Rank.SEND, (self._on_limit,), None)
         self._begin()
-        if not self._kernel.run():
-            raise StalledError(self._application.waiting)
+        kernel = self._kernel
+        if not kernel.run():
+            waiting = self._application.waiting
+            if kernel.has_overrun:
+                raise StalledError(waiting, limit_ns=kernel.now_ns, n_events=self._max_events)
+            raise StalledError(waiting)
         return Trace(
             delivery=self._protocol.delivery,
             requests=self._application.requests(),
@@ -245,8 +251,7 @@ class ConnectedRun:
                 if is_server:
                     number = packet.number
                     for stream_id, offset, n_bytes in packet.frames:
-                        if stream_id >= 0:
-                            add_row((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
+                        add_row((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
                 if self._is_watched:
                     self._record_sent(end, packet, now_ns, arrives_at_ns)
             at_ns = timer_at_ns()

@@ -9,6 +9,7 @@ from h3sim.transport import Handshake, Protocol, QuicEndpoint, Role
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import Link
 from h3sim.transport.tcp import TcpEndpoint
+from h3sim.transport.tcp.segments import HEADER_BYTES as TCP_HEADER_BYTES
 
 if TYPE_CHECKING:
     import random
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["End", "EndMaker"]
 
 _IP_HEADER_BYTES = 20
+_PROBE_BYTES = 64
+"""A probe that repeats a full packet and carries an ACK besides is up to so much larger."""
 _UNLIMITED = 2**62
 _CLIENT_CONTROLLER = "newreno"
 """Requests are few and small: what controls them does not matter."""
@@ -39,7 +42,11 @@ class End:
 
 
 class EndMaker:
-    """Makes the client's and the server's end of one connection."""
+    """Makes the client's and the server's end of one connection.
+
+    Raises:
+        NetworkError: if a queue of the network cannot hold a packet of the profile.
+    """
 
     def __init__(
         self,
@@ -55,6 +62,9 @@ class EndMaker:
         self._protocol = protocol
         self._mode = mode
         self._seed = seed
+        network.check_packets(
+            down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
+        )
 
     @property
     def turn_bytes(self) -> int:
@@ -108,6 +118,15 @@ class EndMaker:
         return TcpEndpoint(
             settings, controller, source, role, self._mode, path_rtt_ns=self._path_rtt_ns()
         )
+
+    def _packet_bytes(self, role: Role) -> int:
+        """Return the size of a full packet of that end, with IP's header."""
+        is_server = role is Role.SERVER
+        if self._protocol is Protocol.TCP:
+            tcp = self._profile.tcp if is_server else self._profile.tcp_client
+            return tcp.mss_bytes + TCP_HEADER_BYTES + _IP_HEADER_BYTES
+        quic = self._profile.quic if is_server else self._profile.quic_client
+        return quic.datagram_bytes + _PROBE_BYTES + self._profile.quic.ip_bytes
 
     def _path_rtt_ns(self) -> int | None:
         """An established connection has measured its path."""

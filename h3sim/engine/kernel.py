@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 from heapq import heappush
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import simpy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["Call", "Callbacks", "Kernel", "Rank"]
 
@@ -63,15 +64,19 @@ class Kernel:
     [(5, 'arrive'), (5, 'send')]
     """
 
-    __slots__ = ("_env", "_number", "_queue", "_stopped")
+    __slots__ = ("_env", "_number", "_queue", "_stopped", "has_overrun")
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_events: int = 2**62) -> None:
         self._env = simpy.Environment()
         # Every event is put in here, so at once where `Environment.schedule` would put it: that
         # takes a delay, which would first have to be worked out, and adds the time to it again.
         self._queue: Any = self._env._queue
-        self._number = self._env._eid
+        # Where nothing ever comes of what happens, time may stand still; so events are counted, by
+        # the number that each gets anyway.
+        self._number: Iterator[int] = chain(range(max_events), map(_refuse, (max_events,)))
         self._stopped = False
+        self.has_overrun = False
+        """Whether `run` ended because there were more events than *max_events*."""
 
     @property
     def now_ns(self) -> int:
@@ -96,6 +101,20 @@ class Kernel:
         raise simpy.core.StopSimulation(None)
 
     def run(self) -> bool:
-        """Let time pass until `stop`; return False if nothing is left to happen before that."""
-        self._env.run()
+        """Let time pass until `stop`; return False if that does not come.
+
+        Then nothing is left to happen, or there were too many events.
+        """
+        try:
+            self._env.run()
+        except _TooManyEventsError:
+            self.has_overrun = True
         return self._stopped
+
+
+class _TooManyEventsError(Exception):
+    """An event was scheduled beyond the last that is allowed."""
+
+
+def _refuse(number: int) -> int:
+    raise _TooManyEventsError(number)

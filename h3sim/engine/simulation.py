@@ -29,6 +29,10 @@ MAX_PACKETS = 5_000_000
 MAX_LOAD_NS = 3600 * NS_PER_S
 """A load over links that takes longer than an hour is given up."""
 
+_MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
+"""A load over links that takes more events is given up: it takes a handful for each packet, and
+more only where nothing but timers runs out."""
+
 Progress: TypeAlias = "Callable[[int, int], None]"
 
 
@@ -57,7 +61,9 @@ def simulate(
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
-        StalledError: if the load cannot come to its end, or not within *limit_ns*.
+        NetworkError: if a queue of *network* cannot hold a packet of *profile*.
+        StalledError: if the load cannot come to its end, or not within *limit_ns* or as many events
+            as many loads of that size take.
     """
     browser = browser or BrowserModel()
     profile = profile or TransportProfile(name="default")
@@ -93,6 +99,7 @@ def simulate(
             retransmit=scheme.retransmission or Retransmit(profile.retransmit),
             requeues=profile.requeues,
             limit_ns=limit_ns,
+            max_events=_MIN_EVENTS + _EVENTS_PER_PACKET * n_packets,
             records_wire=records_wire,
             browser=browser,
         )

@@ -46,7 +46,8 @@ class BucketPacer:
         )
         ns_per_byte = _BITS_PER_BYTE * NS_PER_S
         self._packet_ns = max(_LEAST_NS, min(full * ns_per_byte // rate_bps, NS_PER_S))
-        self._most_ns = burst_bytes * ns_per_byte // rate_bps
+        # At any rate the bucket holds some time: rounded to nothing, it would let nothing leave.
+        self._most_ns = max(1, burst_bytes * ns_per_byte // rate_bps)
         self._left_ns = min(self._left_ns, self._most_ns)
 
     def ready_at_ns(self, now_ns: int) -> int:

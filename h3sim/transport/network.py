@@ -181,6 +181,26 @@ class Network:
             raise NetworkError(error.problems, self.name) from error
         return replace(self, constant_rate=None, jitter=None, down=down, up=LinkProfile())
 
+    def check_packets(self, *, down_bytes: int, up_bytes: int) -> None:
+        """Refuse queues that a full packet of so many bytes, IP's header included, never enters.
+
+        Raises:
+            NetworkError: listing them.
+        """
+        problems = []
+        for key, link, packet_bytes in (("down", self.down, down_bytes), ("up", self.up, up_bytes)):
+            limit_bytes = None if link is None else link.queue_limit_bytes(self.rtt_ns)
+            if link is None or limit_bytes is None:
+                continue
+            wire_bytes = packet_bytes + link.frame_overhead_bytes
+            if limit_bytes < wire_bytes:
+                name = "queue_bytes" if link.queue_bdp is None else "queue_bdp"
+                message = f"must hold a full packet of this load ({wire_bytes:,} bytes)"
+                message = f"{message}, holds {limit_bytes:,}"
+                problems.append(Problem(key=f"{key}.{name}", message=message))
+        if problems:
+            raise NetworkError(problems, self.name)
+
     def _problems(self) -> Iterator[Problem]:
         if not 0 <= self.rtt_ns <= _MAX_RTT_NS:
             message = f"must be 0 to {to_ms(_MAX_RTT_NS):.0f}, is {to_ms(self.rtt_ns)}"

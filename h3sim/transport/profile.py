@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import DocumentReader, not_one_of, parse_toml, read_text, shown
-from h3sim.errors import InputError
+from h3sim.errors import InputError, Problem
+from h3sim.transport.congestion.base import MAX_WINDOW_BYTES
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 __all__ = ["FORMAT", "ProfileError", "TransportProfile", "profile_from_toml", "read_profile"]
@@ -34,6 +35,9 @@ class TransportProfile:
     *cc* names the controller; *beta*, *initial_window_bytes* and *hystart* set it up (None keeps
     its own). *retransmit* says when lost bytes go again: first, priority or turn. With *requeues* a
     stream joins the scheduler anew when some of its bytes were acknowledged or lost (h2o).
+
+    Raises:
+        ProfileError: listing every value that is out of range.
     """
 
     name: str
@@ -50,6 +54,21 @@ class TransportProfile:
     quic_client: QuicSettings = field(default_factory=QuicSettings)
     tcp: TcpSettings = field(default_factory=TcpSettings)
     tcp_client: TcpSettings = field(default_factory=TcpSettings)
+
+    def __post_init__(self) -> None:
+        problems = list(self._problems())
+        if problems:
+            raise ProfileError(problems, self.name)
+
+    def _problems(self) -> Iterator[Problem]:
+        if self.beta is not None and not 0 < self.beta < 1:
+            yield Problem(key="beta", message=f"must be above 0 and below 1, is {self.beta}")
+        is_tcp = self.protocol is Protocol.TCP
+        least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
+        window = self.initial_window_bytes
+        if window is not None and not least <= window <= MAX_WINDOW_BYTES:
+            message = f"must be {least:,} (a packet) to {MAX_WINDOW_BYTES:,}, is {window:,}"
+            yield Problem(key="initial_window_bytes", message=message)
 
 
 def read_profile(path: str | Path) -> TransportProfile:
@@ -114,7 +133,11 @@ def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfi
         client_name = f"{name}_client"
         values[name] = server
         values[client_name] = _settings(reader, client_name, document.get(client_name, {}), server)
-    return TransportProfile(**values)
+    try:
+        return TransportProfile(**values)
+    except ProfileError as error:
+        reader.add(error.problems)
+        return TransportProfile(name=values["name"])
 
 
 def _settings(reader: DocumentReader, key: str, entry: Any, base: Any) -> Any:
@@ -145,6 +168,5 @@ def _settings(reader: DocumentReader, key: str, entry: Any, base: Any) -> Any:
         return replace(base, **changes)
     except InputError as error:
         for problem in error.problems:
-            name = problem.key.replace("_ns", "_ms")
-            reader.report(f"{key}.{name}", problem.message)
+            reader.report(f"{key}.{problem.key}", problem.message)
         return base

@@ -11,12 +11,29 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.ranges import Ranges
-from h3sim.transport import LinkProfile, Network
+from h3sim.transport import Jitter, LinkProfile, Network
 from h3sim.transport.congestion import controller_names
+from h3sim.transport.jitter import LinkJitter
 from h3sim.units import mbps, ms
+from tests.helpers import page_of
 from tests.property.strategies import law, pages
 
-TRANSPORTS = ("quic", "tcp")
+SCHEMES = ("fifo", "rr", "p+", "bucket", "safari-h2", "firefox-draft-20", "chrome-eps")
+"""Mechanisms that differ; the last three are told of priorities over the wire, each in its way."""
+PROFILES = {
+    "quic": (None, "aioquic", "quicly", "quicly-chrome"),
+    "tcp": (None, "linux-tcp", "linux-tcp-h2o"),
+}
+JITTER = LinkJitter(mean_ns=ms(10), deviation_ns=ms(10))
+DISTURBED = (
+    {},
+    {},
+    {"jitter": JITTER},
+    {"jitter": replace(JITTER, reorder=True)},
+    {"hold": Jitter(every=1, min_overtaken=0, max_overtaken=20)},
+    {"hold": Jitter(every=4, min_overtaken=1, max_overtaken=3)},
+)
+"""Nothing, delays that keep the order of packets, and three that do not."""
 
 
 @st.composite
@@ -28,6 +45,7 @@ def networks(draw: st.DrawFn) -> Network:
         queue_bytes=draw(st.sampled_from((5_000, 30_000, 1_000_000))),
         loss=loss,
         loss_burst=draw(st.sampled_from((None, 5.0))) if loss else None,
+        **draw(st.sampled_from(DISTURBED)),
     )
     rtt_ms = draw(st.sampled_from((0, 10, 100)))
     return Network(name="drawn", rtt_ns=ms(rtt_ms), down=link, up=replace(link))
@@ -35,10 +53,14 @@ def networks(draw: st.DrawFn) -> Network:
 
 @st.composite
 def settings(draw: st.DrawFn) -> h3sim.Setting:
+    transport = draw(st.sampled_from(tuple(PROFILES)))
+    profile = draw(st.sampled_from(PROFILES[transport]))
+    controllers = [name for name in controller_names() if name != "constant"]
     return h3sim.Setting(
         network=draw(networks()),
-        transport=draw(st.sampled_from(TRANSPORTS)),
-        cc=draw(st.sampled_from([name for name in controller_names() if name != "constant"])),
+        transport=transport,
+        transport_profile=profile,
+        cc=draw(st.sampled_from(controllers)) if profile is None else None,
         retransmit=draw(st.sampled_from(("first", "priority", "turn"))),
         buffer_kb=draw(st.sampled_from((0.0, 20.0))),
         handshake=draw(st.sampled_from(("none", "1-rtt", "0-rtt"))),
@@ -52,20 +74,65 @@ def loaded(page: h3sim.Page, setting: h3sim.Setting, scheme: str = "rr") -> h3si
     return run_setting(page, h3sim.load_scheme(scheme), setting, records_wire=True)
 
 
-@law(60)
-@given(page=pages(), setting=settings(), scheme=st.sampled_from(("fifo", "rr", "p+", "bucket")))
-def test_every_byte_comes_whatever_is_lost(
-    page: h3sim.Page, setting: h3sim.Setting, scheme: str
-) -> None:
-    load = loaded(page, setting, scheme)
-    assert len(load.timings) == len(page.resources)
+def check_every_byte_came(load: h3sim.Load) -> None:
+    """Each response has a packet, and its packets that arrived cover it, and nothing else."""
+    assert len(load.timings) == len(load.page.resources)
     got: dict[int, Ranges] = {}
     for _, arrived_at_ns, stream_id, offset, n_bytes, _ in load.trace.packet_rows:
         if arrived_at_ns is not None:
             got.setdefault(stream_id, Ranges()).add(offset, offset + n_bytes)
+    assert set(got) == {request.stream_id for request in load.trace.requests}
     for request in load.trace.requests:
         assert got[request.stream_id].contiguous == request.length_bytes
         assert got[request.stream_id].end == request.length_bytes
+
+
+def check_time_runs_forward(load: h3sim.Load) -> None:
+    """What is sent later stands later; nothing arrives, begins or ends before what it follows."""
+    assert all(a.sent_at_ns <= b.sent_at_ns for a, b in pairwise(load.trace.wire))
+    for row in load.trace.wire:
+        assert row.arrived_at_ns is None or row.arrived_at_ns >= row.sent_at_ns
+    for timing in load.timings:
+        assert timing.requested_ms <= timing.first_byte_ms <= timing.finished_ms
+
+
+@law(60)
+@given(page=pages(), setting=settings(), scheme=st.sampled_from(SCHEMES))
+def test_every_byte_comes_whatever_is_lost(
+    page: h3sim.Page, setting: h3sim.Setting, scheme: str
+) -> None:
+    check_every_byte_came(loaded(page, setting, scheme))
+
+
+EMPTY = page_of(
+    {"id": "/", "kind": "document", "bytes": 100},
+    {"id": "a", "kind": "image", "bytes": 0, "discovered": {"by": "/", "at": "request"}},
+    {"id": "b", "kind": "image", "bytes": 0, "discovered": {"by": "/", "at": "complete"}},
+)
+
+
+@pytest.mark.parametrize(
+    ("transport", "profile"),
+    [(transport, profile) for transport, profiles in PROFILES.items() for profile in profiles],
+)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_an_empty_response_comes_as_others_do(
+    transport: str, profile: str | None, scheme: str
+) -> None:
+    setting = h3sim.Setting(network="fibre", transport=transport, transport_profile=profile)
+    load = loaded(EMPTY, setting, scheme)
+    check_every_byte_came(load)
+    root, beside, last = load.trace.requests
+    sent = {row[2]: row[0] for row in reversed(load.trace.packet_rows)}  # the first time
+    assert sent[beside.stream_id] == sent[root.stream_id]
+    assert sent[last.stream_id] == last.arrived_at_ns
+
+
+def test_handshake_bytes_that_come_late_complete_no_response() -> None:
+    load = h3sim.simulate(
+        "creative", scheme="safari-h2", network="fibre", jitter="1:0-20", seed=2, records_wire=True
+    )
+    check_every_byte_came(load)
 
 
 @law(60)
@@ -77,12 +144,7 @@ def test_equal_runs_are_equal(page: h3sim.Page, setting: h3sim.Setting) -> None:
 @law(60)
 @given(page=pages(), setting=settings())
 def test_time_does_not_run_backwards(page: h3sim.Page, setting: h3sim.Setting) -> None:
-    load = loaded(page, setting)
-    assert all(a.sent_at_ns <= b.sent_at_ns for a, b in pairwise(load.trace.wire))
-    for row in load.trace.wire:
-        assert row.arrived_at_ns is None or row.arrived_at_ns >= row.sent_at_ns
-    for timing in load.timings:
-        assert timing.requested_ms <= timing.first_byte_ms <= timing.finished_ms
+    check_time_runs_forward(loaded(page, setting))
 
 
 @law(60)

@@ -133,7 +133,7 @@ def test_every_mistake_in_the_settings_is_told():
         ControllerSettings(max_datagram_bytes=0, initial_window_bytes=-1, beta=1, rate_bps=0)
     assert caught.value.lines() == [
         "congestion control: max_datagram_bytes: must be at least 1, is 0",
-        "congestion control: initial_window_bytes: must be at least 1, is -1",
         "congestion control: rate_bps: must be at least 1, is 0",
+        "congestion control: initial_window_bytes: must be 1 (a packet) to 1,073,741,824, is -1",
         "congestion control: beta: must be above 0 and below 1, is 1",
     ]

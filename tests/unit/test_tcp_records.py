@@ -244,3 +244,12 @@ def test_the_last_frame_of_a_write_is_cut_to_what_is_left_of_it():
 
 def test_a_write_of_one_record_cuts_nothing():
     assert written((0, 2000), (4, 12_000), write_bytes=0) == [(0, 2000), (0, 12_000)]
+
+
+def test_an_empty_body_that_ends_its_segment_goes_with_that_segment():
+    # 9 bytes of header each: the empty one ends where the segment does.
+    pair = load((0, 100), (4, 0), settings=CLEARTEXT)
+    first = pair.data()[0].segment
+    assert first.length == 100 + 2 * 9
+    assert list(first.frames) == [(0, 0, 100), (4, 0, 0)]
+    assert [len(sent.segment.frames) for sent in pair.data()[1:]] == []

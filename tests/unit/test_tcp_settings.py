@@ -4,6 +4,7 @@ import pytest
 
 from h3sim.errors import NetworkError
 from h3sim.transport.tcp import LossDetection, TcpSettings, TlsVersion
+from tests.tcp_pair import CLIENT, SERVER, Pair
 
 
 @pytest.mark.parametrize(
@@ -32,8 +33,41 @@ from h3sim.transport.tcp import LossDetection, TcpSettings, TlsVersion
 def test_a_value_with_which_no_connection_works_is_named(key, value):
     with pytest.raises(NetworkError) as caught:
         TcpSettings(**{key: value})
-    assert [problem.key for problem in caught.value.problems] == [key]
+    assert [problem.key for problem in caught.value.problems] == [key.replace("_ns", "_ms")]
     assert repr(value) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"max_rto_ns": 20_000}, "max_rto_ms: must be 1,000 to 3,600,000, is 0.02"),
+        (
+            {"min_rto_ns": 3 * 10**9, "max_rto_ns": 2 * 10**9},
+            "max_rto_ms: must be at least min_rto_ms (3000), is 2000",
+        ),
+        (
+            {"write_bytes": 62},
+            "write_bytes: must be 0, or at least 63 (a record with 32 bytes of a body), is 62",
+        ),
+        (
+            {"write_bytes": 40, "tls": "none"},
+            "write_bytes: must be 0, or at least 41 (a record with 32 bytes of a body), is 40",
+        ),
+        ({"mss_bytes": 1400.5}, "mss_bytes: must be a whole number, 88 to 65,495, is 1400.5"),
+        ({"pacing_gain": 1e-6}, "pacing_gain: must be 0.01 to 100, is 1e-06"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused_in_the_unit_of_a_profile(values, message):
+    with pytest.raises(NetworkError) as caught:
+        TcpSettings(**values)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("write", [{"write_bytes": 63}, {"write_bytes": 41, "tls": "none"}])
+def test_the_smallest_write_brings_a_page_to_its_end(write):
+    pair = Pair(settings=TcpSettings(**write))
+    pair.put(SERVER, 0, 500)
+    assert pair.run().bytes_of(CLIENT, 0) == 500
 
 
 def test_all_mistakes_are_listed():

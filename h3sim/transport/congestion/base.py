@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["CongestionController", "ControllerSettings", "SentPacket"]
+__all__ = ["MAX_WINDOW_BYTES", "CongestionController", "ControllerSettings", "SentPacket"]
 
 _K_INITIAL_WINDOW_PACKETS = 10
 _K_INITIAL_WINDOW_BYTES = 14_720
 _K_MINIMUM_WINDOW_PACKETS = 2
+MAX_WINDOW_BYTES = 2**30
+"""More than any path holds (RFC 7323 § 2.3)."""
 
 
 class SentPacket(Protocol):
@@ -129,9 +131,13 @@ class ControllerSettings:
         return _K_MINIMUM_WINDOW_PACKETS * self.max_datagram_bytes
 
     def _problems(self) -> Iterator[Problem]:
-        for key in ("max_datagram_bytes", "initial_window_bytes", "rate_bps"):
+        for key in ("max_datagram_bytes", "rate_bps"):
             value = getattr(self, key)
             if value is not None and value < 1:
                 yield Problem(key=key, message=f"must be at least 1, is {value}")
+        window, least = self.initial_window_bytes, max(1, self.max_datagram_bytes)
+        if window is not None and not least <= window <= MAX_WINDOW_BYTES:
+            message = f"must be {least:,} (a packet) to {MAX_WINDOW_BYTES:,}, is {window:,}"
+            yield Problem(key="initial_window_bytes", message=message)
         if self.beta is not None and not 0 < self.beta < 1:
             yield Problem(key="beta", message=f"must be above 0 and below 1, is {self.beta}")

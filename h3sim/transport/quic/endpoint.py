@@ -9,7 +9,7 @@ from h3sim.transport.endpoint import row_of
 from h3sim.transport.pacer import Pacer, pace_bps
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.flow import FlowReceiver
-from h3sim.transport.quic.packets import CRYPTO, Packet, ack_frame_bytes, stream_header_bytes
+from h3sim.transport.quic.packets import Packet, ack_frame_bytes, stream_header_bytes
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.transport.quic.settings import PacingBucket
 
@@ -87,9 +87,8 @@ class QuicEndpoint:
 
     def on_packet(self, packet: Packet, now_ns: int) -> Sequence[StreamBytes]:
         """Take a packet that arrived; return the stream bytes that it brings."""
-        handshake = self._handshake
-        if not handshake.is_over:
-            handshake.on_datagram(packet)
+        if not self._handshake.is_over:
+            self._handshake.on_datagram(packet)
         if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return ()
         if packet.ack is not None:
@@ -102,10 +101,6 @@ class QuicEndpoint:
         for stream_id, limit in packet.limits:
             self._source.on_limit(stream_id, limit)
         frames = packet.frames
-        if not frames:
-            return frames
-        if not handshake.is_over:
-            frames = [frame for frame in frames if frame[0] != CRYPTO]
         on_bytes = self._on_bytes
         for stream_id, offset, n_bytes in frames:
             raised = on_bytes(stream_id, offset + n_bytes)
@@ -282,9 +277,10 @@ class QuicEndpoint:
         if self._is_ack_ready(now_ns):
             left -= _LEAST_ACK_BYTES
         frames: list[StreamBytes] = []
+        crypto: list[tuple[int, int]] = []
         handshake = self._handshake
         if not handshake.is_over:
-            left = room - handshake.fill(frames, room - left, room)
+            left = room - handshake.fill(crypto, room - left, room)
         if handshake.is_over or handshake.may_send:
             least = 1
             while left >= _MIN_FRAME_BYTES:
@@ -295,50 +291,57 @@ class QuicEndpoint:
                 left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
                 least = _MIN_FRAME_BYTES
         if self._probes:
-            return self._probe(now_ns, frames, room - left)
-        if not frames and not self._limits:
+            return self._probe(now_ns, frames, crypto, room - left)
+        if not frames and not crypto and not self._limits:
             return None
         self.recovery.is_limited = False
-        return self._pack(now_ns, frames, room - left)
+        return self._pack(now_ns, frames, crypto, room - left)
 
-    def _probe(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet | None:
-        """Return a probe with *frames*; without any, with those of the oldest packet in flight."""
-        if not frames and not self._limits:
+    def _probe(
+        self, now_ns: int, frames: list[StreamBytes], crypto: list[tuple[int, int]], used: int
+    ) -> Packet | None:
+        """Return a probe with these frames; without any, with those of the oldest in flight."""
+        if not frames and not crypto and not self._limits:
             oldest = self.recovery.oldest
             if oldest is not None:  # RFC 9002 § 6.2.4
                 frames += oldest.frames
-            if not frames:
+                crypto += oldest.crypto
+            if not frames and not crypto:
                 self._probes = 0
-                waits = self.recovery.bytes_in_flight or self._handshake.may_deadlock
-                return self._ping(now_ns) if waits else None
-            used += sum(n_bytes + 12 for _, _, n_bytes in frames)
+                is_awaited = self.recovery.bytes_in_flight or self._handshake.may_deadlock
+                return self._ping(now_ns) if is_awaited else None
+            used += sum(frame[-1] + 12 for frame in (*frames, *crypto))
         self._probes -= 1
-        return self._pack(now_ns, frames, used)
+        return self._pack(now_ns, frames, crypto, used)
 
-    def _pack(self, now_ns: int, frames: list[StreamBytes], used: int) -> Packet:
+    def _pack(
+        self, now_ns: int, frames: list[StreamBytes], crypto: Sequence[tuple[int, int]], used: int
+    ) -> Packet:
+        """Return a packet with these frames, limits that wait, and an ACK if one goes with it."""
         limits: Sequence[tuple[int | None, int]] = ()
         if self._limits:
             limits, self._limits = self._limits, []
             used += _LIMIT_FRAME_BYTES * len(limits)
-        is_eliciting = bool(frames or limits)
+        is_eliciting = bool(frames or crypto or limits)
         ack = None
         if self._is_ack_ready(now_ns) or not is_eliciting:
             ack = self._acks.frame(now_ns)
-            used += ack_frame_bytes(ack) - (_LEAST_ACK_BYTES if frames else 0)
+            used += ack_frame_bytes(ack) - (_LEAST_ACK_BYTES if frames or crypto else 0)
             every = self._ack_ping_every
             if every and not self.recovery.next_number % every and len(ack.spans) > 1:
                 is_eliciting = True
                 used += 1
         if not self._handshake.is_over:
-            used = self._handshake.padded(frames, used)
-        packet = Packet(self.recovery.next_number, now_ns, used, frames, ack, limits, is_eliciting)
+            used = self._handshake.padded(crypto, used)
+        number = self.recovery.next_number
+        packet = Packet(number, now_ns, used, frames, ack, limits, is_eliciting, crypto)
         self._on_sent(packet)
         return packet
 
     def _bare_ack(self, now_ns: int) -> Packet:
         """Return a packet that carries an ACK alone."""
         if self._limits or self._ack_ping_every or not self._handshake.is_over:
-            return self._pack(now_ns, [], self._header_bytes)
+            return self._pack(now_ns, [], (), self._header_bytes)
         # What `_pack` comes to where none of that can be: half of a client's packets lead to one.
         ack = self._acks.frame(now_ns)
         number = self.recovery.next_number
@@ -354,9 +357,8 @@ class QuicEndpoint:
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
-        used = self._header_bytes + 1
-        if self._handshake.may_deadlock:
-            used = max(used, self._settings.client_initial_bytes)
+        least = self._settings.client_initial_bytes if self._handshake.may_deadlock else 0
+        used = max(self._header_bytes + 1, least)
         packet = Packet(self.recovery.next_number, now_ns, used, [], None, (), True)
         self._on_sent(packet)
         return packet
@@ -385,16 +387,14 @@ class QuicEndpoint:
             if packet.ack is not None and self._ack_ping_every:
                 self._acks.forget(packet.ack.spans[0][1])
             for stream_id, offset, n_bytes in packet.frames:
-                if stream_id == CRYPTO:
-                    self._handshake.on_acked(offset, n_bytes)
-                else:
-                    on_acked(stream_id, offset, n_bytes)
+                on_acked(stream_id, offset, n_bytes)
+            for offset, n_bytes in packet.crypto:
+                self._handshake.on_acked(offset, n_bytes)
 
     def _on_lost(self, packet: Packet) -> None:
         for stream_id, offset, n_bytes in packet.frames:
-            if stream_id == CRYPTO:
-                self._handshake.on_lost(offset, n_bytes)
-            else:
-                self._source.on_lost(stream_id, offset, n_bytes)
+            self._source.on_lost(stream_id, offset, n_bytes)
+        for offset, n_bytes in packet.crypto:
+            self._handshake.on_lost(offset, n_bytes)
         # A limit is announced again as it is now; the flow receiver knows the newest (§ 13.3).
         self._limits += [limit for limit in packet.limits if limit not in self._limits]

@@ -6,10 +6,11 @@ import enum
 from typing import TYPE_CHECKING
 
 from h3sim.ranges import Ranges
-from h3sim.transport.quic.packets import CRYPTO, stream_header_bytes
+from h3sim.transport.quic.packets import crypto_header_bytes
 
 if TYPE_CHECKING:
-    from h3sim.transport.endpoint import StreamBytes
+    from collections.abc import Sequence
+
     from h3sim.transport.quic.packets import Packet
     from h3sim.transport.quic.settings import QuicSettings
 
@@ -99,9 +100,8 @@ class Handshake:
         self._bytes_received += packet.size_bytes
         if packet.ack is not None:
             self._is_validated = True  # only who got our packets can acknowledge them
-        for stream_id, offset, n_bytes in packet.frames:
-            if stream_id == CRYPTO:
-                self._received.add(offset, offset + n_bytes)
+        for offset, n_bytes in packet.crypto:
+            self._received.add(offset, offset + n_bytes)
         self._advance()
 
     def on_sent(self, packet: Packet) -> None:
@@ -120,15 +120,15 @@ class Handshake:
             self._to_send.append((offset, offset + n_bytes))
             self._to_send.sort()
 
-    def fill(self, frames: list[StreamBytes], used: int, room: int) -> int:
-        """Put handshake bytes that wait into *frames*; return how much of *room* is used then."""
+    def fill(self, crypto: list[tuple[int, int]], used: int, room: int) -> int:
+        """Put handshake bytes that wait into *crypto*; return how much of *room* is used then."""
         while self._to_send:
             start, stop = self._to_send[0]
-            header = stream_header_bytes(0, start)
+            header = crypto_header_bytes(start)
             n_bytes = min(stop - start, room - used - header)
             if n_bytes <= 0:
                 break
-            frames.append((CRYPTO, start, n_bytes))
+            crypto.append((start, n_bytes))
             used += header + n_bytes
             if start + n_bytes == stop:
                 self._to_send.pop(0)
@@ -136,11 +136,9 @@ class Handshake:
                 self._to_send[0] = (start + n_bytes, stop)
         return used
 
-    def padded(self, frames: list[StreamBytes], used: int) -> int:
+    def padded(self, crypto: Sequence[tuple[int, int]], used: int) -> int:
         """Return the size of a packet; a client's Initial is padded (RFC 9000 § 14.1)."""
-        is_initial = self._role is Role.CLIENT and any(
-            stream_id == CRYPTO and offset == 0 for stream_id, offset, _ in frames
-        )
+        is_initial = self._role is Role.CLIENT and any(offset == 0 for offset, _ in crypto)
         return max(used, self._settings.client_initial_bytes) if is_initial else used
 
     def _queue(self, n_bytes: int) -> None:

@@ -11,18 +11,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AEAD_TAG_BYTES",
-    "CRYPTO",
     "MAX_FRAME_HEADER_BYTES",
     "AckFrame",
     "Packet",
     "ack_frame_bytes",
+    "crypto_header_bytes",
     "stream_header_bytes",
     "varint_bytes",
 ]
 
 AEAD_TAG_BYTES = 16
-CRYPTO = -1
-"""The stream id under which handshake bytes travel (CRYPTO frames, RFC 9000 § 19.6)."""
 MAX_FRAME_HEADER_BYTES = 1 + 8 + 8 + 2
 
 _ONE, _TWO, _FOUR = 1 << 6, 1 << 14, 1 << 30
@@ -54,6 +52,15 @@ def stream_header_bytes(stream_id: int, offset: int) -> int:
     return n_bytes + varint_bytes(offset) if offset else n_bytes
 
 
+def crypto_header_bytes(offset: int) -> int:
+    """Return the length of a CRYPTO frame's header, near enough: that of stream 0 at *offset*.
+
+    >>> crypto_header_bytes(0), crypto_header_bytes(1000)
+    (4, 6)
+    """
+    return stream_header_bytes(0, offset)
+
+
 class AckFrame(NamedTuple):
     """What has arrived: spans of packet numbers, highest first, each (low, high) inclusive."""
 
@@ -76,6 +83,7 @@ class Packet:
 
     __slots__ = (
         "ack",
+        "crypto",
         "delivered_at_ns",
         "delivered_bytes",
         "eliciting_index",
@@ -105,6 +113,7 @@ class Packet:
         ack: AckFrame | None,
         limits: Sequence[tuple[int | None, int]],
         is_ack_eliciting: bool,
+        crypto: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.number = number
         self.sent_at_ns = sent_at_ns
@@ -114,3 +123,6 @@ class Packet:
         self.limits = limits
         """MAX_DATA (stream None) and MAX_STREAM_DATA frames: a stream and its new limit."""
         self.is_ack_eliciting = is_ack_eliciting
+        self.crypto = crypto
+        """CRYPTO frames (RFC 9000 § 19.6), each an offset and a number of handshake bytes. They are
+        kept apart from those of streams: whenever they arrive, no stream may take them for its."""

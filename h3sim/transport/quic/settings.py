@@ -6,13 +6,12 @@ import enum
 from dataclasses import dataclass
 
 from h3sim.errors import NetworkError, Problem
+from h3sim.transport.value_checks import Range, gain_problems, range_problems
 from h3sim.units import NS_PER_MS
 
 __all__ = ["QuicSettings"]
 
-
-_MAX_GAIN = 100
-_RANGES = (
+_RANGES: tuple[Range, ...] = (
     ("datagram_bytes", 200, 65_507),
     ("connection_id_bytes", 0, 20),
     ("packet_number_bytes", 1, 4),
@@ -93,14 +92,7 @@ class QuicSettings:
     client_finished_bytes: int = 60
 
     def __post_init__(self) -> None:
-        problems = [
-            Problem(key=name, message=f"must be {low:,} to {high:,}, is {getattr(self, name)}")
-            for name, low, high in _RANGES
-            if not low <= getattr(self, name) <= high
-        ]
-        if self.pacing_gain is not None and not 0 < self.pacing_gain <= _MAX_GAIN:
-            message = f"must be more than 0, to {_MAX_GAIN}, is {self.pacing_gain}"
-            problems.append(Problem(key="pacing_gain", message=message))
+        problems = [*range_problems(self, _RANGES), *gain_problems(self.pacing_gain)]
         names = [str(member) for member in PacingBucket]
         if self.pacing_bucket not in names:
             message = f"{self.pacing_bucket!r} is not one of {', '.join(names)}"

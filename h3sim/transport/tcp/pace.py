@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.transport.pacer import Pacer
-from h3sim.units import NS_PER_S
+from h3sim.transport.pacer import Pacer, pace_bps
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from h3sim.transport.tcp.settings import TcpSettings
 
 __all__ = ["Pace"]
-
-_BITS_PER_BYTE = 8
 
 
 class Pace:
@@ -37,11 +34,7 @@ class Pace:
     def begin(self) -> None:
         """Take the rate of the moment; no segment waits."""
         self.due_at_ns = None
-        rate_bps = self._controller.pacing_rate_bps(self._rtt)
-        if rate_bps is None and self._gain is not None:
-            window_bits = self._controller.congestion_window * _BITS_PER_BYTE
-            rate_bps = int(self._gain * window_bits * NS_PER_S / self._rtt.smoothed_ns)
-        self._rate_bps = rate_bps
+        self._rate_bps = pace_bps(self._controller, self._rtt, self._gain)
 
     def allows(self, now_ns: int) -> bool:
         """Whether a segment may leave now; notes when it may otherwise."""

@@ -6,22 +6,20 @@ import enum
 from collections import deque
 from typing import TYPE_CHECKING
 
-from h3sim.transport.tcp.settings import TlsVersion
+from h3sim.transport.tcp.settings import (
+    FRAME_HEADER_BYTES,
+    MIN_ROOM_BYTES,
+    RECORD_OVERHEAD_BYTES,
+    TlsVersion,
+)
 
 if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source, StreamBytes
     from h3sim.transport.tcp.settings import TcpSettings
 
-__all__ = ["FRAME_HEADER_BYTES", "RECORD_OVERHEAD_BYTES", "Message", "Record", "SendStream"]
+__all__ = ["Message", "Record", "SendStream"]
 
-FRAME_HEADER_BYTES = 9
-"""RFC 9113 § 4.1."""
 _RECORD_HEADER_BYTES = 5
-RECORD_OVERHEAD_BYTES = _RECORD_HEADER_BYTES + 1 + 16
-"""A header, the type of the content and the AEAD's tag (RFC 8446 § 5.2)."""
-_MIN_CHUNK_BYTES = 32
-"""Less than this of a body is not worth a further frame in a record."""
-_MIN_ROOM_BYTES = FRAME_HEADER_BYTES + _MIN_CHUNK_BYTES
 
 
 class Message(enum.Enum):
@@ -130,7 +128,8 @@ class SendStream:
         pieces = self._pieces
         while pieces:
             piece_start, piece_stop, stream_id, offset = pieces[0]
-            if piece_start >= stop:
+            # An empty body that ends where the segment does has come with it.
+            if piece_stop > stop and piece_start >= stop:
                 break
             low = piece_start if piece_start > start else start
             high = piece_stop if piece_stop < stop else stop
@@ -156,7 +155,7 @@ class SendStream:
     def _write_buffer(self, n_bytes: int, now_ns: int) -> bool:
         """Write records of *n_bytes* in all, as long as there is something; return if all fit."""
         stop = self.end + n_bytes
-        while (left := stop - self.end - self._overhead_bytes) >= _MIN_ROOM_BYTES:
+        while (left := stop - self.end - self._overhead_bytes) >= MIN_ROOM_BYTES:
             if not self._write(min(self._record_room(now_ns), left), now_ns):
                 return False
         return True
@@ -192,7 +191,7 @@ class SendStream:
             stop = start + n_bytes
             self._pieces.append((start, stop, stream_id, offset))
             room -= FRAME_HEADER_BYTES + n_bytes
-            if self._is_clear or room < _MIN_ROOM_BYTES:
+            if self._is_clear or room < MIN_ROOM_BYTES:
                 break
             chunk = self._take(room)
         stop += self._overhead_bytes - header_bytes

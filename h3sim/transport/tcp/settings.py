@@ -7,12 +7,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h3sim.errors import NetworkError, Problem
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.transport.value_checks import Range, gain_problems, range_problems
+from h3sim.units import NS_PER_MS, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["LossDetection", "TcpSettings", "TlsVersion"]
+__all__ = [
+    "FRAME_HEADER_BYTES",
+    "MIN_ROOM_BYTES",
+    "RECORD_OVERHEAD_BYTES",
+    "LossDetection",
+    "TcpSettings",
+    "TlsVersion",
+]
+
+FRAME_HEADER_BYTES = 9
+"""RFC 9113 § 4.1."""
+RECORD_OVERHEAD_BYTES = 5 + 1 + 16
+"""A header, the type of the content and the AEAD's tag (RFC 8446 § 5.2)."""
+MIN_ROOM_BYTES = FRAME_HEADER_BYTES + 32
+"""With less room than this in a record, no further frame is worth its header."""
 
 _MAX_RECORD_BYTES = 2**14
 """The largest payload of a TLS record (RFC 8446 § 5.1)."""
@@ -20,6 +35,29 @@ _MIN_MSS_BYTES = 88
 """With less (RFC 879's smallest link aside), a one-segment record would hold no byte of a body."""
 _INITIAL_SEGMENTS = 10
 _INITIAL_BYTES = 14_600
+_RANGES: tuple[Range, ...] = (
+    ("mss_bytes", _MIN_MSS_BYTES, 65_495),
+    ("receive_window_bytes", 1, 2**30),
+    ("ack_every", 1, 2**62),
+    ("max_ack_delay_ns", 0, 60 * NS_PER_S),
+    ("initial_rto_ns", NS_PER_MS, 3600 * NS_PER_S),
+    ("min_rto_ns", 0, 3600 * NS_PER_S),
+    ("max_rto_ns", NS_PER_S, 3600 * NS_PER_S),
+    ("rto_granularity_ns", NS_PER_MS // 1000, 60 * NS_PER_S),
+    ("pacing_burst_segments", 1, 2**20),
+    ("notsent_lowat_bytes", 1, 2**62),
+    ("write_bytes", 0, 2**62),
+    ("send_buffer_bytes", 1, 2**62),
+    ("data_frame_bytes", 1, 2**24 - 1),
+    ("record_bytes", _MIN_MSS_BYTES, _MAX_RECORD_BYTES),
+    ("dynamic_record_bytes", 0, 2**62),
+    ("dynamic_record_idle_ns", 0, 3600 * NS_PER_S),
+    ("client_hello_bytes", 1, 2**20),
+    ("server_flight_bytes", 1, 2**20),
+    ("client_finished_bytes", 1, 2**20),
+    ("tls12_server_finished_bytes", 1, 2**20),
+)
+"""The smallest and the largest of each setting (RFC 6298 § 2, RFC 7323 § 2.3, RFC 9113 § 4.2)."""
 
 
 class LossDetection(enum.StrEnum):
@@ -126,23 +164,25 @@ class TcpSettings:
         return min(_INITIAL_SEGMENTS * self.mss_bytes, max(2 * self.mss_bytes, _INITIAL_BYTES))
 
     def _problems(self) -> Iterator[Problem]:
-        low = {"mss_bytes": _MIN_MSS_BYTES, "receive_window_bytes": self.mss_bytes}
-        low["write_bytes"] = 0
-        others = (
-            "ack_every", "initial_rto_ns", "max_rto_ns", "pacing_burst_segments",
-            "notsent_lowat_bytes", "send_buffer_bytes", "data_frame_bytes", "client_hello_bytes",
-            "server_flight_bytes", "client_finished_bytes", "tls12_server_finished_bytes",
-        )  # fmt: skip
-        for key, least in (low | dict.fromkeys(others, 1)).items():
-            value = getattr(self, key)
-            if value is not None and value < least:
-                yield Problem(key=key, message=f"must be at least {least}, is {value}")
-        if not _MIN_MSS_BYTES <= self.record_bytes <= _MAX_RECORD_BYTES:
-            message = f"must be {_MIN_MSS_BYTES} to {_MAX_RECORD_BYTES}, is {self.record_bytes}"
-            yield Problem(key="record_bytes", message=message)
-        if self.pacing_gain is not None and self.pacing_gain <= 0:
-            yield Problem(key="pacing_gain", message=f"must be positive, is {self.pacing_gain}")
+        single = [*range_problems(self, _RANGES), *gain_problems(self.pacing_gain)]
+        yield from single
+        if not single:
+            yield from self._pair_problems()
         for key, known in (("recovery", LossDetection), ("tls", TlsVersion)):
             value, names = getattr(self, key), [str(member) for member in known]
             if value not in names:
                 yield Problem(key=key, message=f"{value!r} is not one of {', '.join(names)}")
+
+    def _pair_problems(self) -> Iterator[Problem]:
+        """Yield what cannot be because of another value."""
+        if self.receive_window_bytes < self.mss_bytes:
+            message = f"must be at least mss_bytes ({self.mss_bytes:,})"
+            message = f"{message}, is {self.receive_window_bytes}"
+            yield Problem(key="receive_window_bytes", message=message)
+        if self.max_rto_ns < self.min_rto_ns:
+            message = f"must be at least min_rto_ms ({to_ms(self.min_rto_ns):g})"
+            yield Problem(key="max_rto_ms", message=f"{message}, is {to_ms(self.max_rto_ns):g}")
+        least = MIN_ROOM_BYTES + (0 if self.tls == TlsVersion.NONE else RECORD_OVERHEAD_BYTES)
+        if 0 < self.write_bytes < least:
+            message = f"must be 0, or at least {least} (a record with 32 bytes of a body)"
+            yield Problem(key="write_bytes", message=f"{message}, is {self.write_bytes}")

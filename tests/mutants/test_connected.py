@@ -1,0 +1,88 @@
+"""The laws of loads over links find out parts that are broken."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import h3sim
+from h3sim.engine import ends
+from h3sim.errors import StalledError
+from h3sim.server import Server
+from h3sim.transport.link import Link
+from h3sim.transport.quic import QuicEndpoint
+from h3sim.transport.tcp.records import SendStream
+from tests.property.test_connected_laws import (
+    EMPTY,
+    check_every_byte_came,
+    check_time_runs_forward,
+    loaded,
+)
+
+LOSING = h3sim.Setting(network="sander-2mbps-100ms-5pct")
+TCP_IN_CLEAR = h3sim.Setting(network="fibre", transport_profile="linux-tcp-h2o", transport="tcp")
+
+
+def test_a_law_finds_handshake_bytes_that_are_taken_for_a_response(monkeypatch):
+    on_packet = QuicEndpoint.on_packet
+
+    def with_handshake(self, packet, now_ns):
+        was_over = self._handshake.is_over
+        frames = on_packet(self, packet, now_ns)
+        return [*frames, *((-1, *frame) for frame in packet.crypto)] if was_over else frames
+
+    setting = h3sim.Setting(network="fibre", jitter="1:0-20", seed=2)
+    page = h3sim.load_page("creative")
+    check_every_byte_came(loaded(page, setting, "safari-h2"))
+    monkeypatch.setattr(QuicEndpoint, "on_packet", with_handshake)
+    with pytest.raises((AssertionError, KeyError)):
+        check_every_byte_came(loaded(page, setting, "safari-h2"))
+
+
+def test_a_law_finds_an_empty_response_that_has_no_packet(monkeypatch):
+    cut = SendStream.cut
+
+    def without_the_last(self, n_bytes):
+        frames, records = cut(self, n_bytes)
+        return [frame for frame in frames if frame[2]], records
+
+    check_every_byte_came(loaded(EMPTY, TCP_IN_CLEAR))
+    monkeypatch.setattr(SendStream, "cut", without_the_last)
+    with pytest.raises((AssertionError, KeyError)):
+        check_every_byte_came(loaded(EMPTY, TCP_IN_CLEAR))
+
+
+def test_a_law_finds_lost_bytes_that_are_forgotten(monkeypatch):
+    page = h3sim.load_page("davies-meenan")
+    check_every_byte_came(loaded(page, LOSING))
+    monkeypatch.setattr(Server, "on_lost", lambda self, stream_id, offset, n_bytes: None)
+    with pytest.raises((AssertionError, StalledError)):
+        check_every_byte_came(loaded(page, LOSING))
+
+
+def test_a_law_finds_losses_that_no_seed_decides(monkeypatch):
+    page = h3sim.load_page("davies-meenan")
+    assert loaded(page, LOSING).trace.digest() == loaded(page, LOSING).trace.digest()
+    stream, numbers = ends.seeds.stream, itertools.count()
+    monkeypatch.setattr(ends.seeds, "stream", lambda seed, name: stream(next(numbers), name))
+    assert loaded(page, LOSING).trace.digest() != loaded(page, LOSING).trace.digest()
+
+
+def test_a_law_finds_packets_that_arrive_before_they_leave(monkeypatch):
+    class Hasty(Link):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            send = self.send
+
+            def hasten(now_ns, size_bytes):
+                arrives_at_ns = send(now_ns, size_bytes)
+                return None if arrives_at_ns is None else max(0, now_ns - 1)
+
+            self.send = hasten
+
+    page = h3sim.load_page("davies-meenan")
+    check_time_runs_forward(loaded(page, LOSING))
+    monkeypatch.setattr(ends, "Link", Hasty)
+    with pytest.raises(AssertionError):
+        check_time_runs_forward(loaded(page, LOSING))
