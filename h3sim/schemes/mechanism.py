@@ -39,6 +39,7 @@ class Mechanism(enum.Enum):
     TREE = "tree"
     ZERO_TREE = "zero-weight-tree"
     ZERO_LAST_TREE = "zero-last-tree"
+    QUICKER_ZERO_TREE = "quicker-zero-tree"
     BUCKETS = "buckets"
     STRICT = "strict"
     EPS = "eps"
@@ -89,7 +90,12 @@ class Mechanism(enum.Enum):
                 return RoundRobinScheduler(turn=turn)
             case Mechanism.BUCKETS:
                 return BucketScheduler()
-            case Mechanism.TREE | Mechanism.ZERO_TREE | Mechanism.ZERO_LAST_TREE:
+            case (
+                Mechanism.TREE
+                | Mechanism.ZERO_TREE
+                | Mechanism.ZERO_LAST_TREE
+                | Mechanism.QUICKER_ZERO_TREE
+            ):
                 parent = _UNKNOWN_PARENTS.get(signalling, UnknownParent.DEFAULT)
                 weights = self.weights
                 return TreeScheduler(turn_bytes=turn_bytes, weights=weights, unknown_parent=parent)
@@ -103,7 +109,11 @@ class Mechanism(enum.Enum):
                 return EpsScheduler(mixed=mixed or Mixed.NON_INCREMENTAL_FIRST, turn=turn)
 
 
-_WEIGHTS = {Mechanism.ZERO_TREE: Weights.ZERO, Mechanism.ZERO_LAST_TREE: Weights.ZERO_LAST}
+_WEIGHTS = {
+    Mechanism.ZERO_TREE: Weights.ZERO,
+    Mechanism.ZERO_LAST_TREE: Weights.ZERO_LAST,
+    Mechanism.QUICKER_ZERO_TREE: Weights.QUICKER_ZERO,
+}
 _UNKNOWN_PARENTS = {
     Signalling.DRAFT_20: UnknownParent.CREATE,
     Signalling.DRAFT_22: UnknownParent.ORPHANS,

@@ -109,6 +109,7 @@ class _TreePolicy:
         # The streams of each class that are in the tree, oldest first: the last is its tail.
         self._members: dict[str, dict[int, None]] = {entry.name: {} for entry in scheme.classes}
         self._class_of: dict[int, str] = {}
+        self._chain = _QuickerChain()
 
     def on_connected(self) -> list[SignalChange]:
         return [self._placeholder(holder) for holder in self._scheme.placeholders]
@@ -117,7 +118,7 @@ class _TreePolicy:
         entry = self._classes.of(resource)
         members = self._members[entry.name]
         changes = [] if members else self._yield_changes(entry.name, busy=True)
-        changes.append((stream_id, self._signal(entry)))
+        changes.append((stream_id, self._signal(entry, stream_id)))
         members[stream_id] = None
         self._class_of[stream_id] = entry.name
         return changes
@@ -126,9 +127,10 @@ class _TreePolicy:
         name = self._class_of.pop(stream_id)
         members = self._members[name]
         del members[stream_id]
+        self._chain.remove(stream_id)
         return [] if members else self._yield_changes(name, busy=False)
 
-    def _signal(self, entry: PriorityClass) -> Signal:
+    def _signal(self, entry: PriorityClass, stream_id: int) -> Signal:
         group = None if entry.group is None else self._groups[entry.group]
         match entry.arrangement:
             case Arrangement.SIBLINGS:
@@ -139,11 +141,17 @@ class _TreePolicy:
             case Arrangement.STRICT_CHAIN:
                 tail = self._tail_not_below(entry.name)
                 return H2Priority(weight=entry.weight, depends_on=tail, exclusive=True)
+            case Arrangement.QUICKER_CHAIN:
+                tail = self._chain.append(stream_id, self._not_below(entry.name))
+                return H2Priority(weight=entry.weight, depends_on=tail, exclusive=True)
+
+    def _not_below(self, class_name: str) -> list[str]:
+        """Return *class_name* and the classes above it, the lowest first."""
+        return [entry.name for entry in self._scheme.classes[self._rank[class_name] :: -1]]
 
     def _tail_not_below(self, class_name: str) -> int | None:
         """Return the tail of the lowest class, from *class_name* up, that has a stream."""
-        names = [entry.name for entry in self._scheme.classes[: self._rank[class_name] + 1]]
-        tails = (_last(self._members[name]) for name in reversed(names))
+        tails = (_last(self._members[name]) for name in self._not_below(class_name))
         return next((tail for tail in tails if tail is not None), None)
 
     def _yield_changes(self, class_name: str, *, busy: bool) -> list[SignalChange]:
@@ -163,14 +171,69 @@ class _TreePolicy:
 
 
 class _StrictPolicy(_TreePolicy):
-    """Says a placeholder, a strict priority and a weight below it."""
+    """Says a placeholder, a strict priority and a weight below it.
 
-    def _signal(self, entry: PriorityClass) -> StrictPriority:
+    In a chain each stream has a strict priority one below that of the stream before it, so they go
+    one at a time; from 0 on they share, since there is nothing lower.
+    """
+
+    def __init__(self, scheme: Scheme) -> None:
+        super().__init__(scheme)
+        self._strict_of: dict[int, int] = {}
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:
+        del self._strict_of[stream_id]
+        return super().on_closed(stream_id)
+
+    def _signal(self, entry: PriorityClass, stream_id: int) -> StrictPriority:
         group = None if entry.group is None else self._groups[entry.group]
-        return StrictPriority(weight=entry.weight, strict=entry.strict, depends_on=group)
+        strict = entry.strict
+        tail = _last(self._members[entry.name])
+        if entry.arrangement is Arrangement.CHAIN and tail is not None:
+            strict = max(0, self._strict_of[tail] - 1)
+        self._strict_of[stream_id] = strict
+        return StrictPriority(weight=entry.weight, strict=strict, depends_on=group)
 
     def _grouping(self, holder: Placeholder, weight: int, parent: int | None) -> StrictPriority:
         return StrictPriority(weight=weight, strict=holder.strict, depends_on=parent)
+
+
+class _QuickerChain:
+    """The one chain of a tree, and the stream that each class takes for its last (Quicker).
+
+    When the last stream of a class leaves the tree, its parent takes its place; that may be a
+    stream of a higher class. What is requested next in the class then goes right below that one,
+    and so before streams of the higher class that came after it.
+    """
+
+    def __init__(self) -> None:
+        self._tails: dict[str, int | None] = {}
+        self._above: dict[int, int | None] = {}
+        self._below: dict[int | None, int | None] = {}
+
+    def append(self, stream_id: int, class_names: list[str]) -> int | None:
+        """Put a stream below the last of the first class that has one; return that one."""
+        tails = (self._tails.get(name) for name in class_names)
+        above = next((tail for tail in tails if tail is not None), None)
+        below = self._below.get(above)
+        self._above[stream_id], self._below[stream_id] = above, below
+        self._below[above] = stream_id
+        if below is not None:
+            self._above[below] = stream_id
+        self._tails[class_names[0]] = stream_id
+        return above
+
+    def remove(self, stream_id: int) -> None:
+        """Take out a stream, if it stands in the chain."""
+        if stream_id not in self._above:
+            return
+        above, below = self._above.pop(stream_id), self._below.pop(stream_id)
+        self._below[above] = below
+        if below is not None:
+            self._above[below] = above
+        for name, tail in self._tails.items():
+            if tail == stream_id:
+                self._tails[name] = above
 
 
 def _last(members: dict[int, None]) -> int | None:

@@ -135,6 +135,12 @@ CLAIMS = {
         "signals": ZERO_SIGNALS,
         "placeholders": 3,
     },
+    # Times that have become infinite say nothing of shares: see `test_quicker_laws.py`.
+    Mechanism.QUICKER_ZERO_TREE: {
+        "claims": (StrictOrder(rank=by_zero_weight, signals=flat(0, 255)),),
+        "signals": ZERO_SIGNALS,
+        "placeholders": 3,
+    },
     Mechanism.STRICT: {
         "claims": (
             StrictOrder(rank=by_strict, signals=UNGROUPED),

@@ -82,11 +82,11 @@ def urgency_by_urgency(scheme):
 
 STRICT = {
     "fifo": ("fifo", first_come),
-    "dfifo": ("dfifo", class_by_class(SCHEMES["dfifo"])),
+    "chrome-h2": ("chrome-h2", class_by_class(SCHEMES["chrome-h2"])),
     "spdyrr": ("spdyrr", bucket_by_bucket(SCHEMES["spdyrr"])),
     "zeroweight": ("zeroweight", zero_weights(SCHEMES["zeroweight"])),
     "zeroweight-simple": ("zeroweight-simple", zero_weights(SCHEMES["zeroweight-simple"])),
-    "sander-chrome": ("sander-chrome", urgency_by_urgency(SCHEMES["sander-chrome"])),
+    "sander-chrome": ("sander-chrome", class_by_class(SCHEMES["sander-chrome"])),
     "sander-firefox-eps": (
         "sander-firefox-eps",
         urgency_by_urgency(SCHEMES["sander-firefox-eps"]),

@@ -75,30 +75,31 @@ CHROME = {
 # The weights of SPDY's priorities 0 to 4; only the lowest goes below the `other` that is first.
 CHROME_WEIGHTS = (256, 220, 183, 147, 110)
 # Urgencies of Firefox's groups: 1 to 4 and 6; the highest priority is two less, a step is one.
+# Of scripts only those lead that block the parser in the head; all others, and fetches, are
+# unblocked.
 FIREFOX = {
-    (1, False): "css-high css-late-high js-high js-late-high",
-    (2, False): "css css-late css-late-blocks js js-head js-late js-defer js-async-high"
+    (1, False): "css-high css-late-high",
+    (2, False): "css css-late css-late-blocks js-head js-high js-late-high js-async-high fetch-high"
     " font font-preload font-preload-low",
-    (3, False): "css-low css-late-low js-low js-async js-async-blocks fetch-high",
+    (3, False): "css-low css-late-low js js-late js-defer js-async js-async-blocks fetch",
     (3, True): "image-high",
-    (4, False): "html js-async-low fetch media",
+    (4, False): "html js-low js-async-low fetch-low media",
     (4, True): "image image-visible",
-    (5, False): "fetch-low",
     (5, True): "image-low",
     (6, False): "other",
 }
 # The groups over HTTP/2: leaders 1, unblocked 2, background 3, followers 5.
 FIREFOX_TREE = {
-    (1, 42): "css-high css-late-high js-high js-late-high",
-    (1, 32): "css css-late css-late-blocks js js-head js-late js-defer",
-    (1, 22): "css-low css-late-low js-low",
-    (2, 42): "js-async-high",
-    (2, 32): "js-async js-async-blocks",
-    (2, 22): "js-async-low",
+    (1, 42): "css-high css-late-high",
+    (1, 32): "css css-late css-late-blocks js-head",
+    (1, 22): "css-low css-late-low",
+    (2, 42): "js-high js-late-high js-async-high fetch-high",
+    (2, 32): "js js-late js-defer js-async js-async-blocks fetch",
+    (2, 22): "js-low js-async-low fetch-low",
     (5, 42): "font font-preload font-preload-low",
-    (5, 32): "image-high fetch-high",
-    (5, 22): "html image image-visible fetch media",
-    (5, 12): "image-low fetch-low",
+    (5, 32): "image-high",
+    (5, 22): "html image image-visible media",
+    (5, 12): "image-low",
     (3, 22): "other",
 }
 # WebKit's levels, very high to very low.

@@ -48,8 +48,6 @@ RESOURCES = {
 CSS = "css css-head css-critical css-preload"
 JS_SYNC_EARLY = "js js-head js-critical js-preload"
 JS_ASYNC = "js-head-defer js-head-async js-defer js-async js-critical-async js-late-async"
-JS_ONLY_ASYNC = "js-head-async js-async js-critical-async js-late-async"
-JS_NOT_ASYNC = f"{JS_SYNC_EARLY} js-head-defer js-defer js-late"
 JS = f"{JS_SYNC_EARLY} {JS_ASYNC} js-late"
 FONTS = "font font-preload"
 IMAGES = "image image-visible image-late image-preload"
@@ -69,6 +67,13 @@ FIREFOX_LEADING_JS = "js js-head js-head-defer js-head-async js-critical js-late
 FIREFOX_UNBLOCKED_JS = "js-defer js-async js-critical-async js-late-async"
 FIREFOX_LEADERS = f"{FIREFOX_LEADING_JS} css css-head css-critical"
 FIREFOX_IMAGES = "image image-visible image-late"
+# Fig. 9 with case study 1: what is async or deferred is unblocked, wherever it stands.
+FIGURE_LEADERS = "js js-head js-critical js-late js-preload css css-head css-critical"
+FIGURE_UNBLOCKED = f"js-head-defer js-head-async {FIREFOX_UNBLOCKED_JS} {FETCH}".replace(
+    " fetch-preload", ""
+)
+# Firefox's source: of scripts only those lead that block the parser in the head.
+NOT_LEADING_JS = f"js js-critical js-preload js-late {JS_ASYNC}"
 
 
 def under(placeholder: int, weight: int) -> H2Priority:
@@ -133,10 +138,10 @@ EXPECTED: dict[str, dict[Signal, str]] = {
     # 6 speculative.
     "firefox-figure": {
         under(1, 255): "html",
-        under(2, 32): FIREFOX_LEADERS,
+        under(2, 32): FIGURE_LEADERS,
         under(3, 42): "font",
         under(3, 22): FIREFOX_IMAGES,
-        under(4, 32): f"{FIREFOX_UNBLOCKED_JS} fetch",
+        under(4, 32): FIGURE_UNBLOCKED,
         under(5, 16): "media other",
         under(6, 42): "font-preload",
         under(6, 22): "image-preload",
@@ -176,14 +181,20 @@ EXPECTED: dict[str, dict[Signal, str]] = {
         weighing(1): "image image-late image-preload",
         weighing(0): f"{FETCH} {REST}",
     },
-    # Sander 2022 § IV-B1: seven levels as urgencies 1 to 7; the page model has the first five.
-    "sander-chrome": {
-        eps(1): f"html {CSS} font",
-        eps(2): f"{JS_SYNC_EARLY} {FETCH} font-preload",
-        eps(3): "js-late",
-        eps(4): f"{JS_ASYNC} {IMAGES} media",
-        eps(5): "other other-preload",
-    },
+    # Sander 2022 § IV-B1: seven levels in one chain; the page model has the first five.
+    "sander-chrome": dict(
+        zip(
+            map(strict, (256, 220, 183, 147, 110)),
+            (
+                f"html {CSS} font",
+                f"{JS_SYNC_EARLY} {FETCH} font-preload",
+                "js-late",
+                f"{JS_ASYNC} {IMAGES} media",
+                "other other-preload",
+            ),
+            strict=True,
+        )
+    ),
     "sander-rr": {weighing(16): " ".join(RESOURCES)},
     "sander-batched-rr": {weighing(16): " ".join(RESOURCES)},
     # Sander 2022's server: HTML 255, then CSS and script 24, fonts and fetches 16, the rest 8.
@@ -195,16 +206,16 @@ EXPECTED: dict[str, dict[Signal, str]] = {
     },
     # Fig. 3: leaders, unblocked, background, speculative, followers, urgent-start; 0 is the root.
     "sander-firefox": {
-        under(1, 32): f"{CSS} {JS_NOT_ASYNC}",
-        under(2, 32): f"{JS_ONLY_ASYNC} {FETCH}",
+        under(1, 32): f"{CSS} js-head",
+        under(2, 32): f"{NOT_LEADING_JS} {FETCH}",
         under(5, 42): FONTS,
         under(5, 22): f"html {IMAGES} media",
         under(3, 12): "other other-preload",
     },
     "sander-firefox-eps": {
-        eps(2, incremental=True): f"{CSS} {JS_NOT_ASYNC}",
+        eps(2, incremental=True): f"{CSS} js-head",
         eps(3, incremental=True): f"html {IMAGES} {FONTS} media",
-        eps(4, incremental=True): f"{JS_ONLY_ASYNC} {FETCH}",
+        eps(4, incremental=True): f"{NOT_LEADING_JS} {FETCH}",
         eps(5, incremental=True): "other other-preload",
     },
 }
@@ -216,13 +227,17 @@ EXPECTED |= {
     for scheme, exclusive in CHAINS.items()
 }
 EXPECTED["zeroweight-2723"] = EXPECTED["zeroweight-simple"]
-# A bucket's level 3 before its levels 2 and 1, which share: bucket * 4 + 3, and + 2.
+# A placeholder for level 3 of each bucket, and two halves of another for its levels 2 and 1.
+# Where streams go one at a time, the first has strict priority 255; the `other` that is first here
+# has taken that of its class.
 EXPECTED["swett"] = {
-    StrictPriority(strict=255): "css-head css-critical js-head js-critical",
-    StrictPriority(strict=254): "html font image-visible",
-    StrictPriority(strict=127): f"css css-preload js js-late js-preload {FETCH}",
-    StrictPriority(strict=126): f"{JS_ASYNC} font-preload image image-late image-preload media",
-    StrictPriority(strict=2): "other other-preload",
+    StrictPriority(strict=255, depends_on=-1): "css-head css-critical js-head js-critical",
+    StrictPriority(strict=255, depends_on=-3): "html font",
+    StrictPriority(depends_on=-4): "image-visible",
+    StrictPriority(strict=255, depends_on=-5): f"css css-preload js js-late js-preload {FETCH}",
+    StrictPriority(strict=255, depends_on=-7): f"{JS_ASYNC} font-preload",
+    StrictPriority(depends_on=-8): "image image-late image-preload media",
+    StrictPriority(strict=254, depends_on=-9): "other other-preload",
 }
 
 # One client, several servers.
@@ -262,7 +277,7 @@ def test_the_root_goes_first_whatever_its_kind(scheme: str, kind: str) -> None:
 
 
 ROOT, LEADERS = None, -1
-PLACEHOLDERS = {
+PLACEHOLDERS: dict[str, list[tuple[int, int | None]]] = {
     "firefox": [(201, ROOT), (1, LEADERS), (101, ROOT), (1, ROOT), (1, -4)],
     "firefox-figure": [(240, ROOT), (201, ROOT), (1, -2), (101, ROOT), (1, ROOT), (1, -5)],
     "p+": [(256, ROOT), (256, ROOT), (1, ROOT)],
@@ -275,11 +290,27 @@ PLACEHOLDERS = {
 PLACEHOLDERS |= dict.fromkeys(SERVERS, PLACEHOLDERS["firefox-figure"])
 
 
-@pytest.mark.parametrize("scheme", EXPECTED)
+@pytest.mark.parametrize("scheme", [name for name in EXPECTED if name != "swett"])
 def test_placeholders_are_declared_before_the_first_request(scheme: str) -> None:
     load = replay([(0, "other", 1)], scheme)
     declared = [(s.element_id, s.signal) for s in load.trace.signals if s.element_id < 0]
     assert declared == [
         (-1 - place, H2Priority(weight=weight, depends_on=parent))
         for place, (weight, parent) in enumerate(PLACEHOLDERS.get(scheme, []))
+    ]
+
+
+def test_swetts_placeholders_have_strict_priorities() -> None:
+    load = replay([(0, "other", 1)], "swett")
+    declared = [(s.element_id, s.signal) for s in load.trace.signals if s.element_id < 0]
+    assert declared == [
+        (-1, StrictPriority(strict=255)),
+        (-2, StrictPriority(strict=254)),
+        (-3, StrictPriority(depends_on=-2)),
+        (-4, StrictPriority(depends_on=-2)),
+        (-5, StrictPriority(strict=127)),
+        (-6, StrictPriority(strict=126)),
+        (-7, StrictPriority(depends_on=-6)),
+        (-8, StrictPriority(depends_on=-6)),
+        (-9, StrictPriority(strict=2)),
     ]

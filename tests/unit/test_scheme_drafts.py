@@ -39,13 +39,13 @@ def test_firefoxs_groups_share_by_weight_however_they_are_said(scheme: str) -> N
     assert load.trace.order == [0, 4, 0, 8, 4, 4, 8, 4, 8]
 
 
-def test_swetts_priorities_are_strict_and_equal_ones_share() -> None:
+def test_swetts_priorities_are_strict_and_images_share_with_what_goes_one_at_a_time() -> None:
     load = replay(
         [
-            (0, "document", 2),  # 254
-            (0, "image", 2, VISIBLE),  # 254
-            (0, "image", 2),  # 126
-            (0, "media", 2),  # 126
+            (0, "document", 2),  # 254, one at a time
+            (0, "image", 2, VISIBLE),  # 254, by turns
+            (0, "image", 2),  # 126, by turns
+            (0, "media", 2),  # 126, by turns
             (0, "fetch", 1),  # 127
             (15, "script", 1, CRITICAL),  # 255
             (0, "other", 1),  # 2
@@ -56,10 +56,24 @@ def test_swetts_priorities_are_strict_and_equal_ones_share() -> None:
     assert load.trace.order == [0, 24, 4, 0, 4, 16, 8, 12, 8, 12, 20]
 
 
-def test_swetts_equal_priorities_share_where_buckets_go_one_at_a_time() -> None:
+@pytest.mark.parametrize("scheme", ["swett", "bucket-html"])
+def test_swetts_streams_go_one_at_a_time_where_those_of_buckets_do(scheme: str) -> None:
     steps = [(0, "other", 1), (0, "fetch", 2), (0, "fetch", 2)]
-    assert replay(steps, "swett").trace.order == [4, 8, 4, 8, 0]
-    assert replay(steps, "bucket-html").trace.order == [4, 4, 8, 8, 0]
+    assert replay(steps, scheme).trace.order == [4, 4, 8, 8, 0]
+
+
+def test_swetts_next_stream_stands_one_below_the_last_of_its_class_that_is_there() -> None:
+    fetches = [(0, "fetch", 1), (0, "fetch", 1), (15, "fetch", 60), (610, "fetch", 1)]
+    load = replay([*fetches, (1400, "fetch", 1)], "swett")
+    said = {s.element_id: s.signal for s in load.trace.signals if s.element_id >= 0}
+    # The third goes from 30 to 620, so it is there at 610; by 1400 all have left.
+    assert [said[4 * n].strict for n in range(5)] == [255, 254, 253, 252, 255]
+
+
+def test_swetts_three_hundredth_stream_has_nothing_lower_and_shares() -> None:
+    load = replay([(0, "fetch", 1)] * 300, "swett")
+    said = {s.element_id: s.signal for s in load.trace.signals if s.element_id >= 0}
+    assert [said[4 * n].strict for n in (0, 255, 256, 299)] == [255, 0, 0, 0]
 
 
 def test_cloudflares_buckets_take_chromes_levels_and_what_is_incremental_shares() -> None:

@@ -18,8 +18,8 @@ BOTH = pytest.mark.parametrize("scheme", ["firefox", "firefox-figure"])
     ("leader", "unblocked"),
     [
         (("stylesheet", {}), ("fetch", {})),
-        (("script", {"in_head": True, "defer": True}), ("script", {"async": True})),
-        (("script", {"in_head": True, "async": True}), ("script", {"defer": True})),
+        (("script", {"in_head": True}), ("script", {"async": True})),
+        (("script", {}), ("script", {"defer": True})),
         (("script", {}), ("fetch", {})),
     ],
 )
@@ -96,3 +96,11 @@ def test_in_the_figure_what_is_unknown_weighs_16() -> None:
     load = replay([(0, "other", 18), (0, "font", 2, {"preload": True})], "firefox-figure")
     # Units of 1/16: the unknown at 1, 2, ... 18, speculative at 16; that tie goes to the stream.
     assert load.trace.order == [0] * 16 + [4] + [0] * 2 + [4]
+
+
+def test_a_deferred_script_in_the_head_leads_in_the_code_and_is_unblocked_in_the_figure() -> None:
+    steps = [(0, "script", 3, {"in_head": True, "defer": True}), (0, "stylesheet", 3)]
+    # Code: both lead, with 32 each. Figure (case study 1): 101 to 201.
+    assert replay(steps, "firefox").trace.order == [0, 4, 0, 4, 0, 4]
+    # Units of 1/(101 * 201): leaders at 101, 202, 303; unblocked at 201, 402, 603.
+    assert replay(steps, "firefox-figure").trace.order == [4, 0, 4, 4, 0, 0]

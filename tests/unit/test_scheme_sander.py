@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.helpers import finished_ms, replay
 
-ASYNC = {"async": True}
+ASYNC, IN_HEAD = {"async": True}, {"in_head": True}
 
 
 def test_chrome_sends_level_by_level_and_one_at_a_time_in_each() -> None:
@@ -57,20 +57,27 @@ def test_wrr_gives_stylesheets_the_weight_of_scripts() -> None:
 
 
 def test_firefox_shares_201_to_101_between_leaders_and_unblocked() -> None:
-    steps = [(0, "document", 1), (0, "script", 4), (0, "script", 2, ASYNC)]
+    steps = [(0, "document", 1), (0, "script", 4, IN_HEAD), (0, "script", 2, ASYNC)]
     load = replay(steps, "sander-firefox")
-    # Virtual time 256/w a packet: urgent 1.06; leaders 1.27 2.55 3.82; unblocked 2.53 5.07.
-    # 1.06: 0 | 1.27: 4 | 2.53: 8 | 2.55: 4 | 3.82: 4 | 5.07: 8 | 5.09: 4
+    # A turn costs 63/w slots: urgent .26; leaders .31 .63 .94 1.25; unblocked .62 1.25. In slot 0
+    # stand 0, 4 and 8 as they came; 4 joins it anew behind 8, and again; in slot 1 8 came before 4.
     assert load.trace.order == [0, 4, 8, 4, 4, 8, 4]
 
 
 def test_firefox_lets_followers_wait_for_leaders_by_weight_1() -> None:
-    # Under `leaders`, a follower's group has weight 1 beside a stylesheet's 32: 256 to 8.
+    # Under `leaders`, a follower's group has weight 1 beside a stylesheet's 32: 63 slots to 63/32.
     load = replay([(0, "document", 1), (0, "image", 1), (0, "stylesheet", 31)], "sander-firefox")
     assert load.trace.order == [0] + [8] * 31 + [4]
-    # The 33rd packet of the stylesheet would have come behind the follower's first.
+    # The 32nd turn of the stylesheet stands in slot 63 as well, where the follower was first.
     load = replay([(0, "document", 1), (0, "image", 1), (0, "stylesheet", 34)], "sander-firefox")
-    assert load.trace.order == [0] + [8] * 32 + [4] + [8] * 2
+    assert load.trace.order == [0] + [8] * 31 + [4] + [8] * 3
+
+
+def test_firefox_has_no_leader_among_scripts_that_do_not_block_the_parser_in_the_head() -> None:
+    for flags in ({}, ASYNC, {"defer": True}, {"in_head": True, "defer": True}):
+        steps = [(0, "document", 1), (0, "script", 2, flags), (0, "stylesheet", 2)]
+        # Leaders .31 .63, unblocked .62 1.25 slots: the script is in slot 0 once.
+        assert replay(steps, "sander-firefox").trace.order == [0, 4, 8, 8, 4]
 
 
 def test_firefox_eps_shares_in_each_urgency_and_nowhere_else() -> None:
@@ -79,7 +86,7 @@ def test_firefox_eps_shares_in_each_urgency_and_nowhere_else() -> None:
         (0, "image", 2),  # follower, 3
         (0, "script", 2, ASYNC),  # unblocked, 4
         (0, "stylesheet", 2),  # leader, 2
-        (0, "script", 2),  # leader, 2
+        (0, "script", 2, IN_HEAD),  # leader, 2
         (0, "font", 1),  # follower, 3
     ]
     load = replay(steps, "sander-firefox-eps")

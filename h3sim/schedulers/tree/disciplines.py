@@ -11,23 +11,33 @@ from heapq import heapreplace
 from typing import TYPE_CHECKING
 
 from h3sim.schedulers.tree.options import Queueing, Weights
-from h3sim.schedulers.tree.queueing import FairQueueing, relist, settle
+from h3sim.schedulers.tree.queueing import FairQueueing, known, relist, settle
 
 if TYPE_CHECKING:
     from h3sim.schedulers.tree.node import Node
 
-__all__ = ["AtsPoints", "ExactTime", "H2oCalendar", "Nghttp2Cycles", "queueing_of"]
+__all__ = [
+    "AtsPoints",
+    "ExactTime",
+    "H2oCalendar",
+    "Nghttp2Cycles",
+    "QuickerZeroTime",
+    "queueing_of",
+]
 
 _MAX_WEIGHT = 256
 _UNIT = math.lcm(*range(1, _MAX_WEIGHT + 1))
 _COST_PER_BYTE = (0, *(_MAX_WEIGHT * _UNIT // weight for weight in range(1, _MAX_WEIGHT + 1)))
 _BEFORE_ALL = -1
 _AFTER_ALL = math.inf
+_FRONT, _WAITING = -2, -1
+"""Ties at an infinite time: before those of weight 0, whose ties are their ids."""
 
 _FIXED_TIMES: dict[Weights, dict[int, float]] = {
     Weights.SHARES: {},
     Weights.ZERO: {255: _BEFORE_ALL, 0: _AFTER_ALL},
     Weights.ZERO_LAST: {0: _AFTER_ALL},
+    Weights.QUICKER_ZERO: {255: _BEFORE_ALL, 0: _AFTER_ALL},
 }
 """The weights that have a place and no share."""
 
@@ -87,6 +97,85 @@ class ExactTime(FairQueueing):
             else:
                 relist(parent, entry, moved)
             node = parent
+
+
+class QuickerZeroTime(ExactTime):
+    """Exact time until a child of weight 0 was served; from then on no time tells siblings apart.
+
+    Quicker divides by the weight, so a turn at weight 0 ends at an infinite time, and whatever
+    joins or is served behind it has that time too. Its binary heap then orders by nothing but its
+    own moves: who is served is taken off the front, the last entry comes to the front in its
+    place, and who goes on joins at the end. So the first and the last take turns, and those
+    between them wait.
+    """
+
+    def __init__(self, *, turn_bytes: int) -> None:
+        super().__init__(turn_bytes=turn_bytes, weights=Weights.QUICKER_ZERO)
+
+    def joined(self, node: Node, parent: Node) -> tuple[float, int]:
+        """Join at the end of the line, once there is one."""
+        line = parent.line
+        if line is None or node.fixed_time is not None:
+            return super().joined(node, parent)
+        line.append(node.id)
+        return _AFTER_ALL, _FRONT if len(line) == 1 else _WAITING
+
+    def unlist(self, node: Node) -> None:
+        """Leave the line; the last takes the place of the first."""
+        super().unlist(node)
+        parent = known(node.parent)
+        line = parent.line
+        if line is None or node.id not in line:
+            return
+        if line[0] == node.id:
+            line[0] = line[-1]
+            line.pop()
+            self._lead(parent, line)
+        else:
+            line.remove(node.id)
+
+    def charge(self, node: Node, n_bytes: int) -> None:
+        """Charge a turn by its bytes, or let the first and the last of a line change places."""
+        while node.parent is not None and node.entry is not None:
+            parent = node.parent
+            line = parent.line
+            if node.fixed_time == _AFTER_ALL:
+                self._end_time(parent)
+            elif node.fixed_time is None and line is not None:
+                # Lost bytes may go outside of a stream's turn: that moves nobody.
+                if line[0] == node.id:
+                    line[0], line[-1] = line[-1], node.id
+                    self._restand(parent, node, _WAITING)
+                    self._lead(parent, line)
+            elif node.fixed_time is None:
+                charged = self.turn_bytes if node.is_placeholder else n_bytes
+                parent.last = node.entry[0]
+                entry = node.entry
+                node.entry = (entry[0] + charged * node.cost_per_byte, node.tie, node)
+                relist(parent, entry, node.entry)
+            node = parent
+
+    def _end_time(self, parent: Node) -> None:
+        """Let time be infinite from now on; whoever has a share and data stands as it did."""
+        if parent.line is not None:
+            return
+        alive = sorted(entry for entry in parent.heap if entry[2].entry is entry)
+        shared = [node for _, _, node in alive if node.fixed_time is None]
+        for node in shared:
+            self._restand(parent, node, _WAITING)
+        parent.line = line = [node.id for node in shared]
+        self._lead(parent, line)
+
+    def _lead(self, parent: Node, line: list[int]) -> None:
+        if line:
+            self._restand(parent, parent.children[line[0]], _FRONT)
+
+    @staticmethod
+    def _restand(parent: Node, node: Node, tie: int) -> None:
+        entry = node.entry
+        if entry is not None and entry[1] != tie:
+            node.entry = (_AFTER_ALL, tie, node)
+            relist(parent, entry, node.entry)
 
 
 class Nghttp2Cycles(FairQueueing):
@@ -182,6 +271,8 @@ def queueing_of(queueing: Queueing, *, turn_bytes: int, weights: Weights) -> Fai
     Raises:
         ValueError: if it has no meaning for zero weights.
     """
+    if queueing is Queueing.EXACT and weights is Weights.QUICKER_ZERO:
+        return QuickerZeroTime(turn_bytes=turn_bytes)
     if queueing is Queueing.EXACT:
         return ExactTime(turn_bytes=turn_bytes, weights=weights)
     if weights is not Weights.SHARES:

@@ -29,6 +29,7 @@ class Node:
         "is_implied",
         "is_placeholder",
         "last",
+        "line",
         "n_bytes",
         "n_listed",
         "parent",
@@ -62,6 +63,8 @@ class Node:
         """The virtual time of the child that was served last."""
         self.n_listed = 0
         """How often a child was listed, where that decides ties."""
+        self.line: list[int] | None = None
+        """The ids of its children with shares and data, once no time tells them apart."""
         # What a discipline remembers of it.
         self.cost_per_byte = 0
         self.fixed_time: float | None = None

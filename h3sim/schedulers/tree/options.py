@@ -20,6 +20,9 @@ class Weights(enum.Enum):
     """255 first and one at a time; 1 to 254 share; 0 last and one at a time (Marx 2019 § 3.3)."""
     ZERO_LAST = "zero-last"
     """1 to 255 share; 0 last and one at a time (base-drafts PR 2723, as it was proposed)."""
+    QUICKER_ZERO = "quicker-zero"
+    """As `ZERO`, in Quicker's arithmetic: a turn at weight 0 costs an infinite virtual time, after
+    which siblings go in the order of a binary heap of equal keys (the code of Marx 2019)."""
 
     @property
     def limits(self) -> tuple[int, int]:
