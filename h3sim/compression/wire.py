@@ -1,0 +1,183 @@
+"""The integers and strings of HPACK, which all schemes use (RFC 7541 § 5), and its static table."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from h3sim.compression.base import CodecError
+from h3sim.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from h3sim.compression.base import Field
+
+__all__ = [
+    "ENTRY_OVERHEAD_BYTES",
+    "Reader",
+    "TruncatedError",
+    "encode_integer",
+    "encode_string",
+    "entry_bytes",
+    "import_extra",
+    "static_fields",
+    "static_index",
+]
+
+ENTRY_OVERHEAD_BYTES = 32
+"""What an entry of a dynamic table counts beside its name and value (RFC 7541 § 4.1)."""
+_HUFFMAN = 0x80
+_STRINGS_KEPT = 4096
+"""Coded strings that are kept: a list of header fields says the same again and again."""
+
+
+class TruncatedError(CodecError):
+    """The bytes end before what they begin."""
+
+
+def import_extra(module: str) -> ModuleType:
+    """Return a module of the extra `headers`.
+
+    Raises:
+        MissingExtraError: if it is not installed.
+    """
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(module.partition(".")[0], "headers") from error
+
+
+def entry_bytes(name: bytes, value: bytes) -> int:
+    """Return what an entry takes of a dynamic table."""
+    return len(name) + len(value) + ENTRY_OVERHEAD_BYTES
+
+
+def encode_integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
+    """Return *value* with a prefix of so many bits, behind the bits of *first* (RFC 7541 § 5.1).
+
+    >>> encode_integer(10, 5).hex(), encode_integer(1337, 5).hex()
+    ('0a', '1f9a0a')
+    """
+    most = (1 << prefix_bits) - 1
+    if value < most:
+        return bytes((first | value,))
+    out = bytearray((first | most,))
+    value -= most
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+@functools.lru_cache(maxsize=_STRINGS_KEPT)
+def encode_string(value: bytes, prefix_bits: int = 7, first: int = 0) -> bytes:
+    """Return *value* as a string literal, Huffman coded where that is shorter (RFC 7541 § 5.2).
+
+    The bit that says so stands before a length with a prefix of so many bits.
+
+    >>> encode_string(b"www.example.com").hex()
+    '8cf1e3c2e5f23a6ba0ab90f4ff'
+    """
+    huffman: bytes = _huffman_encoder().encode(value)
+    if len(huffman) < len(value):
+        return encode_integer(len(huffman), prefix_bits, first | 1 << prefix_bits) + huffman
+    return encode_integer(len(value), prefix_bits, first) + value
+
+
+class Reader:
+    """Reads integers and strings from *data*.
+
+    >>> reader = Reader(bytes.fromhex("1f9a0a"))
+    >>> reader.integer(5), reader.is_done
+    (1337, True)
+    """
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def at(self) -> int:
+        """How many bytes have been read."""
+        return self._at
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all has been read."""
+        return self._at >= len(self._data)
+
+    def peek(self) -> int:
+        """Return the next byte without reading it."""
+        if self.is_done:
+            raise TruncatedError("the section ends where more must come")
+        return self._data[self._at]
+
+    def integer(self, prefix_bits: int) -> int:
+        """Read an integer with a prefix of so many bits."""
+        most = (1 << prefix_bits) - 1
+        value = self.peek() & most
+        self._at += 1
+        if value < most:
+            return value
+        shift = 0
+        while True:
+            byte = self.peek()
+            self._at += 1
+            value += (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def string(self, prefix_bits: int = 7) -> bytes:
+        """Read a string literal whose length has a prefix of so many bits."""
+        is_huffman = bool(self.peek() & 1 << prefix_bits)
+        n_bytes = self.integer(prefix_bits)
+        data = self._data[self._at : self._at + n_bytes]
+        if len(data) < n_bytes:
+            raise TruncatedError("a string ends before its length")
+        self._at += n_bytes
+        return _decode_huffman(data) if is_huffman else data
+
+
+@functools.cache
+def static_fields() -> tuple[Field, ...]:
+    """Return HPACK's static table; its first entry has index 1 (RFC 7541, appendix A)."""
+    return tuple(import_extra("hpack.table").HeaderTable.STATIC_TABLE)
+
+
+@functools.cache
+def _static_indexes() -> dict[Field | bytes, int]:
+    found: dict[Field | bytes, int] = {}
+    for index, (name, value) in enumerate(static_fields(), start=1):
+        found.setdefault((name, value), index)
+        found.setdefault(name, index)
+    return found
+
+
+def static_index(key: Field | bytes) -> int | None:
+    """Return the index of a field, or of the first with that name, in HPACK's static table.
+
+    >>> static_index((b":path", b"/")), static_index(b"cookie"), static_index(b"x-none")
+    (4, 32, None)
+    """
+    return _static_indexes().get(key)
+
+
+@functools.cache
+def _huffman_encoder() -> Any:
+    codes = import_extra("hpack.huffman_constants")
+    return import_extra("hpack.huffman").HuffmanEncoder(
+        codes.REQUEST_CODES, codes.REQUEST_CODES_LENGTH
+    )
+
+
+@functools.lru_cache(maxsize=_STRINGS_KEPT)
+def _decode_huffman(data: bytes) -> bytes:
+    decoded: bytes = import_extra("hpack.huffman_table").decode_huffman(data)
+    return decoded
