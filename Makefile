@@ -90,3 +90,7 @@ validate-recordings: $(READY) ## compare with loads in a real Chromium over a li
 .PHONY: validate-table2
 validate-table2: $(READY) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
 	$(BIN)/python -m validation.table2
+
+.PHONY: validate-headers
+validate-headers: $(READY) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; ratios need the lists beside the checkout)
+	$(BIN)/python -m validation.headers

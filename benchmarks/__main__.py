@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 import h3sim
+from benchmarks.headers import headers
 from benchmarks.links import over_links
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.picks import picks
@@ -98,9 +99,13 @@ def _picks() -> str:
     return picks(least_seconds)
 
 
+def _headers() -> str:
+    return headers(least_seconds)
+
+
 def main() -> None:
     """Print all of it."""
-    for part in (_against_probes, over_links, _scaling, _picks, _import_time):
+    for part in (_against_probes, over_links, _scaling, _picks, _headers, _import_time):
         print(part(), end="\n\n")
 
 

@@ -1,0 +1,39 @@
+"""`make validate-headers`: header compression beside what ls-qpack and Frindell 2017 published."""
+
+from __future__ import annotations
+
+from tabulate import tabulate
+
+from validation.header_ratios import DATA, PUBLISHED, lists, measure
+
+_POINTS = 2.0
+"""So many percentage points may lie between ls-qpack's ratio then and now."""
+
+
+def main() -> None:
+    """Print the tables."""
+    _print_ratios()
+
+
+def _print_ratios() -> None:
+    print("QPACK, bytes sent over bytes uncompressed, in percent")
+    rows = []
+    for name, published in PUBLISHED.items():
+        sections = lists(name)
+        if sections is None:
+            print(f"{DATA} has no {name}-hq.qif: left out")
+            continue
+        for setting, then in published.items():
+            now = measure(sections, setting)
+            verdict = "met" if abs(now.percent - then) <= _POINTS else "differs"
+            row = (name, str(setting), f"{then:.1f}", f"{now.percent:.1f}", now.n_referring)
+            rows.append((*row, verdict))
+    if rows:
+        headers = ("lists", "table/blocked/acks", "ls-qpack", "h3sim", "refer to the table", "")
+        print(
+            tabulate(rows, headers, disable_numparse=True, colalign=("left",) * 2 + ("right",) * 3)
+        )
+
+
+if __name__ == "__main__":
+    main()
