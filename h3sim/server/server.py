@@ -94,6 +94,7 @@ class Server:
         self._buffer_bytes = buffer_bytes
         self._keeps_unacked = keeps_unacked
         self._stream_window_bytes = stream_window_bytes
+        self._connection_limit_bytes = connection_window_bytes
         self._credit_bytes = connection_window_bytes
         self._buffer: deque[tuple[int, int, int]] = deque()
         self._buffered_bytes = 0
@@ -165,8 +166,11 @@ class Server:
     def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
         """Let the client take up to *limit_bytes* of a stream, or (None) of all together."""
         if stream_id is None:
-            self._credit_bytes = max(self._credit_bytes, limit_bytes)
-            self._fill()
+            # A limit counts from the connection's beginning (RFC 9000 § 4.1), credit from now on.
+            if limit_bytes > self._connection_limit_bytes:
+                self._credit_bytes += limit_bytes - self._connection_limit_bytes
+                self._connection_limit_bytes = limit_bytes
+                self._fill()
             return
         response = self._responses.get(stream_id)
         if response is not None and limit_bytes > response.limit:

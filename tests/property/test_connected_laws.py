@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
+from h3sim import engine
 from h3sim.ranges import Ranges
-from h3sim.transport import Jitter, LinkProfile, Network
+from h3sim.transport import Jitter, LinkProfile, Network, TransportProfile
 from h3sim.transport.congestion import controller_names
 from h3sim.transport.jitter import LinkJitter
+from h3sim.transport.quic import QuicSettings
 from h3sim.units import mbps, ms
 from tests.helpers import page_of
 from tests.property.strategies import law, pages
@@ -202,3 +205,30 @@ def test_losses_do_not_move_with_the_scheme() -> None:
 
     assert lost("fifo") == lost("rr") == lost("bucket")
     assert lost("fifo")
+
+
+@pytest.mark.parametrize("window_bytes", [3000, 20_000])
+def test_no_more_is_under_way_than_the_client_takes(window_bytes: int) -> None:
+    """RFC 9000 § 4.1: what was sent of all streams stays within what had arrived and the window."""
+    profile = TransportProfile(
+        name="narrow", quic_client=QuicSettings(connection_window_bytes=window_bytes)
+    )
+    load = engine.simulate(
+        h3sim.load_page("davies-meenan"),
+        scheme=h3sim.load_scheme("rr"),
+        network=h3sim.load_network("sander-2mbps-100ms-2pct"),
+        profile=profile,
+    )
+    check_every_byte_came(load)
+    rows = load.trace.packet_rows
+    sent, arrived = Counter(), Counter()
+    arrivals = sorted((row[1], row[2], row[3] + row[4]) for row in rows if row[1] is not None)
+    place, most = 0, 0
+    for sent_at_ns, _, stream_id, offset, n_bytes, _ in rows:
+        while place < len(arrivals) and arrivals[place][0] <= sent_at_ns:
+            _, of, end = arrivals[place]
+            arrived[of] = max(arrived[of], end)
+            place += 1
+        sent[stream_id] = max(sent[stream_id], offset + n_bytes)
+        most = max(most, sent.total() - arrived.total())
+    assert window_bytes / 2 < most <= window_bytes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
-from h3sim.server import Server
+from h3sim.server import Retransmit, Server
 from h3sim.signals import H2Priority
 from tests.helpers import finished_ms, replay
 
@@ -178,3 +178,39 @@ def test_a_stream_with_losses_joins_anew_as_well() -> None:
     server.on_lost(0, 0, 100)
     server.on_lost(4, 0, 0)  # nothing of it, but it was next
     assert server.take() == (0, 0, 100)
+
+
+def limited(retransmit: Retransmit, scheduler: RoundRobinScheduler | FifoScheduler) -> Server:
+    """Return a server that may send two turns in all, and has: the first of streams 0 and 4."""
+    server = Server(
+        scheduler,
+        turn_bytes=TURN,
+        retransmit=retransmit,
+        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
+        keeps_unacked=True,
+        connection_window_bytes=2 * TURN,
+    )
+    for stream_id in (0, 4):
+        answer(server, stream_id, 2 * TURN)
+    assert [server.take(), server.take(), server.take()] == [(0, 0, TURN), (4, 0, TURN), None]
+    return server
+
+
+@pytest.mark.parametrize("retransmit", list(Retransmit))
+@pytest.mark.parametrize("lost", [0, 4])
+def test_lost_bytes_go_again_without_credit(retransmit: Retransmit, lost: int) -> None:
+    """RFC 9000 § 4.1: limits count the largest offset sent, so what was lost has its credit."""
+    server = limited(retransmit, RoundRobinScheduler())
+    server.on_lost(lost, 0, TURN)
+    assert [server.take(), server.take()] == [(lost, 0, TURN), None]
+    server.on_limit(None, 3 * TURN)
+    assert [server.take() is None, server.take()] == [False, None]
+
+
+@pytest.mark.parametrize("buffer_bytes", [0, 5000])
+@pytest.mark.parametrize(("room", "taken"), [(41, None), (42, (0, 0, 32)), (43, (0, 0, 33))])
+def test_the_least_that_a_frame_may_carry_is_enough(
+    buffer_bytes: int, room: int, taken: Chunk | None
+) -> None:
+    server = server_of(FifoScheduler(), buffer_bytes, s0=5000)
+    assert server.take(room, lambda stream_id, offset: 10, 32) == taken

@@ -1,0 +1,112 @@
+"""RFC 9002 by hand: thresholds, round-trip times and persistent congestion; and ACK state."""
+
+from __future__ import annotations
+
+import pytest
+
+from h3sim.transport.quic import AckFrame, Packet
+from h3sim.transport.quic.acks import AckState
+from h3sim.transport.quic.recovery import Recovery
+from h3sim.transport.rtt import RttEstimator
+from h3sim.units import ms
+from tests.tcp_pair import FixedWindow
+
+
+class Told(FixedWindow):
+    """Notes what it hears of losses."""
+
+    def __init__(self):
+        super().__init__(10**6)
+        self.persistent_at_ns = []
+
+    def on_lost(self, packets, *, now_ns, bytes_in_flight, next_number):
+        self.lost.append([packet.number for packet in packets])
+
+    def on_persistent_congestion(self, *, now_ns):
+        self.persistent_at_ns.append(now_ns)
+
+
+def sender(*sent_at_ms):
+    """Return the recovery of an end whose packets 0, 1, ... left then, and who is told."""
+    told = Told()
+    recovery = Recovery(told, initial_rtt_ns=ms(333), peer_max_ack_delay_ns=ms(25))
+    for number, at_ms in enumerate(sent_at_ms):
+        recovery.next_number = number + 1
+        recovery.on_sent(Packet(number, ms(at_ms), 1200, [], None, (), True))
+    return recovery, told
+
+
+def acknowledge(recovery, *spans, at_ms, delay_ms=0):
+    """Return the numbers that an ACK makes known as lost."""
+    _, lost = recovery.on_ack(AckFrame(spans, ms(delay_ms)), ms(at_ms))
+    return [packet.number for packet in lost]
+
+
+@pytest.mark.parametrize(("acked", "lost"), [(2, []), (3, [0]), (4, [0, 1])])
+def test_a_packet_is_lost_when_the_third_behind_it_is_acknowledged(acked, lost):
+    """RFC 9002 § 6.1.1: kPacketThreshold is 3."""
+    recovery, _ = sender(0, 0, 0, 0, 0)
+    assert acknowledge(recovery, (acked, acked), at_ms=100) == lost
+
+
+@pytest.mark.parametrize(
+    ("latest_ms", "smoothed_ms"),
+    [
+        (124, (7 * 100 + 124) / 8),  # less than the shortest, 100, and 25: as it is
+        (125, (7 * 100 + 100) / 8),  # exactly: without the delay
+        (133, (7 * 100 + 108) / 8),
+    ],
+)
+def test_a_delay_is_taken_off_where_what_is_left_is_not_below_the_shortest(latest_ms, smoothed_ms):
+    """RFC 9002 § 5.3: if (latest_rtt >= min_rtt + ack_delay)."""
+    rtt = RttEstimator(initial_ns=ms(333))
+    rtt.on_sample(ms(100))
+    rtt.on_sample(ms(latest_ms), ms(25))
+    assert rtt.smoothed_ns == ms(smoothed_ms)
+
+
+def test_of_a_reported_delay_no_more_counts_than_the_peer_said_it_would_take():
+    """RFC 9002 § 5.3: the lesser of the acknowledgment delay and max_ack_delay, 25 ms here."""
+    recovery, _ = sender(0, 100)
+    acknowledge(recovery, (0, 0), at_ms=100)
+    acknowledge(recovery, (0, 1), at_ms=300, delay_ms=80)
+    assert recovery.rtt.smoothed_ns == ms((7 * 100 + 200 - 25) / 8)
+    assert recovery.rtt.variance_ns == ms((3 * 50 + 75) / 4)
+
+
+@pytest.mark.parametrize(
+    ("spans", "lost", "is_persistent"),
+    [
+        (((4, 6),), [1, 2, 3], True),
+        # Packet 2 came: what was lost before it and behind it does not make one period.
+        (((4, 6), (2, 2)), [1, 3], False),
+    ],
+)
+def test_congestion_is_persistent_only_if_nothing_in_between_was_acknowledged(
+    spans, lost, is_persistent
+):
+    """RFC 9002 § 7.6.2; by the second sample, 90 ms, the period is 3 * (98.75 + 4 * 40 + 25) ms."""
+    recovery, told = sender(0, 200, 700, 1300, 1310, 1310, 1310)
+    acknowledge(recovery, (0, 0), at_ms=100)
+    assert acknowledge(recovery, *spans, at_ms=1400) == lost
+    assert 3 * (98.75 + 4 * 40 + 25) < 1300 - 200
+    assert told.persistent_at_ns == ([ms(1400)] if is_persistent else [])
+
+
+@pytest.mark.parametrize(("first_ms", "is_persistent"), [(448, True), (449, False)])
+def test_congestion_is_persistent_after_three_probe_timeouts(first_ms, is_persistent):
+    """As above: 851.25 ms, so from 448 to 1300 ms is enough and from 449 on is not."""
+    recovery, told = sender(0, first_ms, 700, 1300, 1310, 1310, 1310)
+    acknowledge(recovery, (0, 0), at_ms=100)
+    assert acknowledge(recovery, (4, 6), at_ms=1400) == [1, 2, 3]
+    assert bool(told.persistent_at_ns) is is_persistent
+
+
+def test_what_was_forgotten_is_not_told_again_when_an_older_ack_is_acknowledged():
+    """RFC 9000 § 13.2.4; acknowledgements of ACKs may come out of order."""
+    state = AckState(every=2, max_delay_ns=25)
+    for number in range(10):
+        state.on_packet(number, number, True)
+    state.forget(5)
+    state.forget(3)
+    assert state.frame(20).spans == ((6, 9),)
