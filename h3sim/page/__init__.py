@@ -1,10 +1,9 @@
 """Pages: what is loaded, and why each part of it is asked for."""
 
+from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
 from h3sim.page.model import Page
-from h3sim.page.reader import page_from_dict, read_page, schema
 from h3sim.page.resource import FLAGS, At, Discovery, FetchPriority, Kind, Resource
 from h3sim.page.synthetic import synthetic
-from h3sim.page.writer import page_to_dict
 
 __all__ = [
     "FLAGS",

@@ -6,17 +6,16 @@ import difflib
 import enum
 from typing import TYPE_CHECKING, Any
 
+from h3sim.documents.declared import keys_of, read_document, write_table
 from h3sim.errors import PageError, Problem
-from h3sim.page.reader import RESOURCE_KEYS, resource_from_dict
-from h3sim.page.resource import Discovery
-from h3sim.page.writer import discovery_to_dict, resource_to_dict
+from h3sim.page.resource import Discovery, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from h3sim.page.resource import Resource
-
 __all__ = ["edited_resource"]
+
+_KEYS = keys_of(Resource)
 
 
 def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
@@ -35,25 +34,25 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
     h3sim.errors.PageError: a.png: asink: unknown key; did you mean async?
     """
     wanted = {name.removesuffix("_"): value for name, value in changes.items()}
-    unknown = [_unknown(name) for name in wanted if name not in RESOURCE_KEYS]
+    unknown = [_unknown(name) for name in wanted if name not in _KEYS]
     if unknown:
         raise PageError(unknown, resource.id)
-    entry = resource_to_dict(resource)
+    entry = write_table(resource)
     for name, value in wanted.items():
         if value is None:
             entry.pop(name, None)
         else:
             entry[name] = _as_in_file(value)
-    return resource_from_dict(entry, source=resource.id)
+    return read_document(Resource, entry, PageError, source=resource.id)
 
 
 def _as_in_file(value: Any) -> Any:
     if isinstance(value, Discovery):
-        return discovery_to_dict(value)
+        return write_table(value)
     return value.value if isinstance(value, enum.Enum) else value
 
 
 def _unknown(name: str) -> Problem:
-    alike = difflib.get_close_matches(name, RESOURCE_KEYS, n=1)
-    hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(RESOURCE_KEYS)}"
+    alike = difflib.get_close_matches(name, _KEYS, n=1)
+    hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(_KEYS)}"
     return Problem(key=name, message=f"unknown key; {hint}")

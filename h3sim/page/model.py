@@ -8,18 +8,26 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from h3sim.documents import parse_json, read_text
+from h3sim.documents.declared import Table, read_document, says, settle, write_table
+from h3sim.documents.values import ListOf, Text, Texts
 from h3sim.errors import PageError, UnknownNameError
 from h3sim.notebook import html_table
 from h3sim.page.checks import graph_problems
+from h3sim.page.edits import edited_resource
 from h3sim.page.resource import At, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import networkx as nx
 
-__all__ = ["Page"]
+    from h3sim.errors import Problem
+
+__all__ = ["FORMAT", "Page"]
+
+FORMAT = "h3sim-page/1"
 
 _EDITED = "~"
 """Stands between the name of a page that was edited and a part of its digest."""
@@ -40,15 +48,29 @@ class Page:
     (0, 10)
     """
 
-    name: str
-    resources: tuple[Resource, ...]
-    url: str = ""
-    provenance: Mapping[str, str] = field(default_factory=dict)
+    name: str = field(metadata=says(Text(), "what results call it"))
+    url: str = field(default="", metadata=says(Text(), "where it was recorded"))
+    provenance: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata=says(
+            Texts(),
+            "where the facts come from: an object of texts, usually `source`, `recorded`, `tool`,"
+            " `licence`, `notes`",
+        ),
+    )
+    resources: tuple[Resource, ...] = field(
+        metadata=says(
+            ListOf(Table(Resource, noun="an object"), "resources"),
+            "a list of resources; at least one",
+        )
+    )
 
     def __post_init__(self) -> None:
-        problems = list(graph_problems(self.resources))
-        if problems:
-            raise PageError(problems, self.name)
+        settle(self, PageError, self.name)
+
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is wrong with its resources taken together."""
+        return graph_problems(self.resources)
 
     def __hash__(self) -> int:
         return hash((self.name, self.resources))
@@ -86,9 +108,7 @@ class Page:
         """
         import hashlib  # on use: importing h3sim should stay quick
 
-        from h3sim.page.writer import resource_to_dict
-
-        entries = [resource_to_dict(resource) for resource in self.resources]
+        entries = [write_table(resource) for resource in self.resources]
         text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -124,26 +144,31 @@ class Page:
     # As text
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Page:
+    def from_dict(cls, document: Mapping[str, Any], *, source: str = "page") -> Page:
         """Return the page that a parsed page file describes.
 
         Raises:
             PageError: listing every mistake in it.
-        """
-        from h3sim.page.reader import page_from_dict  # it makes pages, so it knows this module
 
-        return page_from_dict(dict(document))
+        >>> Page.from_dict({"format": "h3sim-page/1", "name": "x", "resources": [{"id": "/"}]})
+        Traceback (most recent call last):
+        ...
+        h3sim.errors.PageError: page: resources[0].kind: is missing
+        page: resources[0].bytes: is missing
+        """
+        return read_document(
+            Page, document, PageError, source=source, format_=FORMAT, noun="an object"
+        )
 
     @classmethod
-    def from_json(cls, text: str) -> Page:
+    def from_json(cls, text: str, *, source: str = "page") -> Page:
         """Return the page that *text*, a page file, describes.
 
         Raises:
             PageError: listing every mistake in it.
         """
-        from h3sim.page.reader import page_from_json
-
-        return page_from_json(text)
+        document: Any = parse_json(text, PageError, source=source)
+        return cls.from_dict(document, source=source)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Page:
@@ -152,15 +177,15 @@ class Page:
         Raises:
             PageError: if it cannot be read, or listing every mistake in it.
         """
-        from h3sim.page.reader import read_page
+        return cls.from_json(read_text(path, PageError), source=str(path))
 
-        return read_page(path)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the page as a page file's document; reading it back gives an equal page."""
+        return {"format": FORMAT, **write_table(self)}
 
     def to_json(self) -> str:
         """Return the page as a page file; reading it back gives an equal page."""
-        from h3sim.page.writer import page_to_dict
-
-        return json.dumps(page_to_dict(self), ensure_ascii=False, indent=1) + "\n"
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
 
     # What if
 
@@ -189,8 +214,6 @@ class Page:
         >>> page.with_("a.js", bytes=20, discovered={"by": "/", "at": "request"}, name="b").name
         'b'
         """
-        from h3sim.page.edits import edited_resource  # it makes resources of page files
-
         place = self._place(id_)
         if changes.get("preload") and "discovered" not in changes and place != self.root:
             root_id = self.resources[self.root].id

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from h3sim.documents.declared import Table, declared, says, settle
+from h3sim.documents.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
 from h3sim.errors import PageError, Problem
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,20 +20,6 @@ MAX_STREAM_BYTES = 2**62 - 1
 """The largest final size of a stream (RFC 9000 § 4.5)."""
 MAX_TIME_NS = 86_400 * 10**9
 """A day: longer delays are mistakes."""
-
-FLAGS = {
-    "in_head": "in_head",
-    "async": "is_async",
-    "defer": "is_defer",
-    "preload": "preload",
-    "render_blocking": "render_blocking",
-    "after_first_image": "after_first_image",
-    "above_the_fold": "above_the_fold",
-    "critical": "critical",
-    "hero": "hero",
-    "lazy": "is_lazy",
-}
-"""The flags of a page file, each with the attribute of `Resource` that holds it."""
 
 
 class Kind(enum.Enum):
@@ -69,36 +58,60 @@ class FetchPriority(enum.Enum):
     AUTO = "auto"
 
 
+_DELAY = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
+_SIZE = Whole(low=0, high=MAX_STREAM_BYTES, hint="what a stream can carry")
+
+
+def _flag(about: str, used_by: str = "schemes", key: str = "") -> Any:
+    return field(default=False, metadata=says(Flag(), about, used_by=used_by, key=key))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """Why and when a resource is asked for: *delay_ns* after event *at* of resource *by*."""
+    """Why and when a resource is asked for: *delay_ns* after event *at* of resource *by*.
 
-    at: At
-    by: str | None = None
-    offset_bytes: int | None = None
-    delay_ns: int = 0
+    Raises:
+        PageError: listing every value that is out of range or goes with another event.
+    """
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with it, keys relative to it."""
+    by: str | None = field(
+        default=None,
+        metadata=says(Text(), "the id of the parent: whose event it is; needed, but for `time`"),
+    )
+    at: At = field(
+        metadata=says(Choice(At), "the event, see below", stand_in=At.COMPLETE, is_premise=True)
+    )
+    offset_bytes: int | None = field(
+        default=None,
+        metadata=says(
+            Whole(low=0), "how many bytes of the parent's body; needed with `offset`, only there"
+        ),
+    )
+    delay_ns: int = field(
+        default=0, metadata=says(_DELAY, "how long after the event the request is made")
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, PageError)
+
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is wrong between its fields."""
         if self.at is not At.TIME and self.by is None:
             yield Problem(key="by", message=f"is needed where at is {self.at.value!r}")
         if self.at is At.OFFSET and self.offset_bytes is None:
             yield Problem(key="offset_bytes", message="is needed where at is 'offset'")
         if self.at is not At.OFFSET and self.offset_bytes is not None:
             yield Problem(key="offset_bytes", message="goes only with at = 'offset'")
-        if self.offset_bytes is not None and self.offset_bytes < 0:
-            yield Problem(
-                key="offset_bytes", message=f"must not be negative, is {self.offset_bytes}"
-            )
-        yield from _time_problems("delay_ms", self.delay_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     """One resource of a page; `docs/page-format.md` explains each field.
 
+    Choices may be given by their names ("image").
+
     Raises:
-        PageError: listing every value that is out of range.
+        PageError: listing every value that is of another type or out of range.
 
     >>> Resource(id="a.css", kind=Kind.STYLESHEET, size_bytes=-1)
     Traceback (most recent call last):
@@ -106,72 +119,120 @@ class Resource:
     h3sim.errors.PageError: a.css: bytes: must not be negative, is -1
     """
 
-    id: str
-    kind: Kind
-    size_bytes: int
-    mime: str = ""
-    header_bytes: int = 0
-    request_bytes: int = 0
-    discovered: Discovery | None = None
-    in_head: bool = False
-    is_async: bool = False
-    is_defer: bool = False
-    preload: bool = False
-    render_blocking: bool = False
-    after_first_image: bool = False
-    above_the_fold: bool = False
-    critical: bool = False
-    hero: bool = False
-    is_lazy: bool = False
-    fetchpriority: FetchPriority = FetchPriority.AUTO
-    parse_ns: int = 0
-    execute_ns: int = 0
-    server_ns: int = 0
-    viewport: float | None = None
-    response_offsets: tuple[int, ...] = ()
+    id: str = field(
+        metadata=says(
+            Text(is_needed=True), "its name in the page; each stands once", used_by="everything"
+        )
+    )
+    kind: Kind = field(metadata=says(Choice(Kind), "what it is to the browser", used_by="schemes"))
+    mime: str = field(
+        default="", metadata=says(Text(), "its media type; `kind` decides, not this", used_by="-")
+    )
+    size_bytes: int = field(
+        metadata=says(
+            _SIZE,
+            "the response body as transferred, 0 to 2^62 - 1",
+            used_by="everything",
+            key="bytes",
+            stand_in=MAX_STREAM_BYTES,  # no offset lies behind its end
+        )
+    )
+    header_bytes: int = field(
+        default=0,
+        metadata=says(
+            _SIZE,
+            "the response header, sent in front of the body; ByteIndex does not weigh it",
+            used_by="the stream's length",
+        ),
+    )
+    request_bytes: int = field(
+        default=0, metadata=says(_SIZE, "the size of the request", used_by="the link up")
+    )
+    parse_ns: int = field(
+        default=0,
+        metadata=says(
+            _DELAY, "how long it is parsed once it is there", used_by="the trigger `executed`"
+        ),
+    )
+    execute_ns: int = field(
+        default=0,
+        metadata=says(_DELAY, "how long it then runs", used_by="the trigger `executed`"),
+    )
+    server_ns: int = field(
+        default=0,
+        metadata=says(
+            _DELAY,
+            "how long the server thinks before the response can be sent",
+            used_by="the server",
+        ),
+    )
+    response_offsets: tuple[int, ...] = field(
+        default=(),
+        metadata=says(
+            ListOf(Whole(low=0), "whole numbers"),
+            "where the pieces of the response began in the recording, rising from 0 on",
+            used_by="not yet",
+        ),
+    )
+    in_head: bool = _flag("it is referenced from the head of the document")
+    is_async: bool = _flag("a script that may run as soon as it is there", key="async")
+    is_defer: bool = _flag("a script that runs after the document was parsed", key="defer")
+    preload: bool = _flag("a preload link asks for it")
+    render_blocking: bool = _flag(
+        "nothing is painted before it is there", "the browser, when it [parses](browsers.md)"
+    )
+    after_first_image: bool = _flag("it was discovered after the first image in document order")
+    above_the_fold: bool = _flag(
+        "it is needed for what is seen without scrolling",
+        "schemes that know, the second ByteIndex",
+    )
+    critical: bool = _flag("it is on the critical path of the page", "schemes that know")
+    hero: bool = _flag("it is the main visible element", "the largest paint")
+    is_lazy: bool = _flag(
+        "it is asked for only once it comes into sight (`loading=lazy`)",
+        "the browser, when it [parses](browsers.md)",
+        key="lazy",
+    )
+    fetchpriority: FetchPriority = field(
+        default=FetchPriority.AUTO,
+        metadata=says(
+            Choice(FetchPriority),
+            "the author's hint: `high`, `low` or `auto`",
+            used_by="schemes of today's browsers; the browser's [tight mode](browsers.md)",
+        ),
+    )
+    viewport: float | None = field(
+        default=None,
+        metadata=says(
+            Number(low=0, high=1),
+            "its visible share of the viewport's pixels, 0 to 1",
+            used_by="the largest paint, SpeedIndex",
+        ),
+    )
+    discovered: Discovery | None = field(
+        default=None,
+        metadata=says(
+            Table(Discovery, noun="an object"),
+            "what makes the browser ask for it: see [Triggers](#triggers); only the root has none",
+            used_by="the browser",
+            stand_in=Discovery(at=At.TIME),
+        ),
+    )
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise PageError(problems, self.id)
+        settle(self, PageError, self.id)
 
     @property
     def stream_bytes(self) -> int:
         """What its stream carries: response header and body."""
         return self.header_bytes + self.size_bytes
 
-    def _problems(self) -> Iterator[Problem]:
-        if not self.id:
-            yield Problem(key="id", message="must not be empty")
-        for key, size in (
-            ("bytes", self.size_bytes),
-            ("header_bytes", self.header_bytes),
-            ("request_bytes", self.request_bytes),
-        ):
-            if size < 0:
-                yield Problem(key=key, message=f"must not be negative, is {size}")
-            elif size > MAX_STREAM_BYTES:
-                yield Problem(
-                    key=key, message=f"is more than a stream can carry (2^62 - 1): {size}"
-                )
-        for key, time_ns in (
-            ("parse_ms", self.parse_ns),
-            ("execute_ms", self.execute_ns),
-            ("server_ms", self.server_ns),
-        ):
-            yield from _time_problems(key, time_ns)
-        if self.viewport is not None and not 0 <= self.viewport <= 1:
-            yield Problem(key="viewport", message=f"must be 0 to 1, is {self.viewport}")
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
         offsets = self.response_offsets
         if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):
             yield Problem(key="response_offsets", message="must rise from 0 on")
-        if self.discovered is not None:
-            for problem in self.discovered.problems():
-                yield Problem(key=f"discovered.{problem.key}", message=problem.message)
 
 
-def _time_problems(key: str, time_ns: int) -> Iterator[Problem]:
-    if time_ns < 0:
-        yield Problem(key=key, message=f"must not be negative, is {time_ns / 1e6}")
-    elif time_ns > MAX_TIME_NS:
-        yield Problem(key=key, message=f"is more than a day: {time_ns / 1e6} ms")
+FLAGS = {entry.key: entry.attribute for entry in declared(Resource) if isinstance(entry.kind, Flag)}
+"""The flags of a page file, each with the attribute of `Resource` that holds it."""

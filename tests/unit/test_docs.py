@@ -293,9 +293,9 @@ def test_every_key_of_a_page_file_is_explained():
     text = (ROOT / "docs" / "page-format.md").read_text("utf-8")
     definitions = schema()["$defs"]
     words = [*schema()["properties"], *definitions["resource"]["properties"]]
-    words += [*definitions["discovered"]["properties"]]
+    words += [*definitions["discovery"]["properties"]]
     words += definitions["resource"]["properties"]["kind"]["enum"]
-    words += definitions["discovered"]["properties"]["at"]["enum"]
+    words += definitions["discovery"]["properties"]["at"]["enum"]
     assert [word for word in words if f"`{word}`" not in text] == []
 
 

@@ -12,8 +12,7 @@ import h3sim
 from h3sim.capture import facts_from_dict, read_facts
 from h3sim.engine import simulate
 from h3sim.errors import PageError
-from h3sim.page import At, Kind, Page, page_from_dict
-from h3sim.page.writer import page_to_dict
+from h3sim.page import At, Kind, Page, page_from_dict, page_to_dict
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
 NEEDS_TABLES = pytest.mark.skipif(

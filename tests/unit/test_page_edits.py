@@ -84,7 +84,7 @@ def test_every_wrong_value_is_told_with_its_key(page):
     with pytest.raises(PageError) as caught:
         page.with_("s.css", bytes=-1, kind="picture", defer="yes", discovered={"at": "soon"})
     keys = [line.split(": ")[1] for line in caught.value.lines()]
-    assert keys == ["kind", "defer", "discovered.at", "bytes"]
+    assert keys == ["kind", "bytes", "defer", "discovered.at"]
 
 
 def test_a_parent_that_there_is_not_is_refused(page):

@@ -362,18 +362,23 @@ def test_a_document_that_is_no_object_is_told(given: object) -> None:
 
 
 def test_a_resource_names_all_that_is_wrong_with_it() -> None:
-    late = Discovery(at=At.COMPLETE, offset_bytes=-1, delay_ns=-1)
     with pytest.raises(PageError) as caught:
-        Resource(id="", kind=Kind.IMAGE, size_bytes=-1, viewport=2, discovered=late)
+        Resource(id="", kind="picture", size_bytes=-1, viewport=2, response_offsets=(1, 0))  # type: ignore[arg-type]
     assert [problem.key for problem in caught.value.problems] == [
-        "id",
-        "bytes",
-        "viewport",
-        "discovered.by",
-        "discovered.offset_bytes",
-        "discovered.offset_bytes",
-        "discovered.delay_ms",
+        *("id", "kind", "bytes", "viewport", "response_offsets")
     ]
+    with pytest.raises(PageError) as caught:
+        Discovery(at=At.COMPLETE, offset_bytes=-1, delay_ns=-1)
+    assert [problem.key for problem in caught.value.problems] == ["offset_bytes", "delay_ms", "by"]
+    with pytest.raises(PageError, match="goes only with at = 'offset'"):
+        Discovery(at=At.COMPLETE, by="/", offset_bytes=1)
+
+
+def test_choices_may_be_given_by_their_names() -> None:
+    given = Resource(id="a", kind="image", size_bytes=1, fetchpriority="high")  # type: ignore[arg-type]
+    assert given == Resource(
+        id="a", kind=Kind.IMAGE, size_bytes=1, fetchpriority=FetchPriority.HIGH
+    )
 
 
 def test_equal_pages_are_equal_and_hash_alike() -> None:

@@ -1,0 +1,170 @@
+"""Files in and out: regular files are read, and what is written is there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from h3sim.documents.shown import shown
+from h3sim.errors import InputError, Problem
+from h3sim.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from io import BufferedReader
+    from typing import BinaryIO
+
+    StrPath = str | os.PathLike[str]
+
+__all__ = ["check_output", "open_input", "read_text", "shown_path", "write_whole"]
+
+_LONGEST_PATH = 200
+"""A longer path is cut in a message."""
+_MOST_BYTES = 256 * 2**20
+"""No page, scheme or network is larger; a file that is would only fill the memory."""
+
+
+def shown_path(path: StrPath) -> str:
+    r"""Return the path as messages show it: what cannot be seen spelt out, cut where it is long.
+
+    >>> print(shown_path("a page.json"), shown_path("a\x1b.json"))
+    a page.json a\x1b.json
+    """
+    text = printable(os.fspath(path))
+    return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}..."
+
+
+@contextlib.contextmanager
+def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReader]:
+    """Open the regular file at *path* for reading bytes.
+
+    Nothing else is opened: a named pipe would wait for whoever writes, a device never ends. What
+    the system refuses while the file is read becomes *error*, too.
+
+    Raises:
+        error: if there is no such file, it is of another kind, or it cannot be read.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise error([Problem(key="path", message=f"must be a path, is {shown(path)}")])
+    try:
+        # Without O_NONBLOCK opening a pipe would already wait; regular files know no difference.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                what = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+                raise error([Problem(key="", message=what)], shown_path(path))
+            yield file
+    except (OSError, ValueError) as caught:
+        if isinstance(caught, InputError | UnicodeError):
+            raise
+        message = f"cannot be read: {_reason(caught)}"
+        raise error([Problem(key="", message=message)], shown_path(path)) from caught
+
+
+def read_text(path: StrPath, error: type[InputError]) -> str:
+    """Return the text of the UTF-8 file at *path*, without a byte order mark.
+
+    Raises:
+        error: if it cannot be read, is larger than any such file, or is something else.
+    """
+    with open_input(path, error) as file:
+        raw = file.read(_MOST_BYTES + 1)
+    if len(raw) > _MOST_BYTES:
+        message = f"is larger than {_MOST_BYTES >> 20} MiB"
+        raise error([Problem(key="", message=message)], shown_path(path))
+    try:
+        # Line ends as in any file that is opened as text.
+        return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as caught:
+        message = f"is not UTF-8: byte {caught.start} is {raw[caught.start]:#04x}"
+        raise error([Problem(key="", message=message)], shown_path(path)) from caught
+
+
+def check_output(path: StrPath, *, key: str = "", error: type[InputError] = InputError) -> None:
+    """Refuse a path at which no file could be written, before the work whose result goes there.
+
+    Raises:
+        error: saying why not; *key* is the option that gave the path.
+    """
+    target = Path(path)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            target.lstat()
+        folder = target.parent
+        if not folder.is_dir():
+            message = f"there is no folder {str(folder)!r}"
+        elif target.is_dir():
+            message = f"{shown_path(path)} is a folder"
+        elif not os.access(target if target.exists() else folder, os.W_OK):
+            message = f"{shown_path(path)} cannot be written: no permission"
+        else:
+            return
+    except (OSError, ValueError, RuntimeError) as caught:  # too long, a NUL, a loop of links
+        message = f"{shown_path(path)} cannot be written: {_reason(caught)}"
+    raise error([Problem(key=key, message=message)])
+
+
+def write_whole(
+    path: StrPath,
+    content: str | bytes | Callable[[BinaryIO], None],
+    *,
+    key: str = "",
+    error: type[InputError] = InputError,
+) -> None:
+    """Put *content* at *path*, whole or not at all: a file that stood there stays if it fails.
+
+    *content* is text (written as UTF-8), bytes, or what writes them to a file that it is given. A
+    link is followed, and a file that is replaced hands on its permissions. What is no regular file
+    (a device, a pipe) cannot be replaced: it is written to as it stands.
+
+    Raises:
+        error: if the file cannot be written; *key* is the option that gave the path.
+    """
+    try:
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with target.open("wb") as file:
+                _put(content, file)
+        else:
+            _replace(target, content)
+    except (OSError, ValueError, RuntimeError) as caught:
+        if isinstance(caught, InputError):
+            raise
+        problem = Problem(key=key, message=f"cannot be written: {_reason(caught)}")
+        raise error([problem], shown_path(path)) from caught
+
+
+def _replace(target: Path, content: str | bytes | Callable[[BinaryIO], None]) -> None:
+    """Write a draft beside *target*, and put it in its place when it is on the disk."""
+    import secrets  # on use: importing h3sim should stay quick
+
+    draft = target.with_name(f".h3sim-{secrets.token_hex(8)}.tmp")
+    try:
+        with draft.open("xb") as file:
+            with contextlib.suppress(FileNotFoundError):
+                draft.chmod(stat.S_IMODE(target.stat().st_mode))
+            _put(content, file)
+            file.flush()
+            # A disk that is full may say so only here; replacing comes after that.
+            os.fsync(file.fileno())
+        draft.replace(target)
+    finally:
+        # Also on the way out of an interrupt or of a request to end the process.
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _put(content: str | bytes | Callable[[BinaryIO], None], file: BinaryIO) -> None:
+    if callable(content):
+        content(file)
+    else:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def _reason(error: Exception) -> str:
+    """Return what the system says, without the path, which stands before it."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

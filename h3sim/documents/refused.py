@@ -1,0 +1,44 @@
+"""What is wrong with a value, before it is known in which file, and under which key, it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ABSENT", "RefusedError", "joined"]
+
+ABSENT: Any = object()
+"""Stands for no value at all, where None is one."""
+
+
+class RefusedError(Exception):
+    """A value that cannot stand where it does: the *problems* by keys below it.
+
+    *stand_in* is what takes its place while the rest is checked.
+    """
+
+    def __init__(self, problems: str | Iterable[Problem], stand_in: Any = ABSENT) -> None:
+        found = [Problem(key="", message=problems)] if isinstance(problems, str) else problems
+        self.problems = tuple(found)
+        self.stand_in = stand_in
+        super().__init__(*self.problems)
+
+    def under(self, key: str) -> list[Problem]:
+        """Return the problems with *key* in front of theirs."""
+        return [
+            Problem(key=joined(key, problem.key), message=problem.message)
+            for problem in self.problems
+        ]
+
+
+def joined(key: str, below: str) -> str:
+    """Return the key of what stands *below* a key.
+
+    >>> joined("down", "loss"), joined("resources", "[2].id"), joined("", "name")
+    ('down.loss', 'resources[2].id', 'name')
+    """
+    return f"{key}.{below}" if key and below and not below.startswith("[") else f"{key}{below}"

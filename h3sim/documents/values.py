@@ -1,0 +1,369 @@
+"""What a declared field may hold: how it is checked, read from a file, written and described.
+
+>>> Whole(low=0).read(12.0), Milliseconds(high=1000).read(1.5), Milliseconds().write(1_500_000)
+(12, 1500000, 1.5)
+>>> Number(low=0, high=1, is_below=True).accept(1)
+Traceback (most recent call last):
+...
+h3sim.documents.refused.RefusedError: must be at least 0 and less than 1, is 1
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from h3sim.documents.refused import ABSENT, RefusedError
+from h3sim.documents.shown import is_quantity, not_one_of, shown
+from h3sim.errors import Problem
+from h3sim.units import mbps, ms, to_mbps, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = [
+    "Choice",
+    "Flag",
+    "ListOf",
+    "MegabitsPerSecond",
+    "Milliseconds",
+    "Number",
+    "OneOrMore",
+    "OrNone",
+    "Text",
+    "Texts",
+    "ValueType",
+    "Whole",
+]
+
+
+class ValueType:
+    """What a field may hold; subclasses say what that is."""
+
+    stand_in: Any = None
+    """Takes the place of a wrong value while the rest is checked."""
+    keys: tuple[str, ...] = ()
+    """The keys of a file that it takes up, where these are not the field's own."""
+
+    def accept(self, value: Any) -> Any:
+        """Return *value* as the field holds it.
+
+        Raises:
+            RefusedError: if the field cannot hold it.
+        """
+        raise NotImplementedError
+
+    def read(self, given: Any) -> Any:
+        """Return the value that *given*, of a parsed file, stands for; errors as `accept`."""
+        return self.accept(given)
+
+    def write(self, value: Any) -> Any:
+        """Return what stands in a file for *value*."""
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of what stands in a file."""
+        raise NotImplementedError
+
+
+class Text(ValueType):
+    """Text, in whole characters; with *is_needed* not empty."""
+
+    stand_in = ""
+
+    def __init__(self, *, is_needed: bool = False) -> None:
+        self._is_needed = is_needed
+
+    def accept(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise RefusedError(f"must be text, is {shown(value)}")
+        if self._is_needed and not value:
+            raise RefusedError("must not be empty")
+        # A lone half of a character comes of JSON's escapes, and cannot be written as UTF-8.
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            wanted = "must be whole characters, not halves of them (surrogates)"
+            raise RefusedError(f"{wanted}, is {shown(value)}")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", **({"minLength": 1} if self._is_needed else {})}
+
+
+class Flag(ValueType):
+    """True or false."""
+
+    stand_in = False
+
+    def accept(self, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise RefusedError(f"must be true or false, is {shown(value)}")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+
+class Number(ValueType):
+    """A finite number from *low* to *high*; *is_above* leaves *low* out, *is_below* *high*.
+
+    *hint* says in messages what the bounds mean.
+    """
+
+    stand_in: float = 0
+    _noun = "a number"
+
+    def __init__(
+        self,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        is_above: bool = False,
+        is_below: bool = False,
+        hint: str = "",
+        stand_in: float | None = None,
+    ) -> None:
+        self.low, self.high, self.is_above, self.is_below = low, high, is_above, is_below
+        self.hint = f" ({hint})" if hint else ""
+        self.stand_in = (low or 0) if stand_in is None else stand_in
+
+    def accept(self, value: Any) -> float:
+        if not is_quantity(value):
+            raise RefusedError(f"must be {self._noun}, is {shown(value)}")
+        self.check(value, value)
+        number: float = value
+        return number
+
+    def check(self, value: float, said: object) -> None:
+        """Refuse a *value* out of range, showing what was *said*.
+
+        Raises:
+            RefusedError: if it is.
+        """
+        low, high = self.low, self.high
+        is_in = (
+            (low is None or value >= low)
+            and (high is None or value <= high)
+            and not (self.is_above and value == low)
+            and not (self.is_below and value == high)
+        )
+        if not is_in:
+            raise RefusedError(f"{self._range(value)}, is {shown(said)}")
+
+    def _range(self, value: float) -> str:
+        low, high = self.low, self.high
+        if low == 0 and value < 0 and not self.is_above and not self.is_below:
+            return "must not be negative"
+        if self.is_below:
+            return f"must be at least {_bound(low)} and less than {_bound(high)}{self.hint}"
+        if self.is_above:
+            end = "" if high is None else f", to {_bound(high)}"
+            return f"must be more than {_bound(low)}{end}{self.hint}"
+        if high is None:
+            return f"must be at least {_bound(low)}{self.hint}"
+        return f"must be {_bound(low)} to {_bound(high)}{self.hint}"
+
+    def schema(self) -> dict[str, Any]:
+        low = "exclusiveMinimum" if self.is_above else "minimum"
+        high = "exclusiveMaximum" if self.is_below else "maximum"
+        bounds = {low: self.low, high: self.high}
+        return {"type": "number"} | {k: bound for k, bound in bounds.items() if bound is not None}
+
+
+def _bound(value: Any) -> str:
+    return f"{value}" if isinstance(value, int) and abs(value) < 10**9 else f"{value:g}"
+
+
+class Whole(Number):
+    """A whole number; a file may write it with a point (12.0)."""
+
+    _noun = "a whole number"
+
+    def accept(self, value: Any) -> int:
+        if type(value) is not int:
+            value = _as_int(value)
+        self.check(value, value)
+        number: int = value
+        return number
+
+    def read(self, given: Any) -> int:
+        if isinstance(given, float) and given.is_integer():
+            given = int(given)
+        return self.accept(given)
+
+    def schema(self) -> dict[str, Any]:
+        return super().schema() | {"type": "integer"}
+
+
+def _as_int(value: Any) -> int:
+    """Return a whole number of another type, as those of numpy are."""
+    if not isinstance(value, bool) and hasattr(type(value), "__index__"):
+        return index(value)
+    raise RefusedError(f"must be a whole number, is {shown(value)}")
+
+
+class _Scaled(Number):
+    """A number of a file that is held as a whole number of a smaller unit."""
+
+    _unit = ""
+
+    def accept(self, value: Any) -> int:
+        whole = value if type(value) is int else _as_int(value)
+        self.check(self.write(whole), self.write(whole))
+        return whole
+
+    def read(self, given: Any) -> int:
+        if not is_quantity(given):
+            raise RefusedError(f"must be a number, is {shown(given)}")
+        value = self._scaled(given)
+        # What is shown is what stands in the file, before it was rounded.
+        self.check(self.write(value), given)
+        return value
+
+    def _scaled(self, given: float) -> int:
+        raise NotImplementedError
+
+
+class Milliseconds(_Scaled):
+    """A time: whole nanoseconds inside, milliseconds in files and messages."""
+
+    def _scaled(self, given: float) -> int:
+        return ms(given)
+
+    def write(self, value: Any) -> float:
+        return to_ms(value)
+
+
+class MegabitsPerSecond(_Scaled):
+    """A rate: whole bits per second inside, Mbit/s in files and messages."""
+
+    def _scaled(self, given: float) -> int:
+        return mbps(given)
+
+    def write(self, value: Any) -> float:
+        return to_mbps(value)
+
+
+class Choice(ValueType):
+    """One of the members of an enumeration, or of plain names; either may be given by its name."""
+
+    def __init__(self, options: type[Enum] | Iterable[str]) -> None:
+        members: list[Any] = list(options)
+        self.options: Mapping[str, Any] = {getattr(m, "value", m): m for m in members}
+        self.stand_in = members[0]
+
+    def accept(self, value: Any) -> Any:
+        name = value.value if isinstance(value, Enum) else value
+        if isinstance(name, str) and name in self.options:
+            return self.options[name]
+        raise RefusedError(not_one_of(name, self.options))
+
+    def write(self, value: Any) -> str:
+        return str(getattr(value, "value", value))
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.options)}
+
+
+class OrNone(ValueType):
+    """Another value, or none at all, which a file writes as "none"."""
+
+    def __init__(self, kind: ValueType) -> None:
+        self.of = kind
+
+    def accept(self, value: Any) -> Any:
+        return None if value is None else self.of.accept(value)
+
+    def read(self, given: Any) -> Any:
+        return None if given == "none" else self.of.read(given)
+
+    def write(self, value: Any) -> Any:
+        return "none" if value is None else self.of.write(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [self.of.schema(), {"const": "none"}]}
+
+
+class ListOf(ValueType):
+    """Several values of one type; a tuple inside."""
+
+    stand_in = ()
+
+    def __init__(self, kind: ValueType, noun: str) -> None:
+        self.of, self._noun = kind, noun
+
+    def accept(self, value: Any) -> tuple[Any, ...]:
+        return self._each(value, self.of.accept)
+
+    def read(self, given: Any) -> tuple[Any, ...]:
+        return self._each(given, self.of.read)
+
+    def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
+        if not isinstance(values, list | tuple):
+            raise RefusedError(f"must be a list of {self._noun}, is {shown(values)}")
+        taken: list[Any] = []
+        problems: list[Problem] = []
+        for place, value in enumerate(values):
+            try:
+                taken.append(take(value))
+            except RefusedError as refused:
+                problems += refused.under(f"[{place}]")
+                if refused.stand_in is not ABSENT:
+                    taken.append(refused.stand_in)
+        if problems:
+            raise RefusedError(problems, tuple(taken))
+        # What is right already stays the same object: a value that is checked again costs nothing.
+        if isinstance(values, tuple) and all(map(_is, values, taken)):
+            return values
+        return tuple(taken)
+
+    def write(self, value: Any) -> list[Any]:
+        return [self.of.write(item) for item in value]
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": self.of.schema()}
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+class OneOrMore(ListOf):
+    """The same, of which a file may write one without brackets."""
+
+    def read(self, given: Any) -> tuple[Any, ...]:
+        if isinstance(given, str):
+            return (self.of.read(given),)
+        if not isinstance(given, list):
+            raise RefusedError(f"must be text or a list of it, is {shown(given)}")
+        return super().read(given)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [self.of.schema(), super().schema()]}
+
+
+class Texts(ValueType):
+    """A table of texts under any keys."""
+
+    def accept(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise RefusedError(f"must be a table, is {shown(value)}", {})
+        problems = [
+            Problem(key=shown(key) if not isinstance(key, str) else key, message=message)
+            for key, item in value.items()
+            if (message := f"must be text, is {shown(item)}") and not _is_text(key, item)
+        ]
+        if problems:
+            kept = {key: item for key, item in value.items() if _is_text(key, item)}
+            raise RefusedError(problems, kept)
+        return value
+
+    def write(self, value: Any) -> dict[str, str]:
+        return dict(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": "string"}}
+
+
+def _is_text(key: object, item: object) -> bool:
+    return isinstance(key, str) and isinstance(item, str)
