@@ -14,7 +14,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
-from h3sim.cli.options import BAD_INPUT, Parser, progress_bar
+from h3sim.cli.parsing import BAD_INPUT, Parser, progress_bar
 from h3sim.errors import InputError
 from validation.sander_deltas import Results
 from validation.sander_findings import FINDINGS, Finding
@@ -76,7 +76,8 @@ def _main(parser: Parser, options: argparse.Namespace) -> int:
     with progress_bar("page") as progress:
         for done in run_all(jobs, options.workers):
             runs.append(done)
-            progress(len(runs), len(jobs))
+            if progress is not None:
+                progress(len(runs), len(jobs))
     print(_head([pages()[n] for n in places], seeds))
     results = Results(runs)
     for finding in findings:

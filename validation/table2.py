@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 import h3sim
-from h3sim.cli.options import progress_bar
+from h3sim.cli.parsing import progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress_bar, read_setting
-from h3sim.cli.run import RawHelp, check_plot_path
+from h3sim.cli.options import add_setting, read_setting
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.run import check_plot_path
 from h3sim.cli.tables import add_wide, in_ms, plural, ratio, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
@@ -46,11 +47,11 @@ _LONGEST_NAME = 100
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
-def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "compare",
-        help="load pages with several schemes",
+        help=summary,
         description="Load pages with several schemes and show who is faster, and why.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
@@ -106,9 +107,7 @@ def _compare(options: argparse.Namespace) -> int:
     setting = read_setting(options, mistakes, buffer_kb=buffers_kb[0])
     mistakes.collect(lambda: check_plot_path(options.plot))
     if mistakes.lines or baseline is None:
-        for line in mistakes.lines:
-            print(f"h3sim compare: {line}", file=sys.stderr)
-        return BAD_INPUT
+        return mistakes.tell("compare")
     with progress_bar("load") as progress:
         comparison = compare(
             pages,

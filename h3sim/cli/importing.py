@@ -7,8 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim.capture import DIALECTS, import_page
-from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
-from h3sim.cli.run import RawHelp
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp
 from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_to_dict
@@ -34,11 +33,11 @@ what had to be inferred is shown; without -o that is all.
 """
 
 
-def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "import",
-        help="make a page of a recording or a site",
+        help=summary,
         description="Read a HAR, a DevTools log, a WProf graph or a static site, and write a page.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
@@ -84,9 +83,7 @@ def _import(options: argparse.Namespace) -> int:
     if imported is not None and not mistakes.lines and options.output is not None:
         mistakes.collect(lambda: _write(imported, options.output))
     if imported is None or mistakes.lines:
-        for line in mistakes.lines:
-            print(f"h3sim import: {line}", file=sys.stderr)
-        return BAD_INPUT
+        return mistakes.tell("import")
     _tell(imported, options)
     return 0
 

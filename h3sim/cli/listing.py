@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
-from h3sim.cli.run import RawHelp
+from h3sim.cli.parsing import RawHelp
 from h3sim.cli.tables import add_wide, table, terminal_width
 from h3sim.units import to_mbps, to_ms
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from h3sim.cli.options import Parser
+    from h3sim.cli.parsing import Parser
     from h3sim.plugins import PluginRegistry
     from h3sim.transport import Jitter, Network
 
@@ -41,11 +41,11 @@ class _Listing(NamedTuple):
     is_one_line: bool = False
 
 
-def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "list",
-        help="show what is shipped: pages, schemes, networks and more",
+        help=summary,
         description="Show what is shipped, by the names that other commands take.",
         epilog=_EPILOG,
         formatter_class=RawHelp,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
 
 from h3sim import __version__
-from h3sim.cli import compare, importing, listing, measure, record, run, show
-from h3sim.cli.options import BAD_INPUT, Parser
+from h3sim.cli.parsing import BAD_INPUT, Parser, RawHelp
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError, InputError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["main"]
 
@@ -28,49 +28,106 @@ examples:
 
 exit codes: 0 good, 1 a run failed, 2 bad usage or bad input
 """
+_COMMANDS = {
+    "run": "load one page with one scheme",
+    "compare": "load pages with several schemes",
+    "measure": "measure a qlog",
+    "import": "make a page of a recording or a site",
+    "record": "record a page in Chromium",
+    "list": "show what is shipped: pages, schemes, networks and more",
+    "show": "show all about one page, scheme, network or profile",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 good, 1 failed, 2 bad usage or input."""
-    parser = _parser()
-    options = parser.parse_args(argv)
+    _have_streams()
+    arguments = sys.argv[1:] if argv is None else list(argv)
     try:
         with exits_on_sigterm():
-            code: int = options.command(options)
-        sys.stdout.flush()
+            return _run(arguments)
     except InputError as error:
         _complain(*error.lines())
         return BAD_INPUT
     except H3SimError as error:
         _complain(str(error))
-        return _FAILED
     except KeyboardInterrupt:
         _complain("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; keep the interpreter from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _FAILED
+        _drop_output()  # whoever read our output has seen enough
+    except OSError as error:
+        if error.filename is not None:
+            raise  # not the output's fault
+        _drop_output()
+        _complain(f"standard output cannot be written: {error.strerror or error}")
+    return _FAILED
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Run the command, and write what it printed: a full disk may say so only then."""
+    try:
+        options = _parser(arguments).parse_args(arguments)
+        code: int = options.command(options)
+    finally:
+        sys.stdout.flush()
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser; of the commands only the one that is asked for, if any, is imported."""
     parser = Parser(
         prog="h3sim",
         description="Replay web pages through HTTP/2 and HTTP/3 prioritization schemes.",
         epilog=_EPILOG,
-        formatter_class=run.RawHelp,
+        formatter_class=RawHelp,
     )
     parser.add_argument("--version", action="version", version=f"h3sim {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    run.add_command(commands)
-    compare.add_command(commands)
-    measure.add_command(commands)
-    importing.add_command(commands)
-    record.add_command(commands)
-    listing.add_command(commands)
-    show.add_command(commands)
+    wanted = next((word for word in arguments if not word.startswith("-")), "")
+    for name, summary in _COMMANDS.items():
+        if name == wanted:
+            _add_command(name)(commands, summary)
+        else:
+            commands.add_parser(name, help=summary)
     return parser
+
+
+def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str], None]:
+    """Return what adds the command to the parser."""
+    match name:
+        case "run":
+            from h3sim.cli.run import add_command
+        case "compare":
+            from h3sim.cli.compare import add_command
+        case "measure":
+            from h3sim.cli.measure import add_command
+        case "import":
+            from h3sim.cli.importing import add_command
+        case "record":
+            from h3sim.cli.record import add_command
+        case "list":
+            from h3sim.cli.listing import add_command
+        case _:
+            from h3sim.cli.show import add_command
+    return add_command
+
+
+def _have_streams() -> None:
+    """Put something in the place of a closed standard stream, which is None in Python.
+
+    What stands for the output can only be read, so that writing to it fails, as to a closed one.
+    """
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115 - stays open
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - stays open
+
+
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere, lest the interpreter complain at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(*lines: str) -> None:

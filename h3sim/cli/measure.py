@@ -6,8 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.options import BAD_INPUT, Mistakes, Parser
-from h3sim.cli.run import RawHelp, batches
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp
+from h3sim.cli.run import batches
 from h3sim.cli.tables import add_wide, figures, in_ms, table, terminal_width
 from h3sim.printable import printable
 from h3sim.qlog import read_qlog
@@ -31,11 +31,11 @@ file. All dialects of qlog are read, from draft-00 on, as JSON or as a JSON text
 """
 
 
-def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "measure",
-        help="measure a qlog",
+        help=summary,
         description="Read a qlog and show the same figures as for a load.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
@@ -54,9 +54,7 @@ def _measure(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     log = mistakes.collect(lambda: read_qlog(options.file))
     if log is None:
-        for line in mistakes.lines:
-            print(f"h3sim measure: {line}", file=sys.stderr)
-        return BAD_INPUT
+        return mistakes.tell("measure")
     document = measured_to_dict(log)
     if options.json:
         print(json.dumps(document, allow_nan=False))

@@ -1,68 +1,20 @@
-"""What several commands share: a parser that speaks in single lines, and the overrides."""
+"""The options by which several commands change network, transport and browser."""
 
 from __future__ import annotations
 
-import argparse
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING
 
 from h3sim import catalog
-from h3sim.errors import InputError, Problem, UnknownNameError
-from h3sim.printable import printable
+from h3sim.errors import InputError, Problem
 from h3sim.study import Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeVar
+    import argparse
 
+    from h3sim.cli.parsing import Mistakes
     from h3sim.transport import Network
 
-    ValueT = TypeVar("ValueT")
-
-__all__ = ["Mistakes", "Parser", "add_setting", "progress_bar", "read_setting"]
-
-BAD_INPUT = 2
-_BAR_AFTER_S = 1.0
-
-
-class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with a command line, and where help is."""
-
-    def error(self, message: str) -> NoReturn:
-        """Exit with 2 after one line."""
-        said = printable(message)
-        self.exit(BAD_INPUT, f"{self.prog}: {said} (see `{self.prog} --help`)\n")
-
-
-class Mistakes:
-    """Collects the mistakes of several inputs, so that all can be told at once."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def collect(self, read: Callable[[], ValueT]) -> ValueT | None:
-        """Return what *read* returns, or None after noting what was wrong."""
-        try:
-            return read()
-        except InputError as error:
-            self.lines += error.lines()
-        except UnknownNameError as error:
-            self.lines.append(str(error))
-        return None
-
-
-@contextmanager
-def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield what to tell of progress (done, total): a bar after a second, on a terminal only."""
-    with tqdm(unit=unit, leave=False, disable=None, delay=_BAR_AFTER_S) as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield progress
+__all__ = ["add_setting", "read_setting"]
 
 
 def add_setting(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, progress_bar
-from h3sim.cli.run import RawHelp
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import in_ms, plural, table
 from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
@@ -34,11 +33,11 @@ Chromium (--chromium, $CHROMIUM, or on the search path) and pip install 'h3sim[r
 """
 
 
-def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "record",
-        help="record a page in Chromium",
+        help=summary,
         description="Load a page in an installed Chromium and write what it consists of.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
@@ -81,9 +80,7 @@ def _record(options: argparse.Namespace) -> int:
     for key, path in _outputs(options):
         mistakes.collect(lambda key=key, path=path: check_output(path, key=key))  # type: ignore[misc]
     if source is None or mistakes.lines:
-        for line in mistakes.lines:
-            print(f"h3sim record: {line}", file=sys.stderr)
-        return BAD_INPUT
+        return mistakes.tell("record")
     said = {"source": options.source, "licence": options.licence, "notes": options.notes}
     with progress_bar("load") as progress:
         recording = record(

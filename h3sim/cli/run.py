@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
-from h3sim.cli.options import BAD_INPUT, Mistakes, Parser, add_setting, progress_bar, read_setting
+from h3sim.cli.options import add_setting, read_setting
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.qlog import DIALECTS, check_qlog_path
@@ -18,14 +17,14 @@ from h3sim.results.document import write_load_qlog
 from h3sim.study import run_setting
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping
 
     from h3sim.results import Load
     from h3sim.schemes import Scheme
 
-__all__ = ["RawHelp", "add_command", "batches", "check_plot_path"]
+__all__ = ["add_command", "batches", "check_plot_path"]
 
-RawHelp = argparse.RawDescriptionHelpFormatter
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 _EPILOG = """\
 examples:
@@ -38,11 +37,11 @@ examples:
 """
 
 
-def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "run",
-        help="load one page with one scheme",
+        help=summary,
         description="Load a page with one scheme and show when each resource came.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
@@ -123,9 +122,7 @@ def _run(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_qlog_path(options.qlog))
     mistakes.collect(lambda: _check_path(options))
     if page is None or scheme is None or setting is None or mistakes.lines:
-        for line in mistakes.lines:
-            print(f"h3sim run: {line}", file=sys.stderr)
-        return BAD_INPUT
+        return mistakes.tell("run")
     with progress_bar("packet") as progress:
         load = run_setting(
             page, scheme, setting, records_wire=options.qlog is not None, progress=progress

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
-from h3sim.cli.options import BAD_INPUT, Mistakes
-from h3sim.cli.run import RawHelp
+from h3sim.cli.parsing import Mistakes, RawHelp
 from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.page import At
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator
 
-    from h3sim.cli.options import Parser
+    from h3sim.cli.parsing import Parser
     from h3sim.page import Page, Resource
 
 __all__ = ["add_command"]
@@ -43,11 +41,11 @@ _HEADED = ("format", "name", "title")
 _CLASS = "class"
 
 
-def add_command(commands: argparse._SubParsersAction[Parser]) -> None:
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "show",
-        help="show all about one page, scheme, network or profile",
+        help=summary,
         description="Show all about one page, scheme, network or transport profile.",
         epilog=_EPILOG,
         formatter_class=RawHelp,
@@ -66,9 +64,7 @@ def _show(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: _check_form(options))
     found: Any = mistakes.collect(lambda: _LOADERS[options.what](options.name))
     if found is None or mistakes.lines:
-        for line in mistakes.lines:
-            print(f"h3sim show: {line}", file=sys.stderr)
-        return BAD_INPUT
+        return mistakes.tell("show")
     text = catalog.text_of(options.what, options.name)
     if options.toml or options.json:
         print(text.removesuffix("\n"))

@@ -11,7 +11,7 @@ import h3sim
 from h3sim import engine
 from h3sim.cli import main
 from h3sim.cli.measure import add_command
-from h3sim.cli.options import Parser
+from h3sim.cli.parsing import Parser
 from h3sim.qlog import DIALECTS, read_qlog
 from h3sim.results.document import measured_to_dict, write_load_qlog
 from h3sim.transport import Protocol
