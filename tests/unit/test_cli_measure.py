@@ -10,8 +10,6 @@ import pytest
 import h3sim
 from h3sim import engine
 from h3sim.cli import main
-from h3sim.cli.measure import add_command
-from h3sim.cli.parsing import Parser
 from h3sim.qlog import DIALECTS, read_qlog
 from h3sim.results.document import measured_to_dict, write_load_qlog
 from h3sim.transport import Protocol
@@ -24,11 +22,7 @@ if TYPE_CHECKING:
 
 
 def measure(*arguments: object) -> int:
-    parser = Parser(prog="h3sim")
-    add_command(parser.add_subparsers(parser_class=Parser))
-    options = parser.parse_args(["measure", *map(str, arguments)])
-    code: int = options.command(options)
-    return code
+    return main(["measure", *map(str, arguments)])
 
 
 def of_a_log(figures: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,9 +17,6 @@ from h3sim.cli import main
 from h3sim.cli.tables import figures, table
 from h3sim.fitting import folded, shortened, width_of
 from tests.helpers import page_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LISTS = ("schemes", "networks", "profiles", "controllers", "schedulers", "pages", "sets")
 
@@ -163,3 +164,23 @@ def test_what_cannot_be_shown_is_said_in_one_line(
 ) -> None:
     assert main(["show", *arguments]) == 2
     assert capsys.readouterr().err == f"h3sim show: {message}\n"
+
+
+def program(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "h3sim", *arguments]
+    return subprocess.run(command, text=True, stderr=subprocess.PIPE, check=False, **streams)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [("list", "schemes"), ("run", "davies-meenan", "--json")])
+def test_a_full_disk_behind_the_output_is_told_in_one_line(arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = program(*arguments, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == ("h3sim: standard output cannot be written: No space left on device\n")
+
+
+def test_a_closed_output_is_told_in_one_line() -> None:
+    done = program("list", "schemes", preexec_fn=lambda: os.close(1))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("h3sim: standard output cannot be written: ")
