@@ -81,7 +81,7 @@ class FixedWindow:
         self.in_flight.append(bytes_in_flight)
         self.app_limited.append(packet.is_app_limited)
 
-    def on_acked(self, packets, *, now_ns, rtt, bytes_in_flight, is_limited) -> None:
+    def on_acked(self, packets, *, now_ns, rtt, bytes_in_flight, is_cwnd_underutilized) -> None:
         numbers = [packet.number for packet in packets]
         assert numbers == sorted(set(numbers))
         self.acked_bytes += sum(packet.size_bytes for packet in packets)
@@ -107,15 +107,15 @@ class Reno(FixedWindow):
         self.windows: list[tuple[int, int]] = []
         self._counted = 0
 
-    def on_acked(self, packets, *, now_ns, rtt, bytes_in_flight, is_limited) -> None:
+    def on_acked(self, packets, *, now_ns, rtt, bytes_in_flight, is_cwnd_underutilized) -> None:
         super().on_acked(
             packets,
             now_ns=now_ns,
             rtt=rtt,
             bytes_in_flight=bytes_in_flight,
-            is_limited=is_limited,
+            is_cwnd_underutilized=is_cwnd_underutilized,
         )
-        if is_limited:
+        if is_cwnd_underutilized:
             return
         n_bytes = sum(packet.size_bytes for packet in packets)
         if self.ssthresh is None or self.congestion_window < self.ssthresh:

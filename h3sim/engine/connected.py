@@ -361,6 +361,6 @@ class ConnectedRun:
                     sent_at_ns=now_ns,
                     arrived_at_ns=arrives_at_ns,
                     size_bytes=packet.size_bytes,
-                    acked=end.endpoint.acked_by(packet),
+                    acked=end.endpoint.ack_ranges(packet),
                 )
             )

@@ -39,13 +39,13 @@ class Source(Protocol):
         """
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Let the peer have these bytes for good."""
+        """Note that the peer has these bytes for good."""
 
     def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Take these bytes back, to be given out again."""
 
     def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
-        """Let the peer take up to *limit_bytes* of a stream, or (None) of all together."""
+        """Note that the peer takes up to *limit_bytes* of a stream, or (None) of all together."""
 
 
 class WirePacket(Protocol):
@@ -78,7 +78,7 @@ class Endpoint(Protocol):
     def timer_at_ns(self) -> int | None:
         """Return when to be woken, or None."""
 
-    def acked_by(self, packet: Any) -> tuple[tuple[int, int], ...]:
+    def ack_ranges(self, packet: Any) -> tuple[tuple[int, int], ...]:
         """Return the spans of numbers that a packet of this end acknowledges, highest first."""
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:
@@ -101,9 +101,9 @@ def row_of(
         congestion_window=controller.congestion_window,
         ssthresh=controller.ssthresh,
         bytes_in_flight=bytes_in_flight,
-        smoothed_rtt_ns=rtt.smoothed_ns,
-        latest_rtt_ns=rtt.latest_ns,
-        min_rtt_ns=rtt.min_ns,
-        rtt_variance_ns=rtt.variance_ns,
+        smoothed_rtt_ns=rtt.smoothed_rtt_ns,
+        latest_rtt_ns=rtt.latest_rtt_ns,
+        min_rtt_ns=rtt.min_rtt_ns,
+        rtt_variance_ns=rtt.rttvar_ns,
         lost=tuple(lost),
     )

@@ -52,5 +52,5 @@ def pace_bps(controller: CongestionController, rtt: RttEstimator, gain: float | 
     rate_bps = controller.pacing_rate_bps(rtt)
     if rate_bps is None and gain is not None:
         window_bits = controller.congestion_window * _BITS_PER_BYTE
-        rate_bps = max(1, int(gain * window_bits * NS_PER_S / (rtt.smoothed_ns or 1)))
+        rate_bps = max(1, int(gain * window_bits * NS_PER_S / (rtt.smoothed_rtt_ns or 1)))
     return rate_bps

@@ -137,7 +137,7 @@ class OpportunityTrace:
         return self._at_ns
 
     def _skip_to(self, now_ns: int) -> None:
-        """Let the opportunities up to and at *now_ns* pass by, if they were not used."""
+        """Pass by the opportunities up to and at *now_ns* that were not used."""
         if self._at_ns > now_ns:
             return
         self._left_bytes = 0
@@ -145,8 +145,8 @@ class OpportunityTrace:
         self._next = cycle * len(self._times_ns) + bisect_right(self._times_ns, within_ns)
 
     def _time_ns(self, number: int) -> int:
-        cycle, place = divmod(number, len(self._times_ns))
-        return cycle * self._period_ns + self._times_ns[place]
+        cycle, index = divmod(number, len(self._times_ns))
+        return cycle * self._period_ns + self._times_ns[index]
 
 
 class DropTail:

@@ -11,51 +11,55 @@ K_GRANULARITY_NS = NS_PER_MS
 
 
 class RttEstimator:
-    """Keeps `latest_ns`, `min_ns`, `smoothed_ns` and `variance_ns` of a path.
+    """Keeps `latest_rtt_ns`, `min_rtt_ns`, `smoothed_rtt_ns` and `rttvar_ns` of a path.
 
     >>> rtt = RttEstimator(initial_ns=333_000_000)
     >>> rtt.on_sample(100_000_000)
-    >>> rtt.smoothed_ns, rtt.variance_ns
+    >>> rtt.smoothed_rtt_ns, rtt.rttvar_ns
     (100000000, 50000000)
     """
 
-    __slots__ = ("has_sample", "latest_ns", "min_ns", "smoothed_ns", "variance_ns")
+    __slots__ = ("has_sample", "latest_rtt_ns", "min_rtt_ns", "rttvar_ns", "smoothed_rtt_ns")
 
     def __init__(self, *, initial_ns: int) -> None:
-        self.latest_ns = initial_ns
-        self.min_ns = initial_ns
-        self.smoothed_ns = initial_ns
-        self.variance_ns = initial_ns // 2
+        self.latest_rtt_ns = initial_ns
+        self.min_rtt_ns = initial_ns
+        self.smoothed_rtt_ns = initial_ns
+        self.rttvar_ns = initial_ns // 2
         self.has_sample = False
 
-    def on_sample(self, latest_ns: int, ack_delay_ns: int = 0) -> None:
+    def on_sample(self, latest_rtt_ns: int, ack_delay_ns: int = 0) -> None:
         """Take a sample; *ack_delay_ns* is what the peer reports, capped by its maximum.
 
         Implements RFC 9002 § 5.3.
         """
-        self.latest_ns = latest_ns
+        self.latest_rtt_ns = latest_rtt_ns
         if not self.has_sample:
             self.has_sample = True
-            self.min_ns = self.smoothed_ns = latest_ns
-            self.variance_ns = latest_ns // 2
+            self.min_rtt_ns = self.smoothed_rtt_ns = latest_rtt_ns
+            self.rttvar_ns = latest_rtt_ns // 2
             return
-        if latest_ns < self.min_ns:
-            self.min_ns = latest_ns
-        adjusted_ns = latest_ns
-        if latest_ns >= self.min_ns + ack_delay_ns:
+        if latest_rtt_ns < self.min_rtt_ns:
+            self.min_rtt_ns = latest_rtt_ns
+        adjusted_ns = latest_rtt_ns
+        if latest_rtt_ns >= self.min_rtt_ns + ack_delay_ns:
             adjusted_ns -= ack_delay_ns
         # The variance first: RFC 9002 § 5.3 takes the smoothed value from before this sample.
-        self.variance_ns = (3 * self.variance_ns + abs(self.smoothed_ns - adjusted_ns)) // 4
-        self.smoothed_ns = (7 * self.smoothed_ns + adjusted_ns) // 8
+        self.rttvar_ns = (3 * self.rttvar_ns + abs(self.smoothed_rtt_ns - adjusted_ns)) // 4
+        self.smoothed_rtt_ns = (7 * self.smoothed_rtt_ns + adjusted_ns) // 8
 
     def probe_timeout_ns(self, max_ack_delay_ns: int) -> int:
         """Return PTO without backoff (RFC 9002 § 6.2.1)."""
-        spread_ns = 4 * self.variance_ns
+        spread_ns = 4 * self.rttvar_ns
         if spread_ns < K_GRANULARITY_NS:
             spread_ns = K_GRANULARITY_NS
-        return self.smoothed_ns + spread_ns + max_ack_delay_ns
+        return self.smoothed_rtt_ns + spread_ns + max_ack_delay_ns
 
     def loss_delay_ns(self) -> int:
         """Return how long after sending a packet counts as lost (RFC 9002 § 6.1.2)."""
-        rtt_ns = self.latest_ns if self.latest_ns > self.smoothed_ns else self.smoothed_ns
+        rtt_ns = (
+            self.latest_rtt_ns
+            if self.latest_rtt_ns > self.smoothed_rtt_ns
+            else self.smoothed_rtt_ns
+        )
         return max(9 * rtt_ns // 8, K_GRANULARITY_NS)

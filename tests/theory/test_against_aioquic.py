@@ -50,7 +50,7 @@ class Pair:
 
     def measure(self, rtt_ms):
         """Let the next ACK bring this sample."""
-        self.rtt.latest_ns = self.measured_ns = ms(rtt_ms)
+        self.rtt.latest_rtt_ns = self.measured_ns = ms(rtt_ms)
         self.now_ns += ms(2)
 
     @property
@@ -76,7 +76,7 @@ class Pair:
             now_ns=self.now_ns,
             rtt=self.rtt,
             bytes_in_flight=before,
-            is_limited=False,
+            is_cwnd_underutilized=False,
         )
         now_s = self.now_ns / NS_PER_S
         for packet in packets:
@@ -315,7 +315,7 @@ def test_cubic_is_the_re_derived_one_step_by_step(rounds, rtt_ms):
                     now_ns=now_ns,
                     rtt=rtt,
                     bytes_in_flight=10 * PACKET_BYTES,
-                    is_limited=False,
+                    is_cwnd_underutilized=False,
                 )
                 expected.on_acked(packet.sent_at_ns / 1e9, now_ns / 1e9, rtt_ms / 1e3)
             now_ns += 1000

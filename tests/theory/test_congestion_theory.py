@@ -65,7 +65,11 @@ def windows(
             )
         else:
             controller.on_acked(
-                [packet], now_ns=now_ns, rtt=rtt, bytes_in_flight=in_flight, is_limited=False
+                [packet],
+                now_ns=now_ns,
+                rtt=rtt,
+                bytes_in_flight=in_flight,
+                is_cwnd_underutilized=False,
             )
 
 

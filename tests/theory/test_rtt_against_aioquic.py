@@ -46,30 +46,30 @@ def test_the_rtt_estimate_is_aioquics_but_for_the_variance(samples):
     max_ack_delay_ns = round(recovery.max_ack_delay * 1e9)
     our_variance = their_variance = None
     now_ns = NS_PER_S
-    for number, (latest_ns, delay_ns) in enumerate(samples):
+    for number, (latest_rtt_ns, delay_ns) in enumerate(samples):
         smoothed_before = recovery._rtt_smoothed
         recovery.on_packet_sent(packet=their_packet(number, now_ns), space=space)
-        now_ns += latest_ns
+        now_ns += latest_rtt_ns
         recovery.on_ack_received(
             ack_rangeset=RangeSet([range(number, number + 1)]),
             ack_delay=delay_ns / 1e9,
             now=now_ns / 1e9,
             space=space,
         )
-        ours.on_sample(latest_ns, ack_delay_ns=min(delay_ns, max_ack_delay_ns))
+        ours.on_sample(latest_rtt_ns, ack_delay_ns=min(delay_ns, max_ack_delay_ns))
         if our_variance is None:
-            our_variance = their_variance = latest_ns / 2e9
+            our_variance = their_variance = latest_rtt_ns / 2e9
         else:
             # aioquic's latest RTT is the adjusted one.
             latest = recovery._rtt_latest
             our_variance += (abs(smoothed_before - latest) - our_variance) / 4
             their_variance += (abs(recovery._rtt_min - latest) - their_variance) / 4
         # Whole nanoseconds, cut: what is lost at each step adds up to less than eight.
-        assert ours.smoothed_ns == pytest.approx(recovery._rtt_smoothed * 1e9, abs=10)
-        assert ours.min_ns == pytest.approx(recovery._rtt_min * 1e9, abs=2)
-        assert ours.latest_ns == latest_ns
+        assert ours.smoothed_rtt_ns == pytest.approx(recovery._rtt_smoothed * 1e9, abs=10)
+        assert ours.min_rtt_ns == pytest.approx(recovery._rtt_min * 1e9, abs=2)
+        assert ours.latest_rtt_ns == latest_rtt_ns
         assert recovery._rtt_variance == pytest.approx(their_variance, rel=1e-6, abs=1e-9)
-        assert ours.variance_ns == pytest.approx(our_variance * 1e9, abs=20)
+        assert ours.rttvar_ns == pytest.approx(our_variance * 1e9, abs=20)
 
 
 @given(ack_delay_ms=st.integers(0, 40))

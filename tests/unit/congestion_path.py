@@ -106,7 +106,11 @@ class Path:
         before = self.in_flight
         self.in_flight -= PACKET_BYTES
         self.controller.on_acked(
-            [packet], now_ns=self.now_ns, rtt=self.rtt, bytes_in_flight=before, is_limited=False
+            [packet],
+            now_ns=self.now_ns,
+            rtt=self.rtt,
+            bytes_in_flight=before,
+            is_cwnd_underutilized=False,
         )
         controller = self.controller
         entry = (controller.state, controller.pacing_gain, before, controller.congestion_window)

@@ -56,11 +56,15 @@ class Sender:
             self.next_number += 1
             self.controller.on_sent(packet, bytes_in_flight=self.in_flight)
 
-    def ack(self, *numbers, at_ms, is_limited=False):
+    def ack(self, *numbers, at_ms, is_cwnd_underutilized=False):
         before = self.in_flight
         packets = [self.flying.pop(number) for number in numbers]
         self.controller.on_acked(
-            packets, now_ns=ms(at_ms), rtt=self.rtt, bytes_in_flight=before, is_limited=is_limited
+            packets,
+            now_ns=ms(at_ms),
+            rtt=self.rtt,
+            bytes_in_flight=before,
+            is_cwnd_underutilized=is_cwnd_underutilized,
         )
         return self.window
 
@@ -72,11 +76,13 @@ class Sender:
         )
         return self.window
 
-    def exchange(self, *, at_ms, count=1, is_limited=False):
+    def exchange(self, *, at_ms, count=1, is_cwnd_underutilized=False):
         """Send so many packets, and acknowledge them at once."""
         first = self.next_number
         self.send(count, at_ms=at_ms)
-        return self.ack(*range(first, first + count), at_ms=at_ms, is_limited=is_limited)
+        return self.ack(
+            *range(first, first + count), at_ms=at_ms, is_cwnd_underutilized=is_cwnd_underutilized
+        )
 
 
 def after_loss(name, window, **settings):

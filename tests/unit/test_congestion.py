@@ -38,14 +38,14 @@ def test_slow_start_doubles_the_window_in_a_round_trip(name):
 @pytest.mark.parametrize("name", RFC_9002)
 def test_the_window_does_not_grow_while_it_is_not_full(name):
     sender = Sender(name)
-    assert sender.exchange(at_ms=0, is_limited=True) == 10_000
+    assert sender.exchange(at_ms=0, is_cwnd_underutilized=True) == 10_000
     sender = after_loss(name, 100_000)
-    assert sender.exchange(at_ms=200, is_limited=True) == sender.controller.ssthresh
+    assert sender.exchange(at_ms=200, is_cwnd_underutilized=True) == sender.controller.ssthresh
 
 
 @pytest.mark.parametrize("name", QUICLY)
 def test_quicly_grows_a_window_that_is_not_full(name):
-    assert Sender(name).exchange(at_ms=0, is_limited=True) == 11_000
+    assert Sender(name).exchange(at_ms=0, is_cwnd_underutilized=True) == 11_000
 
 
 # Losses

@@ -253,7 +253,11 @@ def test_the_window_in_recovery_is_what_is_in_flight_and_what_is_delivered():
     controller.on_lost(packets[:1], now_ns=ms(100), bytes_in_flight=7000, next_number=10)
     assert controller.congestion_window == 7000
     controller.on_acked(
-        packets[1:4], now_ns=ms(100), rtt=sender.rtt, bytes_in_flight=9000, is_limited=False
+        packets[1:4],
+        now_ns=ms(100),
+        rtt=sender.rtt,
+        bytes_in_flight=9000,
+        is_cwnd_underutilized=False,
     )
     assert controller.congestion_window == 9000
     controller.on_lost(packets[4:6], now_ns=ms(110), bytes_in_flight=6000, next_number=10)

@@ -59,7 +59,7 @@ def test_cubic_never_lowers_the_window_to_renos_estimate():
     sender = after_loss("cubic", 100_000)
     sender.exchange(at_ms=200)
     # The RTT raises the target, many ACKs at one instant raise the estimate above the curve.
-    sender.rtt.smoothed_ns = ms(5000)
+    sender.rtt.smoothed_rtt_ns = ms(5000)
     windows = [sender.exchange(at_ms=210) for _ in range(100)]
     assert windows == sorted(windows)
     assert windows[-1] > 79_000
@@ -127,7 +127,7 @@ def test_time_in_which_the_window_is_not_full_does_not_count():
         sender.exchange(at_ms=200)
         sender.exchange(at_ms=700)
     for at_ms in range(1000, 9000, 1000):
-        limited.exchange(at_ms=at_ms, is_limited=True)
+        limited.exchange(at_ms=at_ms, is_cwnd_underutilized=True)
     # For the one that was limited, no time has passed since 700 ms.
     assert limited.exchange(at_ms=9000) == full.exchange(at_ms=700)
     assert limited.exchange(at_ms=9500) == full.exchange(at_ms=1200) > 70_500
@@ -151,7 +151,7 @@ def test_time_is_left_out_once_even_if_the_window_is_not_full_after_a_pause():
         sender.exchange(at_ms=700)
         sender.others_bytes = 0
         for _ in range(2):
-            sender.exchange(at_ms=700 + pause, is_limited=True)
+            sender.exchange(at_ms=700 + pause, is_cwnd_underutilized=True)
         sender.others_bytes = 1000
         sender.exchange(at_ms=700 + pause)
         sender.exchange(at_ms=1700 + pause)
@@ -198,7 +198,7 @@ def test_quicly_cubic_jumps_to_renos_estimate_and_never_below_the_window():
     sender = after_loss("cubic-quicly", 10_000, rtt_ms=10)
     # RFC 8312 § 4.2: 7 packets and 0.529 per round trip; K = 1.957 s
     assert sender.exchange(at_ms=200) == int(7000 + 0.9 / 1.7 * 10 * 1000)
-    sender.rtt.smoothed_ns = ms(11)
+    sender.rtt.smoothed_rtt_ns = ms(11)
     assert sender.exchange(at_ms=200) == int(7000 + 0.9 / 1.7 * 10 * 1000)
 
 

@@ -125,7 +125,7 @@ def test_a_delay_that_rises_ends_the_slow_start_of_a_controller(name):
     growth = []
     for rtt_ms in (100, *[150] * 6):
         before = sender.window
-        sender.rtt.latest_ns = ms(rtt_ms)
+        sender.rtt.latest_rtt_ns = ms(rtt_ms)
         first = sender.next_number
         sender.send(20, at_ms=0)
         for number in range(first, first + 20):
@@ -146,7 +146,7 @@ def test_a_loss_ends_hystart_for_good(name):
     sender.lose(0, at_ms=100)
     sender.controller.on_persistent_congestion(now_ns=ms(100))
     for rtt_ms in (100, 300, 300):
-        sender.rtt.latest_ns = ms(rtt_ms)
+        sender.rtt.latest_rtt_ns = ms(rtt_ms)
         before = sender.window
         first = sender.next_number
         sender.send(10, at_ms=200)
@@ -158,7 +158,7 @@ def test_a_loss_ends_hystart_for_good(name):
 def test_without_hystart_a_delay_that_rises_changes_nothing():
     sender = Sender("newreno")
     for rtt_ms in (100, 300, 600, 900, 1200):
-        sender.rtt.latest_ns = ms(rtt_ms)
+        sender.rtt.latest_rtt_ns = ms(rtt_ms)
         for _ in range(10):
             sender.exchange(at_ms=200)
     assert sender.window == 60_000
@@ -169,7 +169,7 @@ def test_hystart_lets_cubic_begin_at_its_plateau():
     sender = Sender("cubic", window=70_000, hystart=True)
     sender.exchange(at_ms=0)
     for rtt_ms in (100, *[200] * 5):
-        sender.rtt.latest_ns = ms(rtt_ms)
+        sender.rtt.latest_rtt_ns = ms(rtt_ms)
         first = sender.next_number
         sender.send(10, at_ms=0)
         for number in range(first, first + 10):

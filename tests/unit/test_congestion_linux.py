@@ -87,7 +87,7 @@ def test_renos_window_grows_by_a_segment_per_15_eighths_of_a_window():
 def test_a_limited_sender_does_not_grow():
     sender = after_loss("cubic-linux", 19_000)
     for n_acks in range(200):
-        sender.exchange(at_ms=200 + 12 * n_acks, is_limited=True)
+        sender.exchange(at_ms=200 + 12 * n_acks, is_cwnd_underutilized=True)
     assert sender.window == 13_000
 
 

@@ -62,7 +62,7 @@ def test_a_delay_is_taken_off_where_what_is_left_is_not_below_the_shortest(lates
     rtt = RttEstimator(initial_ns=ms(333))
     rtt.on_sample(ms(100))
     rtt.on_sample(ms(latest_ms), ms(25))
-    assert rtt.smoothed_ns == ms(smoothed_ms)
+    assert rtt.smoothed_rtt_ns == ms(smoothed_ms)
 
 
 def test_of_a_reported_delay_no_more_counts_than_the_peer_said_it_would_take():
@@ -70,8 +70,8 @@ def test_of_a_reported_delay_no_more_counts_than_the_peer_said_it_would_take():
     recovery, _ = sender(0, 100)
     acknowledge(recovery, (0, 0), at_ms=100)
     acknowledge(recovery, (0, 1), at_ms=300, delay_ms=80)
-    assert recovery.rtt.smoothed_ns == ms((7 * 100 + 200 - 25) / 8)
-    assert recovery.rtt.variance_ns == ms((3 * 50 + 75) / 4)
+    assert recovery.rtt.smoothed_rtt_ns == ms((7 * 100 + 200 - 25) / 8)
+    assert recovery.rtt.rttvar_ns == ms((3 * 50 + 75) / 4)
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_it_is_known_which_transmissions_an_ack_is_for():
     client = pair.ends[CLIENT]
     last = pair.acks()[-1].segment
     # Number 4 was lost; what it held came with number 10.
-    assert client.acked_by(last) == ((5, 10), (0, 3))
+    assert client.ack_ranges(last) == ((5, 10), (0, 3))
 
 
 def test_a_delayed_ack_is_measured_from_the_first_of_its_segments():
@@ -125,7 +125,7 @@ def test_a_delayed_ack_is_measured_from_the_first_of_its_segments():
     pair = load(2, settings=TcpSettings(pacing_gain=0.1, pacing_burst_segments=1))
     assert [sent.at_ms for sent in pair.data()] == [0, 10]
     assert says(pair) == [(60, 2, [])]
-    assert pair.ends[SERVER].recovery.rtt.latest_ns == ms(110)
+    assert pair.ends[SERVER].recovery.rtt.latest_rtt_ns == ms(110)
 
 
 def test_an_older_segment_that_comes_late_is_not_what_an_ack_is_measured_by():

@@ -137,7 +137,7 @@ def test_the_handshake_measures_the_round_trip():
     pair.run(until_ms=125)
     for role in (CLIENT, SERVER):
         assert pair.ends[role].recovery.rtt.has_sample
-        assert pair.ends[role].recovery.rtt.smoothed_ns == ms(80)
+        assert pair.ends[role].recovery.rtt.smoothed_rtt_ns == ms(80)
 
 
 def test_a_syn_that_went_twice_is_measured_by_its_timestamp():
@@ -148,12 +148,12 @@ def test_a_syn_that_went_twice_is_measured_by_its_timestamp():
         return lost[0] >= 0
 
     pair = Pair(mode=Mode.ONE_RTT, drop=drop).run(until_ms=1110)
-    assert pair.ends[CLIENT].recovery.rtt.smoothed_ns == ms(100)
+    assert pair.ends[CLIENT].recovery.rtt.smoothed_rtt_ns == ms(100)
 
 
 def test_an_established_connection_knows_its_round_trip():
     pair = Pair(rtt_ms=70)
-    assert pair.ends[SERVER].recovery.rtt.smoothed_ns == ms(70)
+    assert pair.ends[SERVER].recovery.rtt.smoothed_rtt_ns == ms(70)
     assert not [sent for sent in pair.run().sent if sent.segment.is_syn]
 
 

@@ -221,7 +221,7 @@ def test_the_smallest_timeout_can_be_the_variance_alone():
 def test_timestamps_measure_retransmissions_too():
     pair = load(1, drop=drops(0))
     # 100 ms, and 40 ms until the lone segment was acknowledged; not 1140 ms.
-    assert pair.ends[SERVER].recovery.rtt.latest_ns == ms(140)
+    assert pair.ends[SERVER].recovery.rtt.latest_rtt_ns == ms(140)
 
 
 def test_a_timeout_sends_everything_again_that_was_not_selectively_acknowledged():
@@ -323,9 +323,9 @@ def test_a_window_that_is_not_full_is_reported_so():
             super().__init__(4 * MSS)
             self.flags = []
 
-        def on_acked(self, packets, *, is_limited, **rest):
-            super().on_acked(packets, is_limited=is_limited, **rest)
-            self.flags.append(is_limited)
+        def on_acked(self, packets, *, is_cwnd_underutilized, **rest):
+            super().on_acked(packets, is_cwnd_underutilized=is_cwnd_underutilized, **rest)
+            self.flags.append(is_cwnd_underutilized)
 
     assert load(12, window=Limits()).controllers[SERVER].flags == [False] * 5 + [True]
     assert load(2, window=Limits()).controllers[SERVER].flags == [True]

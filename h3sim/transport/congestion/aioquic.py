@@ -52,27 +52,31 @@ class AioquicRenoController(NewRenoController):
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
-        is_limited: bool,
+        is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window, full or not."""
         super().on_acked(
-            packets, now_ns=now_ns, rtt=rtt, bytes_in_flight=bytes_in_flight, is_limited=False
+            packets,
+            now_ns=now_ns,
+            rtt=rtt,
+            bytes_in_flight=bytes_in_flight,
+            is_cwnd_underutilized=False,
         )
-        if self.ssthresh is None and self._is_rising(now_ns, rtt.latest_ns):
+        if self.ssthresh is None and self._is_rising(now_ns, rtt.latest_rtt_ns):
             self.ssthresh = self.congestion_window
 
-    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_ns: int) -> None:
+    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
         """Add a datagram for each whole window that was acknowledged."""
         for size in sizes:
             # Two at once if a loss has since reduced the window that was nearly acknowledged.
             windows, self._acked_bytes = divmod(self._acked_bytes + size, self.congestion_window)
             self.congestion_window += windows * self._datagram_bytes
 
-    def _is_rising(self, now_ns: int, latest_ns: int) -> bool:
+    def _is_rising(self, now_ns: int, latest_rtt_ns: int) -> bool:
         if now_ns <= self._sampled_at_ns + _SAMPLE_EVERY_NS:
             return False
         self._sampled_at_ns = now_ns
-        self._samples.append(latest_ns)
+        self._samples.append(latest_rtt_ns)
         if len(self._samples) < _SAMPLES:
             return False
         highest, lowest = max(self._samples), min(self._samples)

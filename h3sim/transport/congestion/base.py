@@ -61,12 +61,12 @@ class CongestionController(Protocol):
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
-        is_limited: bool,
+        is_cwnd_underutilized: bool,
     ) -> None:
         """Take note of what one acknowledgement newly acknowledges, at least one packet.
 
-        *bytes_in_flight* still includes these packets. *is_limited*: the window was not full,
-        because the application or flow control held data back (RFC 9002 § 7.8).
+        *bytes_in_flight* still includes these packets. *is_cwnd_underutilized*: the window
+        was not full, because the application or flow control held data back (RFC 9002 § 7.8).
         """
 
     def on_lost(
@@ -97,7 +97,7 @@ class ControllerSettings:
         InputError: listing every value that is out of range.
 
     >>> settings = ControllerSettings(max_datagram_bytes=1280)
-    >>> settings.first_window_bytes, settings.minimum_window_bytes
+    >>> settings.initial_congestion_window, settings.minimum_window_bytes
     (12800, 2560)
     >>> ControllerSettings(max_datagram_bytes=1472, beta=1.5)
     Traceback (most recent call last):
@@ -117,7 +117,7 @@ class ControllerSettings:
             raise InputError(problems, "congestion control")
 
     @property
-    def first_window_bytes(self) -> int:
+    def initial_congestion_window(self) -> int:
         """The window before anything was acknowledged (RFC 9002 § 7.2)."""
         if self.initial_window_bytes is not None:
             return self.initial_window_bytes

@@ -92,11 +92,11 @@ class BbrController:
     def __init__(
         self, settings: ControllerSettings, *, phases: random.Random | None = None
     ) -> None:
-        self.congestion_window = settings.first_window_bytes
+        self.congestion_window = settings.initial_congestion_window
         self.ssthresh: int | None = None
         self.state = BbrState.STARTUP
         self._datagram_bytes = settings.max_datagram_bytes
-        self._first_window_bytes = settings.first_window_bytes
+        self._first_window_bytes = settings.initial_congestion_window
         self._minimum_bytes = settings.minimum_window_bytes
         self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
         self._phases = phases
@@ -143,7 +143,7 @@ class BbrController:
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
-        is_limited: bool,
+        is_cwnd_underutilized: bool,
     ) -> None:
         """Update the model, the state, the rate and the window, in this order (§ 3.3)."""
         model = self._model
@@ -158,7 +158,7 @@ class BbrController:
         if self.state is BbrState.PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
             self._enter_phase(self._phase + 1, now_ns)
         self._check_drain(now_ns, left_bytes)
-        model.on_rtt(number, rtt.latest_ns, now_ns=now_ns)
+        model.on_rtt(number, rtt.latest_rtt_ns, now_ns=now_ns)
         self._check_probe_rtt(now_ns, left_bytes)
         self._set_pacing_rate(self._pacing_gain)
         self._set_window(acked_bytes, left_bytes)
@@ -192,7 +192,7 @@ class BbrController:
         """Return the rate; before the first ACK that of the first window (§ 4.2.1)."""
         if self._pacing_rate_bps is not None:
             return self._pacing_rate_bps
-        rtt_ns = max(1, rtt.smoothed_ns) if rtt.has_sample else _UNKNOWN_RTT_NS
+        rtt_ns = max(1, rtt.smoothed_rtt_ns) if rtt.has_sample else _UNKNOWN_RTT_NS
         nominal_bps = self._first_window_bytes * _BITS_PER_BYTE * NS_PER_S // rtt_ns
         return max(1, int(self._pacing_gain * nominal_bps))
 

@@ -77,7 +77,7 @@ class PathModel:
         return int(gain * (self.bandwidth_bps * self.min_rtt_ns // (_BITS_PER_BYTE * NS_PER_S)))
 
     def start_round(self) -> None:
-        """Let a round trip begin now."""
+        """Begin a round trip."""
         self._round_ends_at_bytes = self.delivered_bytes
 
     def ignore_low_rates(self, bytes_in_flight: int) -> None:
@@ -104,20 +104,22 @@ class PathModel:
         limit_bytes = self._limited_until_bytes
         if limit_bytes is not None and self.delivered_bytes > limit_bytes:
             self._limited_until_bytes = None
-        is_limited = newest.is_app_limited
-        is_limited = is_limited or self._limited_from <= newest.number <= self._limited_to
+        is_cwnd_underutilized = newest.is_app_limited
+        is_cwnd_underutilized = (
+            is_cwnd_underutilized or self._limited_from <= newest.number <= self._limited_to
+        )
         rate_bps = delivery_rate_bps(
             newest,
             delivered_bytes=self.delivered_bytes,
             now_ns=now_ns,
-            min_rtt_ns=rtt.min_ns,
+            min_rtt_ns=rtt.min_rtt_ns,
         )
-        if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_limited):
+        if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_cwnd_underutilized):
             self.bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
-        if self.is_round_start and not is_limited:
+        if self.is_round_start and not is_cwnd_underutilized:
             self._check_full()
 
-    def on_rtt(self, number: int, latest_ns: int, *, now_ns: int) -> None:
+    def on_rtt(self, number: int, latest_rtt_ns: int, *, now_ns: int) -> None:
         """Take an RTT sample, if *number* is the highest acknowledged yet (§ 4.1.2)."""
         self.is_min_rtt_expired = (
             self.min_rtt_ns is not None and now_ns > self.min_rtt_at_ns + _MIN_RTT_FILTER_NS
@@ -125,8 +127,8 @@ class PathModel:
         if number <= self._largest_acked:
             return
         self._largest_acked = number
-        if self.min_rtt_ns is None or latest_ns <= self.min_rtt_ns or self.is_min_rtt_expired:
-            self.min_rtt_ns = latest_ns
+        if self.min_rtt_ns is None or latest_rtt_ns <= self.min_rtt_ns or self.is_min_rtt_expired:
+            self.min_rtt_ns = latest_rtt_ns
             self.min_rtt_at_ns = now_ns
 
     def _check_full(self) -> None:

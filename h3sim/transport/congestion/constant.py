@@ -51,7 +51,7 @@ class ConstantRateController:
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
-        is_limited: bool,
+        is_cwnd_underutilized: bool,
     ) -> None:
         """Change nothing."""
 

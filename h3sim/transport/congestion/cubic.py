@@ -85,8 +85,8 @@ class CubicController(LossBasedController):
         self._epoch_at_ns = None
         self._starts_flat = True
 
-    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_ns: int) -> None:
-        w_cubic, w_ahead = self._curve(self._elapsed_ns(now_ns), smoothed_ns)
+    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
+        w_cubic, w_ahead = self._curve(self._elapsed_ns(now_ns), smoothed_rtt_ns)
         window = self._window
         w_est = self._w_est
         for size in sizes:

@@ -72,21 +72,21 @@ class HyStart:
         growth_bytes = min(acked_bytes, self._most_bytes)
         return growth_bytes if self._baseline_ns is None else growth_bytes // _CSS_GROWTH_DIVISOR
 
-    def on_ack(self, number: int, latest_ns: int) -> bool:
+    def on_ack(self, number: int, latest_rtt_ns: int) -> bool:
         """Take note of an ACK whose highest new packet is *number*; return if slow start ends."""
         if number >= self._round_end and self._ends_in_new_round():
             return True
         if number > self._largest_acked:
             # Only such an ACK gives an RTT sample (RFC 9002 § 5.1).
             self._largest_acked = number
-            self._sample(latest_ns)
+            self._sample(latest_rtt_ns)
         return False
 
-    def _sample(self, latest_ns: int) -> None:
+    def _sample(self, latest_rtt_ns: int) -> None:
         self._samples += 1
         current_ns = self._current_ns
-        if current_ns is None or latest_ns < current_ns:
-            self._current_ns = current_ns = latest_ns
+        if current_ns is None or latest_rtt_ns < current_ns:
+            self._current_ns = current_ns = latest_rtt_ns
         if self._samples < _N_RTT_SAMPLE:
             return
         if self._baseline_ns is not None:

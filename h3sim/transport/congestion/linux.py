@@ -150,10 +150,10 @@ class LinuxCubicController:
     )
 
     def __init__(self, settings: ControllerSettings) -> None:
-        self.congestion_window = settings.first_window_bytes
+        self.congestion_window = settings.initial_congestion_window
         self.ssthresh: int | None = None
         self._segment_bytes = settings.max_datagram_bytes
-        self._segments = max(1, settings.first_window_bytes // self._segment_bytes)
+        self._segments = max(1, settings.initial_congestion_window // self._segment_bytes)
         self._threshold: int | None = None
         self._least_segments = settings.minimum_window_bytes // self._segment_bytes
         self._beta = _BETA if settings.beta is None else settings.beta
@@ -197,12 +197,12 @@ class LinuxCubicController:
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
-        is_limited: bool,
+        is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window, if it was full."""
         newest = packets[-1]
         self._sample(newest.number, now_ns - newest.sent_at_ns, now_ns)
-        if is_limited:
+        if is_cwnd_underutilized:
             return
         n_acked = len(packets)
         if self._is_slow_start():
@@ -246,7 +246,7 @@ class LinuxCubicController:
         return None
 
     def _forget(self) -> None:
-        """Let nothing be known of delays and of a curve (bictcp_reset)."""
+        """Forget delays and the curve (bictcp_reset)."""
         self._hystart = LinuxHyStart() if self._has_hystart else None
         self._delay_min_ns = self._epoch_at_ns = None
         self._last_max = self._origin = self._acked = self._reno = 0

@@ -34,7 +34,7 @@ class LossBasedController:
     )
 
     def __init__(self, settings: ControllerSettings, *, beta: float) -> None:
-        self.congestion_window = settings.first_window_bytes
+        self.congestion_window = settings.initial_congestion_window
         self.ssthresh: int | None = None
         self._datagram_bytes = settings.max_datagram_bytes
         self._minimum_bytes = settings.minimum_window_bytes
@@ -57,13 +57,18 @@ class LossBasedController:
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
-        is_limited: bool,
+        is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window by what was sent outside recovery (RFC 9002 § B.5)."""
         if self._hystart is not None:
-            self._watch_delay(self._hystart, packets, rtt.latest_ns, is_limited=is_limited)
+            self._watch_delay(
+                self._hystart,
+                packets,
+                rtt.latest_rtt_ns,
+                is_cwnd_underutilized=is_cwnd_underutilized,
+            )
             return
-        if is_limited:
+        if is_cwnd_underutilized:
             self._on_limited()
             return
         start_ns = self._recovery_start_ns
@@ -78,7 +83,7 @@ class LossBasedController:
             else:
                 sizes.append(packet.size_bytes)
         if sizes:
-            self._avoid(sizes, now_ns=now_ns, smoothed_ns=rtt.smoothed_ns)
+            self._avoid(sizes, now_ns=now_ns, smoothed_rtt_ns=rtt.smoothed_rtt_ns)
 
     def on_lost(
         self,
@@ -109,19 +114,19 @@ class LossBasedController:
         self,
         hystart: HyStart,
         packets: Sequence[SentPacket],
-        latest_ns: int,
+        latest_rtt_ns: int,
         *,
-        is_limited: bool,
+        is_cwnd_underutilized: bool,
     ) -> None:
         """Go on with the initial slow start as RFC 9406 has it."""
-        if not is_limited:
+        if not is_cwnd_underutilized:
             acked_bytes = sum(packet.size_bytes for packet in packets)
             self.congestion_window += hystart.growth_bytes(acked_bytes)
-        if hystart.on_ack(packets[-1].number, latest_ns):
+        if hystart.on_ack(packets[-1].number, latest_rtt_ns):
             self._hystart = None
             self.ssthresh = self.congestion_window
 
-    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_ns: int) -> None:
+    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
         """Grow the window in congestion avoidance for acknowledged packets of *sizes*."""
         raise NotImplementedError
 

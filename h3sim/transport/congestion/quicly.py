@@ -40,7 +40,7 @@ class _QuiclyController:
     )
 
     def __init__(self, settings: ControllerSettings) -> None:
-        self.congestion_window = settings.first_window_bytes
+        self.congestion_window = settings.initial_congestion_window
         self.ssthresh: int | None = None
         self._beta = _BETA if settings.beta is None else settings.beta
         self._datagram_bytes = settings.max_datagram_bytes
@@ -59,9 +59,9 @@ class _QuiclyController:
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
-        is_limited: bool,
+        is_cwnd_underutilized: bool,
     ) -> None:
-        """Grow the window, unless in recovery; *is_limited* makes no difference."""
+        """Grow the window, unless in recovery; *is_cwnd_underutilized* makes no difference."""
         # quicly asks for the largest number that the ACK covers, be it newly acknowledged or not.
         self._largest_acked = max(self._largest_acked, packets[-1].number)
         if self._largest_acked < self._recovery_end:
@@ -72,7 +72,7 @@ class _QuiclyController:
         if self.ssthresh is None or self.congestion_window < self.ssthresh:
             self.congestion_window += acked_bytes
         else:
-            self._avoid(acked_bytes, now_ns=now_ns, smoothed_ns=rtt.smoothed_ns)
+            self._avoid(acked_bytes, now_ns=now_ns, smoothed_rtt_ns=rtt.smoothed_rtt_ns)
 
     def on_lost(
         self,
@@ -98,7 +98,7 @@ class _QuiclyController:
         """Return None."""
         return None
 
-    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_ns: int) -> None:
+    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_rtt_ns: int) -> None:
         raise NotImplementedError
 
     def _on_reduced(self, window: int, *, now_ns: int) -> None:
@@ -120,7 +120,7 @@ class QuiclyRenoController(_QuiclyController):
         super().__init__(settings)
         self._stash_bytes = 0
 
-    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_ns: int) -> None:
+    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_rtt_ns: int) -> None:
         windows, self._stash_bytes = divmod(self._stash_bytes + acked_bytes, self.congestion_window)
         self.congestion_window += windows * self._datagram_bytes
 
@@ -151,20 +151,20 @@ class QuiclyCubicController(_QuiclyController):
             self._start_at_ns += packet.sent_at_ns - self._last_sent_at_ns
         self._last_sent_at_ns = packet.sent_at_ns
 
-    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_ns: int) -> None:
+    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_rtt_ns: int) -> None:
         assert self._start_at_ns is not None  # noqa: S101 - slow start ends with a loss only
         t_ns = now_ns - self._start_at_ns
         window = self.congestion_window
         # RFC 8312 § 4.2, equation 4
         w_est = int(
             self._w_max * self._beta
-            + self._alpha * (t_ns / max(1, smoothed_ns)) * self._datagram_bytes
+            + self._alpha * (t_ns / max(1, smoothed_rtt_ns)) * self._datagram_bytes
         )
         if self._w_cubic(t_ns) < w_est:
             # Not below the window, should the RTT have grown.
             self.congestion_window = max(window, w_est)
             return
-        target = self._w_cubic(t_ns + smoothed_ns)
+        target = self._w_cubic(t_ns + smoothed_rtt_ns)
         if target > window:
             # RFC 8312 § 4.3, for the whole ACK
             self.congestion_window = int(window + (target / window - 1) * self._datagram_bytes)

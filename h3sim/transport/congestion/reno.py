@@ -31,7 +31,7 @@ class NewRenoController(LossBasedController):
         self._credit = 0
         """What the division below left over, so that no fraction of a byte is lost."""
 
-    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_ns: int) -> None:
+    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
         # max_datagram_size * acked bytes / congestion_window (RFC 9002 § B.5). Without the rest,
         # a window above max_datagram_size squared would not grow at all.
         window = self.congestion_window

@@ -159,7 +159,7 @@ class QuicEndpoint:
             packets.append(self._bare_ack(now_ns))
         return packets
 
-    def acked_by(self, packet: Packet) -> tuple[tuple[int, int], ...]:
+    def ack_ranges(self, packet: Packet) -> tuple[tuple[int, int], ...]:
         """Return the spans of numbers that a packet of this end acknowledges, highest first."""
         return () if packet.ack is None else packet.ack.spans
 
@@ -217,7 +217,7 @@ class QuicEndpoint:
             if not frames:
                 recovery.on_nothing_to_send()
                 return
-            recovery.is_limited = False
+            recovery.is_cwnd_underutilized = False
             number = recovery.next_number
             recovery.next_number = number + 1
             packet = Packet(number, now_ns, room - left, frames, None, (), True)
@@ -227,7 +227,7 @@ class QuicEndpoint:
             packets.append(packet)
 
     def _settle(self, now_ns: int) -> None:
-        """Let recovery know that a packet might leave now, and that there is none."""
+        """Tell recovery that a packet might leave now, and that there is none."""
         # Without anything to send, what the rate is matters only while the pacer has to wait.
         if self._bucket is not None or self._pacer.empty_at_ns > now_ns:
             self._take_rate()
@@ -294,7 +294,7 @@ class QuicEndpoint:
             return self._probe(now_ns, frames, crypto, room - left)
         if not frames and not crypto and not self._limits:
             return None
-        self.recovery.is_limited = False
+        self.recovery.is_cwnd_underutilized = False
         return self._pack(now_ns, frames, crypto, room - left)
 
     def _probe(

@@ -109,7 +109,7 @@ class Handshake:
         self._bytes_sent += packet.size_bytes
 
     def on_acked(self, offset: int, n_bytes: int) -> None:
-        """Let the peer have these handshake bytes."""
+        """Note that the peer has these handshake bytes."""
         self._acked.add(offset, offset + n_bytes)
         self.is_over = self.is_complete and self._acked.contiguous >= self._end
 

@@ -34,7 +34,7 @@ class Recovery:
         self.controller = controller
         self.rtt = RttEstimator(initial_ns=initial_rtt_ns)
         self.bytes_in_flight = 0
-        self.is_limited = False
+        self.is_cwnd_underutilized = False
         """Whether the window was not full when last there was nothing more to send."""
         self.pto_count = 0
         self.due_at_ns: int | None = None
@@ -145,13 +145,13 @@ class Recovery:
             now_ns=now_ns,
             rtt=self.rtt,
             bytes_in_flight=self.bytes_in_flight + acked_bytes,
-            is_limited=self.is_limited,
+            is_cwnd_underutilized=self.is_cwnd_underutilized,
         )
         return acked, lost
 
     def on_nothing_to_send(self) -> None:
         """Note that the window is not full, and that what is in flight was held back by that."""
-        self.is_limited = True
+        self.is_cwnd_underutilized = True
         self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
 
     def on_timer(self, now_ns: int) -> list[Packet] | None:
@@ -251,7 +251,7 @@ class Recovery:
         if self._first_sample_at_ns is None:
             return False
         rtt = self.rtt
-        base_ns = rtt.smoothed_ns + max(4 * rtt.variance_ns, K_GRANULARITY_NS)
+        base_ns = rtt.smoothed_rtt_ns + max(4 * rtt.rttvar_ns, K_GRANULARITY_NS)
         period_ns = (base_ns + self._peer_max_ack_delay_ns) * _K_PERSISTENT_CONGESTION_THRESHOLD
         begin: Packet | None = None
         previous = -2

@@ -104,7 +104,7 @@ class TcpEndpoint:
             at_ns = due_at_ns
         return at_ns
 
-    def acked_by(self, packet: Segment) -> tuple[tuple[int, int], ...]:
+    def ack_ranges(self, packet: Segment) -> tuple[tuple[int, int], ...]:
         """Return the numbers of the peer's data segments that came, highest span first.
 
         To be asked when *packet* leaves. Segments acknowledge bytes; of bytes that were sent twice
@@ -154,14 +154,14 @@ class TcpEndpoint:
             lost = recovery.next_lost()
             if lost is not None:
                 if lost.size_bytes > left and not recovery.may_exceed_window:
-                    recovery.is_limited = False
+                    recovery.is_cwnd_underutilized = False
                     return None
                 return self._again(lost, now_ns) if self._pace.allows(now_ns) else None
         n_bytes = stream.end - stream.sent
         if n_bytes > self._mss_bytes:
             n_bytes = self._mss_bytes
         if n_bytes > left:
-            recovery.is_limited = False
+            recovery.is_cwnd_underutilized = False
             return None
         if not n_bytes or stream.sent + n_bytes > self._right_edge:
             return self._without_new_data(left, now_ns)
@@ -186,7 +186,7 @@ class TcpEndpoint:
         """Return what may go again on suspicion, for want of anything better."""
         recovery = self.recovery
         if left < self._mss_bytes:
-            recovery.is_limited = False
+            recovery.is_cwnd_underutilized = False
             return None
         recovery.on_app_limited()
         if recovery.recovery_point is None:

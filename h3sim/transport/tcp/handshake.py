@@ -130,6 +130,6 @@ class Handshake:
         self._retry_ns = min(2 * self._retry_ns, self._max_retry_ns)
 
     def on_timer(self, now_ns: int) -> None:
-        """Let the SYN go again, if its time has come."""
+        """Send the SYN again, if its time has come."""
         if self.retry_at_ns is not None and self.retry_at_ns <= now_ns:
             self.is_syn_due = True

@@ -37,19 +37,19 @@ class TailLossProbe:
             return
         wait_ns = NS_PER_S
         if rtt.has_sample:
-            wait_ns = 2 * rtt.smoothed_ns
+            wait_ns = 2 * rtt.smoothed_rtt_ns
             if is_lone:
                 wait_ns += _MAX_ACK_DELAY_NS
         at_ns = now_ns + wait_ns
         self.due_at_ns = at_ns if rto_at_ns is None or at_ns < rto_at_ns else rto_at_ns
 
     def disarm(self) -> None:
-        """Let no probe be due."""
+        """Cancel the probe that was due."""
         self.due_at_ns = None
         self.is_due = False
 
     def on_due(self) -> None:
-        """Let a probe leave."""
+        """Send a probe with the next packets."""
         self.due_at_ns = None
         self.is_due = True
 

@@ -44,14 +44,14 @@ class ProportionalRateReduction:
         """What may leave before the next ACK (sndcnt)."""
 
     def begin(self, *, target_bytes: int, flight_bytes: int) -> None:
-        """Let an episode begin with *flight_bytes* that were not known to have arrived before."""
+        """Begin an episode with *flight_bytes* that were not known to have arrived before."""
         self.is_active = True
         self._target_bytes = target_bytes
         self._flight_bytes = max(1, flight_bytes)
         self._delivered_bytes = self._sent_bytes = self.room_bytes = 0
 
     def end(self) -> None:
-        """Let the window rule again."""
+        """End the episode: the window rules again."""
         self.is_active = False
 
     def on_ack(self, n_bytes: int, *, pipe_bytes: int, is_safe: bool) -> None:

@@ -136,7 +136,7 @@ class RackDetector:
         elif stop < self._highest_delivered and not segment.is_retransmitted:
             self._sees_reordering = True
         rtt_ns = now_ns - segment.sent_at_ns
-        if segment.is_retransmitted and rtt_ns < self._rtt.min_ns:
+        if segment.is_retransmitted and rtt_ns < self._rtt.min_rtt_ns:
             return  # so soon after, it is an earlier transmission that came
         self._rtt_ns = rtt_ns
         if segment.number > self._newest:
@@ -154,5 +154,5 @@ class RackDetector:
         self._has_duplicate = False
         if not self._sees_reordering and (is_recovering or board.sacked_segments >= DUP_THRESH):
             return 0
-        window_ns = self._window_factor * self._rtt.min_ns // 4
-        return min(window_ns, self._rtt.smoothed_ns)
+        window_ns = self._window_factor * self._rtt.min_rtt_ns // 4
+        return min(window_ns, self._rtt.smoothed_rtt_ns)

@@ -42,7 +42,7 @@ class Recovery:
         self.controller = controller
         self.rtt = RttEstimator(initial_ns=settings.initial_rto_ns)
         self.board = Scoreboard()
-        self.is_limited = False
+        self.is_cwnd_underutilized = False
         """Whether the window was not full when last there was nothing more to send."""
         self.recovery_point: int | None = None
         self.is_timed_out = False
@@ -120,14 +120,14 @@ class Recovery:
 
     def on_app_limited(self) -> None:
         """Note that there is room in the window, but nothing to send."""
-        self.is_limited = True
+        self.is_cwnd_underutilized = True
         self._sampler.on_app_limited(self.board.pipe_bytes)
 
     # What arrives
 
-    def on_rtt(self, latest_ns: int) -> None:
+    def on_rtt(self, latest_rtt_ns: int) -> None:
         """Take a sample of the round trip (with timestamps any will do: RFC 7323 § 4)."""
-        self.rtt.on_sample(latest_ns)
+        self.rtt.on_sample(latest_rtt_ns)
         self._timer.on_rtt(self.rtt)
 
     def on_ack(self, segment: Segment, now_ns: int) -> None:
@@ -245,7 +245,7 @@ class Recovery:
             now_ns=now_ns,
             rtt=self.rtt,
             bytes_in_flight=in_flight,
-            is_limited=self.is_limited or is_held,
+            is_cwnd_underutilized=self.is_cwnd_underutilized or is_held,
         )
 
     def _detect(

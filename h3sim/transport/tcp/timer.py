@@ -34,23 +34,23 @@ class RetransmissionTimer:
 
     def on_rtt(self, rtt: RttEstimator) -> None:
         """Set the timeout by a new sample, which also ends the back-off (§§ 2.2-2.5)."""
-        spread_ns = 4 * rtt.variance_ns
+        spread_ns = 4 * rtt.rttvar_ns
         if spread_ns < self._granularity_ns:
             spread_ns = self._granularity_ns
-        timeout_ns = rtt.smoothed_ns + spread_ns
+        timeout_ns = rtt.smoothed_rtt_ns + spread_ns
         if timeout_ns < self._min_ns:
             timeout_ns = self._min_ns
         self._timeout_ns = timeout_ns if timeout_ns < self._max_ns else self._max_ns
 
     def start(self, now_ns: int) -> None:
-        """Let it run, anew if it does already (§§ 5.1, 5.3)."""
+        """Start it, anew if it runs already (§§ 5.1, 5.3)."""
         self.due_at_ns = now_ns + self._timeout_ns
 
     def stop(self) -> None:
-        """Let it run no more (§ 5.2)."""
+        """Stop it (§ 5.2)."""
         self.due_at_ns = None
 
     def back_off(self, now_ns: int) -> None:
-        """Let it run for twice as long (§§ 5.5, 5.6)."""
+        """Start it for twice as long (§§ 5.5, 5.6)."""
         self._timeout_ns = min(2 * self._timeout_ns, self._max_ns)
         self.start(now_ns)
