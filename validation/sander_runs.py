@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from h3sim.results import Load
+    from h3sim.trace.model import PacketRow, SentRow
 
 __all__ = [
     "BASELINE",
@@ -151,7 +152,7 @@ def speed_index_ms(load: Load) -> float:
     """Return a stand-in for SpeedIndex: the mean time at which what can be seen is painted.
 
     Text is half of it, the images the other half, each by its bytes; every byte is painted when it
-    is handed over, and not before first paint. Nobody knows which images are in sight.
+    is delivered, and not before first paint. Nobody knows which images are in sight.
     """
     page = load.page
     weights = _visual_weights(page)
@@ -159,7 +160,8 @@ def speed_index_ms(load: Load) -> float:
     finished: dict[int, int] = {}
     painted: dict[int, list[tuple[int, int]]] = {}
     got: dict[int, Ranges] = {}
-    for row, at_ns in zip(load.trace.packet_rows, load.handed_over_ns, strict=True):
+    for row in load.trace.packet_rows:
+        at_ns = row[6]
         if at_ns is None:
             continue
         place = resource_of[row[2]]
@@ -247,7 +249,7 @@ def _outcome(load: Load) -> Outcome:
     )
 
 
-def bursts_of(rows: Iterable[tuple[int, int | None, int, int, int, int]]) -> dict[int, int]:
+def bursts_of(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
     """Return how many runs of lost data packets there are, by length, in the order sent.
 
     >>> bursts_of([(0, None, 0, 0, 9, n) for n in range(3)] + [(0, 5, 0, 0, 9, 3)])

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.server import Server
-    from h3sim.trace import Activity, SignalSent
-    from h3sim.transport import Receiver
+    from h3sim.trace import Activity, Receiver, SignalSent
 
 __all__ = ["STREAM_ID_STEP", "Application"]
 
@@ -35,7 +34,7 @@ class Application:
     *send_request* is told the stream and the resource of a request that leaves, *send_message* the
     number and the size of a frame on the control stream; whoever carries them calls
     `on_request_arrived` and `on_message_arrived`. *on_response* is told that the server has
-    something to send; what is handed over by *receiver* goes to `on_delivered`.
+    something to send; what is delivered by *receiver* goes to `on_delivered`.
     """
 
     def __init__(

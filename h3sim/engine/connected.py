@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim.engine.application import STREAM_ID_STEP, Application
 from h3sim.engine.kernel import Call, Kernel, Rank
@@ -11,17 +11,26 @@ from h3sim.errors import StalledError
 from h3sim.schedulers import RankScheduler
 from h3sim.server import Retransmit, Server
 from h3sim.signals import H2Priority
-from h3sim.trace import RecoveryRow, Trace, WireRow
-from h3sim.transport import Role, StreamOrder
+from h3sim.trace import (
+    Delivery,
+    RecordOrder,
+    RecoveryRow,
+    StreamOrder,
+    Trace,
+    WireRow,
+    rows_of,
+)
+from h3sim.transport import Role, WholeMessages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from h3sim.browser import BrowserModel
     from h3sim.engine.ends import End, EndMaker
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.trace.model import PacketRow
+    from h3sim.trace import DeliveryTimes
+    from h3sim.trace.model import SentRow
     from h3sim.transport import Protocol
 
 __all__ = ["ConnectedRun"]
@@ -30,11 +39,14 @@ _DEFAULT_REQUEST_BYTES = 100
 """What a request takes where the page does not say (network.md: 60 to 400 bytes)."""
 _UNIDIRECTIONAL = 2
 """Added to a multiple of 4: a client's unidirectional stream (RFC 9000 § 2.1)."""
-_NEVER = 2**62
 _REPORT_EVERY_PACKETS = 1024
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
 _DELIVERY, _TIMER = int(Rank.DELIVERY), int(Rank.SEND)
+
+
+Deliverer: TypeAlias = "Callable[[Any, int], Iterator[tuple[int, int]]]"
+"""Takes a packet that arrives now; yields streams and how far they are delivered."""
 
 
 class _Driven:
@@ -122,8 +134,17 @@ class ConnectedRun:
             stream_window_bytes=client_windows[0],
             connection_window_bytes=client_windows[1],
         )
-        self._answers_received = StreamOrder()
-        self._questions_received = StreamOrder()
+        self._packets: list[SentRow] = []
+        self._delivered_at_ns: DeliveryTimes = []
+        self._first_row: dict[int, int] = {}
+        """The first row of each packet that is under way to the client, or lost."""
+        is_per_stream = protocol.delivery is Delivery.STREAM
+        self._answers_received: StreamOrder | RecordOrder = (
+            StreamOrder(self._delivered_at_ns)
+            if is_per_stream
+            else RecordOrder(self._delivered_at_ns)
+        )
+        self._questions_received = WholeMessages()
         self._application = Application(
             page,
             scheme,
@@ -138,7 +159,6 @@ class ConnectedRun:
         self._client = _Driven(makes.end(Role.CLIENT, self._questions))
         self._server = _Driven(makes.end(Role.SERVER, self._answers))
         self._client.peer, self._server.peer = self._server, self._client
-        self._packets: list[PacketRow] = []
         self._progress: Callable[[int, int], None] | None = None
         self._n_packets = 0
         self._wire: list[WireRow] | None = [] if records_wire else None
@@ -172,7 +192,7 @@ class ConnectedRun:
             delivery=self._protocol.delivery,
             requests=self._application.requests(),
             signals=self._application.signals,
-            packet_rows=tuple(self._packets),
+            packet_rows=rows_of(self._packets, self._delivered_at_ns),
             activities=self._application.activities,
             wire=tuple(self._wire or ()),
             recovery=tuple(self._recovery),
@@ -214,7 +234,7 @@ class ConnectedRun:
         self._send_up(STREAM_ID_STEP * number + _UNIDIRECTIONAL, n_bytes)
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:
-        self._questions_received.watch(stream_id, n_bytes)
+        self._questions_received.expect(stream_id, n_bytes)
         self._questions.on_request(stream_id, H2Priority())
         self._questions.on_response(stream_id, n_bytes)
         self._flush_soon(self._client)
@@ -239,7 +259,8 @@ class ConnectedRun:
         # Called with every packet both ways, so what it calls is looked up once.
         packets_to_send, timer_at_ns = end.endpoint.packets_to_send, end.endpoint.timer_at_ns
         send, at, note_arrival = end.link.send, self._kernel.at, end.peer.arrivals_ns.append
-        overhead_bytes, add_row = end.overhead_bytes, self._packets.append
+        overhead_bytes, first_row = end.overhead_bytes, self._first_row
+        rows, delivered_at_ns = self._packets, self._delivered_at_ns
         is_server, arm = end is self._server, self._arm
 
         def flush(now_ns: int) -> None:
@@ -248,10 +269,12 @@ class ConnectedRun:
                 if arrives_at_ns is not None:
                     at(arrives_at_ns, _DELIVERY, end.when_arrived, packet)
                     note_arrival(arrives_at_ns)
-                if is_server:
+                if is_server and packet.frames:
                     number = packet.number
+                    first_row[number] = len(rows)
                     for stream_id, offset, n_bytes in packet.frames:
-                        add_row((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
+                        rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
+                        delivered_at_ns.append(None)
                 if self._is_watched:
                     self._record_sent(end, packet, now_ns, arrives_at_ns)
             at_ns = timer_at_ns()
@@ -308,18 +331,49 @@ class ConnectedRun:
 
     def _answer_taker(self, then: Callable[[int], None]) -> Callable[[Call], None]:
         """Return what lets the client have a packet of the server, and then calls *then*."""
-        # Called with every packet down, so what it calls is looked up once.
-        on_packet, on_frame = self._client.endpoint.on_packet, self._answers_received.on_packet
         on_delivered = self._application.on_delivered
+        if isinstance(self._answers_received, RecordOrder):
+            deliver = self._segment_deliverer(self._answers_received)
+        else:
+            deliver = self._packet_deliverer(self._answers_received)
 
         def take_answer(call: Call) -> None:
-            packet: Any = call.value
-            for stream_id, offset, n_bytes in on_packet(packet, call.at_ns):
-                for released_id, contiguous in on_frame(packet.number, stream_id, offset, n_bytes):
-                    on_delivered(released_id, contiguous, call.at_ns)
+            for stream_id, contiguous in deliver(call.value, call.at_ns):
+                on_delivered(stream_id, contiguous, call.at_ns)
             then(call.at_ns)
 
         return take_answer
+
+    def _packet_deliverer(self, received: StreamOrder) -> Deliverer:
+        """Return what delivers the streams' bytes of a packet of QUIC."""
+        # Called with every packet down, so what it calls is looked up once.
+        on_packet, on_frame = self._client.endpoint.on_packet, received.on_packet
+        take_row = self._first_row.pop
+
+        def deliver(packet: Any, now_ns: int) -> Iterator[tuple[int, int]]:
+            row = take_row(packet.number, 0)
+            for stream_id, offset, n_bytes in on_packet(packet, now_ns):
+                yield from on_frame(row, stream_id, offset, n_bytes, now_ns)
+                row += 1
+
+        return deliver
+
+    def _segment_deliverer(self, received: RecordOrder) -> Deliverer:
+        """Return what delivers the frames of the records that a segment of TCP completes."""
+        on_packet, on_frame, on_row = (
+            self._client.endpoint.on_packet,
+            received.on_frame,
+            received.on_row,
+        )
+        take_row = self._first_row.pop
+
+        def deliver(packet: Any, now_ns: int) -> Iterator[tuple[int, int]]:
+            for row, frame in enumerate(packet.frames, take_row(packet.number, 0)):
+                on_row(row, *frame)
+            for stream_id, offset, n_bytes in on_packet(packet, now_ns):
+                yield from on_frame(stream_id, offset, n_bytes, now_ns)
+
+        return deliver
 
     def _on_question(self, call: Call) -> None:
         """A packet of the client arrives at the server."""
@@ -327,13 +381,12 @@ class ConnectedRun:
         now_ns = call.at_ns
         server = self._server
         for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
-            done = self._questions_received.on_packet(packet.number, stream_id, offset, n_bytes)
-            for released_id, _ in done:
-                self._questions_received.watch(released_id, _NEVER)
-                if released_id % STREAM_ID_STEP:
-                    self._application.on_message_arrived(released_id // STREAM_ID_STEP, now_ns)
-                else:
-                    self._application.on_request_arrived(released_id, now_ns)
+            if not self._questions_received.on_bytes(stream_id, offset, n_bytes):
+                continue
+            if stream_id % STREAM_ID_STEP:
+                self._application.on_message_arrived(stream_id // STREAM_ID_STEP, now_ns)
+            else:
+                self._application.on_request_arrived(stream_id, now_ns)
         if self._answers.drained:
             self._application.close_drained()
         if self._wire is not None:

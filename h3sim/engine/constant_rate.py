@@ -9,8 +9,8 @@ from h3sim.engine.application import Application
 from h3sim.engine.kernel import Call, Callbacks, Kernel, Rank
 from h3sim.errors import StalledError
 from h3sim.server import Server
-from h3sim.trace import Delivery, Trace
-from h3sim.transport import ConnectionOrder, HoldEveryNth, StreamOrder
+from h3sim.trace import ConnectionOrder, Delivery, StreamOrder, Trace, rows_of
+from h3sim.transport import HoldEveryNth
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from h3sim.browser import BrowserModel
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.trace.model import PacketRow
-    from h3sim.transport import ConstantRate, Network, Protocol, Receiver
+    from h3sim.trace import DeliveryTimes
+    from h3sim.trace.model import SentRow
+    from h3sim.transport import ConstantRate, Network, Protocol
 
 __all__ = ["ConstantRateRun"]
 
@@ -53,8 +54,13 @@ class ConstantRateRun:
         turn_bytes = constant_rate.packet_bytes
         scheduler = scheme.make_scheduler(turn_bytes=turn_bytes)
         self._server = Server(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
-        self._receiver: Receiver = (
-            StreamOrder() if protocol.delivery is Delivery.STREAM else ConnectionOrder()
+        self._packets: list[SentRow] = []
+        self._delivered_at_ns: DeliveryTimes = []
+        is_per_stream = protocol.delivery is Delivery.STREAM
+        self._receiver: StreamOrder | ConnectionOrder = (
+            StreamOrder(self._delivered_at_ns)
+            if is_per_stream
+            else ConnectionOrder(self._delivered_at_ns)
         )
         self._application = Application(
             page,
@@ -74,7 +80,6 @@ class ConstantRateRun:
                 interval_ns=constant_rate.tick_at_ns(1),
                 source=seeds.stream(seed, "jitter"),
             )
-        self._packets: list[PacketRow] = []
         self._one_way_ns = network.one_way_ns
         self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
         self._next_tick = 1
@@ -104,7 +109,7 @@ class ConstantRateRun:
             delivery=self._protocol.delivery,
             requests=self._application.requests(),
             signals=self._application.signals,
-            packet_rows=tuple(self._packets),
+            packet_rows=rows_of(self._packets, self._delivered_at_ns),
             activities=self._application.activities,
         )
 
@@ -145,6 +150,7 @@ class ConstantRateRun:
             delay_ns += self._jitter.next_hold_ns()
         number = len(self._packets)
         self._packets.append((now_ns, now_ns + delay_ns, *chunk, number))
+        self._delivered_at_ns.append(None)
         kernel.after(delay_ns, _DELIVERY, self._when_delivered, number)
         kernel.after(self._next_tick_at_ns() - now_ns, _SEND, self._when_tick, None)
         if self._server.drained:
@@ -155,6 +161,7 @@ class ConstantRateRun:
         return self._next_tick * numerator // denominator
 
     def _on_delivered(self, call: Call) -> None:
-        _, _, stream_id, offset, n_bytes, number = self._packets[call.value]
-        for released in self._receiver.on_packet(number, stream_id, offset, n_bytes):
-            self._application.on_delivered(*released, self._kernel.now_ns)
+        row: int = call.value
+        _, _, stream_id, offset, n_bytes, _ = self._packets[row]
+        for delivered in self._receiver.on_packet(row, stream_id, offset, n_bytes, call.at_ns):
+            self._application.on_delivered(*delivered, call.at_ns)

@@ -6,7 +6,6 @@ from h3sim.metrics.critical import PathStep, critical_path
 from h3sim.metrics.hol import HolBlocking, hol_blocking, stack_heights, stack_histogram
 from h3sim.metrics.indexes import byte_index_ns, object_index_ns
 from h3sim.metrics.paint import Element, largest_paint_ns, speed_index_ns
-from h3sim.metrics.release import Releases, releases
 from h3sim.metrics.sander import Frame, SanderCount, sander_count
 from h3sim.metrics.timings import Timing, timings
 
@@ -15,7 +14,6 @@ __all__ = [
     "Frame",
     "HolBlocking",
     "PathStep",
-    "Releases",
     "Response",
     "SanderCount",
     "Timing",
@@ -27,7 +25,6 @@ __all__ = [
     "largest_paint_ns",
     "lower_bound_ns",
     "object_index_ns",
-    "releases",
     "sander_count",
     "speed_index_ns",
     "stack_heights",

@@ -21,7 +21,7 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
     lost: dict[int, None] = {}
     again: dict[int, None] = {}
     known: dict[int, Ranges] = {}
-    for _, arrived_at_ns, stream_id, offset, n_bytes, number in trace.packet_rows:
+    for _, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
         sent[number] = None
         if arrived_at_ns is None:
             lost[number] = None
@@ -33,7 +33,7 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
 def frames_by_number(trace: Trace) -> Iterator[list[Frame] | None]:
     """Yield each data packet's frames by rising number; None for one that was lost."""
     frames: dict[int, list[Frame] | None] = {}
-    for _, arrived_at_ns, stream_id, offset, n_bytes, number in trace.packet_rows:
+    for _, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
         if arrived_at_ns is None:
             frames[number] = None
             continue

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.trace import Trace
 
 __all__ = ["Timing", "timings"]
@@ -29,20 +27,19 @@ class Timing(NamedTuple):
         return to_ms(self.finished_at_ns - self.requested_at_ns)
 
 
-def timings(trace: Trace, handed_over_ns: Sequence[int | None]) -> list[Timing]:
-    """Return the times of each request of *trace*.
-
-    *handed_over_ns* says when the bytes of each packet were handed over, as `releases` does.
-    """
+def timings(trace: Trace) -> list[Timing]:
+    """Return the times of each request of *trace*: its first and last byte as first delivered."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
-    for row, at_ns in zip(trace.packet_rows, handed_over_ns, strict=True):
+    for row in trace.packet_rows:
+        at_ns = row[6]
         if at_ns is None:
             continue
         stream_id = row[2]
         if stream_id not in first or at_ns < first[stream_id]:
             first[stream_id] = at_ns
-        last[stream_id] = max(last.get(stream_id, 0), at_ns)
+        if stream_id not in last or at_ns > last[stream_id]:
+            last[stream_id] = at_ns
     return [
         Timing(r.stream_id, r.resource, r.requested_at_ns, first[r.stream_id], last[r.stream_id])
         for r in trace.requests

@@ -22,11 +22,11 @@ __all__ = ["GUIDE", "MERGED_GUIDE", "Box", "Lane", "boxes", "draw", "lane_of", "
 
 GUIDE = (
     "Each rectangle is a packet; left to right in the order its bytes reached the application;"
-    " stacked: handed over together"
+    " stacked: delivered together"
 )
 MERGED_GUIDE = (
     "Packets from left to right in the order their bytes reached the application, neighbours of"
-    " one resource joined; stacked: handed over together"
+    " one resource joined; stacked: delivered together"
 )
 
 MAX_SINGLE = 480
@@ -76,15 +76,14 @@ def lane_of(load: Load) -> Lane:
 
 
 def boxes(load: Load) -> Iterator[Box]:
-    """Yield each packet of *load*, in the order in which they were handed over.
+    """Yield each packet of *load*, in the order in which they were delivered.
 
-    A packet stands where its bytes were handed to the application, to the left of that instant: as
-    wide as a send interval, or less where something else was handed over within that interval.
+    A packet stands where its bytes were delivered to the application, to the left of that instant:
+    as wide as a send interval, or less where something else was delivered within that interval.
     """
     resource_of = {request.stream_id: request.resource for request in load.trace.requests}
-    in_time = sorted(
-        (at_ns, place) for place, at_ns in enumerate(load.handed_over_ns) if at_ns is not None
-    )
+    delivered_at_ns = load.trace.delivered_at_ns
+    in_time = sorted((at_ns, row) for row, at_ns in enumerate(delivered_at_ns) if at_ns is not None)
     heights = Counter(at_ns for at_ns, _ in in_time)
     starts_ns: dict[int, float] = {}
     before_ns = 0
@@ -93,8 +92,8 @@ def boxes(load: Load) -> Iterator[Box]:
         starts_ns[at_ns] = max(before_ns, at_ns - width_ns)
         before_ns = at_ns
     levels: Counter[int] = Counter()
-    for at_ns, place in in_time:
-        resource = resource_of[load.trace.packet_rows[place][2]]
+    for at_ns, row in in_time:
+        resource = resource_of[load.trace.packet_rows[row][2]]
         start_ms, level = starts_ns[at_ns] / 1e6, levels[at_ns]
         yield Box(resource, start_ms, to_ms(at_ns), level, heights[at_ns])
         levels[at_ns] += 1

@@ -7,7 +7,7 @@ from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from h3sim.qlog.handover import handovers
+from h3sim.qlog.moved import moves
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -100,11 +100,11 @@ def client_log(
         # trace does not say.
         if at_ns in made_at_ns:
             log.add(made_at_ns[at_ns], _CREATED, "created", _priority_update, element_id, signal)
-    _add_handovers(log, trace, asked, bodies)
+    _add_moves(log, trace, asked, bodies)
     return log
 
 
-def _add_handovers(
+def _add_moves(
     log: Log, trace: Trace, asked: Mapping[int, Request], bodies: Mapping[int, int]
 ) -> None:
     unparsed = {
@@ -112,10 +112,9 @@ def _add_handovers(
         for stream_id, n_bytes in bodies.items()
         if stream_id in asked
     }
-    for at_ns, stream_id, offset, n_bytes in handovers(trace):
+    for at_ns, stream_id, offset, n_bytes in moves(trace):
         late = _late(at_ns, [stream_id], asked)
-        if n_bytes:
-            log.add(at_ns, _MOVED + late, "moved", _moved, stream_id, offset, n_bytes)
+        log.add(at_ns, _MOVED + late, "moved", _moved, stream_id, offset, n_bytes)
         if stream_id in unparsed and offset + n_bytes >= unparsed[stream_id]:
             of = (stream_id, unparsed.pop(stream_id), bodies[stream_id])
             log.add(at_ns, _PARSED + late, "parsed", _response_headers, *of)

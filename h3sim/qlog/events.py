@@ -30,6 +30,8 @@ _WANTED = {
     "recovery_metrics_updated": "metrics",
     "frame_created": "created",
     "frame_parsed": "parsed",
+    "data_moved": "moved",
+    "stream_data_moved": "moved",
 }
 _TIME_FIELDS = ("time", "relative_time", "delta_time")
 

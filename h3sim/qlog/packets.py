@@ -72,7 +72,7 @@ def logged_packets(trace: Trace, request_bytes: Mapping[int, int]) -> list[Logge
 def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) -> None:
     ends = {request.stream_id: request.length_bytes for request in trace.requests}
     known = frozenset(packets)
-    for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number in trace.packet_rows:
+    for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
         key = (True, number)
         packet = packets.get(key)
         if packet is None:

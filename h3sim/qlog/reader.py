@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.qlog.events import events_of
+from h3sim.qlog.moved import with_moves
 from h3sim.qlog.rows import responses_of
 from h3sim.qlog.source import Findings, LogError, opened, raw_traces
 from h3sim.qlog.vantage_point import VantagePoint
-from h3sim.trace import Delivery, Request, Trace
+from h3sim.trace import Delivery, Request, Trace, with_delivery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from h3sim.qlog.moved import Moved
     from h3sim.qlog.rows import Responses
     from h3sim.qlog.source import RawTrace
 
@@ -68,7 +70,8 @@ def read_qlog(path: str | Path) -> MeasuredLog:
     if is_tcp and responses.unseen_packets:
         message = "lost packets hold up all behind them, and only the server's log says which"
         findings.fatal("", message)
-    trace, resources = _trace(responses, Delivery.CONNECTION if is_tcp else Delivery.STREAM)
+    delivery = Delivery.CONNECTION if is_tcp else Delivery.STREAM
+    trace, resources = _trace(responses, delivery, [] if client is None else client.moved)
     if not trace.requests:
         findings.fatal("", "holds no response that arrived to its end")
     return MeasuredLog(
@@ -139,12 +142,14 @@ def _vantage(raw: RawTrace) -> bool | None:
     return None
 
 
-def _trace(responses: Responses, delivery: Delivery) -> tuple[Trace, tuple[MeasuredResource, ...]]:
+def _trace(
+    responses: Responses, delivery: Delivery, moved: Sequence[Moved]
+) -> tuple[Trace, tuple[MeasuredResource, ...]]:
     asked = sorted(responses.streams, key=lambda row: (row.requested_at_ns, row.stream_id))
     kept = {row.stream_id for row in asked}
     rows = responses.rows
     if delivery is Delivery.CONNECTION:
-        # Behind bytes that never came nothing is handed over in one order; leave those out.
+        # Behind bytes that never came nothing is delivered in one order; leave those out.
         rows = [row for row in rows if row[2] in kept]
     trace = Trace(
         delivery=delivery,
@@ -153,6 +158,6 @@ def _trace(responses: Responses, delivery: Delivery) -> tuple[Trace, tuple[Measu
             for place, row in enumerate(asked)
         ),
         signals=(),
-        packet_rows=tuple(rows),
+        packet_rows=tuple(with_moves(with_delivery(rows, delivery), moved)),
     )
     return trace, tuple(MeasuredResource(row.id, row.body_bytes) for row in asked)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from h3sim.qlog.source import Findings
     from h3sim.qlog.vantage_point import VantagePoint
-    from h3sim.trace.model import PacketRow
+    from h3sim.trace.model import SentRow
 
 __all__ = ["Responses", "StreamRow", "responses_of"]
 
@@ -34,7 +34,7 @@ class StreamRow(NamedTuple):
 class Responses(NamedTuple):
     """What was found out about all responses."""
 
-    rows: list[PacketRow]
+    rows: list[SentRow]
     streams: list[StreamRow]
     unseen_packets: int
 
@@ -63,7 +63,7 @@ def _from_client(client: VantagePoint, findings: Findings) -> Responses:
         findings.unknown.append(
             f"what {_packets(unseen)} carried, of which only the number is missing; taken as lost"
         )
-    rows: list[PacketRow] = [
+    rows: list[SentRow] = [
         (client.packets[number], client.packets[number], *frame[:3], number)
         for number in sorted(client.frames)
         for frame in client.frames[number]
@@ -88,7 +88,7 @@ def _packets(number: int) -> str:
 
 def _rows_of_both(
     client: VantagePoint, server: VantagePoint, shift_ns: int | None
-) -> Iterator[PacketRow]:
+) -> Iterator[SentRow]:
     """Yield what the server sent and when it arrived; without a common clock, sent then."""
     latest_ns = 0
     for number in sorted(client.frames | server.frames):
@@ -120,7 +120,7 @@ def _from_server(server: VantagePoint, findings: Findings) -> Responses:
     )
     spans = server.acked.spans()
     starts = [start for start, _ in spans]
-    rows: list[PacketRow] = []
+    rows: list[SentRow] = []
     unsure = 0
     for number in sorted(server.frames):
         sent_at_ns = server.packets[number]
@@ -150,7 +150,7 @@ def _ends(side: VantagePoint) -> dict[int, int]:
 
 
 def _streams(
-    rows: Iterable[PacketRow],
+    rows: Iterable[SentRow],
     client: VantagePoint | None,
     server: VantagePoint | None,
     ends: dict[int, int],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.qlog.events import MAX_WHOLE, said, whole
+from h3sim.qlog.moved import Moved
 from h3sim.qlog.packets import StreamFrame
 from h3sim.ranges import Ranges
 
@@ -18,6 +19,7 @@ __all__ = ["VantagePoint"]
 
 _REQUEST_STREAMS = 4
 """Client-initiated bidirectional streams are the multiples of 4 (RFC 9000 § 2.1)."""
+_APPLICATION = ("application", "user")
 
 
 class VantagePoint:
@@ -42,6 +44,8 @@ class VantagePoint:
         """What each stream asks for (`:path`)."""
         self.body_bytes: dict[int, int] = {}
         """How long each response says that it is (`content-length`)."""
+        self.moved: list[Moved] = []
+        """What a client says was delivered to its application, and when."""
         self.acked = Ranges()
         self.lost: dict[int, None] = {}
         self.min_rtt_ns: int | None = None
@@ -53,6 +57,8 @@ class VantagePoint:
                 self._on_packet(event, is_down=(event.what == "received") == self.is_client)
             case "created" | "parsed":
                 self._on_frame(event, is_request=(event.what == "created") == self.is_client)
+            case "moved" if self.is_client:
+                self._on_moved(event)
             case "lost":
                 self._on_lost(event)
             case "metrics":
@@ -127,6 +133,17 @@ class VantagePoint:
             return None
         fin = entry.get("fin") in (True, "true", 1)
         return StreamFrame(stream_id, offset, n_bytes, fin) if n_bytes or fin else None
+
+    def _on_moved(self, event: Event) -> None:
+        """Note bytes that went from the transport to the application."""
+        data = event.data
+        if data.get("from") != "transport" or data.get("to") not in _APPLICATION:
+            return
+        stream_id, offset = whole(data.get("stream_id")), whole(data.get("offset"))
+        n_bytes = whole(_length(data))
+        if stream_id is None or offset is None or n_bytes is None or stream_id % _REQUEST_STREAMS:
+            return
+        self.moved.append(Moved(event.at_ns, stream_id, offset, n_bytes))
 
     def _on_ack(self, key: str, ranges: object) -> None:
         for entry in ranges if isinstance(ranges, list) else [ranges]:

@@ -11,7 +11,7 @@ from h3sim.units import NS_PER_MS, ms, to_ms
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.metrics import Releases, Timing
+    from h3sim.metrics import Timing
     from h3sim.qlog import MeasuredLog
     from h3sim.results.load import Load
     from h3sim.trace import Trace
@@ -68,11 +68,10 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
     Times are ms since the log began. ByteIndex counts from the first request on.
     """
     trace = log.trace
-    released = metrics.releases(trace)
-    rows = metrics.timings(trace, released.handed_over(trace.delivery))
+    rows = metrics.timings(trace)
     sent, lost, again = metrics.count_packets(trace)
     unseen = log.unseen_packets
-    hol = hol_figures(trace, released)
+    hol = hol_figures(trace)
     hol["stack_histogram"] = {str(height): n for height, n in hol["stack_histogram"].items()}
     if unseen:
         # In one order it matters what the lost packets carried.
@@ -99,9 +98,9 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
     }
 
 
-def hol_figures(trace: Trace, released: Releases) -> dict[str, Any]:
+def hol_figures(trace: Trace) -> dict[str, Any]:
     """Return the figures of head-of-line blocking by their names in the document."""
-    exact = metrics.hol_blocking(trace, released)
+    exact = metrics.hol_blocking(trace)
     counted = metrics.sander_count(metrics.frames_by_number(trace))
     return {
         "stream_bytes": exact.stream_bytes,
@@ -110,7 +109,7 @@ def hol_figures(trace: Trace, released: Releases) -> dict[str, Any]:
         "connection_delay_ms": to_ms(exact.connection_delay_ns),
         "sander_stream_bytes": counted.stream_bytes,
         "sander_connection_bytes": counted.connection_bytes,
-        "stack_histogram": metrics.stack_histogram(released.handed_over(trace.delivery)),
+        "stack_histogram": metrics.stack_histogram(trace.delivered_at_ns),
     }
 
 

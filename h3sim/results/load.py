@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from h3sim.metrics import Releases, Timing
+    from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.milestones import PathRow
     from h3sim.schemes import Scheme
@@ -190,17 +190,12 @@ class Load:
     @cached_property
     def hol(self) -> Hol:
         """Head-of-line blocking."""
-        return Hol(**hol_figures(self.trace, self._releases))
+        return Hol(**hol_figures(self.trace))
 
     @property
     def packets(self) -> PacketCount:
         """How many data packets there were, how many got lost, how many sent something again."""
         return PacketCount(*metrics.count_packets(self.trace))
-
-    @property
-    def handed_over_ns(self) -> list[int | None]:
-        """When each packet's bytes reached the application, in the order sent; None if lost."""
-        return self._releases.handed_over(self.trace.delivery)
 
     @property
     def plot(self) -> Any:
@@ -248,12 +243,8 @@ class Load:
             return None
 
     @cached_property
-    def _releases(self) -> Releases:
-        return metrics.releases(self.trace)
-
-    @cached_property
     def _timings(self) -> list[Timing]:
-        return metrics.timings(self.trace, self.handed_over_ns)
+        return metrics.timings(self.trace)
 
     @cached_property
     def _milestones(self) -> Milestones:

@@ -23,12 +23,15 @@ __all__ = [
     "PacketRow",
     "RecoveryRow",
     "Request",
+    "SentRow",
     "SignalSent",
     "Trace",
     "WireRow",
 ]
 
-PacketRow = tuple[int, int | None, int, int, int, int]
+SentRow = tuple[int, int | None, int, int, int, int]
+"""A `Packet` as far as its way goes: all but when its bytes were delivered."""
+PacketRow = tuple[int, int | None, int, int, int, int, int | None]
 """A `Packet` as the engine writes it: a plain tuple costs a third of a named one."""
 
 
@@ -63,7 +66,10 @@ class Packet(NamedTuple):
     """Bytes of one stream in a packet: *length_bytes* from *offset* on.
 
     *arrived_at_ns* is None if the packet was lost. Packets that carry several streams stand in as
-    many rows, with one *number*.
+    many rows, with one *number*. *delivered_at_ns* is when the bytes that this row was the first to
+    bring had been delivered to the application, in order, as whoever delivered says. It is None
+    where the row brought nothing new: it was lost, or what it carried had come before. So of
+    several copies that arrive, the first one has the time, and each byte is delivered once.
     """
 
     sent_at_ns: int
@@ -72,6 +78,7 @@ class Packet(NamedTuple):
     offset: int
     length_bytes: int
     number: int
+    delivered_at_ns: int | None
 
 
 class WireRow(NamedTuple):
@@ -127,6 +134,11 @@ class Trace:
     def packets(self) -> Rows[Packet]:
         """The packets as named rows."""
         return Rows(Packet, map(Packet._make, self.packet_rows))
+
+    @cached_property
+    def delivered_at_ns(self) -> list[int | None]:
+        """When the bytes of each row were delivered, as `Packet.delivered_at_ns`."""
+        return [row[6] for row in self.packet_rows]
 
     @property
     def order(self) -> list[int]:

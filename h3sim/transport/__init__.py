@@ -1,6 +1,6 @@
-"""Transport: when a packet may leave, when it arrives, and when its bytes are handed over."""
+"""Transport: when a packet may leave, and when it arrives."""
 
-from h3sim.transport.delivery import ConnectionOrder, Receiver, StreamOrder
+from h3sim.transport.delivery import WholeMessages
 from h3sim.transport.jitter import HoldEveryNth
 from h3sim.transport.link import Link
 from h3sim.transport.link_profile import LinkProfile
@@ -10,7 +10,6 @@ from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, Role
 from h3sim.transport.reader import network_from_dict, network_from_toml, read_network
 
 __all__ = [
-    "ConnectionOrder",
     "ConstantRate",
     "Handshake",
     "HoldEveryNth",
@@ -21,10 +20,9 @@ __all__ = [
     "Network",
     "Protocol",
     "QuicEndpoint",
-    "Receiver",
     "Role",
-    "StreamOrder",
     "TransportProfile",
+    "WholeMessages",
     "network_from_dict",
     "network_from_toml",
     "profile_from_toml",

@@ -17,7 +17,7 @@ from h3sim.server import Server
 from h3sim.signals import Signalling
 from tests.mutants import schedulers
 from tests.property import laws, scheduler_laws, signalling_laws
-from tests.property.runs import engine_part, home_of, scheduler_made_by
+from tests.property.runs import engine_part, homes_of, scheduler_made_by
 from tests.property.runs import usual_scheduler as usual
 from tests.property.strategies import law as budget
 
@@ -72,7 +72,7 @@ def building(name, law, mutant, case):
         with engine_part(name, part):
             law(case.run())
 
-    return Mutation(law, mutant, getattr(home_of(name), name), check)
+    return Mutation(law, mutant, getattr(homes_of(name)[0], name), check)
 
 
 def measuring(name, law, mutant, case, *more):

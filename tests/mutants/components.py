@@ -8,7 +8,7 @@ from h3sim import metrics
 from h3sim.browser import Due, ParseBrowser, ReplayBrowser
 from h3sim.ranges import Ranges
 from h3sim.server import Server
-from h3sim.transport import ConnectionOrder
+from h3sim.trace import ConnectionOrder, RecordOrder, StreamOrder
 
 
 class StepOfEight(int):
@@ -124,10 +124,40 @@ def path_without_waiting(activities, latency_ns, *, to):
 
 
 class ImpatientConnection(ConnectionOrder):
-    """Hands over what has arrived, holes or not."""
+    """Delivers what has arrived, holes or not."""
 
-    def on_packet(self, number, stream_id, offset, n_bytes):
+    def on_packet(self, row, stream_id, offset, n_bytes, now_ns):
+        self.delivered_at_ns[row] = now_ns
         return [(stream_id, offset + n_bytes)]
+
+
+class NotesArrivals(StreamOrder):
+    """Delivers in order, and writes down that all was delivered when it arrived."""
+
+    def __init__(self, delivered_at_ns):
+        super().__init__([None] * 10_000)
+        self._arrivals = delivered_at_ns
+
+    def on_packet(self, row, stream_id, offset, n_bytes, now_ns):
+        self._arrivals[row] = now_ns
+        return super().on_packet(row, stream_id, offset, n_bytes, now_ns)
+
+
+class IgnoresRecords(RecordOrder):
+    """Delivers by record, and writes down that all was delivered when it arrived."""
+
+    def __init__(self, delivered_at_ns):
+        super().__init__([None] * 10_000)
+        self._arrivals = delivered_at_ns
+        self._newest_ns = 0
+
+    def on_row(self, row, stream_id, offset, n_bytes):
+        super().on_row(row, stream_id, offset, n_bytes)
+        self._arrivals[row] = self._newest_ns
+
+    def on_frame(self, stream_id, offset, n_bytes, now_ns):
+        self._newest_ns = now_ns
+        return super().on_frame(stream_id, offset, n_bytes, now_ns)
 
 
 class UntidyRanges(Ranges):
@@ -145,21 +175,19 @@ class SplitRanges(Ranges):
         return [half for a, b in super().spans() for half in ((a, a + 1), (a + 1, b))]
 
 
-_releases = metrics.releases
+_hol_blocking = metrics.hol_blocking
 _byte_index_ns = metrics.byte_index_ns
 
 
-def releases_without_waiting(trace):
+def hol_of_streams_alone(trace):
     """Forgets that one order over the connection waits."""
-    released = _releases(trace)
-    return released._replace(connection=released.arrived)
+    return _hol_blocking(trace)._replace(connection_bytes=0, connection_delay_ns=0)
 
 
-def releases_too_late(trace):
-    """Lets every stream and the connection wait, even where nothing is missing."""
-    released = _releases(trace)
-    late = [at_ns + 1 for at_ns in released.connection]
-    return released._replace(stream=late, connection=late)
+def hol_of_all(trace):
+    """Lets every packet wait, even where nothing is missing."""
+    n_bytes = sum(row[4] for row in trace.packet_rows)
+    return metrics.HolBlocking(n_bytes, 1, n_bytes, 1)
 
 
 def byte_index_sampled_before(finished, *, origin_ns=0, sample_ns=None):
@@ -177,6 +205,6 @@ def lower_bound_with_empty_packets(responses, *, interval_ns, delay_ns=0):
     )
 
 
-def stacks_of_one(handed_over_ns):
+def stacks_of_one(delivered_at_ns):
     """Counts stacks as if each held one packet."""
-    return {1: len(set(handed_over_ns))}
+    return {1: len(set(delivered_at_ns))}

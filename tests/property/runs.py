@@ -10,7 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.browser import factory
-from h3sim.engine import application, constant_rate
+from h3sim.engine import application, connected, constant_rate
 from h3sim.schemes import Scheme
 
 if TYPE_CHECKING:
@@ -65,10 +65,12 @@ def scheduler_made_by(make):
 def engine_part(name, part):
     """Let the engine be built with *part* where it names *name*: `Server`, `ReplayBrowser`, ..."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(home_of(name), name, part)
+        for module in homes_of(name):
+            patch.setattr(module, name, part)
         yield
 
 
-def home_of(name):
-    """Return the module that builds a load at a constant pace with that part."""
-    return next(module for module in (constant_rate, application, factory) if hasattr(module, name))
+def homes_of(name):
+    """Return the modules that build a load with that part."""
+    modules = (constant_rate, connected, application, factory)
+    return [module for module in modules if hasattr(module, name)]

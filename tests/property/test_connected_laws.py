@@ -19,6 +19,7 @@ from h3sim.transport.jitter import LinkJitter
 from h3sim.transport.quic import QuicSettings
 from h3sim.units import mbps, ms
 from tests.helpers import page_of
+from tests.property import laws
 from tests.property.strategies import law, pages
 
 SCHEMES = ("fifo", "rr", "p+", "bucket", "safari-h2", "firefox-draft-20", "chrome-eps")
@@ -27,6 +28,7 @@ PROFILES = {
     "quic": (None, "aioquic", "quicly", "quicly-chrome"),
     "tcp": (None, "linux-tcp", "linux-tcp-h2o"),
 }
+ENDS = [(transport, profile) for transport, profiles in PROFILES.items() for profile in profiles]
 JITTER = LinkJitter(mean_ns=ms(10), deviation_ns=ms(10))
 DISTURBED = (
     {},
@@ -81,7 +83,7 @@ def check_every_byte_came(load: h3sim.Load) -> None:
     """Each response has a packet, and its packets that arrived cover it, and nothing else."""
     assert len(load.timings) == len(load.page.resources)
     got: dict[int, Ranges] = {}
-    for _, arrived_at_ns, stream_id, offset, n_bytes, _ in load.trace.packet_rows:
+    for _, arrived_at_ns, stream_id, offset, n_bytes, *_ in load.trace.packet_rows:
         if arrived_at_ns is not None:
             got.setdefault(stream_id, Ranges()).add(offset, offset + n_bytes)
     assert set(got) == {request.stream_id for request in load.trace.requests}
@@ -114,10 +116,7 @@ EMPTY = page_of(
 )
 
 
-@pytest.mark.parametrize(
-    ("transport", "profile"),
-    [(transport, profile) for transport, profiles in PROFILES.items() for profile in profiles],
-)
+@pytest.mark.parametrize(("transport", "profile"), ENDS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_an_empty_response_comes_as_others_do(
     transport: str, profile: str | None, scheme: str
@@ -136,6 +135,18 @@ def test_handshake_bytes_that_come_late_complete_no_response() -> None:
         "creative", scheme="safari-h2", network="fibre", jitter="1:0-20", seed=2, records_wire=True
     )
     check_every_byte_came(load)
+
+
+@pytest.mark.parametrize(("transport", "profile"), ENDS)
+@law(12)
+@given(page=pages(), setting=settings(), scheme=st.sampled_from(SCHEMES))
+def test_what_is_reported_is_what_the_browser_had(
+    page: h3sim.Page, setting: h3sim.Setting, transport: str, profile: str | None, scheme: str
+) -> None:
+    setting = replace(setting, transport=transport, transport_profile=profile)
+    load = loaded(page, setting, scheme)
+    laws.check_requests_follow_their_triggers(load)
+    laws.check_every_byte_is_delivered_once(load)
 
 
 @law(60)

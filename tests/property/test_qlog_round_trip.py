@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from h3sim.qlog import LogError, LoggedResource, qlog_document, read_qlog, write_qlog
 from h3sim.results.document import measured_to_dict
-from h3sim.trace import Delivery, Request, Trace
+from h3sim.trace import Delivery, Request, Trace, with_delivery
 
 ROUND_TRIPS = settings(derandomize=True, deadline=None, max_examples=60)
 DAY_NS = 86_400 * 10**9
@@ -49,11 +49,12 @@ def traces(draw, *, may_lose):
         Request(4 * n, n, at_ns, at_ns + draw(st.integers(0, 10**8)), sizes[n])
         for n, at_ns in enumerate(asked)
     ]
+    delivery = draw(st.sampled_from(Delivery))
     return Trace(
-        delivery=draw(st.sampled_from(Delivery)),
+        delivery=delivery,
         requests=tuple(requests),
         signals=(),
-        packet_rows=tuple(rows),
+        packet_rows=with_delivery(rows, delivery),
     )
 
 

@@ -59,7 +59,7 @@ def test_every_byte_comes_whatever_becomes_of_the_signals(page, scheme, setting)
     load = run_setting(page, scheme, setting)
     laws.check_the_load_ends(lambda: load)
     got = {}
-    for _, arrived_at_ns, stream_id, offset, n_bytes, _ in load.trace.packet_rows:
+    for _, arrived_at_ns, stream_id, offset, n_bytes, *_ in load.trace.packet_rows:
         if arrived_at_ns is not None:
             got.setdefault(stream_id, Ranges()).add(offset, offset + n_bytes)
     for request in load.trace.requests:

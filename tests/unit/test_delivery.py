@@ -9,84 +9,120 @@ import pytest
 
 import h3sim
 from h3sim.errors import NetworkError
-from h3sim.transport import ConnectionOrder, HoldEveryNth, Jitter, StreamOrder
+from h3sim.trace import ConnectionOrder, RecordOrder, StreamOrder
+from h3sim.transport import HoldEveryNth, Jitter
 from tests.helpers import finished_ms, page_of, replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from h3sim.transport import Receiver
 
 Arrival = tuple[int, int, int, int]
-"""(number, stream, offset, bytes)."""
+"""(row, stream, offset, bytes); the n-th one arrives at n, from 1 on."""
 
 
-def handed_over(receiver: Receiver, *arrivals: Arrival) -> list[list[tuple[int, int]]]:
-    """Return what each arrival releases: streams, and how far they have been handed over."""
-    return [list(receiver.on_packet(*arrival)) for arrival in arrivals]
+def delivered(
+    receiver: StreamOrder | ConnectionOrder, *arrivals: Arrival
+) -> list[list[tuple[int, int]]]:
+    """Return what each arrival delivers: streams, and how far they have come."""
+    receiver.delivered_at_ns[:] = [None] * (1 + max(row for row, *_ in arrivals))
+    return [list(receiver.on_packet(*entry, now)) for now, entry in enumerate(arrivals, 1)]
 
 
 class TestStreamOrder:
-    def test_packets_in_order_are_handed_over_as_they_come(self) -> None:
-        released = handed_over(StreamOrder(), (0, 0, 0, 10), (1, 4, 0, 5), (2, 0, 10, 10))
-        assert released == [[(0, 10)], [(4, 5)], [(0, 20)]]
+    def test_packets_in_order_are_delivered_as_they_come(self) -> None:
+        quic = StreamOrder([])
+        expected = [[(0, 10)], [(4, 5)], [(0, 20)]]
+        assert delivered(quic, (0, 0, 0, 10), (1, 4, 0, 5), (2, 0, 10, 10)) == expected
+        assert quic.delivered_at_ns == [1, 2, 3]
 
     def test_a_hole_makes_its_own_stream_wait_and_no_other(self) -> None:
+        quic = StreamOrder([])
         arrivals = ((1, 0, 10, 10), (2, 4, 0, 5), (3, 0, 20, 10), (0, 0, 0, 10))
-        assert handed_over(StreamOrder(), *arrivals) == [[], [(4, 5)], [], [(0, 30)]]
+        assert delivered(quic, *arrivals) == [[], [(4, 5)], [], [(0, 30)]]
+        assert quic.delivered_at_ns == [4, 4, 2, 4]
 
-    def test_filling_the_first_of_two_holes_releases_up_to_the_second(self) -> None:
+    def test_filling_the_first_of_two_holes_delivers_up_to_the_second(self) -> None:
+        quic = StreamOrder([])
         arrivals = ((1, 0, 10, 10), (3, 0, 30, 10), (0, 0, 0, 10), (2, 0, 20, 10))
-        assert handed_over(StreamOrder(), *arrivals) == [[], [], [(0, 20)], [(0, 40)]]
+        assert delivered(quic, *arrivals) == [[], [], [(0, 20)], [(0, 40)]]
+        assert quic.delivered_at_ns == [3, 3, 4, 4]
 
-    def test_a_duplicate_releases_nothing_new(self) -> None:
-        arrivals = ((0, 0, 0, 10), (0, 0, 0, 10), (2, 0, 20, 10), (2, 0, 20, 10), (1, 0, 10, 10))
-        released = handed_over(StreamOrder(), *arrivals)
-        assert [max((n for _, n in entry), default=10) for entry in released] == [10] * 4 + [30]
+    def test_a_copy_of_what_was_delivered_or_waits_delivers_nothing(self) -> None:
+        quic = StreamOrder([])
+        arrivals = ((0, 0, 0, 10), (1, 0, 0, 10), (2, 0, 20, 10), (3, 0, 20, 10), (4, 0, 10, 10))
+        assert delivered(quic, *arrivals) == [[(0, 10)], [], [], [], [(0, 30)]]
+        assert quic.delivered_at_ns == [1, None, 5, None, 5]
 
-    def test_an_overlap_counts_its_new_bytes(self) -> None:
-        assert handed_over(StreamOrder(), (0, 0, 0, 10), (1, 0, 5, 10)) == [[(0, 10)], [(0, 15)]]
+    def test_a_row_with_some_new_bytes_is_delivered_with_the_last_of_them(self) -> None:
+        quic = StreamOrder([])
+        # The second brings 10 to 15. The fourth fills up to what came before it.
+        arrivals = ((0, 0, 0, 10), (1, 0, 5, 10), (2, 0, 20, 5), (3, 0, 15, 10), (4, 0, 25, 5))
+        assert delivered(quic, *arrivals) == [[(0, 10)], [(0, 15)], [], [(0, 25)], [(0, 30)]]
+        assert quic.delivered_at_ns == [1, 2, 4, 4, 5]
 
-    def test_an_empty_response_is_handed_over(self) -> None:
-        assert handed_over(StreamOrder(), (0, 0, 0, 0)) == [[(0, 0)]]
+    def test_an_empty_response_is_delivered_once(self) -> None:
+        quic = StreamOrder([])
+        assert delivered(quic, (0, 0, 0, 0), (1, 0, 0, 0)) == [[(0, 0)], []]
+        assert quic.delivered_at_ns == [1, None]
 
-    def test_nothing_is_said_before_the_bytes_that_are_watched_for(self) -> None:
-        receiver = StreamOrder()
-        receiver.watch(0, 25)
+    def test_nothing_is_reported_before_the_bytes_that_are_watched_for(self) -> None:
+        quic = StreamOrder([])
+        quic.watch(0, 25)
         arrivals = ((0, 0, 0, 10), (2, 0, 20, 10), (1, 0, 10, 10))
-        assert handed_over(receiver, *arrivals) == [[], [], [(0, 30)]]
+        assert delivered(quic, *arrivals) == [[], [], [(0, 30)]]
+        assert quic.delivered_at_ns == [1, 3, 3]
 
 
 class TestConnectionOrder:
-    def test_packets_in_order_are_handed_over_as_they_come(self) -> None:
-        released = handed_over(ConnectionOrder(), (0, 0, 0, 10), (1, 4, 0, 5), (2, 0, 10, 10))
-        assert released == [[(0, 10)], [(4, 5)], [(0, 20)]]
+    def test_packets_in_order_are_delivered_as_they_come(self) -> None:
+        tcp = ConnectionOrder([])
+        expected = [[(0, 10)], [(4, 5)], [(0, 20)]]
+        assert delivered(tcp, (0, 0, 0, 10), (1, 4, 0, 5), (2, 0, 10, 10)) == expected
+        assert tcp.delivered_at_ns == [1, 2, 3]
 
     def test_a_hole_makes_all_streams_wait(self) -> None:
+        tcp = ConnectionOrder([])
         arrivals = ((1, 4, 0, 5), (2, 0, 10, 10), (4, 4, 5, 5), (0, 0, 0, 10), (3, 0, 20, 10))
-        assert handed_over(ConnectionOrder(), *arrivals) == [
+        assert delivered(tcp, *arrivals) == [
             [],
             [],
             [],
             [(0, 10), (4, 5), (0, 20)],
             [(0, 30), (4, 10)],
         ]
+        assert tcp.delivered_at_ns == [4, 4, 4, 5, 5]
 
-    def test_a_duplicate_releases_nothing(self) -> None:
-        arrivals = ((0, 0, 0, 10), (0, 0, 0, 10), (2, 0, 20, 10), (2, 0, 20, 10), (1, 0, 10, 10))
-        assert handed_over(ConnectionOrder(), *arrivals) == [
-            [(0, 10)],
-            [],
-            [],
-            [],
-            [(0, 20), (0, 30)],
-        ]
-
-    def test_nothing_is_said_before_the_bytes_that_are_watched_for(self) -> None:
-        receiver = ConnectionOrder()
-        receiver.watch(0, 25)
+    def test_nothing_is_reported_before_the_bytes_that_are_watched_for(self) -> None:
+        tcp = ConnectionOrder([])
+        tcp.watch(0, 25)
         arrivals = ((0, 0, 0, 10), (2, 0, 20, 10), (1, 0, 10, 10))
-        assert handed_over(receiver, *arrivals) == [[], [], [(0, 30)]]
+        assert delivered(tcp, *arrivals) == [[], [], [(0, 30)]]
+
+
+class TestRecordOrder:
+    def test_rows_wait_for_the_end_of_their_record(self) -> None:
+        tcp = RecordOrder([None] * 4)
+        for row, stream_id, offset, n_bytes in ((0, 0, 0, 10), (1, 0, 10, 5), (2, 0, 15, 5)):
+            tcp.on_row(row, stream_id, offset, n_bytes)
+        assert tcp.on_frame(0, 0, 15, 30) == ((0, 15),)
+        assert tcp.delivered_at_ns == [30, 30, None, None]
+
+    def test_of_a_segment_that_comes_twice_the_first_copy_is_delivered(self) -> None:
+        tcp = RecordOrder([None] * 4)
+        for row in (1, 0):  # the second copy overtook the first
+            tcp.on_row(row, 0, 0, 10)
+        assert tcp.on_frame(0, 0, 10, 30) == ((0, 10),)
+        tcp.on_row(2, 0, 0, 10)
+        assert tcp.delivered_at_ns == [None, 30, None, None]
+
+    def test_an_empty_response_is_delivered_once_and_what_is_watched_for_reported(self) -> None:
+        tcp = RecordOrder([None] * 3)
+        tcp.watch(4, 10)
+        for row, stream_id, n_bytes in ((0, 0, 0), (1, 0, 0), (2, 4, 5)):
+            tcp.on_row(row, stream_id, 0, n_bytes)
+        assert (tcp.on_frame(0, 0, 0, 30), tcp.on_frame(4, 0, 5, 40)) == (((0, 0),), ())
+        assert tcp.delivered_at_ns == [30, None, 40]
 
 
 def holds(jitter: Jitter, n_packets: int, seed: int = 0) -> list[int]:

@@ -8,13 +8,12 @@ from h3sim.metrics import (
     Frame,
     SanderCount,
     hol_blocking,
-    releases,
     sander_count,
     stack_heights,
     stack_histogram,
     timings,
 )
-from h3sim.trace import Delivery, Request, Trace
+from h3sim.trace import Delivery, Request, Trace, delivered_in_one_order, with_delivery
 from tests.helpers import finished_ms, replay
 
 A, B = 0, 4
@@ -90,8 +89,8 @@ def test_exact_blocking_on_two_streams_with_a_held_packet() -> None:
     steps = [(0, "document", 3), (0, "image", 3)]
     quic = replay(steps, "rr", jitter="4:2")
     tcp = replay(steps, "rr", jitter="4:2", transport="tcp")
-    assert [at_ns / 1e6 for at_ns in quic.handed_over_ns] == [10, 20, 30, 65, 50, 65]
-    assert [at_ns / 1e6 for at_ns in tcp.handed_over_ns] == [10, 20, 30, 65, 65, 65]
+    assert [at_ns / 1e6 for at_ns in quic.trace.delivered_at_ns] == [10, 20, 30, 65, 50, 65]
+    assert [at_ns / 1e6 for at_ns in tcp.trace.delivered_at_ns] == [10, 20, 30, 65, 65, 65]
     for load in (quic, tcp):
         # Both views are given for either transport.
         assert (load.hol.stream_bytes, load.hol.stream_delay_ms) == (1400, 5)
@@ -115,31 +114,53 @@ def made_trace(*rows: tuple[int, int, int, int, int]) -> Trace:
         Request(stream_id, place, 0, 0, 0)
         for place, stream_id in enumerate(sorted({row[2] for row in rows}))
     )
-    numbered = tuple((*row, number) for number, row in enumerate(rows))
-    return Trace(delivery=Delivery.STREAM, requests=requests, signals=(), packet_rows=numbered)
+    numbered = [(*row, number) for number, row in enumerate(rows)]
+    delivered = with_delivery(numbered, Delivery.STREAM)
+    return Trace(delivery=Delivery.STREAM, requests=requests, signals=(), packet_rows=delivered)
 
 
-def test_a_retransmission_releases_what_waits_behind_it() -> None:
+def test_a_retransmission_delivers_what_waits_behind_it() -> None:
     # The second packet was lost (it has no row) and is sent again as the last.
     trace = made_trace((1, 11, A, 0, 10), (3, 13, A, 20, 10), (4, 14, B, 0, 5), (5, 15, A, 10, 10))
-    released = releases(trace)
-    assert released.arrived == [11, 13, 14, 15]
-    assert released.stream == [11, 15, 14, 15]
-    blocked = hol_blocking(trace, released)
+    assert trace.delivered_at_ns == [11, 15, 14, 15]
+    blocked = hol_blocking(trace)
     assert (blocked.stream_bytes, blocked.stream_delay_ns) == (10, 2)
-    rows = [(t.first_byte_at_ns, t.finished_at_ns) for t in timings(trace, released.stream)]
+    rows = [(t.first_byte_at_ns, t.finished_at_ns) for t in timings(trace)]
     assert rows == [(11, 15), (14, 14)]
+
+
+def test_in_one_order_all_wait_for_what_was_sent_before() -> None:
+    # B was sent behind the lost packet of A, whose bytes come last; the row lost has no time.
+    trace = made_trace(
+        (1, 11, A, 0, 10), (2, None, A, 10, 10), (3, 13, B, 0, 5), (4, 15, A, 10, 10)
+    )
+    assert delivered_in_one_order(trace.packet_rows, trace.delivered_at_ns) == [11, None, 15, 15]
+    blocked = hol_blocking(trace)
+    assert (blocked.connection_bytes, blocked.connection_delay_ns) == (5, 2)
+
+
+def test_over_tcp_the_wait_for_a_record_is_not_blocking() -> None:
+    # Both arrive in order; the first is delivered with the second, which ends their TLS record.
+    rows = ((1, 11, A, 0, 10, 0, 12), (2, 12, A, 10, 10, 1, 12))
+    trace = Trace(delivery=Delivery.CONNECTION, requests=(), signals=(), packet_rows=rows)
+    assert hol_blocking(trace) == (0, 0, 0, 0)
+
+
+def test_a_late_copy_does_not_delay_what_was_whole() -> None:
+    trace = made_trace((1, 11, A, 0, 10), (2, 12, A, 10, 10), (3, 99, A, 10, 10))
+    assert [t.finished_at_ns for t in timings(trace)] == [12]
 
 
 def test_streams_are_put_together_in_the_order_of_arrival() -> None:
     # Sent 0, 10, 20 (in order), but the second offset is sent last, and the first arrives last.
     trace = made_trace((1, 30, A, 0, 10), (2, 12, A, 20, 10), (3, 13, A, 10, 10))
-    assert releases(trace).stream == [30, 30, 30]
+    assert trace.delivered_at_ns == [30, 30, 30]
 
 
-def test_a_spurious_duplicate_is_there_when_its_bytes_are() -> None:
-    trace = made_trace((1, 11, A, 0, 10), (2, 20, A, 10, 10), (3, 13, A, 0, 10))
-    assert releases(trace).stream == [11, 20, 13]
+def test_a_copy_of_what_was_there_has_no_time() -> None:
+    # The third packet, sent again needlessly, overtakes the first; the first brings nothing new.
+    trace = made_trace((1, 14, A, 0, 10), (2, 20, A, 10, 10), (3, 13, A, 0, 10))
+    assert trace.delivered_at_ns == [None, 20, 13]
 
 
 def test_stacks_are_packets_of_one_instant_in_the_order_of_time() -> None:

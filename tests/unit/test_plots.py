@@ -72,7 +72,7 @@ def test_a_small_page_has_a_rectangle_per_packet_that_ends_when_its_bytes_were_h
     ax = load.plot.multiplexing()
     drawn = sorted((round(right, 6), place) for _, _, right, _, place in rectangles(ax, 1))
     places = {request.stream_id: request.resource + 1 for request in load.trace.requests}
-    packets = zip(load.handed_over_ns, load.trace.order, strict=True)
+    packets = zip(load.trace.delivered_at_ns, load.trace.order, strict=True)
     assert drawn == sorted((at_ns / 1e6, places[stream]) for at_ns, stream in packets)
     assert len(collections_of(ax, "edges")[1, None].get_paths()) == len(load.trace.packet_rows)
 

@@ -30,9 +30,9 @@ SMALL = [
     packet(21.000001, "received", 1, frame(4, 0, 700, fin=True)),
 ]
 SMALL_ROWS = [
-    (10 * MS, 10 * MS, 0, 0, 1000, 0),
-    (21 * MS + 1, 21 * MS + 1, 4, 0, 700, 1),
-    (20_500_000, 20_500_000, 0, 1000, 500, 2),
+    (10 * MS, 10 * MS, 0, 0, 1000, 0, 10 * MS),
+    (21 * MS + 1, 21 * MS + 1, 4, 0, 700, 1, 21 * MS + 1),
+    (20_500_000, 20_500_000, 0, 1000, 500, 2, 20_500_000),
 ]
 SMALL_REQUESTS = [(0, MS, 1500), (4, 2 * MS, 700)]
 
@@ -246,8 +246,21 @@ def test_a_frame_without_bytes_counts_only_if_it_ends_its_stream(tmp_path: Path)
         packet(3, "received", 2, frame(0, 8, 0, fin=True)),
     ]
     log = reading(tmp_path, trace(events))
-    assert [row[4:] for row in log.trace.packet_rows] == [(8, 1), (0, 2)]
+    assert [row[4:6] for row in log.trace.packet_rows] == [(8, 1), (0, 2)]
     assert measured_to_dict(log)["page_load_ms"] == 3
+
+
+def test_a_client_that_says_what_was_delivered_when_is_believed(tmp_path: Path) -> None:
+    moved = {"stream_id": 0, "offset": 0, "length": 1500, "from": "transport", "to": "application"}
+    others = [{**moved, "to": "transport", "from": "application"}, {**moved, "stream_id": 3}]
+    events = [
+        *SMALL,
+        {"time": 30, "name": "http:data_moved", "data": moved},
+        *({"time": 40, "name": "http:data_moved", "data": data} for data in others),
+    ]
+    log = reading(tmp_path, trace(events))
+    # Stream 4, of which nothing is said, is delivered as it came.
+    assert log.trace.delivered_at_ns == [30 * MS, 21 * MS + 1, 30 * MS]
 
 
 def test_a_body_is_as_long_as_its_header_says(tmp_path: Path) -> None:

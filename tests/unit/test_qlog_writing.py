@@ -10,7 +10,7 @@ import pytest
 import h3sim
 from h3sim.qlog import LogError, LoggedResource, qlog_document, write_qlog
 from h3sim.signals import BucketPriority, H2Priority
-from h3sim.trace import Delivery, RecoveryRow, Request, SignalSent, Trace, WireRow
+from h3sim.trace import Delivery, RecoveryRow, Request, SignalSent, Trace, WireRow, with_delivery
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,9 @@ RESOURCES = {0: LoggedResource("/a.css", 280, 40), 4: LoggedResource("/b.js")}
 
 def made(**changes: Any) -> Trace:
     fields = {"requests": REQUESTS, "packet_rows": PACKETS, "signals": (), **changes}
-    return Trace(**{"delivery": Delivery.STREAM, **fields})
+    fields = {"delivery": Delivery.STREAM, **fields}
+    fields["packet_rows"] = with_delivery(fields["packet_rows"], fields["delivery"])
+    return Trace(**fields)
 
 
 def ends(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -98,7 +98,7 @@ def test_under_fifo_both_transports_stack_alike_where_streams_end_before_a_held_
     steps = [(0, "document", 3), (0, "image", 20), (0, "script", 4), (0, "image", 40)]
     quic = replay(steps, "fifo", jitter="4:1-3", seed=seed)
     tcp = replay(steps, "fifo", jitter="4:1-3", seed=seed, transport="tcp")
-    assert quic.handed_over_ns == tcp.handed_over_ns
+    assert quic.trace.delivered_at_ns == tcp.trace.delivered_at_ns
     assert quic.hol.stack_histogram == tcp.hol.stack_histogram
     assert max(quic.hol.stack_histogram) == 4
 
@@ -110,7 +110,7 @@ def test_under_fifo_the_transports_differ_where_a_stream_ends_with_a_held_packet
     steps = [(0, "document", 4), (0, "image", 4), (0, "image", 1)]
     quic = replay(steps, "fifo", jitter="4:3")
     tcp = replay(steps, "fifo", jitter="4:3", transport="tcp")
-    in_ms = [at_ns / 10**6 for at_ns in quic.handed_over_ns]
+    in_ms = [at_ns / 10**6 for at_ns in quic.trace.delivered_at_ns]
     assert in_ms == [10, 20, 30, 75, 50, 60, 70, 115, 90]
     assert quic.hol.stack_histogram == {1: 9}
     assert tcp.hol.stack_histogram == {1: 3, 2: 1, 4: 1}
@@ -123,7 +123,7 @@ def test_on_the_shipped_pages_rr_stacks_higher_than_two_only_where_a_stream_is_a
     quic = h3sim.simulate(page, scheme="rr", jitter="4:1-3")
     tcp = h3sim.simulate(page, scheme="rr", jitter="4:1-3", transport="tcp")
     by_instant: dict[int, list[int]] = {}
-    for number, at_ns in enumerate(quic.handed_over_ns):
+    for number, at_ns in enumerate(quic.trace.delivered_at_ns):
         by_instant.setdefault(at_ns, []).append(number)
     order = quic.trace.order
     high = [numbers for numbers in by_instant.values() if len(numbers) > 2]
@@ -143,7 +143,7 @@ def test_on_the_shipped_page_fifo_hands_over_alike_but_for_the_first_packets_of_
     sent = Counter[int]()
     differ = set()
     for stream_id, *times in zip(
-        quic.trace.order, quic.handed_over_ns, tcp.handed_over_ns, strict=True
+        quic.trace.order, quic.trace.delivered_at_ns, tcp.trace.delivered_at_ns, strict=True
     ):
         sent[stream_id] += 1
         if times[0] != times[1]:

@@ -1,0 +1,218 @@
+"""In-order delivery: which bytes that have arrived may go to the application, and when they do.
+
+Whoever delivers writes down when, a time for each row of `Trace.packet_rows`: that of the row which
+brought bytes that nobody had brought before. Bytes that are lost are not delivered, and those that
+come again were delivered before or wait already; their rows have None.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Protocol
+
+from h3sim.ranges import Ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from h3sim.trace.model import PacketRow, SentRow
+
+__all__ = [
+    "ConnectionOrder",
+    "DeliveryTimes",
+    "Receiver",
+    "RecordOrder",
+    "StreamOrder",
+    "rows_of",
+]
+
+DeliveryTimes = list[int | None]
+"""For each row of a trace, when its bytes were delivered; None if it brought nothing new."""
+
+Delivered = tuple[int, int]
+"""A stream and how many contiguous bytes of it have been delivered by now."""
+
+_NOTHING: tuple[Delivered, ...] = ()
+
+
+class Receiver(Protocol):
+    """Takes what arrives, writes down what it delivers, and says how far streams have come."""
+
+    delivered_at_ns: DeliveryTimes
+    """For each row of the trace; whoever sends one appends None here."""
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of the stream before *n_bytes* of it have been delivered."""
+
+
+class StreamOrder:
+    """Each stream is delivered in its own order, whatever the others do (QUIC).
+
+    >>> quic = StreamOrder([None] * 3)
+    >>> arrivals = ((1, 4, 0, 10, 50), (2, 0, 10, 10, 60), (0, 0, 0, 10, 70))
+    >>> [quic.on_packet(*arrival) for arrival in arrivals]
+    [((4, 10),), (), ((0, 20),)]
+    >>> quic.delivered_at_ns
+    [70, 50, 70]
+    """
+
+    def __init__(self, delivered_at_ns: DeliveryTimes) -> None:
+        self.delivered_at_ns = delivered_at_ns
+        self._contiguous: dict[int, int] = {}
+        self._watched: dict[int, int] = {}
+        self._ahead: dict[int, Ranges] = {}
+        self._ended: dict[int, None] = {}
+        """Streams whose end came by itself."""
+        self._waiting: dict[int, list[tuple[int, int]]] = {}
+        """Of streams with a hole: a heap of rows that wait behind it, as (end, row)."""
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of the stream before *n_bytes* of it have been delivered."""
+        self._watched[stream_id] = n_bytes
+
+    def on_packet(
+        self, row: int, stream_id: int, offset: int, n_bytes: int, now_ns: int
+    ) -> Sequence[Delivered]:
+        """Deliver the row's bytes, and those behind them that wait, once no hole is before."""
+        known = self._contiguous.get(stream_id, 0)
+        if offset == known and n_bytes and stream_id not in self._ahead:
+            contiguous = known + n_bytes
+            self.delivered_at_ns[row] = now_ns
+        elif n_bytes:
+            contiguous = self._reassemble(row, stream_id, known, (offset, offset + n_bytes), now_ns)
+            if contiguous == known:
+                return _NOTHING
+        elif not self._is_end(row, stream_id, offset, now_ns):
+            return _NOTHING
+        else:
+            contiguous = known
+        self._contiguous[stream_id] = contiguous
+        if contiguous < self._watched.get(stream_id, 0):
+            return _NOTHING
+        return ((stream_id, contiguous),)
+
+    def _is_end(self, row: int, stream_id: int, offset: int, now_ns: int) -> bool:
+        """Return whether a row without a byte delivers the end of its stream now, for once.
+
+        So do responses without a byte, and stacks that say that a stream has ended by itself.
+        """
+        if stream_id in self._ended:
+            return False
+        self._ended[stream_id] = None
+        if offset > self._contiguous.get(stream_id, 0):
+            heappush(self._waiting.setdefault(stream_id, []), (offset, row))
+            return False
+        self.delivered_at_ns[row] = now_ns
+        return True
+
+    def _reassemble(
+        self, row: int, stream_id: int, contiguous: int, span: tuple[int, int], now_ns: int
+    ) -> int:
+        """Return how far the stream is contiguous with *span*; deliver what waited up to there."""
+        got = self._ahead.get(stream_id)
+        if got is None:
+            got = self._ahead[stream_id] = Ranges()
+            got.add(0, contiguous)
+        waiting = self._waiting.setdefault(stream_id, [])
+        if got.add(*span):
+            heappush(waiting, (span[1], row))
+        contiguous = got.contiguous
+        _deliver(waiting, contiguous, self.delivered_at_ns, now_ns)
+        if contiguous == got.end:
+            del self._ahead[stream_id]
+        return contiguous
+
+
+class ConnectionOrder:
+    """All rows are delivered in the one order in which they were sent (TCP without loss).
+
+    >>> tcp = ConnectionOrder([None] * 3)
+    >>> arrivals = ((1, 4, 0, 10, 50), (2, 0, 10, 10, 60), (0, 0, 0, 10, 70))
+    >>> [tcp.on_packet(*arrival) for arrival in arrivals]
+    [(), (), [(0, 10), (4, 10), (0, 20)]]
+    >>> tcp.delivered_at_ns
+    [70, 70, 70]
+    """
+
+    def __init__(self, delivered_at_ns: DeliveryTimes) -> None:
+        self.delivered_at_ns = delivered_at_ns
+        self._next = 0
+        self._ahead: dict[int, Delivered] = {}
+        self._watched: dict[int, int] = {}
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of the stream before *n_bytes* of it have been delivered."""
+        self._watched[stream_id] = n_bytes
+
+    def on_packet(
+        self, row: int, stream_id: int, offset: int, n_bytes: int, now_ns: int
+    ) -> Sequence[Delivered]:
+        """Deliver the row, and those behind it that wait, once all before it are there."""
+        if row != self._next:
+            self._ahead[row] = (stream_id, offset + n_bytes)
+            return _NOTHING
+        delivered = [(stream_id, offset + n_bytes)]
+        self.delivered_at_ns[row] = now_ns
+        self._next += 1
+        while self._next in self._ahead:
+            delivered.append(self._ahead.pop(self._next))
+            self.delivered_at_ns[self._next] = now_ns
+            self._next += 1
+        return [entry for entry in delivered if entry[1] >= self._watched.get(entry[0], 0)]
+
+
+class RecordOrder:
+    """Bytes are delivered by TLS record, in order: none before the last byte of its record (TCP).
+
+    The endpoint puts segments and records in order. Here is noted which rows they brought.
+
+    >>> tcp = RecordOrder([None] * 2)
+    >>> tcp.on_row(0, 4, 0, 10), tcp.on_row(1, 4, 10, 10)
+    (None, None)
+    >>> tcp.on_frame(4, 0, 20, 70), tcp.delivered_at_ns
+    (((4, 20),), [70, 70])
+    """
+
+    def __init__(self, delivered_at_ns: DeliveryTimes) -> None:
+        self.delivered_at_ns = delivered_at_ns
+        self._watched: dict[int, int] = {}
+        self._arrived: dict[int, Ranges] = {}
+        self._waiting: dict[int, list[tuple[int, int]]] = {}
+        """For each stream a heap of the rows that have arrived and wait, as (end, row)."""
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of the stream before *n_bytes* of it have been delivered."""
+        self._watched[stream_id] = n_bytes
+
+    def on_row(self, row: int, stream_id: int, offset: int, n_bytes: int) -> None:
+        """Note that a segment brings the bytes of a row."""
+        arrived = self._arrived.get(stream_id)
+        is_first = arrived is None
+        if arrived is None:
+            arrived = self._arrived[stream_id] = Ranges()
+            self._waiting[stream_id] = []
+        if arrived.add(offset, offset + n_bytes) or (is_first and not n_bytes):
+            heappush(self._waiting[stream_id], (offset + n_bytes, row))
+
+    def on_frame(
+        self, stream_id: int, offset: int, n_bytes: int, now_ns: int
+    ) -> Sequence[Delivered]:
+        """Deliver a frame of a record that is whole; return it if it is watched."""
+        contiguous = offset + n_bytes
+        _deliver(self._waiting[stream_id], contiguous, self.delivered_at_ns, now_ns)
+        if contiguous < self._watched.get(stream_id, 0):
+            return _NOTHING
+        return ((stream_id, contiguous),)
+
+
+def rows_of(sent: Iterable[SentRow], delivered_at_ns: DeliveryTimes) -> tuple[PacketRow, ...]:
+    """Return the rows of a trace, each with the time at which its bytes were delivered."""
+    return tuple((*row, at_ns) for row, at_ns in zip(sent, delivered_at_ns, strict=True))
+
+
+def _deliver(
+    waiting: list[tuple[int, int]], contiguous: int, delivered_at_ns: DeliveryTimes, now_ns: int
+) -> None:
+    """Write down that rows up to *contiguous* are delivered now."""
+    while waiting and waiting[0][0] <= contiguous:
+        delivered_at_ns[heappop(waiting)[1]] = now_ns
