@@ -67,9 +67,7 @@ def test_tcp_hands_over_a_single_stream_as_quic_does(case):
 def test_tcp_finishes_no_resource_before_quic_where_requests_wait_for_nothing(case):
     quic = case.but(transport="quic", handshake=False).run()
     tcp = case.but(transport="tcp", handshake=False).run()
-    assert [row[:6] for row in quic.trace.packet_rows] == [
-        row[:6] for row in tcp.trace.packet_rows
-    ]
+    assert [row[:6] for row in quic.trace.packet_rows] == [row[:6] for row in tcp.trace.packet_rows]
     for early, late in zip(quic.timings, tcp.timings, strict=True):
         assert early.finished_ms <= late.finished_ms
 
