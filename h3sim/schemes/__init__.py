@@ -11,6 +11,7 @@ from h3sim.schemes.model import (
 from h3sim.schemes.policy import Policy, make_policy
 from h3sim.schemes.reader import read_scheme, scheme_from_dict
 from h3sim.schemes.registry import mechanism_named
+from h3sim.schemes.writer import scheme_to_dict
 
 __all__ = [
     "Arrangement",
@@ -25,4 +26,5 @@ __all__ = [
     "mechanism_named",
     "read_scheme",
     "scheme_from_dict",
+    "scheme_to_dict",
 ]

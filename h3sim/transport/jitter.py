@@ -56,6 +56,12 @@ class Jitter:
             raise NetworkError(problems)
         return jitter
 
+    @property
+    def text(self) -> str:
+        """What `parse` reads."""
+        low, high = self.min_overtaken, self.max_overtaken
+        return f"{self.every}:{low}" + ("" if low == high else f"-{high}")
+
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong with it."""
         if self.every < 1:

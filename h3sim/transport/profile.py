@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["FORMAT", "ProfileError", "TransportProfile", "profile_from_toml", "read_profile"]
+__all__ = [
+    "FORMAT",
+    "ProfileError",
+    "TransportProfile",
+    "profile_from_dict",
+    "profile_from_toml",
+    "read_profile",
+]
 
 FORMAT = "h3sim-profile/1"
 _MAY_BE_NONE = ("pacing_gain", "notsent_lowat_bytes")
@@ -87,7 +94,15 @@ def profile_from_toml(text: str, *, source: str) -> TransportProfile:
     Raises:
         ProfileError: listing every mistake in it.
     """
-    document = parse_toml(text, ProfileError, source=source)
+    return profile_from_dict(parse_toml(text, ProfileError, source=source), source=source)
+
+
+def profile_from_dict(document: dict[str, Any], *, source: str = "profile") -> TransportProfile:
+    """Return the profile that *document*, a parsed profile file, describes.
+
+    Raises:
+        ProfileError: listing every mistake in it.
+    """
     reader = DocumentReader()
     profile = _profile(reader, document)
     if reader.problems:

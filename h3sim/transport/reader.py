@@ -101,8 +101,11 @@ class _Reader(IntegerReader):
                 "constant_rate", f"needs {what}" if "constant_rate" in document else _NEITHER
             )
             return stand_in
-        self.keys("constant_rate", entry, ("packet_bytes", "interval_ms", "rate_mbps"))
+        keys = ("packet_bytes", "interval_ms", "rate_mbps", "interval_ns")
+        self.keys("constant_rate", entry, keys)
         packet_bytes = self.integer("constant_rate.packet_bytes", entry.get("packet_bytes"))
+        if "interval_ns" in entry and not entry.keys() & {"interval_ms", "rate_mbps"}:
+            return self._exact_rate(packet_bytes, entry["interval_ns"])
         if ("interval_ms" in entry) == ("rate_mbps" in entry):
             self.report("constant_rate", "needs interval_ms or rate_mbps, and not both")
             return stand_in
@@ -119,6 +122,17 @@ class _Reader(IntegerReader):
         if key == "interval_ms" or packet_bytes < 1:
             return ConstantRate(packet_bytes=packet_bytes, interval_ns=Fraction(max(amount, 1)))
         return ConstantRate.at_rate(packet_bytes=packet_bytes, rate_bps=amount)
+
+    def _exact_rate(self, packet_bytes: int, parts: Any) -> ConstantRate:
+        """Return the rate whose interval is a fraction, as a saved load says it."""
+        key = "constant_rate.interval_ns"
+        known = len(self.problems)
+        numbers = self.integers(key, parts)
+        if len(self.problems) == known and (len(numbers) != 2 or min(numbers) < 1):
+            self.report(key, f"must be two numbers above 0, is {shown(parts)}")
+        if len(self.problems) > known:
+            return ConstantRate(packet_bytes=1, interval_ns=Fraction(1))
+        return ConstantRate(packet_bytes=packet_bytes, interval_ns=Fraction(*numbers))
 
     def _jitter(self, entry: Any) -> Jitter:
         names = ("every", "min_overtaken", "max_overtaken")

@@ -183,6 +183,7 @@ class _Assembly:
             provenance["recorded"] = recording.recorded
         if recording.tool:
             provenance["tool"] = recording.tool
+        provenance["hosts"] = str(n_hosts)
         provenance["notes"] = notes
         clean = {key: text.encode("utf-8", "replace").decode() for key, text in provenance.items()}
         name = recording.name.encode("utf-8", "replace").decode() or root.host
