@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme, read_scheme
     from h3sim.study.compare import Comparison, compare
     from h3sim.study.run import simulate
+    from h3sim.study.saved import SavedLoad, read_load
     from h3sim.study.setting import Setting
     from h3sim.transport import Network, read_network
 
@@ -44,6 +45,7 @@ __all__ = [
     "Network",
     "Page",
     "Resource",
+    "SavedLoad",
     "Scheme",
     "Setting",
     "__version__",
@@ -58,6 +60,7 @@ __all__ = [
     "load_profile",
     "load_scheme",
     "read_har",
+    "read_load",
     "read_network",
     "read_page",
     "read_scheme",
@@ -74,7 +77,7 @@ _HOMES = {
     "page": ("Page", "Resource", "read_page"),
     "results": ("Load",),
     "schemes": ("Scheme", "read_scheme"),
-    "study": ("Comparison", "Setting", "compare", "simulate"),
+    "study": ("Comparison", "SavedLoad", "Setting", "compare", "read_load", "simulate"),
     "transport": ("Network", "read_network"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

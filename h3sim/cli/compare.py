@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from h3sim.cli.options import add_setting, read_setting
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.run import check_plot_path
-from h3sim.cli.tables import add_wide, in_ms, plural, ratio, table, terminal_width
+from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.study import baseline_of, check_names, compare, resolve_pages, resolve_schemes
@@ -44,6 +44,7 @@ _FEW_PAGES = 4
 """Of more pages than this only the means are shown, unless told otherwise."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
 _LONGEST_NAME = 100
+_DIGEST_CHARS = 8
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
@@ -123,8 +124,12 @@ def _compare(options: argparse.Namespace) -> int:
         print(json.dumps(comparison.to_dict(), allow_nan=False))
         return 0
     width = terminal_width(options)
+    print(f"{fitted(printable(comparison.told()), width)}\n")
     if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
         _show_pages(comparison, pages, buffers_kb, width)
+    else:
+        for page in pages:
+            _show_notes(comparison, page.name, width)
     _show_means(comparison, pages, buffers_kb, options.mean, width)
     _explain(wanted)
     return 0
@@ -153,7 +158,10 @@ def _show_pages(
 ) -> None:
     for page in pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
-        print(f"{printable(page.name)}: {plural(n, 'resource')}, {kb:,.0f} kB\n")
+        name, digest = printable(page.name), page.digest[:_DIGEST_CHARS]
+        print(f"{name}: {plural(n, 'resource')}, {kb:,.0f} kB, page {digest}")
+        _show_notes(comparison, page.name, width)
+        print()
         for buffer_kb in buffers_kb:
             rows = [
                 row
@@ -165,6 +173,15 @@ def _show_pages(
             if any(row.first_paint_ms is not None for row in rows):
                 print(f"\n{_paint_table(rows, width)}")
             print()
+
+
+def _show_notes(comparison: Comparison, page: str, width: int | None) -> None:
+    """Say what must be known of the page before believing its figures."""
+    notes = [*comparison.notes.get(page, ())]
+    if page in comparison.why_none:
+        notes.append(f"above the fold: {comparison.why_none[page]}")
+    for note in notes:
+        print(fitted(f"{printable(page)}: {note}", width))
 
 
 def _show_means(

@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim import catalog
+from h3sim import __version__, catalog
 from h3sim.cli.options import add_setting, read_setting
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, terminal_width
 from h3sim.errors import InputError, Problem
+from h3sim.printable import printable
 from h3sim.qlog import DIALECTS, check_qlog_path
+from h3sim.results import told
 from h3sim.results.document import write_load_qlog
-from h3sim.study import run_setting
+from h3sim.study import is_saved_load, read_load, run_setting
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from h3sim.results import Load
+    from h3sim.page import Page
+    from h3sim.results import Load, Which
     from h3sim.schemes import Scheme
+    from h3sim.study import Setting
 
 __all__ = ["add_command", "batches", "check_plot_path"]
 
+_OUTPUTS = ("page", "json", "order", "plot", "qlog", "qlog_dialect", "critical_path", "wide")
+"""The options that do not say what is loaded."""
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 _EPILOG = """\
 examples:
   h3sim run http2rulez --scheme bucket-html
   h3sim run my-page.json --scheme fifo --transport tcp --jitter 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
-  h3sim run davies-meenan --scheme dfifo --plot load.png
+  h3sim run load.json --plot load.png
   h3sim run davies-meenan --scheme fifo --qlog load.qlog
   h3sim run davies-meenan --scheme dfifo --browser parse --cpu-factor 4 --critical-path
 """
@@ -46,7 +53,11 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument("page", metavar="PAGE", help="a shipped page or a file.json")
+    parser.add_argument(
+        "page",
+        metavar="PAGE",
+        help="a shipped page or a file.json: a page, or a saved load, which is run again",
+    )
     parser.add_argument(
         "--scheme",
         metavar="NAME",
@@ -81,6 +92,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="show what the load event waited for, step by step (with --browser parse)",
     )
     add_wide(parser)
+    parser.set_defaults(usual=vars(parser.parse_args(["PAGE"])))
     parser.set_defaults(command=_run)
 
 
@@ -113,20 +125,45 @@ def _scheme(name: str) -> Scheme:
     return catalog.load_scheme(name)
 
 
-def _run(options: argparse.Namespace) -> int:
-    mistakes = Mistakes()
+def _given(options: argparse.Namespace, mistakes: Mistakes) -> tuple[Page, Scheme, Setting] | None:
+    """Return what the options say to load, or None after noting what is wrong."""
     page = mistakes.collect(lambda: catalog.load_page(options.page))
     scheme = mistakes.collect(lambda: _scheme(options.scheme))
     setting = read_setting(options, mistakes, buffer_kb=options.buffer_kb)
+    mistakes.collect(lambda: _check_path(options))
+    return None if page is None or scheme is None or setting is None else (page, scheme, setting)
+
+
+def _saved(options: argparse.Namespace, mistakes: Mistakes) -> tuple[Page, Scheme, Setting] | None:
+    """Return what a saved load was run with; it brings its own settings."""
+    given = [
+        Problem(key=f"--{key.replace('_', '-')}", message="does not go with a saved load")
+        for key, value in vars(options).items()
+        if key in options.usual and key not in _OUTPUTS and value != options.usual[key]
+    ]
+    if given:
+        mistakes.lines += [str(problem) for problem in given]
+        return None
+    saved = mistakes.collect(lambda: read_load(options.page))
+    if saved is None:
+        return None
+    if saved.version != __version__:
+        print(f"h3sim run: saved by h3sim {saved.version}, this is {__version__}", file=sys.stderr)
+    if saved.scheme is None:
+        mistakes.lines.append(f"{options.page}: inputs.scheme: was code, and cannot be read back")
+        return None
+    return saved.page, saved.scheme, saved.setting
+
+
+def _run(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    cell = _saved(options, mistakes) if is_saved_load(options.page) else _given(options, mistakes)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: check_qlog_path(options.qlog))
-    mistakes.collect(lambda: _check_path(options))
-    if page is None or scheme is None or setting is None or mistakes.lines:
+    if cell is None or mistakes.lines:
         return mistakes.tell("run")
     with progress_bar("packet") as progress:
-        load = run_setting(
-            page, scheme, setting, records_wire=options.qlog is not None, progress=progress
-        )
+        load = run_setting(*cell, records_wire=options.qlog is not None, progress=progress)
     if options.plot is not None:
         load.plot.save(options.plot)
     if options.qlog is not None:
@@ -146,6 +183,9 @@ def _show(load: Load, *, order: bool, width: int | None) -> None:
         f"{load.page.name}: {load.scheme.name} over {load.network.name}"
         f" ({load.protocol.value}), seed {load.seed}"
     )
+    print(fitted(printable(told(load)), width))
+    for note in load.notes:
+        print(fitted(printable(f"{load.page.name}: {note}"), width))
     print(f"{load.scheme.name}: {load.scheme.caveat}\n" if load.scheme.caveat else "")
     print(figures(_figures(load), width=width))
     print()
@@ -187,11 +227,11 @@ def _path(load: Load, width: int | None) -> str:
 def _figures(load: Load) -> list[tuple[str, str]]:
     hol = load.hol
     return [
-        ("ByteIndex, all", _ms(load.byte_index_or_none("all"))),
-        ("ByteIndex, above the fold", _ms(load.byte_index_or_none("atf"))),
+        ("ByteIndex, all", _index(load, "all")),
+        ("ByteIndex, above the fold", _index(load, "atf")),
         ("page load", _ms(load.page_load_ms)),
         *_milestones(load),
-        ("packets", f"{load.packets.sent:,}"),
+        ("packets", _packets(load)),
         ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
         ("HOL blocking in one order", _hol(hol.connection_bytes, hol.connection_delay_ms)),
         ("delivery batches", batches(hol.stack_histogram)),
@@ -225,9 +265,20 @@ def batches(histogram: Mapping[Any, int]) -> str:
     return ", ".join(f"{n:,} x {plural(int(height), 'packet')}" for height, n in histogram.items())
 
 
+def _packets(load: Load) -> str:
+    packets = load.packets
+    return f"{packets.sent:,} sent, {packets.lost:,} lost, {packets.retransmitted:,} sent again"
+
+
+def _index(load: Load, which: Which) -> str:
+    index_ms = load.byte_index_or_none(which)
+    return load.why_none(which) if index_ms is None else f"{in_ms(index_ms)} ms"
+
+
 def _ms(value_ms: float | None) -> str:
-    return "none of its resources has bytes" if value_ms is None else f"{in_ms(value_ms)} ms"
+    return "unknown" if value_ms is None else f"{in_ms(value_ms)} ms"
 
 
 def _hol(n_bytes: int, delay_ms: float) -> str:
-    return f"{n_bytes:,} bytes, {in_ms(delay_ms)} ms"
+    """Return bytes and delay; the latter is a sum over packets, and may exceed the load."""
+    return f"{n_bytes:,} bytes, {in_ms(delay_ms)} ms summed over packets"

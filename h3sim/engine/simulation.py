@@ -114,6 +114,8 @@ def simulate(
         seed=seed,
         trace=run.run(),
         profile=None if network.constant_rate is not None else profile,
+        mode=mode,
+        browser=browser,
     )
 
 

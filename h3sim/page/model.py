@@ -120,13 +120,24 @@ class Page:
 
     @property
     def knows_above_the_fold(self) -> bool:
-        """Whether anybody said what is above the fold: a resource is marked, or its share known.
-
-        Where nobody did, what is above the fold is unknown, and not nothing.
-        """
+        """Whether anybody said what is above the fold: a resource is marked, or its share known."""
         return any(
             resource.above_the_fold or resource.viewport is not None for resource in self.resources
         )
+
+    @property
+    def why_nothing_visible(self) -> str:
+        """Why no byte is above the fold: unknown, none and no bytes are three things; "" if any is.
+
+        Where nobody said what is above the fold, that is unknown, and not nothing.
+        """
+        if any(resource.above_the_fold and resource.size_bytes for resource in self.resources):
+            return ""
+        if not self.knows_above_the_fold:
+            return "unknown, the page does not say"
+        if not any(resource.above_the_fold for resource in self.resources):
+            return "nothing of the page is"
+        return "what is marked has no bytes"
 
     @property
     def graph(self) -> nx.DiGraph[str]:

@@ -7,14 +7,14 @@ import textwrap
 from functools import cache
 from typing import TYPE_CHECKING
 
-from h3sim.units import to_mbps, to_ms
+from h3sim._version import __version__
+from h3sim.results import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.page import Page, Resource
     from h3sim.results import Load
-    from h3sim.transport import Jitter, Network
 
 __all__ = ["NAME_CHARS", "folded", "lane_labels", "plain", "resource_label", "shortened", "title"]
 
@@ -22,6 +22,8 @@ NAME_CHARS = 28
 """The longest name of a resource that is shown whole."""
 
 _LINE_CHARS = 40
+_TITLE_CHARS = 150
+_DIGEST_CHARS = 8
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
 _NO_GLYPH = "\N{WHITE SQUARE}"
@@ -67,10 +69,11 @@ def resource_label(page: Page, place: int) -> str:
 def lane_labels(loads: Sequence[Load]) -> list[str]:
     """Return what to call each load: its scheme, and the settings that not all loads share."""
     settings = [_settings(load) for load in loads]
-    own = [key for key in settings[0] if len({setting[key] for setting in settings}) > 1]
+    keys = dict.fromkeys(key for setting in settings for key in setting)
+    own = [key for key in keys if len({setting.get(key) for setting in settings}) > 1]
     return [
-        plain(", ".join([shortened(load.scheme.name), *(setting[key] for key in own)]))
-        for load, setting in zip(loads, settings, strict=True)
+        plain(", ".join([shortened(load.scheme.name), *(s[key] for key in own if key in s)]))
+        for load, s in zip(loads, settings, strict=True)
     ]
 
 
@@ -80,7 +83,7 @@ def title(loads: Sequence[Load]) -> str:
     shared = [
         value
         for key, value in settings[0].items()
-        if all(setting[key] == value for setting in settings)
+        if all(setting.get(key) == value for setting in settings)
     ]
     page = loads[0].page
     n = len(page.resources)
@@ -88,47 +91,13 @@ def title(loads: Sequence[Load]) -> str:
     head += f", {page.total_bytes / 1000:,.0f} kB"
     if len(loads) == 1:
         head += f", scheme {shortened(loads[0].scheme.name)}"
-    return plain(head) + "\n" + plain(", ".join(shared))
+    shared += [f"h3sim {__version__}", f"page {page.digest[:_DIGEST_CHARS]}"]
+    return plain(head) + "\n" + textwrap.fill(plain(", ".join(shared)), _TITLE_CHARS)
 
 
 def _settings(load: Load) -> dict[str, str]:
-    network = load.network
-    return {
-        "network": shortened(network.name),
-        "transport": load.protocol.value.upper(),
-        **(_pace(network) if network.constant_rate is not None else _link(load)),
-        "buffer": f"{load.buffer_bytes / 1000:g} kB buffer" if load.buffer_bytes else "no buffer",
-        "seed": f"seed {load.seed}",
-    }
-
-
-def _pace(network: Network) -> dict[str, str]:
-    return {
-        "rate": f"{to_mbps(network.pace.rate_bps):g} Mbit/s",
-        "packets": f"packets of {network.pace.packet_bytes} bytes",
-        "RTT": f"RTT {to_ms(network.rtt_ns):g} ms",
-        "jitter": _jitter(network.jitter),
-    }
-
-
-def _link(load: Load) -> dict[str, str]:
-    down = load.network.down
-    rate_bps = None if down is None else down.mean_rate_bps
-    settings = {
-        "rate": "no bottleneck" if rate_bps is None else f"{float(rate_bps) / 1e6:g} Mbit/s",
-        "RTT": f"RTT {to_ms(load.network.rtt_ns):g} ms",
-        "loss": "no loss" if down is None or not down.loss else f"{100 * down.loss:g} % loss",
-    }
-    if load.profile is not None:
-        settings["profile"] = f"{load.profile.name} with {load.profile.cc}"
-    return settings
-
-
-def _jitter(jitter: Jitter | None) -> str:
-    if jitter is None:
-        return "no jitter"
-    low, high = jitter.min_overtaken, jitter.max_overtaken
-    return f"jitter {jitter.every}:{low}" + ("" if low == high else f"-{high}")
+    words = in_words(load)
+    return words | {"network": shortened(words["network"])}
 
 
 @cache

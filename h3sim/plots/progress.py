@@ -68,7 +68,8 @@ def draw(
             _draw_line(
                 ax, number, len(loads), times_ms, shares, f"{folded(label)}: BI {index_ms:,.0f} ms"
             )
-    ax.set_title(_title(shown, wanted), fontsize=SMALL + 1, loc="left")
+    why = loads[0].page.why_nothing_visible
+    ax.set_title(_title(shown, wanted, why), fontsize=SMALL + 1, loc="left")
     ax.set_xlabel("time since navigation start in ms", fontsize=SMALL)
     ax.set_ylabel("share of bytes,\nwhole resources only", fontsize=SMALL)
     ax.set_xlim(left=0)
@@ -111,11 +112,11 @@ def _draw_line(
     )
 
 
-def _title(shown: Which, wanted: Which) -> str:
+def _title(shown: Which, wanted: Which, why: str) -> str:
     if shown == "atf":
         return "ByteIndex of the resources above the fold"
     if wanted == "atf":
-        return "ByteIndex of all resources (none above the fold has a byte)"
+        return f"ByteIndex of all resources (above the fold: {why})"
     return "ByteIndex of all resources"
 
 

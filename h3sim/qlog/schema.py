@@ -32,16 +32,16 @@ class QlogSchema:
     trace_fields: dict[str, Any] = field(default_factory=dict)
     is_draft: bool
 
-    def file_head(self, title: str, *, is_sequence: bool) -> dict[str, Any]:
-        """Return the top of a file, without its traces."""
+    def file_head(self, about: dict[str, str], *, is_sequence: bool) -> dict[str, Any]:
+        """Return the top of a file, without its traces; *about* has its title and description."""
         if not self.is_draft:
             form = "JSON-SEQ" if is_sequence else "JSON"
-            return {"qlog_version": "0.3", "qlog_format": form, "title": title}
+            return {"qlog_version": "0.3", "qlog_format": form, **about}
         schema, form = ("sequential", "json-seq") if is_sequence else ("contained", "json")
         return {
             "file_schema": f"urn:ietf:params:qlog:file:{schema}",
             "serialization_format": f"application/qlog+{form}",
-            "title": title,
+            **about,
         }
 
     def trace_head(self, vantage: str, protocols: list[str]) -> dict[str, Any]:

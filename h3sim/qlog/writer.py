@@ -37,20 +37,23 @@ def qlog_document(
     trace: Trace,
     *,
     title: str,
+    description: str = "",
     dialect: str = "0.3",
     resources: Mapping[int, LoggedResource] | None = None,
     priorities: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
     """Return *trace* as a qlog document with the server's log and the client's.
 
-    *resources* and *priorities* go by stream id: what is asked for (`:path`), and the text of the
-    `priority` header; where that is not given it is what the signals of the trace say.
+    *description* says what was logged. *resources* and *priorities* go by stream id: what is asked
+    for (`:path`), and the text of the `priority` header; where that is not given it is what the
+    signals of the trace say.
 
     Raises:
         ValueError: if the dialect is not known.
     """
     schema = _schema(dialect)
-    document = schema.file_head(title, is_sequence=False)
+    about = _about(title, description)
+    document = schema.file_head(about, is_sequence=False)
     document["traces"] = [
         {**_trace_head(log, schema, trace), "events": [schema.event(*row) for row in log.events()]}
         for log in _logs(trace, resources or {}, priorities)
@@ -63,6 +66,7 @@ def write_qlog(
     path: str | Path,
     *,
     title: str,
+    description: str = "",
     dialect: str = "0.3",
     resources: Mapping[int, LoggedResource] | None = None,
     priorities: Mapping[int, str] | None = None,
@@ -78,6 +82,7 @@ def write_qlog(
     """
     schema = _schema(dialect)
     check_qlog_path(path)
+    about = _about(title, description)
     target = Path(path)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     logs = list(_logs(trace, resources or {}, priorities))
@@ -85,10 +90,10 @@ def write_qlog(
         with part.open("w", encoding="utf-8", newline="\n") as stream:
             if target.suffix == ".sqlog":
                 client = logs[-1]
-                _write_sequence(stream, schema, title, client, _trace_head(client, schema, trace))
+                _write_sequence(stream, schema, about, client, _trace_head(client, schema, trace))
             else:
                 heads = [_trace_head(log, schema, trace) for log in logs]
-                _write_json(stream, schema, title, logs, heads)
+                _write_json(stream, schema, about, logs, heads)
         part.replace(target)
     except OSError as error:
         message = f"cannot be written: {error.strerror}"
@@ -141,16 +146,24 @@ def _logs(
     yield client_log(trace, packets, ids=ids, bodies=bodies, priorities=priorities)
 
 
+def _about(title: str, description: str) -> dict[str, str]:
+    return {"title": title, "description": description} if description else {"title": title}
+
+
 def _trace_head(log: Log, schema: QlogSchema, trace: Trace) -> dict[str, Any]:
     is_tcp = trace.delivery is Delivery.CONNECTION
     return schema.trace_head(log.vantage, ["TCP", "HTTP2"] if is_tcp else ["QUIC", "HTTP3"])
 
 
 def _write_json(
-    stream: TextIO, schema: QlogSchema, title: str, logs: list[Log], heads: list[dict[str, Any]]
+    stream: TextIO,
+    schema: QlogSchema,
+    about: dict[str, str],
+    logs: list[Log],
+    heads: list[dict[str, Any]],
 ) -> None:
     """Write event by event: a document of a large load would not fit into memory."""
-    stream.write(_open_object(schema.file_head(title, is_sequence=False)) + ', "traces": [')
+    stream.write(_open_object(schema.file_head(about, is_sequence=False)) + ', "traces": [')
     for number, (log, head) in enumerate(zip(logs, heads, strict=True)):
         stream.write(",\n" if number else "\n")
         stream.write(_open_object(head) + ', "events": [')
@@ -166,9 +179,9 @@ def _open_object(head: dict[str, Any]) -> str:
 
 
 def _write_sequence(
-    stream: TextIO, schema: QlogSchema, title: str, log: Log, head: dict[str, Any]
+    stream: TextIO, schema: QlogSchema, about: dict[str, str], log: Log, head: dict[str, Any]
 ) -> None:
-    first = schema.file_head(title, is_sequence=True) | {"trace": head}
+    first = schema.file_head(about, is_sequence=True) | {"trace": head}
     stream.write(f"{RECORD_SEPARATOR}{json.dumps(first)}\n")
     for row in log.events():
         event = json.dumps(schema.event(*row), allow_nan=False)

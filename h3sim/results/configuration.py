@@ -126,7 +126,10 @@ def _path_words(network: Network) -> Iterator[tuple[str, str]]:
     down, up = network.down, network.up
     if down is None or up is None:  # links have both
         return
-    yield "loss", _loss_words(down) + ("" if _loss(down) == _loss(up) else f" ({_loss_words(up)} up)")
+    yield (
+        "loss",
+        _loss_words(down) + ("" if _loss(down) == _loss(up) else f" ({_loss_words(up)} up)"),
+    )
     yield "queue", _queue_words(down)
     if values["jitter"]:
         yield "jitter", f"jitter {values['jitter']}"
@@ -151,7 +154,11 @@ def _queue_words(link: LinkProfile) -> str:
         (link.queue_packets, "packets"),
     ):
         if value is not None:
-            return f"queue of {value:,g} {unit}{codel}" if unit == "BDP" else f"queue of {value:,} {unit}{codel}"
+            return (
+                f"queue of {value:,g} {unit}{codel}"
+                if unit == "BDP"
+                else f"queue of {value:,} {unit}{codel}"
+            )
     return f"queue without limit{codel}"
 
 
@@ -170,7 +177,10 @@ def _browser_words(load: Load) -> dict[str, str]:
     browser = load.browser
     if browser.mode is BrowserMode.REPLAY:
         return {}
-    words = {"browser": f"browser {browser.mode.value}", "cpu": f"CPU times x {browser.cpu_factor:g}"}
+    words = {
+        "browser": f"browser {browser.mode.value}",
+        "cpu": f"CPU times x {browser.cpu_factor:g}",
+    }
     if browser.max_requests is not None:
         words["requests"] = f"{browser.max_requests} requests at once"
     if not browser.preload_scanner:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics
+from h3sim._version import __version__
+from h3sim.page import page_to_dict
+from h3sim.results.configuration import build, configuration, in_words, notes
+from h3sim.schemes import scheme_to_dict
 from h3sim.trace import Delivery
+from h3sim.transport import network_to_dict, profile_to_dict
 from h3sim.units import NS_PER_MS, ms, to_ms
 
 if TYPE_CHECKING:
@@ -16,13 +21,48 @@ if TYPE_CHECKING:
     from h3sim.results.load import Load
     from h3sim.trace import Trace
 
-__all__ = ["FORMAT", "hol_figures", "load_to_dict", "measured_to_dict", "write_load_qlog"]
+__all__ = [
+    "FORMAT",
+    "hol_figures",
+    "identity",
+    "load_to_dict",
+    "measured_to_dict",
+    "told",
+    "write_load_qlog",
+]
 
 FORMAT = "h3sim-load/1"
 _COMPUTED = ("largest_paint_ms", "dom_content_loaded_ms", "load_event_ms")
 """What stands in the document only where the browser computed the load."""
+_DIGEST_CHARS = 8
 _SAMPLE_MS = 100.0
 """As `SAMPLE_MS` of loads."""
+
+
+def identity(load: Load) -> dict[str, Any]:
+    """Return what was run: by name, by digest, and with every setting as resolved."""
+    return {
+        "version": __version__,
+        "build": build(),
+        "page": load.page.name,
+        "page_digest": load.page.digest,
+        "scheme": load.scheme.name,
+        "network": load.network.name,
+        "transport": load.protocol.value,
+        "seed": load.seed,
+        "configuration": configuration(load),
+        "notes": notes(load),
+    }
+
+
+def _inputs(load: Load) -> dict[str, Any]:
+    """Return what is needed to run the load again; the scheme is None if it is code."""
+    return {
+        "page": page_to_dict(load.page),
+        "scheme": scheme_to_dict(load.scheme),
+        "network": network_to_dict(load.network),
+        "transport_profile": None if load.profile is None else profile_to_dict(load.profile),
+    }
 
 
 def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
@@ -35,11 +75,8 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     keys = ("id", "stream_id", "requested_ms", "first_byte_ms", "finished_ms", "bytes")
     document: dict[str, Any] = {
         "format": FORMAT,
-        "page": load.page.name,
-        "scheme": load.scheme.name,
-        "network": load.network.name,
-        "transport": load.protocol.value,
-        "seed": load.seed,
+        **identity(load),
+        "above_the_fold": _above_the_fold(load),
         "byte_index_ms": _both(load, sampled=True),
         "byte_index_exact_ms": _both(load, sampled=False),
         "page_load_ms": load.page_load_ms,
@@ -53,7 +90,15 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
         document |= {key: getattr(load, key) for key in _COMPUTED}
     if order:
         document["order"] = load.trace.order
-    return document
+    return document | {"inputs": _inputs(load)}
+
+
+def _above_the_fold(load: Load) -> dict[str, Any]:
+    """Return how much is above the fold, None where nobody said: that is not nothing."""
+    if not load.page.knows_above_the_fold:
+        return {"resources": None, "bytes": None}
+    marked = [resource for resource in load.page.resources if resource.above_the_fold]
+    return {"resources": len(marked), "bytes": sum(resource.size_bytes for resource in marked)}
 
 
 def _both(load: Load, *, sampled: bool) -> dict[str, float | None]:
@@ -78,11 +123,15 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
         hol |= {"connection_bytes": None, "connection_delay_ms": None}
     return {
         "format": FORMAT,
+        "version": __version__,
         "page": log.title,
+        "page_digest": None,
         "scheme": None,
         "network": None,
         "transport": "quic" if trace.delivery is Delivery.STREAM else "tcp",
         "seed": None,
+        "configuration": None,
+        "above_the_fold": {"resources": None, "bytes": None},
         "byte_index_ms": {"all": _byte_index_ms(log, rows, ms(_SAMPLE_MS)), "atf": None},
         "byte_index_exact_ms": {"all": _byte_index_ms(log, rows, None), "atf": None},
         "page_load_ms": to_ms(max(row.finished_at_ns for row in rows)),
@@ -113,6 +162,16 @@ def hol_figures(trace: Trace) -> dict[str, Any]:
     }
 
 
+def told(load: Load) -> str:
+    """Return the configuration in words, with h3sim's version and a part of the page's digest.
+
+    Network, transport and seed, which headings name, are left out.
+    """
+    words = in_words(load)
+    parts = [words[key] for key in words if key not in ("network", "transport", "seed")]
+    return f"{', '.join(parts)}; h3sim {__version__}, page {load.page.digest[:_DIGEST_CHARS]}"
+
+
 def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> None:
     """Write *load* as a qlog: FILE.qlog has both ends' logs, FILE.sqlog the client's.
 
@@ -131,7 +190,15 @@ def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> No
         )
         for stream_id, resource in requested.items()
     }
-    write_qlog(load.trace, path, title=load.page.name, dialect=dialect, resources=resources)
+    told = [*in_words(load).values(), f"h3sim {__version__}", f"page {load.page.digest}"]
+    write_qlog(
+        load.trace,
+        path,
+        title=load.page.name,
+        description=f"scheme {load.scheme.name}, {', '.join(told)}",
+        dialect=dialect,
+        resources=resources,
+    )
 
 
 def _byte_index_ms(log: MeasuredLog, rows: list[Timing], sample_ns: int | None) -> float | None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import html
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
+from h3sim._version import __version__
+from h3sim.browser import BrowserModel
 from h3sim.errors import NothingToMeasureError
-from h3sim.results.document import hol_figures, load_to_dict
+from h3sim.notebook import html_table
+from h3sim.results.configuration import configuration, in_words, notes
+from h3sim.results.document import hol_figures, identity, load_to_dict
 from h3sim.results.milestones import Milestones
 from h3sim.trace import Rows, Work
+from h3sim.transport import Mode
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
@@ -83,7 +88,9 @@ class Load:
     seed: int
     trace: Trace
     profile: TransportProfile | None = None
-    """How the two ends sent and recovered; None at a constant pace, where nothing is lost."""
+    """How the two ends sent and recovered; None at a constant rate, where nothing is lost."""
+    mode: Mode = Mode.ONE_RTT
+    browser: BrowserModel = field(default_factory=BrowserModel)
 
     def byte_index(self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS) -> float:
         """Return the ByteIndex in ms from the first request on.
@@ -169,6 +176,19 @@ class Load:
         """When all was there that had been asked for until then, as `first_paint_ms`."""
         return self._milestones.at_ms(Work.LOAD)
 
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Every setting of the load by the name of its option, as resolved.
+
+        What the load has not is None: at a constant rate, say, a queue.
+        """
+        return configuration(self)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the page before believing the figures; mostly nothing."""
+        return notes(self)
+
     def critical_path(self, to: str = "load") -> Rows[PathRow]:
         """Return what led to a milestone: "load", "DOMContentLoaded" or "first paint".
 
@@ -204,12 +224,14 @@ class Load:
         return importlib.import_module("h3sim.plots").LoadPlots([self])
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `timings` as a pandas DataFrame.
+        """Return `timings` as a pandas DataFrame; its `attrs` say what was run.
 
         Raises:
             MissingExtraError: if pandas is not installed.
         """
-        return self.timings.to_pandas()
+        frame = self.timings.to_pandas()
+        frame.attrs.update(identity(self))
+        return frame
 
     def to_dict(self, *, order: bool = False) -> dict[str, Any]:
         """Return the load as a document of format `h3sim-load/1`; *order* adds that of packets."""
@@ -223,15 +245,21 @@ class Load:
         )
 
     def _repr_html_(self) -> str:
-        figures = {
-            "ByteIndex, all": f"{self.byte_index_or_none('all')} ms",
-            "ByteIndex, above the fold": f"{self.byte_index_or_none('atf')} ms",
-            "page load": f"{self.page_load_ms:g} ms",
-        }
-        rows = "".join(
-            f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in figures.items()
+        figures = [
+            ("ByteIndex, all, ms", self.byte_index_or_none("all") or self.why_none("all")),
+            (
+                "ByteIndex, above the fold, ms",
+                self.byte_index_or_none("atf") or self.why_none("atf"),
+            ),
+            ("page load, ms", self.page_load_ms),
+            ("packets sent", self.packets.sent),
+            ("packets lost", self.packets.lost),
+        ]
+        told = ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
+        return (
+            f"<p>{html.escape(repr(self))}</p><p>{html.escape(told)}</p>"
+            f"{html_table(('figure', 'value'), figures)}{self.timings._repr_html_()}"
         )
-        return f"<p>{html.escape(repr(self))}</p><table>{rows}</table>{self.timings._repr_html_()}"
 
     def byte_index_or_none(
         self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS
@@ -241,6 +269,15 @@ class Load:
             return self.byte_index(which, sample_ms=sample_ms)
         except NothingToMeasureError:
             return None
+
+    def why_none(self, which: Which) -> str:
+        """Return why a ByteIndex cannot be given: unknown, none and no bytes are three things."""
+        all_empty = "none of its resources has bytes"
+        return all_empty if which == "all" else self.page.why_nothing_visible
+
+    def _byte_index_shown(self, which: Which) -> float | str:
+        index_ms = self.byte_index_or_none(which)
+        return self.why_none(which) if index_ms is None else index_ms
 
     @cached_property
     def _timings(self) -> list[Timing]:
@@ -264,8 +301,8 @@ class Load:
 
     def _given(self, index_ns: Fraction | None, which: Which) -> float:
         if index_ns is None:
-            what = "resource above the fold" if which == "atf" else "resource"
-            raise NothingToMeasureError(f"{self.page.name} has no {what} with bytes")
+            what = "above the fold: " if which == "atf" else ""
+            raise NothingToMeasureError(f"{self.page.name}: {what}{self.why_none(which)}")
         return float(index_ns / 10**6)
 
     def _row(self, timing: Timing) -> ResourceTiming:

@@ -17,6 +17,13 @@ from h3sim.study.run import (
     simulate,
     with_scheduler,
 )
+from h3sim.study.saved import (
+    SavedLoad,
+    SavedLoadError,
+    is_saved_load,
+    load_from_dict,
+    read_load,
+)
 from h3sim.study.setting import Setting
 
 __all__ = [
@@ -24,10 +31,15 @@ __all__ = [
     "ComparisonRow",
     "LoadOptions",
     "MeanRow",
+    "SavedLoad",
+    "SavedLoadError",
     "Setting",
     "baseline_of",
     "check_names",
     "compare",
+    "is_saved_load",
+    "load_from_dict",
+    "read_load",
     "resolve_pages",
     "resolve_scheme",
     "resolve_schemes",

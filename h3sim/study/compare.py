@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from h3sim._version import __version__
 from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.results import in_words
 from h3sim.study.options import LoadOptions, setting_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_setting
 from h3sim.trace import Rows
@@ -73,6 +76,16 @@ class Comparison:
     baseline: str
     rows: Rows[ComparisonRow]
     loads: tuple[Load, ...]
+    version: str
+    configuration: dict[str, Any]
+    """What all loads have in common, as `Load.configuration`."""
+    words: dict[str, str]
+    """The same for people."""
+    page_digests: dict[str, str]
+    notes: dict[str, list[str]]
+    """What must be known of a page, by its name, where there is anything."""
+    why_none: dict[str, str]
+    """Why a page has no ByteIndex above the fold, by its name, where it has none."""
 
     @cached_property
     def means(self) -> Rows[MeanRow]:
@@ -99,24 +112,40 @@ class Comparison:
         ]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `rows` as a pandas DataFrame.
+        """Return `rows` as a pandas DataFrame; its `attrs` say what was run.
 
         Raises:
             MissingExtraError: if pandas is not installed.
         """
-        return self.rows.to_pandas()
+        frame = self.rows.to_pandas()
+        frame.attrs.update(self._identity())
+        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a document of format `h3sim-comparison/1`."""
         return {
             "format": "h3sim-comparison/1",
-            "baseline": self.baseline,
+            **self._identity(),
             "rows": [row._asdict() for row in self.rows],
             "means": [row._asdict() for row in self.means],
         }
 
+    def told(self) -> str:
+        """Return what all loads have in common in words."""
+        return f"{', '.join(self.words.values())}; h3sim {self.version}"
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "version": self.version,
+            "baseline": self.baseline,
+            "configuration": self.configuration,
+            "page_digests": self.page_digests,
+            "notes": self.notes,
+        }
+
     def _repr_html_(self) -> str:
-        return self.rows._repr_html_() + self.means._repr_html_()
+        told = f"<p>{html.escape(self.told())}</p>"
+        return told + self.rows._repr_html_() + self.means._repr_html_()
 
     def _mean(self, scheme: str, buffer_kb: float, mean: Callable[[list[float]], float]) -> MeanRow:
         rows = [row for row in self.rows if (row.scheme, row.buffer_kb) == (scheme, buffer_kb)]
@@ -174,8 +203,11 @@ def compare(
     total = len(wanted_pages) * len(wanted_schemes) * len(cells)
     rows: list[ComparisonRow] = []
     loads: list[Load] = []
+    common: dict[str, Any] = {}
     for page in wanted_pages:
         base = run_setting(page, base_scheme, replace(cells[0], buffer_kb=0))
+        common = common or _common(base, given)
+        common["notes"] |= {page.name: base.notes} if base.notes else {}
         for cell in cells:
             for scheme in wanted_schemes:
                 load = run_setting(page, scheme, cell)
@@ -184,7 +216,29 @@ def compare(
                 rows.append(_row(load, base, cell.buffer_kb))
                 if progress is not None:
                     progress(len(rows), total)
-    return Comparison(baseline=base_scheme.name, rows=Rows(ComparisonRow, rows), loads=tuple(loads))
+    return Comparison(
+        baseline=base_scheme.name,
+        rows=Rows(ComparisonRow, rows),
+        loads=tuple(loads),
+        page_digests={page.name: page.digest for page in wanted_pages},
+        why_none={page.name: why for page in wanted_pages if (why := page.why_nothing_visible)},
+        **common,
+    )
+
+
+def _common(load: Load, setting: Setting) -> dict[str, Any]:
+    """Return what the loads of a comparison have in common: not scheme and buffer."""
+    known = None if load.profile is None else setting.retransmit or load.profile.retransmit
+    words = in_words(load)
+    return {
+        "version": __version__,
+        "configuration": {
+            key: value for key, value in load.configuration.items() if key != "buffer_kb"
+        }
+        | {"retransmit": known},
+        "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
+        "notes": {},
+    }
 
 
 def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:

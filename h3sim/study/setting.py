@@ -36,6 +36,10 @@ _TEXTS = ("transport", "cc", "jitter", "retransmit")
 _FLAGS = ("preload_scanner", "tight_mode")
 _ALWAYS_GIVEN = ("network", "buffer_kb", "handshake", "seed", "browser")
 _MAX_SEED = 2**63 - 1
+_OF_NETWORK = (
+    *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "burst", "queue_bdp"),
+    *("queue_bytes", "jitter"),
+)
 _OF_PARSING = ("cpu_factor", "max_requests", "preload_scanner", "tight_mode")
 """What changes only a browser that computes its load."""
 _RANGES: tuple[tuple[str, float, float], ...] = (
@@ -148,8 +152,21 @@ class Setting:
         return Mode(self.handshake)
 
     def resolved_network(self) -> Network:
-        """Return the network with what is changed of it."""
-        network = self._named_network()
+        """Return the network with what is changed of it, and called so."""
+        named = self._named_network()
+        network = self._changed_network(named)
+        if network == named:
+            return named
+        changes = [
+            # 50 and 50.0 are one setting, and give one name.
+            f"{key}={str(getattr(self, key)).removesuffix('.0')}"
+            for key in _OF_NETWORK
+            if getattr(self, key) is not None
+        ]
+        name = f"{named.name} with {', '.join(changes) or f'cc={self.cc}'}"
+        return replace(network, name=name, title=name)
+
+    def _changed_network(self, network: Network) -> Network:
         if self.rtt_ms is not None:
             network = replace(network, rtt_ns=ms(self.rtt_ms))
         if network.constant_rate is not None:

@@ -27,7 +27,9 @@ def measure(*arguments: object) -> int:
 
 def of_a_log(figures: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a load without what no log can tell."""
-    unknown = {"scheme": None, "network": None, "seed": None}
+    unknown = dict.fromkeys(("page_digest", "scheme", "network", "seed", "configuration"))
+    unknown["above_the_fold"] = {"resources": None, "bytes": None}
+    figures = {k: figures[k] for k in figures if k not in ("build", "notes", "inputs")}
     indexes = {
         key: {**figures[key], "atf": None} for key in ("byte_index_ms", "byte_index_exact_ms")
     }

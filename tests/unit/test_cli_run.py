@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,35 @@ from h3sim.cli import run as run_command
 from h3sim.errors import StalledError
 from tests.helpers import page_file
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}
+
+
+# Of a load with no options but --seed 7: what a constant rate has not is null.
+CONFIGURATION = {
+    "network": "marx-2019",
+    "transport": "quic",
+    "transport_profile": None,
+    "cc": None,
+    "rate_mbps": 1.12,
+    "interval_ms": 10,
+    "packet_bytes": 1400,
+    "rtt_ms": 0,
+    "loss": None,
+    "burst": None,
+    "queue_bdp": None,
+    "queue_bytes": None,
+    "queue_packets": None,
+    "jitter": None,
+    "buffer_kb": 0,
+    "retransmit": None,
+    "handshake": "1-rtt",
+    "seed": 7,
+    "browser": "replay",
+    "cpu_factor": None,
+    "max_requests": None,
+    "preload_scanner": None,
+    "tight_mode": None,
+}
 
 
 def child(id_: str, n_bytes: int, **keys: Any) -> dict[str, Any]:
@@ -43,6 +69,14 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
     # 1400 * 30) / 4200 = 23.33; sampled at 100.
     assert out.count("\n") == 1
     document = json.loads(out)
+    identity = {key: document.pop(key) for key in ("version", "build", "notes", "page_digest")}
+    assert identity == {
+        "version": h3sim.__version__,
+        "build": "pure",
+        "notes": [],
+        "page_digest": h3sim.read_page(path).digest,
+    }
+    assert document.pop("inputs")["page"] == json.loads(Path(path).read_text(encoding="utf-8"))
     exact = document.pop("byte_index_exact_ms")
     assert exact == {"all": pytest.approx(70 / 3, rel=1e-12), "atf": 30}  # float of a third
     assert document == {
@@ -52,6 +86,8 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
         "network": "marx-2019",
         "transport": "quic",
         "seed": 7,
+        "configuration": CONFIGURATION,
+        "above_the_fold": {"resources": 1, "bytes": 1400},
         "byte_index_ms": {"all": 100, "atf": 100},
         "page_load_ms": 30,
         "first_paint_ms": None,
@@ -108,7 +144,7 @@ def test_the_table_shows_each_resource_and_the_figures(capsys: pytest.CaptureFix
     # From the hand-drawn timeline of the page.
     assert "28 hero.jpg image 104,484 yes 390.0 3,120.0 3,860.0" in lines
     assert "page load 4,580.0 ms" in lines
-    assert "packets 458" in lines
+    assert "packets 458 sent, 0 lost, 0 sent again" in lines
     assert lines[-1] == "0x3 4x36 8x76 12x76 16x76 20x35 24x9 28x75 32x72"
 
 
@@ -117,7 +153,22 @@ def test_a_page_without_anything_above_the_fold_says_so(
 ) -> None:
     out = printed(capsys, "run", page_file(tmp_path, ROOT))
     (line,) = [line for line in out.splitlines() if line.startswith("ByteIndex, above the fold")]
-    assert "none" in line
+    assert line.endswith("unknown, the page does not say")
+
+
+@pytest.mark.parametrize(
+    ("resources", "why"),
+    [
+        ([ROOT | {"viewport": 0}], "nothing of the page is"),
+        ([ROOT, child("a", 0, above_the_fold=True)], "what is marked has no bytes"),
+    ],
+)
+def test_none_and_zero_are_not_unknown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], resources: list[dict[str, Any]], why: str
+) -> None:
+    path = page_file(tmp_path, *resources)
+    assert f"ByteIndex, above the fold    {why}\n" in printed(capsys, "run", path)
+    assert f"above the fold: {why}\n" in printed(capsys, "compare", path, "--scheme", "rr")
 
 
 def test_every_override_reaches_the_load(capsys: pytest.CaptureFixture[str]) -> None:

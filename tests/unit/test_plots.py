@@ -167,7 +167,10 @@ def test_lanes_stand_in_the_order_of_the_loads_and_say_what_they_differ_in():
     assert ticks == {1.5: "rr\nQUIC, no buffer", 0.5: "fifo\nTCP, 14 kB buffer"}
     alike = LoadPlots([h3sim.simulate(SMALL, scheme=scheme) for scheme in ("rr", "p+")])
     assert [t.get_text() for t in alike.multiplexing().get_yticklabels()] == ["rr", "p+"]
-    shared = "marx-2019, 1.12 Mbit/s, packets of 1400 bytes, RTT 0 ms, no jitter, seed 0"
+    shared = (
+        "marx-2019, 1.12 Mbit/s, packets of 1400 bytes, RTT 0 ms, no jitter, 1-RTT handshake"
+        f", seed 0, h3sim {h3sim.__version__}, page {SMALL.digest[:8]}"
+    )
     assert labels.title(loads).endswith(f"\n{shared}")
 
 
@@ -211,9 +214,10 @@ def test_a_page_with_nothing_above_the_fold_shows_all_and_says_so():
     page = page_of(resource("/", 3000), resource("empty", 0, above_the_fold=True, **after("/")))
     load = h3sim.simulate(page)
     ax = load.plot.byte_index()
-    assert "all resources (none above the fold" in ax.get_title(loc="left")
+    title = ax.get_title(loc="left")
+    assert title == "ByteIndex of all resources (above the fold: what is marked has no bytes)"
     assert area_above(*ax.get_lines()[0].get_data()) == load.byte_index("all", sample_ms=None)
-    assert "none" not in load.plot.byte_index(which="all").get_title(loc="left")
+    assert "above" not in load.plot.byte_index(which="all").get_title(loc="left")
 
 
 @pytest.mark.parametrize("which", ["atd", "", None])
@@ -271,9 +275,9 @@ def test_a_legend_has_at_most_24_entries(n, last):
 
 def test_a_figure_names_page_network_and_transport_and_has_one_axis_of_time():
     figure = h3sim.simulate(SMALL, scheme="fifo", transport="tcp", rtt_ms=50).plot.figure()
-    head, settings = figure.get_suptitle().split("\n")
+    head, settings, _ = figure.get_suptitle().split("\n")
     assert head == "small: 3 resources, 18 kB, scheme fifo"
-    assert settings.startswith("marx-2019, TCP, 1.12 Mbit/s")
+    assert settings.startswith("marx-2019 with rtt_ms=50, TCP, 1.12 Mbit/s")
     assert len({ax.get_xlim() for ax in figure.axes if ax.axison}) == 1
 
 
