@@ -22,6 +22,7 @@ __all__ = [
     "NothingToMeasureError",
     "PageError",
     "Problem",
+    "SchedulerError",
     "SchemeError",
     "StalledError",
     "UnknownNameError",
@@ -158,6 +159,22 @@ class StalledError(H3SimError, RuntimeError):
         self,
     ) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None, int | None]]:
         return type(self), (self.waiting, self.limit_ns, self.n_events)
+
+
+class SchedulerError(H3SimError, RuntimeError):
+    """The scheduler *name*, which is not h3sim's, did what no scheduler may; *what* says it.
+
+    >>> print(SchedulerError("mine", "picks stream 8, which is not open"))
+    the scheduler 'mine' picks stream 8, which is not open
+    """
+
+    def __init__(self, name: str, what: str) -> None:
+        self.name = name
+        self.what = what
+        super().__init__(name, what)
+
+    def __str__(self) -> str:
+        return printable(f"the scheduler {self.name!r} {self.what}")
 
 
 class NothingToMeasureError(H3SimError, ValueError):

@@ -13,11 +13,15 @@ except ImportError as error:
 
 from h3sim.conformance.candidate import Candidate
 from h3sim.conformance.claims import (
+    BoundedWait,
+    ByteShares,
     Claim,
     FreesMemory,
     NoStarvation,
+    RoundRobinInUrgency,
     SameAs,
     StrictOrder,
+    UrgencyOrder,
     WeightedShares,
 )
 from h3sim.conformance.histories import Call, Event, History
@@ -47,7 +51,9 @@ from h3sim.conformance.suite import (
 )
 
 __all__ = [
+    "BoundedWait",
     "BrokenLawError",
+    "ByteShares",
     "Call",
     "Candidate",
     "Claim",
@@ -63,10 +69,12 @@ __all__ = [
     "ReferenceStrict",
     "ReferenceTree",
     "Report",
+    "RoundRobinInUrgency",
     "SameAs",
     "SchedulerMachine",
     "SchedulerSuite",
     "StrictOrder",
+    "UrgencyOrder",
     "Verdict",
     "WeightedShares",
     "check_law",

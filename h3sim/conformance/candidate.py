@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from h3sim.conformance.claims import Claim
-from h3sim.conformance.histories import Call, Watched, without
+from h3sim.conformance.histories import PACKET_BYTES, Call, Watched, without
+from h3sim.conformance.laws import Law, NotCheckedError
 from h3sim.conformance.strategies import event_scripts
 from h3sim.conformance.strategies import signals as signals_of
+from h3sim.schemes import new_scheduler, scheduler_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,19 +18,20 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from h3sim.conformance.histories import History
-    from h3sim.conformance.laws import Law
     from h3sim.schedulers import Scheduler
 
 __all__ = ["Candidate"]
 
-Factory: TypeAlias = "Callable[[], Scheduler]"
+Maker: TypeAlias = "Scheduler | Callable[..., Scheduler]"
+SchedulerLike: TypeAlias = "Maker | str"
 ClaimT = TypeVar("ClaimT", bound=Claim)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A scheduler that is put to the test: *factory* makes a new one.
+    """A scheduler that is put to the test, given as `h3sim.simulate` takes it.
 
+    *factory* is a class or a function that makes one, a scheduler, which is copied, or a name.
     *claims* are what it promises beyond the contract. *signals* draws what it is told, by default
     any `H2Priority` that names a place in a tree; *placeholders* is how many ids below 0 are in
     use. *histories*, if given, draws whole histories in the place of random ones. *skip* names laws
@@ -39,7 +42,7 @@ class Candidate:
     'FifoScheduler'
     """
 
-    factory: Factory
+    factory: SchedulerLike
     claims: tuple[Claim, ...] = ()
     signals: SearchStrategy[Any] = field(default_factory=signals_of)
     placeholders: int = 0
@@ -50,18 +53,38 @@ class Candidate:
     @property
     def label(self) -> str:
         """The name, or that of what makes the scheduler."""
-        if self.name:
-            return self.name
-        named = getattr(self.factory, "__name__", "")
-        return named if named.isidentifier() else type(self.factory()).__name__
+        name = self.name or scheduler_named(self.factory)[0]
+        # A lambda has no name; what it makes has.
+        return type(self.new()).__name__ if name == "function" else name
 
-    def claim(self, kind: type[ClaimT]) -> ClaimT | None:
-        """Return the claim of that kind, if it is made."""
-        return next((claim for claim in self.claims if isinstance(claim, kind)), None)
+    @property
+    def maker(self) -> Maker:
+        """What makes the scheduler, or the scheduler that is copied."""
+        return scheduler_named(self.factory)[1]
+
+    def new(self) -> Scheduler:
+        """Return a new scheduler.
+
+        Raises:
+            InputError: if there is none of that name, it cannot be made, or lacks a method.
+        """
+        name, maker = scheduler_named(self.factory)
+        return new_scheduler(maker, turn_bytes=PACKET_BYTES, name=name)
 
     def watched(self) -> Watched:
         """Return a new scheduler that is watched."""
-        return Watched(self.factory())
+        return Watched(self.new(), may_raise=Law.NEVER_RAISES in self.skip)
+
+    def claims_of(self, kind: type[ClaimT]) -> list[ClaimT]:
+        """Return the claims of that kind.
+
+        Raises:
+            NotCheckedError: if there is none.
+        """
+        found = [claim for claim in self.claims if isinstance(claim, kind)]
+        if not found:
+            raise NotCheckedError("not claimed")
+        return found
 
     def scripts(
         self, signals: SearchStrategy[Any] | None = None, *, leave_out: tuple[Call, ...] = ()

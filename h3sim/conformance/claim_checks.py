@@ -1,40 +1,39 @@
-"""Checks of what a scheduler claims: order, shares, no starvation, updates, a reference."""
+"""Checks of what a scheduler claims: order, waiting, updates, a reference."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from hypothesis import strategies as st
-
-from h3sim.conformance.claims import NoStarvation, SameAs, StrictOrder, WeightedShares
-from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, valid_history, without
-from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError
+from h3sim.conformance.claims import (
+    BoundedWait,
+    NoStarvation,
+    SameAs,
+    StrictOrder,
+    WeightedShares,
+)
+from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, without
+from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError, checks
 from h3sim.conformance.search import for_all
+from h3sim.conformance.share_checks import check_updated_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hypothesis import settings
-    from hypothesis.strategies import SearchStrategy
 
     from h3sim.conformance.candidate import Candidate
     from h3sim.conformance.histories import History
 
-__all__ = ["no_starvation", "same_as", "strict_order", "updates_at_once", "weighted_shares"]
-
-_NOT_CLAIMED = "not claimed"
-_SHARED_TURNS = 150
-"""How many turns shares are counted over, from one change to the next."""
+__all__ = ["bounded_wait", "no_starvation", "same_as", "strict_order", "updates_at_once"]
 
 
+@checks(Law.STRICT_ORDER)
 def strict_order(candidate: Candidate, budget: settings) -> None:
     """See that nobody overtakes a lower rank, in histories without updates."""
-    claim = candidate.claim(StrictOrder)
-    if claim is None:
-        raise NotCheckedError(_NOT_CLAIMED)
-    _check_order(candidate, claim, budget, leave_out=(Call.UPDATE, Call.CHARGE))
+    for claim in candidate.claims_of(StrictOrder):
+        _check_order(candidate, claim, budget, leave_out=(Call.UPDATE, Call.CHARGE))
 
 
 def _check_order(
@@ -112,179 +111,145 @@ def _overtaking(
     return watched.broken(law, sentence)
 
 
-def weighted_shares(candidate: Candidate, budget: settings) -> None:
-    """See that streams share by weight; some join late."""
-    claim = candidate.claim(WeightedShares)
-    if claim is None:
-        raise NotCheckedError(_NOT_CLAIMED)
-
-    def check(joins: list[tuple[Any, int]]) -> None:
-        shares = _Shares(candidate.watched(), claim, Law.WEIGHTED_SHARES)
-        for number, (signal, n_turns) in enumerate(joins):
-            shares.join(4 * number, signal)
-            shares.serve(n_turns)
-        shares.serve(_SHARED_TURNS)
-
-    for_all(check, _joins(candidate, claim), budget=budget)
-
-
-def _joins(candidate: Candidate, claim: WeightedShares) -> SearchStrategy[list[tuple[Any, int]]]:
-    """Return who joins, each with the number of turns until the next."""
-    signals = candidate.signals if claim.signals is None else claim.signals
-    pairs = st.tuples(signals, st.sampled_from([0, 0, 1, 2, 30]))
-    return st.lists(pairs, min_size=2, max_size=6)
-
-
-class _Shares:
-    """Counts turns of streams that share, since the last one joined or changed."""
-
-    def __init__(self, watched: Watched, claim: WeightedShares, law: Law) -> None:
-        self._watched = watched
-        self._claim = claim
-        self._law = law
-        self._turns: dict[int, int] = {}
-        self._weights: dict[int, int] = {}
-        # What a stream may be ahead or behind: a turn, at each weight that still has an effect.
-        self._slack: dict[int, Fraction] = {}
-
-    def join(self, stream_id: int, signal: Any) -> None:
-        opened = Event(Call.OPEN, stream_id, signal)
-        for event in valid_history([opened, Event(Call.ACTIVATE, stream_id)]):
-            self._watched.take(event)
-        self._weigh(stream_id, signal)
-        self._begin()
-
-    def update(self, stream_id: int, signal: Any) -> None:
-        self._watched.take(Event(Call.UPDATE, stream_id, signal))
-        before = self._slack[stream_id]
-        self._weigh(stream_id, signal)
-        self._slack[stream_id] += before
-        self._begin()
-
-    def serve(self, n_turns: int) -> None:
-        for _ in range(n_turns):
-            picked = self._watched.turn()
-            if picked is None or picked not in self._turns:
-                return
-            self._turns[picked] += 1
-            self._compare(picked)
-
-    def _weigh(self, stream_id: int, signal: Any) -> None:
-        self._weights[stream_id] = weight = self._claim.weight(signal)
-        self._slack[stream_id] = Fraction(self._claim.packets_per_turn, weight)
-
-    def _begin(self) -> None:
-        self._turns = dict.fromkeys(self._weights, 0)
-
-    def _compare(self, picked: int) -> None:
-        n_picked, weight, slack = self._turns[picked], self._weights[picked], self._slack[picked]
-        for other, n_other in self._turns.items():
-            weight_other = self._weights[other]
-            # Times both weights, to stay with whole numbers as long as all is well.
-            ahead = n_picked * weight_other - n_other * weight
-            if ahead <= weight + weight_other:
-                continue
-            allowed = slack + self._slack[other]
-            allowed += Fraction(self._claim.tolerance) * Fraction(n_picked, weight)
-            if ahead > allowed * weight * weight_other:
-                sentence = (
-                    f"stream {picked} of weight {weight} has had {n_picked} turns, "
-                    f"stream {other} of weight {weight_other} only {n_other}"
-                )
-                raise self._watched.broken(self._law, sentence)
-
-
+@checks(Law.NO_STARVATION)
 def no_starvation(candidate: Candidate, budget: settings) -> None:
     """See that each active stream has its turn in time, while others come and go."""
-    claim = candidate.claim(NoStarvation)
-    if claim is None:
-        raise NotCheckedError(_NOT_CLAIMED)
+    for claim in candidate.claims_of(NoStarvation):
+        _check_turns(candidate, claim, budget, partial(_Waits, claim))
+
+
+@checks(Law.BOUNDED_WAIT)
+def bounded_wait(candidate: Candidate, budget: settings) -> None:
+    """See that none has too many turns while another waits, and others come and go."""
+    for claim in candidate.claims_of(BoundedWait):
+        _check_turns(candidate, claim, budget, partial(_Bypasses, claim))
+
+
+def _check_turns(
+    candidate: Candidate,
+    claim: NoStarvation | BoundedWait,
+    budget: settings,
+    count: Callable[[Watched], _Waits | _Bypasses],
+) -> None:
+    """Let *count* look at all turns of histories without updates, and at what is left at the end.
+
+    Packets are of one size: who sends little may have many turns.
+    """
 
     def check(history: History) -> None:
         watched = candidate.watched()
-        waits: dict[int, int] = {}
-        most = 1
-
-        def look(picked: int | None) -> None:
-            nonlocal most
-            most = max(most, len(watched.active))
-            for key in watched.active:
-                waits[key] = 0 if key == picked else waits.get(key, 0) + 1
-                if waits[key] > claim.rounds * claim.packets_per_turn * most:
-                    sentence = (
-                        f"stream {key} has been active for {waits[key]} turns of others, "
-                        f"with at most {most} streams at a time"
-                    )
-                    raise watched.broken(Law.NO_STARVATION, sentence)
-
-        def forget() -> None:
-            for key in [key for key in waits if key not in watched.active]:
-                del waits[key]
-
+        counter = count(watched)
         for event in history:
-            # Packets of one size: who sends little may have many turns.
-            watched.play([replace(event, n_bytes=PACKET_BYTES)], on_pick=look, after=forget)
-        for _ in range(claim.rounds * claim.packets_per_turn * most + 1):
-            watched.turn(on_pick=look)
+            same_size = [replace(event, n_bytes=PACKET_BYTES)]
+            watched.play(same_size, on_pick=counter.look, after=counter.forget)
+        for _ in range(counter.n_turns_left):
+            watched.turn(on_pick=counter.look)
 
-    scripts = candidate.scripts(claim.signals, leave_out=(Call.CHARGE,))
-    for_all(check, scripts, budget=budget)
+    leave_out = (Call.CHARGE,) if isinstance(claim, NoStarvation) else (Call.CHARGE, Call.UPDATE)
+    for_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
 
 
+class _Waits:
+    """Counts the turns of all others since each active stream had its own."""
+
+    def __init__(self, claim: NoStarvation, watched: Watched) -> None:
+        self._most = claim.rounds * claim.packets_per_turn
+        self._watched = watched
+        self._waits: dict[int, int] = {}
+        self._n_streams = 1
+        """The most streams that were active at a time."""
+
+    @property
+    def n_turns_left(self) -> int:
+        """How many turns show that none starves at the end."""
+        return self._most * self._n_streams + 1
+
+    def look(self, picked: int | None) -> None:
+        """Take notice of a turn."""
+        active, waits = self._watched.active, self._waits
+        self._n_streams = max(self._n_streams, len(active))
+        for key in active:
+            waits[key] = 0 if key == picked else waits.get(key, 0) + 1
+            if waits[key] > self._most * self._n_streams:
+                sentence = (
+                    f"stream {key} has been active for {waits[key]} turns of others, "
+                    f"with at most {self._n_streams} streams at a time"
+                )
+                raise self._watched.broken(Law.NO_STARVATION, sentence)
+
+    def forget(self) -> None:
+        """Let those that are not active any more wait for nothing."""
+        for key in [key for key in self._waits if key not in self._watched.active]:
+            del self._waits[key]
+
+
+class _Bypasses:
+    """Counts for each active stream how many turns each other one has had since its own."""
+
+    n_turns_left = 40
+
+    def __init__(self, claim: BoundedWait, watched: Watched) -> None:
+        self._claim = claim
+        self._watched = watched
+        self._turns: dict[int, dict[int, int]] = {}
+        self._has_had_turn: dict[int, None] = {}
+        """Of those that are active: who has had one since it became so."""
+
+    def look(self, picked: int | None) -> None:
+        """Take notice of a turn."""
+        if picked is None or picked not in self._watched.active:
+            return
+        for waiting in self._watched.active:
+            if waiting != picked:
+                turns = self._turns.setdefault(waiting, {})
+                turns[picked] = turns.get(picked, 0) + 1
+                self._compare(waiting, picked, turns[picked])
+        self._turns[picked] = {}
+        self._has_had_turn[picked] = None
+
+    def _compare(self, waiting: int, other: int, n_turns: int) -> None:
+        claim, signals = self._claim, self._watched.signals
+        allowed = claim.turns(signals[waiting], signals[other])
+        if allowed is None:
+            return
+        joining = 0 if waiting in self._has_had_turn else claim.joining
+        if n_turns > (allowed + joining) * claim.packets_per_turn:
+            what = "packets" if claim.packets_per_turn > 1 else "turns"
+            sentence = (
+                f"stream {waiting} waits while stream {other} has {n_turns} {what}; "
+                f"it may have {(allowed + joining) * claim.packets_per_turn}"
+            )
+            raise self._watched.broken(Law.BOUNDED_WAIT, sentence)
+
+    def forget(self) -> None:
+        """Let those that are not active any more wait for nothing."""
+        for key in [key for key in self._turns if key not in self._watched.active]:
+            del self._turns[key]
+            self._has_had_turn.pop(key, None)
+
+
+@checks(Law.UPDATES_AT_ONCE)
 def updates_at_once(candidate: Candidate, budget: settings) -> None:
     """See that order and shares are those of the last signals."""
-    order, shares = candidate.claim(StrictOrder), candidate.claim(WeightedShares)
-    checks: list[Callable[[], None]] = []
-    if order is not None and order.follows_updates:
-        checks.append(lambda: _check_order(candidate, order, budget, leave_out=(Call.CHARGE,)))
-    if shares is not None and shares.follows_updates:
-        checks.append(lambda: _check_updated_shares(candidate, shares, budget))
-    if not checks:
+    found = [claim for claim in candidate.claims if isinstance(claim, StrictOrder | WeightedShares)]
+    followed = [claim for claim in found if claim.follows_updates]
+    if not followed:
         raise NotCheckedError("neither an order nor shares that follow updates are claimed")
-    for check in checks:
-        check()
+    for claim in followed:
+        if isinstance(claim, StrictOrder):
+            _check_order(candidate, claim, budget, leave_out=(Call.CHARGE,))
+        else:
+            check_updated_shares(candidate, claim, budget)
 
 
-def _check_updated_shares(candidate: Candidate, claim: WeightedShares, budget: settings) -> None:
-    def check(joins: list[tuple[Any, int]], updates: list[tuple[int, Any]]) -> None:
-        broken = _unshared(candidate, claim, joins, updates)
-        # What is wrong without updates as well is not about them.
-        if broken is not None and _unshared(candidate, claim, joins, []) is None:
-            raise broken
-
-    signals = candidate.signals if claim.signals is None else claim.signals
-    updates = st.lists(st.tuples(st.integers(0, 5), signals), min_size=1, max_size=4)
-    for_all(check, _joins(candidate, claim), updates, budget=budget)
-
-
-def _unshared(
-    candidate: Candidate,
-    claim: WeightedShares,
-    joins: list[tuple[Any, int]],
-    updates: list[tuple[int, Any]],
-) -> BrokenLawError | None:
-    """Return what is wrong with the shares of who joins, and is updated after some turns."""
-    shares = _Shares(candidate.watched(), claim, Law.UPDATES_AT_ONCE)
-    try:
-        for number, (signal, _) in enumerate(joins):
-            shares.join(4 * number, signal)
-        shares.serve(joins[0][1])
-        for place, signal in updates:
-            shares.update(4 * (place % len(joins)), signal)
-        shares.serve(_SHARED_TURNS)
-    except BrokenLawError as broken:
-        if broken.law is not Law.UPDATES_AT_ONCE:
-            raise
-        return broken
-    return None
-
-
+@checks(Law.SAME_AS)
 def same_as(candidate: Candidate, budget: settings) -> None:
     """See that the reference picks the same after every event."""
-    claim = candidate.claim(SameAs)
-    if claim is None:
-        raise NotCheckedError(_NOT_CLAIMED)
+    for claim in candidate.claims_of(SameAs):
+        _check_picks(candidate, claim, budget)
 
+
+def _check_picks(candidate: Candidate, claim: SameAs, budget: settings) -> None:
     def check(history: History) -> None:
         watched, reference = candidate.watched(), Watched(claim.reference())
         for event in history:
@@ -313,12 +278,3 @@ def _advance(watched: Watched, reference: Watched, event: Event, picked: int | N
         event = Event(Call.CHARGE, picked, n_bytes=event.n_bytes)
     for each in (watched, reference):
         each.take(event)
-
-
-CHECKS: dict[Law, Callable[[Candidate, settings], None]] = {
-    Law.STRICT_ORDER: strict_order,
-    Law.WEIGHTED_SHARES: weighted_shares,
-    Law.NO_STARVATION: no_starvation,
-    Law.UPDATES_AT_ONCE: updates_at_once,
-    Law.SAME_AS: same_as,
-}

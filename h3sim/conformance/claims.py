@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from h3sim.conformance.laws import Law
+from h3sim.conformance.strategies import signals as signals_of
+from h3sim.signals import DEFAULT_URGENCY, Eps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,18 +17,22 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
 
 __all__ = [
+    "BoundedWait",
+    "ByteShares",
     "Claim",
     "FreesMemory",
     "NoStarvation",
+    "RoundRobinInUrgency",
     "SameAs",
     "StrictOrder",
+    "UrgencyOrder",
     "WeightedShares",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What is claimed; *law* is what it is held to."""
+    """What is claimed; *law* is what it is held to. Several claims of one law may be made."""
 
     law: ClassVar[Law]
 
@@ -76,6 +82,27 @@ class WeightedShares(Claim):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ByteShares(Claim):
+    """Streams that are active together send bytes by *weight(signal)*, however long packets are.
+
+    Over any time in which i and j are both active, their b_i and b_j bytes keep
+
+        |b_i / w_i - b_j / w_j| <= turn_bytes * (1 / w_i + 1 / w_j)
+
+    (Golestani 1994, with the longest packet in the place of *turn_bytes*; deficit round robin keeps
+    it with a quantum and a packet, Shreedhar and Varghese 1995). Who counts turns does not keep
+    it: a stream of short packets then has less. *signals* and *tolerance* are as in
+    `WeightedShares`; packets are at most 1400 bytes long.
+    """
+
+    law: ClassVar[Law] = Law.BYTE_SHARES
+    weight: Callable[[Any], int]
+    signals: SearchStrategy[Any] | None = None
+    turn_bytes: int = 1400
+    tolerance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoStarvation(Claim):
     """An active stream has its turn within *rounds* turns for each stream that is active.
 
@@ -85,6 +112,27 @@ class NoStarvation(Claim):
 
     law: ClassVar[Law] = Law.NO_STARVATION
     rounds: int
+    signals: SearchStrategy[Any] | None = None
+    packets_per_turn: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedWait(Claim):
+    """While a stream waits, no other has more than *turns(waiting, other)* turns.
+
+    *turns* is given the signals of both, and returns a whole number, or None where nothing is
+    claimed of such a pair. So the worst gap between two turns of a stream is the sum over the
+    others. Round robin keeps 1, fair queueing `other.weight // waiting.weight + 1`. *joining* more
+    are allowed until a stream that has become active has its first turn. *signals* are those that
+    it is claimed for, if not all.
+
+    >>> BoundedWait(turns=lambda waiting, other: 1).joining
+    0
+    """
+
+    law: ClassVar[Law] = Law.BOUNDED_WAIT
+    turns: Callable[[Any, Any], int | None]
+    joining: int = 0
     signals: SearchStrategy[Any] | None = None
     packets_per_turn: int = 1
 
@@ -106,3 +154,45 @@ class FreesMemory(Claim):
 
     law: ClassVar[Law] = Law.FREES_MEMORY
     keeps: int = 0
+
+
+# The claims of RFC 9218, by name
+
+
+def _urgency(stream_id: int, signal: Any) -> int:  # noqa: ARG001 - not by id
+    """Return the urgency; what says nothing of it has 3 (RFC 9218 § 4.1)."""
+    return signal.urgency if isinstance(signal, Eps) else DEFAULT_URGENCY
+
+
+def _one_where_both_share(waiting: Any, other: Any) -> int | None:
+    """Return 1 for two incremental streams of one urgency."""
+    both = isinstance(waiting, Eps) and isinstance(other, Eps)
+    share = both and waiting.incremental and other.incremental
+    return 1 if share and waiting.urgency == other.urgency else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrgencyOrder(StrictOrder):
+    """Streams go in the order of their urgency, the lowest first (RFC 9218 § 10).
+
+    >>> UrgencyOrder().rank(4, Eps(urgency=2))
+    2
+    """
+
+    rank: Callable[[int, Any], Any] = _urgency
+    signals: SearchStrategy[Any] | None = field(default_factory=lambda: signals_of(Eps))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundRobinInUrgency(BoundedWait):
+    """Incremental streams of one urgency take turns: while one waits, each other has one at most.
+
+    RFC 9218 § 10 asks for bandwidth to be shared among them. A server that lets a stream join the
+    round that is on says `joining=1`.
+
+    >>> RoundRobinInUrgency().turns(Eps(incremental=True), Eps(incremental=True))
+    1
+    """
+
+    turns: Callable[[Any, Any], int | None] = _one_where_both_share
+    signals: SearchStrategy[Any] | None = field(default_factory=lambda: signals_of(Eps))

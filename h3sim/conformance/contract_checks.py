@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, valid_history
-from h3sim.conformance.laws import BrokenLawError, Law
+from h3sim.conformance.laws import BrokenLawError, Law, checks
 from h3sim.conformance.processes import check_every_process_picks_the_same
 from h3sim.conformance.search import for_all, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hypothesis import settings
 
     from h3sim.conformance.candidate import Candidate
@@ -34,6 +32,7 @@ _CROWD = 200
 _CROWD_EVENTS = 1000
 
 
+@checks(Law.WORK_CONSERVING)
 def work_conserving(candidate: Candidate, budget: settings) -> None:
     """See that a stream is picked after every event that leaves one active."""
 
@@ -51,6 +50,7 @@ def work_conserving(candidate: Candidate, budget: settings) -> None:
     for_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
 
 
+@checks(Law.PICKS_ONLY_READY)
 def picks_only_ready(candidate: Candidate, budget: settings) -> None:
     """See that whoever is picked, after every event, is open and active."""
 
@@ -75,6 +75,7 @@ _RESPONSES = st.lists(
 """Turns before the response becomes ready, and its size in bytes."""
 
 
+@checks(Law.EVERY_BYTE_ONCE)
 def every_byte_once(candidate: Candidate, budget: settings) -> None:
     """Send responses as a server does, and see that each goes to its end and no further."""
 
@@ -116,6 +117,7 @@ def _send(watched: Watched, left: dict[int, int]) -> int | None:
     return picked
 
 
+@checks(Law.PURE_PICK)
 def pure_pick(candidate: Candidate, budget: settings) -> None:
     """See that asking thrice gives one answer, and does not change later ones."""
 
@@ -143,6 +145,7 @@ def pure_pick(candidate: Candidate, budget: settings) -> None:
     for_all(check, candidate.scripts(), budget=budget)
 
 
+@checks(Law.DETERMINISTIC)
 def deterministic(candidate: Candidate, budget: settings) -> None:
     """See that two schedulers that live through the same history side by side pick the same."""
 
@@ -160,6 +163,7 @@ def deterministic(candidate: Candidate, budget: settings) -> None:
     for_all(check, candidate.scripts(), budget=budget)
 
 
+@checks(Law.SAME_IN_EVERY_PROCESS)
 def same_in_every_process(candidate: Candidate, budget: settings) -> None:
     """See that processes that hash with other seeds pick the same."""
     histories: list[History] = []
@@ -167,6 +171,7 @@ def same_in_every_process(candidate: Candidate, budget: settings) -> None:
     check_every_process_picks_the_same(candidate, histories)
 
 
+@checks(Law.NEVER_RAISES)
 def never_raises(candidate: Candidate, budget: settings) -> None:
     """See that histories, and crowds of 200 streams with 1,000 random events, raise nothing."""
     for_all(lambda history: candidate.watched().play(history), candidate.scripts(), budget=budget)
@@ -202,14 +207,3 @@ def _trouble(candidate: Candidate, history: History) -> BrokenLawError | None:
     except BrokenLawError as broken:
         return broken
     return None
-
-
-CHECKS: dict[Law, Callable[[Candidate, settings], None]] = {
-    Law.WORK_CONSERVING: work_conserving,
-    Law.EVERY_BYTE_ONCE: every_byte_once,
-    Law.PICKS_ONLY_READY: picks_only_ready,
-    Law.PURE_PICK: pure_pick,
-    Law.DETERMINISTIC: deterministic,
-    Law.SAME_IN_EVERY_PROCESS: same_in_every_process,
-    Law.NEVER_RAISES: never_raises,
-}

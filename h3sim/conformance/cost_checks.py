@@ -6,15 +6,17 @@ import gc
 import pickle
 import sys
 import types
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
 from h3sim.conformance.claims import FreesMemory
 from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, valid_history
-from h3sim.conformance.laws import Law, NotCheckedError
+from h3sim.conformance.laws import Law, NotCheckedError, checks
 from h3sim.conformance.processes import why_it_cannot_be_sent
 from h3sim.conformance.search import for_all
+from h3sim.signals import H2Priority
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,15 +38,17 @@ _OBJECTS_PER_STREAM = 0.25
 _SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
 
 
+@checks(Law.FREES_MEMORY)
 def frees_memory(candidate: Candidate, budget: settings) -> None:
     """See that what is left after many streams is no more than after few.
 
     Streams come and go while the first stays, and stays active: it may keep dead entries alive.
     """
-    claim = candidate.claim(FreesMemory) or FreesMemory()
+    claims = [claim for claim in candidate.claims if isinstance(claim, FreesMemory)]
+    keeps = max((claim.keeps for claim in claims), default=0)
 
     def check(signals: list[Any]) -> None:
-        few, many = (n + claim.keeps for n in _CLOSED)
+        few, many = (n + keeps for n in _CLOSED)
         before, after = (_left_behind(candidate, signals, n) for n in (few, many))
         if after - before > _OBJECTS_PER_STREAM * (many - few):
             watched = candidate.watched()
@@ -97,16 +101,17 @@ def reachable(root: object) -> int:
     return len(seen)
 
 
+@checks(Law.PICKLES)
 def pickles(candidate: Candidate, budget: settings) -> None:
     """See that a pickled scheduler can be read again anywhere in a history, and goes on alike."""
-    scheduler = candidate.factory()
+    scheduler = candidate.new()
     if (reason := why_it_cannot_be_sent(type(scheduler))) is not None:
         raise NotCheckedError(reason)
 
     def check(before: History, after: History) -> None:
         original = candidate.watched()
         original.play(before)
-        twin = Watched(_pickled(original))
+        twin = Watched(_pickled(original), may_raise=Law.NEVER_RAISES in candidate.skip)
         twin.signals, twin.active = {**original.signals}, {**original.active}
         # What comes after is a history of its own, among whatever is open.
         opened = [Event(Call.OPEN, key, signal) for key, signal in original.signals.items()]
@@ -132,6 +137,7 @@ def _pickled(watched: Watched) -> Scheduler:
     return copy
 
 
+@checks(Law.CHEAP_PICKS)
 def cheap_picks(candidate: Candidate, budget: settings) -> None:
     """See that the work for a turn hardly grows with the number of active streams.
 
@@ -168,10 +174,6 @@ def _all_active(signals: list[Any], n_streams: int) -> Iterable[Event]:
 
 def _alone(signal: Any) -> Any:
     """Return the signal without a place below or above others: depth may cost."""
-    from dataclasses import replace
-
-    from h3sim.signals import H2Priority
-
     if isinstance(signal, H2Priority):
         return replace(signal, depends_on=None, exclusive=False)
     return signal
@@ -185,10 +187,13 @@ def _work_for_turns(candidate: Candidate, signals: list[Any], n_streams: int) ->
     def turns() -> None:
         for _ in range(_TURNS):
             picked = scheduler.pick()
-            if picked is not None:
+            if picked in watched.active:
                 scheduler.charge(picked, PACKET_BYTES)
 
-    return operations_of(turns)
+    try:
+        return operations_of(turns)
+    except (Exception, SystemExit) as error:
+        raise watched.raised(f"one of {_TURNS} turns", error) from error
 
 
 def operations_of(work: Callable[[], object]) -> int:
@@ -244,10 +249,3 @@ class CountedId(int):
     def __hash__(self) -> int:
         CountedId.compared += 1
         return int.__hash__(self)
-
-
-CHECKS: dict[Law, Callable[[Candidate, settings], None]] = {
-    Law.FREES_MEMORY: frees_memory,
-    Law.PICKLES: pickles,
-    Law.CHEAP_PICKS: cheap_picks,
-}

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim.conformance.laws import BrokenLawError, Law
+from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law
+from h3sim.schedulers import raised_words
 from h3sim.signals import H2Priority, StrictPriority
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
 
 __all__ = ["Call", "Event", "History", "Watched", "about_another", "valid_history", "without"]
+
+_ANY_ERROR = (Exception, SystemExit)
+"""A scheduler that exits must not take the tests along."""
 
 PACKET_BYTES = 1400
 """What a turn carries unless a history says otherwise."""
@@ -133,11 +137,13 @@ OnPick: TypeAlias = "Callable[[int | None], None]"
 class Watched:
     """A scheduler beside a record of what it was told: who is open, who is active, each line.
 
-    An exception from it breaks `Law.NEVER_RAISES`, whatever is being checked.
+    An exception from it, or an exit, breaks `Law.NEVER_RAISES`, whatever is being checked. Where
+    that law is skipped it *may_raise*, and its history ends there: `HistoryEndedError`.
     """
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, *, may_raise: bool = False) -> None:
         self.scheduler = scheduler
+        self._may_raise = may_raise
         self.signals: dict[int, Any] = {}
         self.active: dict[int, None] = {}
         self._done: list[tuple[str, Any]] = []
@@ -175,9 +181,9 @@ class Watched:
         """Return what the scheduler picks."""
         try:
             picked = self.scheduler.pick()
-        except Exception as error:
+        except _ANY_ERROR as error:
             self._done.append(("pick() -> ", "an error"))
-            raise self._raised("pick()", error) from error
+            raise self.raised("pick()", error) from error
         self._done.append(("pick() -> ", picked))
         return picked
 
@@ -186,8 +192,8 @@ class Watched:
         self._done.append(("", event))
         try:
             getattr(self.scheduler, event.call.value)(*event.arguments)
-        except Exception as error:
-            raise self._raised(str(event), error) from error
+        except _ANY_ERROR as error:
+            raise self.raised(str(event), error) from error
         stream_id = event.stream_id
         match event.call:
             case Call.OPEN | Call.UPDATE:
@@ -230,6 +236,9 @@ class Watched:
             else:
                 yield f"{words}{value}"
 
-    def _raised(self, call: str, error: Exception) -> BrokenLawError:
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return self.broken(Law.NEVER_RAISES, f"{call} raised {what}")
+    def raised(self, what: str, error: BaseException) -> Exception:
+        """Return the error to raise where *what* raised *error*."""
+        sentence = f"{what} raised {raised_words(error)}"
+        if self._may_raise:
+            return HistoryEndedError(sentence)
+        return self.broken(Law.NEVER_RAISES, sentence)

@@ -4,60 +4,115 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["BrokenLawError", "Law", "NotCheckedError", "Report", "Verdict"]
+    from hypothesis import settings
+
+    from h3sim.conformance.candidate import Candidate
+
+__all__ = [
+    "BrokenLawError",
+    "Check",
+    "HistoryEndedError",
+    "Law",
+    "NotCheckedError",
+    "Report",
+    "Verdict",
+    "checks",
+]
 
 
 class Law(enum.Enum):
-    """What a scheduler may be held to, in the order in which it is checked.
+    """What a scheduler may be held to: its name and its meaning, in the order of checking.
 
-    The first six follow from `h3sim.schedulers.Scheduler` and hold for every scheduler; so do the
-    last four, unless it is said why not. Those between are held only by who claims them.
+    This is the list. The function, the class, the fixture and the report all read it; what looks
+    at a law is the function that is marked as its `Check`.
+
+    Those before "strict-order" follow from `h3sim.schedulers.Scheduler` and hold for every
+    scheduler; so do those from "frees-memory" on, unless it is said why not. Those between are held
+    only by who claims them.
+
+    >>> Law("pure-pick").meaning
+    'asking changes nothing'
     """
 
-    WORK_CONSERVING = "work-conserving"
-    EVERY_BYTE_ONCE = "every-byte-once"
-    PICKS_ONLY_READY = "picks-only-ready"
-    DETERMINISTIC = "deterministic"
-    PURE_PICK = "pure-pick"
-    SAME_IN_EVERY_PROCESS = "same-in-every-process"
-    STRICT_ORDER = "strict-order"
-    WEIGHTED_SHARES = "weighted-shares"
-    NO_STARVATION = "no-starvation"
-    UPDATES_AT_ONCE = "updates-at-once"
-    SAME_AS = "same-as"
-    FREES_MEMORY = "frees-memory"
-    PICKLES = "pickles"
-    CHEAP_PICKS = "cheap-picks"
-    NEVER_RAISES = "never-raises"
+    meaning: str
+    """The law in a sentence."""
 
-    @property
-    def meaning(self) -> str:
-        """The law in a sentence."""
-        return _MEANINGS[self]
+    def __new__(cls, name: str, meaning: str) -> Law:
+        """Let the name be the value."""
+        law = object.__new__(cls)
+        law._value_ = name
+        law.meaning = meaning
+        return law
+
+    WORK_CONSERVING = "work-conserving", "a stream is picked as long as one is active"
+    EVERY_BYTE_ONCE = (
+        "every-byte-once",
+        "each response is sent to its end, and no stream is picked after that",
+    )
+    PICKS_ONLY_READY = "picks-only-ready", "only a stream that is open and active is picked"
+    DETERMINISTIC = "deterministic", "equal histories lead to equal picks"
+    PURE_PICK = "pure-pick", "asking changes nothing"
+    SAME_IN_EVERY_PROCESS = (
+        "same-in-every-process",
+        "no hash and no address decides, so all processes pick alike",
+    )
+    STRICT_ORDER = "strict-order", "no stream is picked while one of a lower rank is active"
+    WEIGHTED_SHARES = (
+        "weighted-shares",
+        "streams that are active together have turns by their weights",
+    )
+    BYTE_SHARES = (
+        "byte-shares",
+        "streams that are active together send bytes by their weights, however long packets are",
+    )
+    NO_STARVATION = (
+        "no-starvation",
+        "an active stream has its turn within a bounded number of turns",
+    )
+    BOUNDED_WAIT = (
+        "bounded-wait",
+        "while a stream waits, no other has more turns than it may",
+    )
+    UPDATES_AT_ONCE = (
+        "updates-at-once",
+        "order and shares follow the last signal, from the next pick on",
+    )
+    SAME_AS = "same-as", "the picks are those of the reference"
+    FREES_MEMORY = "frees-memory", "what is closed takes up no memory"
+    PICKLES = "pickles", "a pickled scheduler goes on as the original does"
+    CHEAP_PICKS = (
+        "cheap-picks",
+        "ten times the streams do not take three times the work for a turn",
+    )
+    NEVER_RAISES = "never-raises", "no history that keeps the contract raises an exception"
 
 
-_MEANINGS = {
-    Law.WORK_CONSERVING: "a stream is picked as long as one is active",
-    Law.EVERY_BYTE_ONCE: "each response is sent to its end, and no stream is picked after that",
-    Law.PICKS_ONLY_READY: "only a stream that is open and active is picked",
-    Law.PURE_PICK: "asking changes nothing",
-    Law.DETERMINISTIC: "equal histories lead to equal picks",
-    Law.SAME_IN_EVERY_PROCESS: "no hash and no address decides, so all processes pick alike",
-    Law.STRICT_ORDER: "no stream is picked while one of a lower rank is active",
-    Law.WEIGHTED_SHARES: "streams that are active together have turns by their weights",
-    Law.NO_STARVATION: "an active stream has its turn within a bounded number of turns",
-    Law.UPDATES_AT_ONCE: "order and shares follow the last signal, from the next pick on",
-    Law.SAME_AS: "the picks are those of the reference",
-    Law.FREES_MEMORY: "what is closed takes up no memory",
-    Law.PICKLES: "a pickled scheduler goes on as the original does",
-    Law.CHEAP_PICKS: "ten times the streams do not take three times the work for a turn",
-    Law.NEVER_RAISES: "no history that keeps the contract raises an exception",
-}
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What holds a candidate to *law*: called with it, and with how long to look.
+
+    It raises `BrokenLawError` where the law is broken, and `NotCheckedError` where it is not
+    claimed or cannot be looked at.
+    """
+
+    law: Law
+    look: Callable[[Candidate, settings], None]
+
+    def __call__(self, candidate: Candidate, budget: settings) -> None:
+        """Hold *candidate* to the law."""
+        __tracebackhide__ = True
+        self.look(candidate, budget)
+
+
+def checks(law: Law) -> Callable[[Callable[[Candidate, settings], None]], Check]:
+    """Mark a function as what looks at *law*."""
+    return partial(Check, law)
 
 
 class BrokenLawError(AssertionError):
@@ -82,6 +137,10 @@ class BrokenLawError(AssertionError):
 
 class NotCheckedError(Exception):
     """A law was not looked at, for the reason that the message gives."""
+
+
+class HistoryEndedError(Exception):
+    """A scheduler that may raise did, so that its history cannot be lived through to the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,12 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from h3sim.conformance.histories import Call, valid_history
-from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError
+from h3sim.conformance.histories import PACKET_BYTES, Call, valid_history
+from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
+from h3sim.schemes import new_scheduler
 
 if TYPE_CHECKING:
     from h3sim.conformance.candidate import Candidate
@@ -49,7 +51,8 @@ print(json.dumps(said))
 
 def why_it_cannot_be_sent(part: object) -> str | None:
     """Return why another process could not find the class or function *part*, None if it can."""
-    what = getattr(part, "__func__", part)
+    what = getattr(part, "func", part)  # of a functools.partial
+    what = getattr(what, "__func__", what)
     if not hasattr(what, "__qualname__"):
         what = type(part)
     name = what.__qualname__
@@ -66,15 +69,20 @@ def check_every_process_picks_the_same(candidate: Candidate, histories: list[His
     Raises:
         BrokenLawError: with the shortest of *histories* that shows it.
     """
-    histories = sorted(map(valid_history, histories), key=len)
-    played = [_played(candidate.watched(), history) for history in histories]
-    calls = [[_call(event) for event in history] for history in histories]
+    played: list[tuple[list[int | None], Watched]] = []
+    calls: list[list[tuple[str, tuple[Any, ...], int]]] = []
+    for history in sorted(map(valid_history, histories), key=len):
+        try:
+            played.append(_played(candidate.watched(), history))
+        except HistoryEndedError:
+            continue
+        calls.append([_call(event) for event in history])
     text = f"{json.dumps([sys.path, _parcel(candidate, calls)])}\n"
     children = [_started(seed) for seed in _HASH_SEEDS]
     answers = [child.communicate(text) for child in children]
     for seed, child, (said, trouble) in zip(_HASH_SEEDS, children, answers, strict=True):
         if child.returncode:
-            last = trouble.strip().splitlines()[-1]
+            last = (trouble.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
             sentence = f"a process with PYTHONHASHSEED={seed} ends with {last}"
             raise BrokenLawError(Law.SAME_IN_EVERY_PROCESS, sentence)
         for there, (here, watched) in zip(json.loads(said), played, strict=True):
@@ -88,11 +96,12 @@ def check_every_process_picks_the_same(candidate: Candidate, histories: list[His
 
 
 def _parcel(candidate: Candidate, calls: Any) -> str:
-    reason = why_it_cannot_be_sent(candidate.factory)
+    reason = why_it_cannot_be_sent(candidate.maker)
     if reason is not None:
         raise NotCheckedError(reason)
+    make = partial(new_scheduler, candidate.maker, turn_bytes=PACKET_BYTES, name=candidate.label)
     try:
-        return base64.b64encode(pickle.dumps((candidate.factory, calls))).decode()
+        return base64.b64encode(pickle.dumps((make, calls))).decode()
     except Exception as error:
         reason = f"what makes it, or a signal, cannot be pickled: {error}"
         raise NotCheckedError(reason) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Flaky
 
-from h3sim.conformance.laws import BrokenLawError, Law
+from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,8 @@ __all__ = ["PROFILES", "for_all", "set_profile", "shortened", "usual_settings"]
 
 PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
 """How many examples each law is tried on."""
+_MOST_ENDED = 9
+"""For each history that comes to its end so many may end before, else nothing was looked at."""
 _profile = "default"
 
 
@@ -48,6 +50,9 @@ def for_all(
     """Try *check* on what the strategies draw, and raise what the shortest failing example raises.
 
     *share* tries so many times fewer examples: for checks that take long.
+
+    Raises:
+        NotCheckedError: if hardly any history came to its end, since the scheduler raised.
     """
     __tracebackhide__ = True
     calm = settings(
@@ -60,8 +65,16 @@ def for_all(
         print_blob=False,
     )
 
+    ended: list[HistoryEndedError] = []
+    n_whole = 0
+
     def run(drawn: tuple[Any, ...]) -> None:
-        check(*drawn)
+        nonlocal n_whole
+        try:
+            check(*drawn)
+            n_whole += 1
+        except HistoryEndedError as error:
+            ended.append(error)
 
     from hypothesis import strategies as st
 
@@ -72,6 +85,8 @@ def for_all(
     except Flaky as flaky:
         sentence = "the same history is lived through in another way the second time"
         raise BrokenLawError(Law.DETERMINISTIC, sentence) from flaky
+    if len(ended) > _MOST_ENDED * n_whole:
+        raise NotCheckedError(f"hardly a history comes to its end: {ended[-1]}")
 
 
 def shortened(history: History, fails: Callable[[tuple[Event, ...]], bool]) -> History:

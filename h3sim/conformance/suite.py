@@ -1,13 +1,16 @@
-"""The suite: all laws for a scheduler at once, as tests of pytest, or as a class to inherit."""
+"""The suite: the laws as a function, as tests of pytest, and as a class to inherit.
+
+All three read the one list, `Law`. The fixture of the pytest plugin calls the function.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim.conformance import claim_checks, contract_checks, cost_checks
+from h3sim.conformance import claim_checks, contract_checks, cost_checks, share_checks
 from h3sim.conformance.candidate import Candidate
-from h3sim.conformance.laws import Law, NotCheckedError, Report, Verdict
+from h3sim.conformance.laws import Check, Law, NotCheckedError, Report, Verdict
 from h3sim.conformance.search import usual_settings
 from h3sim.errors import MissingExtraError
 
@@ -17,16 +20,21 @@ if TYPE_CHECKING:
     import hypothesis
     from hypothesis.strategies import SearchStrategy
 
+    from h3sim.conformance.candidate import SchedulerLike
     from h3sim.conformance.claims import Claim
-    from h3sim.schedulers import Scheduler
 
 __all__ = ["SchedulerSuite", "check_law", "check_scheduler", "parametrize_with_checks"]
 
-_CHECKS = {**contract_checks.CHECKS, **claim_checks.CHECKS, **cost_checks.CHECKS}
+_CHECKS = {
+    found.law: found
+    for module in (contract_checks, claim_checks, share_checks, cost_checks)
+    for found in vars(module).values()
+    if isinstance(found, Check)
+}
 
 
 def check_scheduler(
-    factory: Callable[[], Scheduler] | Candidate,
+    scheduler: SchedulerLike | Candidate,
     *,
     claims: Iterable[Claim] = (),
     signals: SearchStrategy[Any] | None = None,
@@ -34,14 +42,18 @@ def check_scheduler(
     skip: Mapping[Law, str] | None = None,
     settings: hypothesis.settings | None = None,
 ) -> Report:
-    """Hold what *factory* makes to every law, and return which it kept and which were skipped.
+    """Hold *scheduler* to every law, and return which it kept and which were skipped.
 
-    *factory* is called without arguments and returns a new scheduler; or it is a `Candidate`, which
-    says all but *settings*. Laws that follow from a claim are skipped, by name, where it is not
-    made. *settings* are Hypothesis's; by default each law is tried on 30 histories.
+    It is given as `h3sim.simulate` takes it: a name, a class or function that makes one, or a
+    scheduler, which is copied for each history. Or it is a `Candidate`, which says all but
+    *settings*. Laws that follow from a claim are skipped, by name, where it is not made. Those in
+    *skip* are not looked at, each for the reason that is given; without `Law.NEVER_RAISES`, a
+    history of the other laws ends where the scheduler raises. *settings* are Hypothesis's; by
+    default each law is tried on 30 histories.
 
     Raises:
         BrokenLawError: at the first law that is broken, with the shortest history that breaks it.
+        InputError: if the scheduler cannot be made, or lacks a method.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.conformance import StrictOrder
@@ -50,11 +62,11 @@ def check_scheduler(
     >>> print(report.skipped[Law.WEIGHTED_SHARES])
     not claimed
     """
-    if isinstance(factory, Candidate):
-        candidate = factory
+    if isinstance(scheduler, Candidate):
+        candidate = scheduler
     else:
         candidate = Candidate(
-            factory=factory, claims=tuple(claims), placeholders=placeholders, skip=skip or {}
+            factory=scheduler, claims=tuple(claims), placeholders=placeholders, skip=skip or {}
         )
         if signals is not None:
             candidate = replace(candidate, signals=signals)
@@ -69,9 +81,11 @@ def check_law(
 
     Raises:
         BrokenLawError: if it is broken.
+        InputError: if the scheduler cannot be made, or lacks a method.
         NotCheckedError: if the law is not claimed, is skipped, or cannot be looked at.
     """
     __tracebackhide__ = True
+    candidate.new()  # What cannot be made is told as it is, and not as the end of a history.
     if law in candidate.skip:
         raise NotCheckedError(candidate.skip[law])
     _CHECKS[law](candidate, settings or usual_settings())
@@ -94,7 +108,7 @@ def _pytest() -> Any:
 
 
 def parametrize_with_checks(
-    schedulers: Iterable[Callable[[], Scheduler] | Candidate],
+    schedulers: Iterable[SchedulerLike | Candidate],
 ) -> Any:
     """Return a mark that makes a test of each law for each of *schedulers*.
 
@@ -134,8 +148,8 @@ def _check_of(law: Law) -> Callable[[Candidate], None]:
 class SchedulerSuite:
     """A test for each law, to inherit: say what makes the scheduler, and what it claims.
 
-    `make_scheduler` is a class or a method that takes nothing and returns a new scheduler; the
-    other attributes are those of `Candidate`.
+    `make_scheduler` is a class, a method that takes nothing and returns a new scheduler, or a name;
+    the other attributes are those of `Candidate`.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> class TestFifo(SchedulerSuite):
@@ -143,7 +157,7 @@ class SchedulerSuite:
     >>> TestFifo().test_pure_pick()
     """
 
-    make_scheduler: Callable[[], Scheduler]
+    make_scheduler: SchedulerLike
     claims: tuple[Claim, ...] = ()
     signals: SearchStrategy[Any] | None = None
     placeholders: int = 0
@@ -160,66 +174,19 @@ class SchedulerSuite:
         )
         return made if self.signals is None else replace(made, signals=self.signals)
 
-    def _hold_to(self, law: Law) -> None:
+
+def _add_test(law: Law) -> None:
+    """Give the class its test of *law*."""
+
+    def test(self: SchedulerSuite) -> None:
         __tracebackhide__ = True
         _check_of(law)(self.candidate())
 
-    def test_work_conserving(self) -> None:
-        """A stream is picked as long as one is active."""
-        self._hold_to(Law.WORK_CONSERVING)
+    test.__name__ = f"test_{law.name.lower()}"
+    test.__qualname__ = f"{SchedulerSuite.__qualname__}.{test.__name__}"
+    test.__doc__ = f"See that {law.meaning}."
+    setattr(SchedulerSuite, test.__name__, test)
 
-    def test_every_byte_once(self) -> None:
-        """Each response is sent to its end, and no stream is picked after that."""
-        self._hold_to(Law.EVERY_BYTE_ONCE)
 
-    def test_picks_only_ready(self) -> None:
-        """Only a stream that is open and active is picked."""
-        self._hold_to(Law.PICKS_ONLY_READY)
-
-    def test_pure_pick(self) -> None:
-        """Asking changes nothing."""
-        self._hold_to(Law.PURE_PICK)
-
-    def test_deterministic(self) -> None:
-        """Equal histories lead to equal picks."""
-        self._hold_to(Law.DETERMINISTIC)
-
-    def test_same_in_every_process(self) -> None:
-        """No hash and no address decides, so all processes pick alike."""
-        self._hold_to(Law.SAME_IN_EVERY_PROCESS)
-
-    def test_strict_order(self) -> None:
-        """No stream is picked while one of a lower rank is active."""
-        self._hold_to(Law.STRICT_ORDER)
-
-    def test_weighted_shares(self) -> None:
-        """Streams that are active together have turns by their weights."""
-        self._hold_to(Law.WEIGHTED_SHARES)
-
-    def test_no_starvation(self) -> None:
-        """An active stream has its turn within a bounded number of turns."""
-        self._hold_to(Law.NO_STARVATION)
-
-    def test_updates_at_once(self) -> None:
-        """Order and shares follow the last signal, from the next pick on."""
-        self._hold_to(Law.UPDATES_AT_ONCE)
-
-    def test_same_as(self) -> None:
-        """The picks are those of the reference."""
-        self._hold_to(Law.SAME_AS)
-
-    def test_frees_memory(self) -> None:
-        """What is closed takes up no memory."""
-        self._hold_to(Law.FREES_MEMORY)
-
-    def test_pickles(self) -> None:
-        """A pickled scheduler goes on as the original does."""
-        self._hold_to(Law.PICKLES)
-
-    def test_cheap_picks(self) -> None:
-        """Ten times the streams do not take three times the work for a turn."""
-        self._hold_to(Law.CHEAP_PICKS)
-
-    def test_never_raises(self) -> None:
-        """No history that keeps the contract raises an exception."""
-        self._hold_to(Law.NEVER_RAISES)
+for _law in Law:
+    _add_test(_law)

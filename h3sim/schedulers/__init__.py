@@ -4,6 +4,7 @@ from h3sim.schedulers.base import Requeuing, Scheduler
 from h3sim.schedulers.buckets import BucketScheduler
 from h3sim.schedulers.eps import EpsScheduler, Mixed
 from h3sim.schedulers.fifo import FifoScheduler
+from h3sim.schedulers.guarded import GuardedScheduler, raised_words
 from h3sim.schedulers.ranks import RankScheduler
 from h3sim.schedulers.retransmit import Retransmit
 from h3sim.schedulers.round_robin import RoundRobinScheduler
@@ -22,6 +23,7 @@ __all__ = [
     "BucketScheduler",
     "EpsScheduler",
     "FifoScheduler",
+    "GuardedScheduler",
     "Mixed",
     "Orphans",
     "Queueing",
@@ -36,4 +38,5 @@ __all__ = [
     "Turn",
     "UnknownParent",
     "Weights",
+    "raised_words",
 ]

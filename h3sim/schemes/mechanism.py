@@ -11,6 +11,7 @@ from h3sim.schedulers import (
     BucketScheduler,
     EpsScheduler,
     FifoScheduler,
+    GuardedScheduler,
     Mixed,
     Queueing,
     RankScheduler,
@@ -20,6 +21,7 @@ from h3sim.schedulers import (
     Turn,
     UnknownParent,
     Weights,
+    raised_words,
 )
 from h3sim.signals import Signalling
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from h3sim.schedulers import Scheduler
 
-__all__ = ["Mechanism", "OwnMechanism"]
+__all__ = ["Mechanism", "OwnMechanism", "new_scheduler"]
 
 
 class Mechanism(enum.Enum):
@@ -147,30 +149,50 @@ class OwnMechanism:
         return self.speaks.weights
 
     def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:
-        """Return a new scheduler; the other *settings* are for those of h3sim.
+        """Return a new scheduler, guarded; the other *settings* are for those of h3sim.
 
         Raises:
-            SchemeError: if what is made lacks a method of a scheduler.
+            SchemeError: if it cannot be made, or lacks a method of a scheduler.
         """
         del settings
-        made = self._made(turn_bytes)
-        missing = [name for name in _METHODS if not callable(getattr(made, name, None))]
-        if missing:
-            message = f"a {type(made).__name__} has no {', '.join(missing)}"
-            raise SchemeError([Problem(key="scheduler", message=message)], self.value)
-        return made
+        made = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
+        return GuardedScheduler(made, name=self.value)
 
-    def _made(self, turn_bytes: int) -> Scheduler:
-        import copy  # on use: importing h3sim should stay quick
-        import inspect
 
-        if not callable(self.factory):
-            return copy.deepcopy(self.factory)
-        try:
-            takes_turns = "turn_bytes" in inspect.signature(self.factory).parameters
-        except ValueError:  # some callables made in C do not say
-            takes_turns = False
-        return self.factory(turn_bytes=turn_bytes) if takes_turns else self.factory()
+def new_scheduler(
+    factory: Callable[..., Scheduler] | Scheduler, *, turn_bytes: int, name: str
+) -> Scheduler:
+    """Return a new scheduler of somebody else's; mistakes are told of *name*.
+
+    What can be called is called, with *turn_bytes* if it takes that; else it is copied.
+
+    Raises:
+        SchemeError: if it cannot be made, or lacks a method of a scheduler.
+    """
+    try:
+        made = _made(factory, turn_bytes)
+    # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
+    except (Exception, SystemExit) as error:
+        message = f"making one raised {raised_words(error)}"
+        raise SchemeError([Problem(key="scheduler", message=message)], name) from error
+    missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
+    if missing:
+        message = f"a {type(made).__name__} has no {', '.join(missing)}"
+        raise SchemeError([Problem(key="scheduler", message=message)], name)
+    return made
+
+
+def _made(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Scheduler:
+    import copy  # on use: importing h3sim should stay quick
+    import inspect
+
+    if not callable(factory):
+        return copy.deepcopy(factory)
+    try:
+        takes_turns = "turn_bytes" in inspect.signature(factory).parameters
+    except ValueError:  # some callables made in C do not say
+        takes_turns = False
+    return factory(turn_bytes=turn_bytes) if takes_turns else factory()
 
 
 _METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from h3sim.errors import InputError, Problem
 from h3sim.plugins import PluginRegistry
 from h3sim.schemes.mechanism import Mechanism, OwnMechanism
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from h3sim.schedulers import Scheduler
 
-__all__ = ["ENTRY_POINT_GROUP", "REGISTRY", "TREES", "mechanism_named"]
+__all__ = ["ENTRY_POINT_GROUP", "REGISTRY", "TREES", "mechanism_named", "scheduler_named"]
 
 ENTRY_POINT_GROUP = "h3sim.schedulers"
 """Where a package announces a scheduler: a name, and a class or function that makes one."""
@@ -49,3 +50,26 @@ def mechanism_named(name: str, *, speaks: Mechanism = Mechanism.TREE) -> Mechani
         if mechanism.value == name:
             return mechanism
     return OwnMechanism(value=name, factory=REGISTRY.named(name), speaks=speaks)
+
+
+def scheduler_named(
+    given: Scheduler | Callable[..., Scheduler] | str,
+) -> tuple[str, Scheduler | Callable[..., Scheduler]]:
+    """Return what to call a scheduler that is given, and what makes it, or the object to copy.
+
+    Raises:
+        InputError: if it neither is a scheduler nor a name, and cannot be called.
+        UnknownNameError: if there is none of that name.
+
+    >>> from h3sim.schedulers import FifoScheduler
+    >>> scheduler_named(FifoScheduler)
+    ('FifoScheduler', <class 'h3sim.schedulers.fifo.FifoScheduler'>)
+    """
+    if isinstance(given, str):
+        return given, REGISTRY.named(given)
+    if not callable(given) and not hasattr(given, "pick"):
+        message = f"must be a name, what makes a scheduler, or a scheduler, is {given!r}"
+        raise InputError([Problem(key="scheduler", message=message)])
+    made_by = getattr(given, "func", given)  # of a functools.partial
+    named = getattr(made_by, "__name__", "")
+    return named if named.isidentifier() else type(given).__name__, given

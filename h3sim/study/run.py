@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from h3sim import catalog, engine
 from h3sim.errors import InputError, Problem
 from h3sim.page import Page
-from h3sim.schemes import OwnMechanism, Scheme
-from h3sim.schemes.registry import REGISTRY
+from h3sim.schemes import OwnMechanism, Scheme, scheduler_named
 from h3sim.server import Retransmit
 from h3sim.study.options import LoadOptions, setting_of, with_options
 from h3sim.units import kbyte
@@ -122,6 +121,9 @@ def resolve_scheme(scheme: SchemeLike) -> Scheme:
         return scheme
     if isinstance(scheme, str | os.PathLike):
         return catalog.load_scheme(scheme)
+    if not callable(scheme) and not hasattr(scheme, "pick"):
+        message = f"must be a name, a path, a scheme or a scheduler, is {scheme!r}"
+        raise InputError([Problem(key="scheme", message=message)])
     return with_scheduler(catalog.load_scheme("fifo"), scheme)
 
 
@@ -132,23 +134,12 @@ def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
         InputError: if *scheduler* neither is a scheduler nor can be called.
         UnknownNameError: if it is a name, and not known.
     """
-    given: Any = REGISTRY.named(scheduler) if isinstance(scheduler, str) else scheduler
-    name = scheduler if isinstance(scheduler, str) else _label(scheduler)
-    if not callable(given) and not hasattr(given, "pick"):
-        message = f"must be a name, a path, a scheme or a scheduler, is {given!r}"
-        raise InputError([Problem(key="scheme", message=message)])
+    name, given = scheduler_named(scheduler)
     mechanism = OwnMechanism(value=name, factory=given, speaks=scheme.mechanism.speaks)
     title = f"{name}, told what clients of {scheme.name} say"
     return replace(
         scheme, name=name, title=title, mechanism=mechanism, source="", notes="", caveat=""
     )
-
-
-def _label(scheduler: object) -> str:
-    """Return the name of a class or function, or that of the class of anything else."""
-    made_by = getattr(scheduler, "func", scheduler)  # of a functools.partial
-    named = getattr(made_by, "__name__", "")
-    return named if named.isidentifier() else type(scheduler).__name__
 
 
 def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 
 from h3sim.schedulers import (
     BucketScheduler,
+    EpsScheduler,
     FifoScheduler,
     RoundRobinScheduler,
     StrictScheduler,
@@ -282,3 +283,20 @@ class FirstAt255(TreeScheduler):
 
     def __init__(self):
         super().__init__(weights=Weights.ZERO)
+
+
+class CountsTurns(TreeScheduler):
+    """Charges a turn whatever was sent, so that streams of short packets have less."""
+
+    def charge(self, stream_id, n_bytes):
+        super().charge(stream_id, 1400)
+
+
+class JoinsInFront(EpsScheduler):
+    """Puts an incremental stream that has data again before those that have waited."""
+
+    def activate(self, stream_id):
+        super().activate(stream_id)
+        for level in self._levels:
+            if stream_id in level._shared:
+                level._shared.move_to_end(stream_id, last=False)

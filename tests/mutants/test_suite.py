@@ -11,12 +11,15 @@ import pytest
 from hypothesis import Phase, settings
 
 from h3sim.conformance import (
+    BoundedWait,
     BrokenLawError,
     Candidate,
     Law,
     NoStarvation,
     ReferenceBuckets,
+    RoundRobinInUrgency,
     SameAs,
+    UrgencyOrder,
     check_law,
     check_scheduler,
     signals,
@@ -24,6 +27,7 @@ from h3sim.conformance import (
 from h3sim.conformance.search import usual_settings
 from h3sim.schedulers import (
     BucketScheduler,
+    EpsScheduler,
     FifoScheduler,
     RoundRobinScheduler,
     StrictScheduler,
@@ -31,7 +35,7 @@ from h3sim.schedulers import (
     Weights,
 )
 from h3sim.schemes import Mechanism
-from h3sim.signals import BucketPriority
+from h3sim.signals import BucketPriority, Eps
 from tests.mutants import broken, schedulers
 from tests.property.candidates import claimed
 
@@ -70,6 +74,8 @@ FIFO, ROUNDS, BUCKETS, TREE = (
 STRICT, ZERO_LAST = told(Mechanism.STRICT), told(Mechanism.ZERO_LAST_TREE)
 ZERO_LAST_TREE = partial(TreeScheduler, weights=Weights.ZERO_LAST)
 UNSTARVED = claiming(NoStarvation(rounds=2))
+TURN_BY_TURN = claiming(BoundedWait(turns=lambda waiting, other: 1, joining=1))
+BY_URGENCY = claiming(UrgencyOrder(), RoundRobinInUrgency(), signals=signals(Eps))
 LIKE_BUCKETS = claiming(SameAs(reference=ReferenceBuckets), signals=signals(BucketPriority))
 ROWS = [
     Row(Law.WORK_CONSERVING, schedulers.ForgetsAStream, RoundRobinScheduler, ROUNDS),
@@ -90,6 +96,10 @@ ROWS = [
     Row(Law.WEIGHTED_SHARES, schedulers.TakesTwoTurns, RoundRobinScheduler, ROUNDS),
     Row(Law.WEIGHTED_SHARES, schedulers.NeverCharges, RoundRobinScheduler, ROUNDS),
     Row(Law.WEIGHTED_SHARES, broken.HasFavourites, RoundRobinScheduler, ROUNDS),
+    Row(Law.BYTE_SHARES, broken.CountsTurns, TreeScheduler, TREE),
+    Row(Law.BOUNDED_WAIT, schedulers.TakesTwoTurns, RoundRobinScheduler, TURN_BY_TURN),
+    Row(Law.BOUNDED_WAIT, broken.JoinsInFront, EpsScheduler, BY_URGENCY),
+    Row(Law.STRICT_ORDER, schedulers.OneUrgency, EpsScheduler, BY_URGENCY),
     Row(Law.NO_STARVATION, schedulers.StarvesTheHighest, RoundRobinScheduler, UNSTARVED),
     Row(Law.NO_STARVATION, broken.LastComesFirst, RoundRobinScheduler, UNSTARVED),
     Row(Law.UPDATES_AT_ONCE, broken.DeafBuckets, BucketScheduler, BUCKETS),

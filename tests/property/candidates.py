@@ -8,6 +8,8 @@ from functools import partial
 from hypothesis import strategies as st
 
 from h3sim.conformance import (
+    BoundedWait,
+    ByteShares,
     Candidate,
     NoStarvation,
     ReferenceBuckets,
@@ -15,14 +17,16 @@ from h3sim.conformance import (
     ReferenceRounds,
     ReferenceStrict,
     ReferenceTree,
+    RoundRobinInUrgency,
     SameAs,
     StrictOrder,
+    UrgencyOrder,
     WeightedShares,
     scheme_scripts,
     signals,
 )
 from h3sim.conformance.strategies import h2_signals
-from h3sim.schedulers import Weights
+from h3sim.schedulers import Mixed, Weights
 from h3sim.schemes import Mechanism
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 
@@ -39,10 +43,6 @@ def by_id(stream_id, signal):
 def by_bucket(stream_id, signal):
     """The higher bucket first, and in each level 3 before the others."""
     return -signal.bucket, signal.level != 3
-
-
-def by_urgency(stream_id, signal):
-    return signal.urgency
 
 
 def by_rank(stream_id, signal):
@@ -71,6 +71,25 @@ def one_each(signal):
     return 1
 
 
+def one_turn(waiting, other):
+    return 1
+
+
+def two_turns(waiting, other):
+    """In a list of rounds, who joins one that is on has a turn in it, and goes first by its id."""
+    return None if RoundRobinInUrgency().turns(waiting, other) is None else 2
+
+
+def turns_by_weight(waiting, other):
+    """Fair queueing: a turn costs 1 / weight of virtual time."""
+    return other.weight // waiting.weight + 1
+
+
+def turns_by_rounded_weight(waiting, other):
+    """Virtual time that is rounded may let one more pass, and another after it."""
+    return turns_by_weight(waiting, other) + 2
+
+
 def order_of_ids():
     return ReferenceOrder(by_id)
 
@@ -87,7 +106,20 @@ SHARED_BUCKET = st.just(BucketPriority(bucket=31, level=1))
 
 CYCLES = WeightedShares(weight=weight_of, signals=flat(1, 256), tolerance=0.05)
 """Whole cycles round."""
+BYTE_CYCLES = ByteShares(weight=weight_of, signals=flat(1, 256), tolerance=0.05)
+ROUNDED_WAIT = BoundedWait(turns=turns_by_rounded_weight, signals=flat(1, 256))
 NO_STARVATION = NoStarvation(rounds=8, signals=flat(8, 32))
+TURN_BY_TURN = BoundedWait(turns=one_turn, joining=1)
+
+
+def fair_queueing(signals):
+    """Return what exact fair queueing claims of streams with these signals."""
+    return (
+        WeightedShares(weight=weight_of, signals=signals),
+        ByteShares(weight=weight_of, signals=signals),
+        BoundedWait(turns=turns_by_weight, signals=signals),
+    )
+
 
 CLAIMS = {
     Mechanism.FIFO: {"claims": (StrictOrder(rank=by_id), SameAs(reference=order_of_ids))},
@@ -95,6 +127,7 @@ CLAIMS = {
         "claims": (
             WeightedShares(weight=one_each),
             NoStarvation(rounds=2),
+            TURN_BY_TURN,
             SameAs(reference=ReferenceRounds),
         )
     },
@@ -103,13 +136,14 @@ CLAIMS = {
             StrictOrder(rank=by_bucket),
             WeightedShares(weight=one_each, signals=SHARED_BUCKET),
             NoStarvation(rounds=2, signals=SHARED_BUCKET),
+            replace(TURN_BY_TURN, signals=SHARED_BUCKET),
             SameAs(reference=ReferenceBuckets),
         ),
         "signals": signals(BucketPriority),
     },
     Mechanism.TREE: {
         "claims": (
-            WeightedShares(weight=weight_of, signals=flat(1, 256)),
+            *fair_queueing(flat(1, 256)),
             NoStarvation(rounds=8, signals=flat(8, 32)),
             SameAs(reference=ReferenceTree),
         ),
@@ -118,7 +152,7 @@ CLAIMS = {
     Mechanism.ZERO_TREE: {
         "claims": (
             StrictOrder(rank=by_zero_weight, signals=flat(0, 255)),
-            WeightedShares(weight=weight_of, signals=flat(1, 254)),
+            *fair_queueing(flat(1, 254)),
             NoStarvation(rounds=8, signals=flat(8, 32)),
             SameAs(reference=partial(ReferenceTree, weights=Weights.ZERO)),
         ),
@@ -128,7 +162,7 @@ CLAIMS = {
     Mechanism.ZERO_LAST_TREE: {
         "claims": (
             StrictOrder(rank=by_positive_weight, signals=flat(0, 255)),
-            WeightedShares(weight=weight_of, signals=UP_TO_255),
+            *fair_queueing(UP_TO_255),
             NoStarvation(rounds=8, signals=flat(8, 32)),
             SameAs(reference=partial(ReferenceTree, weights=Weights.ZERO_LAST)),
         ),
@@ -144,7 +178,7 @@ CLAIMS = {
     Mechanism.STRICT: {
         "claims": (
             StrictOrder(rank=by_strict, signals=UNGROUPED),
-            WeightedShares(weight=weight_of, signals=ONE_STRICT),
+            *fair_queueing(ONE_STRICT),
             NoStarvation(rounds=2, signals=st.just(StrictPriority())),
             SameAs(reference=ReferenceStrict),
         ),
@@ -153,16 +187,20 @@ CLAIMS = {
     },
     Mechanism.EPS: {
         "claims": (
-            StrictOrder(rank=by_urgency),
+            UrgencyOrder(),
+            RoundRobinInUrgency(),
             WeightedShares(weight=one_each, signals=SHARED_URGENCY),
             NoStarvation(rounds=2, signals=SHARED_URGENCY),
         ),
         "signals": signals(Eps),
     },
     Mechanism.RANKS: {"claims": (StrictOrder(rank=by_rank),), "signals": RANKS},
-    Mechanism.NGHTTP2_TREE: {"claims": (CYCLES, NO_STARVATION), "placeholders": 3},
+    Mechanism.NGHTTP2_TREE: {
+        "claims": (CYCLES, BYTE_CYCLES, NO_STARVATION, ROUNDED_WAIT),
+        "placeholders": 3,
+    },
     # What slot a stream joins in depends on where the calendar stands, so no bound on shares.
-    Mechanism.H2O_CALENDAR: {"claims": (NO_STARVATION,), "placeholders": 3},
+    Mechanism.H2O_CALENDAR: {"claims": (NO_STARVATION, ROUNDED_WAIT), "placeholders": 3},
     # A stream that comes late has few points, and goes alone until it has as many as others.
     Mechanism.ATS_HEAP: {"placeholders": 3},
 }
@@ -181,18 +219,26 @@ def candidate_of_mechanism(mechanism):
 
 def in_turns_of(packets, claim):
     """Return what is left of a claim where a turn has several packets, None for nothing."""
-    if isinstance(claim, SameAs):
+    if isinstance(claim, SameAs | ByteShares):
         return None
     return replace(claim, packets_per_turn=packets)
+
+
+def in_one_list(claim):
+    """Return what is left of a claim where all of an urgency stand in one list of rounds."""
+    return replace(claim, turns=two_turns) if isinstance(claim, RoundRobinInUrgency) else claim
 
 
 def candidate_of_scheme(scheme):
     """Return the scheme's scheduler, told what the scheme's clients say."""
     candidate = claimed(scheme.mechanism, partial(scheme.make_scheduler, turn_bytes=1400))
+    claims = candidate.claims
     if scheme.turn is not None:
         packets = scheme.turn.packets
         if scheme.turn.size_bytes is not None:
             packets = -(-scheme.turn.size_bytes // 1400)
-        claims = (in_turns_of(packets, claim) for claim in candidate.claims)
-        candidate = replace(candidate, claims=tuple(filter(None, claims)))
-    return replace(candidate, histories=scheme_scripts(scheme), name=scheme.name)
+        claims = filter(None, (in_turns_of(packets, claim) for claim in claims))
+    if scheme.mixed is Mixed.SHARED_LIST:
+        claims = map(in_one_list, claims)
+    histories = scheme_scripts(scheme)
+    return replace(candidate, claims=tuple(claims), histories=histories, name=scheme.name)

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+import h3sim
 from h3sim.conformance import (
+    BoundedWait,
     BrokenLawError,
+    ByteShares,
     Call,
     Candidate,
     Event,
@@ -21,24 +27,38 @@ from h3sim.conformance import (
     NoStarvation,
     NotCheckedError,
     ReferenceOrder,
+    RoundRobinInUrgency,
+    SameAs,
+    SchedulerSuite,
     StrictOrder,
+    UrgencyOrder,
     WeightedShares,
     check_law,
     check_scheduler,
     event_scripts,
     loss_patterns,
+    parametrize_with_checks,
     signals,
     trees,
 )
 from h3sim.conformance.cost_checks import operations_of, reachable
 from h3sim.conformance.histories import valid_history
 from h3sim.conformance.search import shortened
+from h3sim.errors import H3SimError
 from h3sim.page import Page, Resource
-from h3sim.schedulers import FifoScheduler, RoundRobinScheduler, TreeScheduler
-from h3sim.signals import BucketPriority, H2Priority
+from h3sim.schedulers import (
+    EpsScheduler,
+    FifoScheduler,
+    Mixed,
+    RoundRobinScheduler,
+    TreeScheduler,
+)
+from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.transport.link_profile import LinkProfile
 from tests.property.strategies import law
 
+FEW = settings(max_examples=2, deadline=None, derandomize=True, database=None)
+OPENING = settings(FEW, phases=[Phase.generate], max_examples=40)
 SEEN = settings(max_examples=10, deadline=None, derandomize=True, database=None)
 
 
@@ -110,7 +130,9 @@ def test_what_is_not_claimed_is_skipped_by_name():
     assert [verdict.law for verdict in report.verdicts] == list(Law)
     assert report.skipped == {
         Law.WEIGHTED_SHARES: "not claimed",
+        Law.BYTE_SHARES: "not claimed",
         Law.NO_STARVATION: "not claimed",
+        Law.BOUNDED_WAIT: "not claimed",
         Law.SAME_AS: "not claimed",
     }
     assert "  skipped  weighted-shares: not claimed" in str(report).splitlines()
@@ -122,12 +144,12 @@ def test_a_failure_is_the_law_a_sentence_and_the_shortest_history():
     with pytest.raises(BrokenLawError) as caught:
         check_law(claimed, Law.UPDATES_AT_ONCE)
     assert str(caught.value).splitlines() == [
-        "updates-at-once: stream 0 of rank 0 is picked before stream 4 of rank -1",
+        "updates-at-once: stream 0 of rank 1 is picked before stream 4 of rank 0",
         "  open(0, Urgency(urgency=0, incremental=False))",
         "  activate(0)",
         "  open(4, Urgency(urgency=0, incremental=False))",
         "  activate(4)",
-        "  update(4, Urgency(urgency=-1, incremental=False))",
+        "  update(0, Urgency(urgency=1, incremental=False))",
         "  pick() -> 0",
     ]
 
@@ -141,7 +163,8 @@ def test_signals_may_be_of_a_type_of_ones_own():
         settings=SEEN,
     )
     assert set(report.skipped) == {
-        *(Law.WEIGHTED_SHARES, Law.NO_STARVATION, Law.SAME_AS, Law.CHEAP_PICKS)
+        *(Law.WEIGHTED_SHARES, Law.BYTE_SHARES, Law.NO_STARVATION, Law.BOUNDED_WAIT),
+        *(Law.SAME_AS, Law.CHEAP_PICKS),
     }
 
 
@@ -171,7 +194,7 @@ def test_a_turn_of_several_packets_need_not_be_broken_off():
             return self._kept if self._kept in self._active else super().pick()
 
         def charge(self, stream_id, n_bytes):
-            self._kept = stream_id if self._kept is None else None
+            self._kept = None if self._kept == stream_id else stream_id
 
     for packets in (2, 1):
         order = StrictOrder(rank=by_id, packets_per_turn=packets)
@@ -181,6 +204,182 @@ def test_a_turn_of_several_packets_need_not_be_broken_off():
         else:
             with pytest.raises(BrokenLawError):
                 check_law(candidate, Law.STRICT_ORDER)
+
+
+def test_a_scheduler_is_given_as_simulate_takes_it():
+    """By name, as a class or function, as an object, and with an argument for packets."""
+
+    class TakesPackets(FifoScheduler):
+        def __init__(self, *, turn_bytes):
+            super().__init__()
+            assert turn_bytes == 1400
+
+    given = {
+        "fifo": "fifo",
+        FifoScheduler: "FifoScheduler",
+        FifoScheduler(): "FifoScheduler",
+        (lambda: FifoScheduler()): "FifoScheduler",
+        TakesPackets: "TakesPackets",
+    }
+    for scheduler, name in given.items():
+        report = check_scheduler(scheduler, claims=[StrictOrder(rank=by_id)], settings=FEW)
+        assert report.scheduler == name
+        assert Law.STRICT_ORDER in report.kept
+
+
+def test_what_simulate_refuses_is_refused_with_the_same_words():
+    class Incomplete:
+        def pick(self):
+            return None
+
+    class CannotBeMade(FifoScheduler):
+        def __init__(self):
+            raise OSError("no file")
+
+    for wrong in (5, Incomplete, Incomplete(), CannotBeMade, "fifoo"):
+        with pytest.raises(H3SimError) as told:
+            h3sim.simulate("davies-meenan", scheduler=wrong)
+        for check in (
+            check_scheduler,
+            lambda what: check_law(Candidate(factory=what), Law.PICKLES),
+        ):
+            with pytest.raises(type(told.value)) as here:
+                check(wrong)
+            assert str(here.value) == str(told.value)
+
+
+class Raises(FifoScheduler):
+    """Raises where anything is charged to stream 8."""
+
+    def charge(self, stream_id, n_bytes):
+        if stream_id == 8:
+            raise OverflowError("too much")
+
+
+def test_a_scheduler_that_may_raise_is_held_to_all_other_laws_up_to_there():
+    with pytest.raises(BrokenLawError, match="never-raises: charge"):
+        check_scheduler(Raises, settings=SEEN)
+    may = {Law.NEVER_RAISES: "knows eight streams only"}
+    report = check_scheduler(Raises, claims=[StrictOrder(rank=by_id)], skip=may, settings=SEEN)
+    unclaimed = {law for law, reason in report.skipped.items() if reason == "not claimed"}
+    assert set(report.skipped) - unclaimed == {Law.NEVER_RAISES}
+
+    class WrongBeforeThat(Raises):
+        def pick(self):
+            return max(self._active._ranks, default=None)
+
+    with pytest.raises(BrokenLawError, match=r"strict-order: stream \d+ of rank"):
+        check_law(
+            Candidate(factory=WrongBeforeThat, claims=(StrictOrder(rank=by_id),), skip=may),
+            Law.STRICT_ORDER,
+        )
+
+
+def test_a_law_is_not_kept_where_every_history_ends_in_an_error():
+    class NeverOpens(FifoScheduler):
+        def open(self, stream_id, signal):
+            raise ValueError("full")
+
+    may = {Law.NEVER_RAISES: "is full"}
+    for law_ in (Law.WORK_CONSERVING, Law.FREES_MEMORY, Law.CHEAP_PICKS):
+        with pytest.raises(NotCheckedError, match=r"hardly a history .*: open\(.* raised"):
+            check_law(Candidate(factory=NeverOpens, skip=may), law_, settings=OPENING)
+
+
+@pytest.mark.parametrize("method", ["open", "activate", "charge", "pick"])
+def test_a_scheduler_that_exits_does_not_take_the_tests_along(method):
+    class Exits(FifoScheduler):
+        pass
+
+    def leave(self, *arguments):
+        sys.exit(3)
+
+    setattr(Exits, method, leave)
+    with pytest.raises(BrokenLawError, match=f"never-raises: {method}.* raised SystemExit: 3"):
+        check_scheduler(Exits, settings=SEEN)
+
+
+def test_a_scheduler_that_picks_an_unknown_stream_gets_a_sentence_from_every_law():
+    class Stranger(FifoScheduler):
+        def pick(self):
+            picked = super().pick()
+            return picked if picked is None else 9999
+
+        def charge(self, stream_id, n_bytes):
+            self._active._ranks[stream_id]
+
+    claims = (
+        StrictOrder(rank=by_id),
+        WeightedShares(weight=lambda signal: 1),
+        ByteShares(weight=lambda signal: 1),
+        NoStarvation(rounds=2),
+        BoundedWait(turns=lambda waiting, other: 1),
+        SameAs(reference=FifoScheduler),
+    )
+    candidate = Candidate(factory=Stranger, claims=claims)
+    with pytest.raises(BrokenLawError, match="picks-only-ready: stream 9999 is picked, which is"):
+        check_law(candidate, Law.PICKS_ONLY_READY)
+    for each in Law:
+        with suppress(NotCheckedError, BrokenLawError):  # and no other error
+            check_law(candidate, each, settings=FEW)
+
+
+def test_claims_of_one_law_are_all_looked_at():
+    backwards = StrictOrder(rank=lambda stream_id, signal: -stream_id)
+    check_law(Candidate(factory=FifoScheduler, claims=(StrictOrder(rank=by_id),)), backwards.law)
+    both = Candidate(factory=FifoScheduler, claims=(StrictOrder(rank=by_id), backwards))
+    with pytest.raises(BrokenLawError, match="strict-order"):
+        check_law(both, Law.STRICT_ORDER)
+
+
+def test_round_robin_shares_turns_and_not_bytes():
+    """Streams of short packets have less (Shreedhar and Varghese 1995, § 1)."""
+    one_each = {"weight": lambda signal: 1}
+    turns = Candidate(factory=RoundRobinScheduler, claims=(WeightedShares(**one_each),))
+    check_law(turns, Law.WEIGHTED_SHARES)
+    in_bytes = Candidate(factory=RoundRobinScheduler, claims=(ByteShares(**one_each),))
+    with pytest.raises(BrokenLawError, match=r"byte-shares: stream .* has had \d+ bytes, stream"):
+        check_law(in_bytes, Law.BYTE_SHARES)
+
+
+def test_a_wait_is_told_in_turns_of_the_other():
+    fifo = Candidate(
+        factory=FifoScheduler, claims=(BoundedWait(turns=lambda waiting, other: 3, joining=2),)
+    )
+    with pytest.raises(BrokenLawError) as caught:
+        check_law(fifo, Law.BOUNDED_WAIT)
+    assert caught.value.sentence == "stream 4 waits while stream 0 has 6 turns; it may have 5"
+
+
+def test_the_claims_of_rfc_9218_go_by_name():
+    def eps(scheduler):
+        claims = (UrgencyOrder(), RoundRobinInUrgency())
+        return Candidate(factory=scheduler, claims=claims, signals=signals(Eps))
+
+    for checked in (Law.STRICT_ORDER, Law.BOUNDED_WAIT, Law.UPDATES_AT_ONCE):
+        check_law(eps("eps"), checked)
+    with pytest.raises(BrokenLawError, match=r"strict-order: stream \d+ of rank"):
+        check_law(eps("round-robin"), Law.STRICT_ORDER)
+    # Who joins the round that is on may have a turn in it and one in the next.
+    in_one_list = eps(partial(EpsScheduler, mixed=Mixed.SHARED_LIST))
+    with pytest.raises(BrokenLawError, match=r"bounded-wait: stream \d+ waits while"):
+        check_law(in_one_list, Law.BOUNDED_WAIT, settings=settings(SEEN, max_examples=300))
+
+
+def test_the_three_faces_of_the_suite_have_one_list():
+    tests = [name for name in vars(SchedulerSuite) if name.startswith("test_")]
+    assert tests == [f"test_{each.name.lower()}" for each in Law]
+    mark = parametrize_with_checks([FifoScheduler])
+    assert [row.id for row in mark.args[1]] == [f"FifoScheduler-{each.value}" for each in Law]
+    report = check_scheduler(FifoScheduler, settings=FEW)
+    assert [verdict.law for verdict in report.verdicts] == list(Law)
+
+
+def test_the_guide_has_the_list_of_laws():
+    text = (Path(__file__).parents[2] / "docs/testing-schedulers.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    laws = [f"| `{each.value}` | {each.meaning} |" for each in Law]
+    assert [row for row in rows if row in laws] == laws
 
 
 def test_so_many_closed_streams_may_be_kept_as_are_claimed():
@@ -334,4 +533,4 @@ def test_pytest_runs_the_suite_and_reads_well(tmp_path):
     assert "test_mine.py::TestFifo::test_strict_order PASSED" in said
     assert "test_mine.py::TestFifo::test_no_starvation SKIPPED" in said
     assert "  skipped  strict-order: not claimed" in said  # in the report of the fixture
-    assert "2 failed, 23 passed, 6 skipped" in said
+    assert "2 failed, 23 passed, 10 skipped" in said

@@ -9,9 +9,15 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.conformance import ReferenceRounds
-from h3sim.errors import InputError, SchemeError, UnknownNameError
+from h3sim.errors import InputError, SchedulerError, SchemeError, UnknownNameError
 from h3sim.plugins import NO_PLUGINS_VARIABLE
-from h3sim.schedulers import FifoScheduler, RoundRobinScheduler, TreeScheduler
+from h3sim.schedulers import (
+    FifoScheduler,
+    GuardedScheduler,
+    Requeuing,
+    RoundRobinScheduler,
+    TreeScheduler,
+)
 from h3sim.schemes import Mechanism, mechanism_named
 from h3sim.schemes.registry import REGISTRY
 
@@ -45,6 +51,14 @@ missing = newest_first:Oldest
 not-callable = newest_first:NOT_A_FACTORY
 exits = newest_first_exits:Nothing
 fifo = newest_first:NewestFirst
+"""
+LEAVING = """
+
+def leave(self):
+    raise SystemExit(3)
+
+
+NewestFirst.pick = leave
 """
 SCHEME = """format = "h3sim-scheme/1"
 name = "mine"
@@ -110,7 +124,7 @@ def test_a_broken_plug_in_is_warned_about_by_name_and_only_once(package):
 def test_a_plug_in_is_loaded_when_it_is_named_and_no_other_one_is(package):
     mechanism_named("fifo")
     assert "newest_first" not in sys.modules
-    assert mechanism_named("newest-first").make(turn_bytes=1200).turn_bytes == 1200
+    assert mechanism_named("newest-first").make(turn_bytes=1200).scheduler.turn_bytes == 1200
 
 
 def test_plug_ins_are_left_out_on_demand(package, monkeypatch):
@@ -189,7 +203,100 @@ def test_over_links_lost_bytes_have_a_scheduler_of_their_own():
 
 
 def test_what_is_no_scheduler_is_refused():
-    with pytest.raises(InputError, match="scheme: must be a name, a path, a scheme or a scheduler"):
+    with pytest.raises(InputError, match="scheduler: must be a name, what makes a scheduler, or"):
         h3sim.simulate(PAGE, scheduler=5)
+    with pytest.raises(InputError, match="scheme: must be a name, a path, a scheme or a scheduler"):
+        h3sim.simulate(PAGE, scheme=5)
     with pytest.raises(SchemeError, match=r"dict: scheduler: a dict has no open, activate"):
         h3sim.simulate(PAGE, scheduler=dict)
+
+
+class Stranger(FifoScheduler):
+    """Picks a stream that there is not."""
+
+    def pick(self):
+        return 9999
+
+
+class Impatient(FifoScheduler):
+    """Picks a stream before it has data."""
+
+    first = None
+
+    def open(self, stream_id, signal):
+        self.first = stream_id
+
+    def pick(self):
+        return self.first
+
+
+class NoStream(FifoScheduler):
+    """Returns what cannot be a stream."""
+
+    def pick(self):
+        return [4]
+
+
+class Raises(FifoScheduler):
+    """Raises in the middle of a load."""
+
+    def charge(self, stream_id, n_bytes):
+        raise OverflowError("that is too much")
+
+
+class Exits(RoundRobinScheduler):
+    """Ends the process when it is asked."""
+
+    def pick(self):
+        sys.exit("good bye")
+
+
+WRONG = {
+    Stranger: r"picks stream 9999, which is not open",
+    Impatient: r"picks stream \d+, which has no data",
+    NoStream: r"picks \[4\], which is no stream",
+    Raises: r"charge\(0, \d+\) raised OverflowError: that is too much",
+    Exits: r"pick\(\) raised SystemExit: good bye",
+}
+LINKS = {"cc": "newreno", "rtt_ms": 20, "rate_mbps": 5}
+
+
+@pytest.mark.parametrize("setting", [{}, LINKS], ids=["constant rate", "links"])
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
+def test_what_a_scheduler_does_wrong_in_a_load_is_a_sentence_with_its_name(wrong, setting):
+    expected = f"^the scheduler '{wrong.__name__}' {WRONG[wrong]}$"
+    with pytest.raises(SchedulerError, match=expected):
+        h3sim.simulate(PAGE, scheduler=wrong, **setting)
+
+
+def test_on_the_command_line_such_a_plug_in_is_one_line_and_exit_code_1(package, tmp_path, capsys):
+    (tmp_path / "newest_first.py").write_text(CODE + LEAVING, encoding="utf-8")
+    (tmp_path / "mine.toml").write_text(SCHEME, encoding="utf-8")
+    with pytest.warns(RuntimeWarning, match="left out"):
+        assert main(["run", PAGE, "--scheme", str(tmp_path / "mine.toml")]) == 1
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith("the scheduler 'newest-first' pick() raised SystemExit: 3")
+    )
+
+
+def test_one_that_cannot_be_made_is_a_mistake_in_what_was_given():
+    class Unmakeable(FifoScheduler):
+        def __init__(self):
+            sys.exit(3)
+
+    with pytest.raises(SchemeError) as caught:
+        h3sim.simulate(PAGE, scheduler=Unmakeable)
+    assert str(caught.value) == "Unmakeable: scheduler: making one raised SystemExit: 3"
+
+
+def test_one_that_queues_streams_anew_is_asked_to_and_no_other_is():
+    queues = GuardedScheduler(RoundRobinScheduler(), name="rr")
+    assert isinstance(queues, Requeuing)
+    assert not isinstance(GuardedScheduler(FifoScheduler(), name="fifo"), Requeuing)
+    for stream_id in (0, 4):
+        queues.open(stream_id, None)
+        queues.activate(stream_id)
+    queues.requeue(0)
+    assert queues.pick() == 4

@@ -1,0 +1,115 @@
+"""A scheduler of somebody else's, watched: what it does wrong becomes a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.errors import SchedulerError
+from h3sim.schedulers.base import Requeuing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.schedulers.base import Scheduler
+    from h3sim.signals import Signal
+
+__all__ = ["GuardedScheduler", "raised_words"]
+
+
+def raised_words(error: BaseException) -> str:
+    """Return what kind of error that is, and what it says.
+
+    >>> raised_words(KeyError(4)), raised_words(ValueError())
+    ('KeyError: 4', 'ValueError')
+    """
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+class GuardedScheduler:
+    """Passes on what *scheduler*, called *name*, is told, and looks at what it picks.
+
+    Those of h3sim go without, since tests hold them to the same.
+
+    Raises:
+        SchedulerError: in each method, if the scheduler raises or exits, or picks a stream that is
+            not open or has no data.
+
+    >>> from h3sim.schedulers import FifoScheduler
+    >>> class Careless(FifoScheduler):
+    ...     def pick(self):
+    ...         return 9999
+    >>> GuardedScheduler(Careless(), name="careless").pick()
+    Traceback (most recent call last):
+    h3sim.errors.SchedulerError: the scheduler 'careless' picks stream 9999, which is not open
+    """
+
+    def __init__(self, scheduler: Scheduler, *, name: str) -> None:
+        self.scheduler = scheduler
+        self._name = name
+        self._is_active: dict[int, bool] = {}
+        """Of each stream that is open."""
+        if isinstance(scheduler, Requeuing):
+            # Only then: who has the method is asked for it (`Requeuing`).
+            self.requeue = self._requeue
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Take up the stream."""
+        self._is_active[stream_id] = False
+        self._pass_on("open", self.scheduler.open, stream_id, signal)
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Let the signal replace what was wanted."""
+        self._pass_on("update", self.scheduler.update, stream_id, signal)
+
+    def activate(self, stream_id: int) -> None:
+        """Let the stream take part."""
+        self._is_active[stream_id] = True
+        self._pass_on("activate", self.scheduler.activate, stream_id)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        self._is_active[stream_id] = False
+        self._pass_on("deactivate", self.scheduler.deactivate, stream_id)
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        del self._is_active[stream_id]
+        self._pass_on("close", self.scheduler.close, stream_id)
+
+    def pick(self) -> int | None:
+        """Return who sends next."""
+        try:
+            picked = self.scheduler.pick()
+        except (Exception, SystemExit) as error:
+            raise self._failed(f"pick() raised {raised_words(error)}") from error
+        if picked is None:
+            return None
+        try:
+            is_active = self._is_active.get(picked)
+        except TypeError:
+            raise self._failed(f"picks {picked!r}, which is no stream") from None
+        if not is_active:
+            state = "is not open" if is_active is None else "has no data"
+            raise self._failed(f"picks stream {picked!r}, which {state}")
+        return picked
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Account for what was sent."""
+        self._pass_on("charge", self.scheduler.charge, stream_id, n_bytes)
+
+    def _requeue(self, stream_id: int) -> None:
+        """Send an active stream behind those that wait."""
+        assert isinstance(self.scheduler, Requeuing)  # noqa: S101 - else nobody calls this
+        self._pass_on("requeue", self.scheduler.requeue, stream_id)
+
+    def _pass_on(self, name: str, method: Callable[..., None], *arguments: object) -> None:
+        try:
+            method(*arguments)
+        # Anything may go wrong in code of somebody else's, and one that exits must not take us
+        # along.
+        except (Exception, SystemExit) as error:
+            call = f"{name}({', '.join(map(repr, arguments))})"
+            raise self._failed(f"{call} raised {raised_words(error)}") from error
+
+    def _failed(self, what: str) -> SchedulerError:
+        return SchedulerError(self._name, what)
