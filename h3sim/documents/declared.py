@@ -281,6 +281,8 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
     values: dict[str, Any] = dict(fixed)
     for field in fields:
         found = field.given_in(given)
+        if found is ABSENT and field.kind.keys and field.default is ABSENT:
+            found = {}  # which of its keys are needed it says itself
         if found is ABSENT:
             if field.is_needed:
                 problems.append(Problem(key=field.key, message="is missing"))
@@ -352,10 +354,14 @@ def write_table(value: Any) -> dict[str, Any]:
 
 
 class Table(ValueType):
-    """A table of a file that describes a value of another declared class."""
+    """A table of a file that describes a value of another declared class.
 
-    def __init__(self, cls: type, *, noun: str = "a table") -> None:
-        self.cls, self._noun = cls, noun
+    With *is_kept* what can be made of a wrong table is kept, so that the rules of the table around
+    it can be held against it; else the stand-in of the field takes its place.
+    """
+
+    def __init__(self, cls: type, *, noun: str = "a table", is_kept: bool = False) -> None:
+        self.cls, self._noun, self._is_kept = cls, noun, is_kept
 
     def accept(self, value: Any) -> Any:
         if isinstance(value, self.cls):
@@ -363,7 +369,10 @@ class Table(ValueType):
         raise RefusedError(f"must be a {self.cls.__name__}, is {shown(value)}")
 
     def read(self, given: Any) -> Any:
-        return read_table(self.cls, given, noun=self._noun)
+        try:
+            return read_table(self.cls, given, noun=self._noun)
+        except RefusedError as refused:
+            raise (refused if self._is_kept else RefusedError(refused.problems)) from refused
 
     def write(self, value: Any) -> dict[str, Any]:
         return write_table(value)

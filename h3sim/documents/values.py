@@ -130,12 +130,12 @@ class Number(ValueType):
     def accept(self, value: Any) -> float:
         if not is_quantity(value):
             raise RefusedError(f"must be {self._noun}, is {shown(value)}")
-        self.check(value, value)
+        self.check(value, shown(value))
         number: float = value
         return number
 
-    def check(self, value: float, said: object) -> None:
-        """Refuse a *value* out of range, showing what was *said*.
+    def check(self, value: float, said: str) -> None:
+        """Refuse a *value* out of range, and show what was *said*.
 
         Raises:
             RefusedError: if it is.
@@ -148,12 +148,14 @@ class Number(ValueType):
             and not (self.is_below and value == high)
         )
         if not is_in:
-            raise RefusedError(f"{self._range(value)}, is {shown(said)}")
+            raise RefusedError(f"{self._range(value)}, is {said}")
 
     def _range(self, value: float) -> str:
         low, high = self.low, self.high
         if low == 0 and value < 0 and not self.is_above and not self.is_below:
             return "must not be negative"
+        if self.is_below and self.is_above:
+            return f"must be more than {_bound(low)} and less than {_bound(high)}{self.hint}"
         if self.is_below:
             return f"must be at least {_bound(low)} and less than {_bound(high)}{self.hint}"
         if self.is_above:
@@ -171,7 +173,7 @@ class Number(ValueType):
 
 
 def _bound(value: Any) -> str:
-    return f"{value}" if isinstance(value, int) and abs(value) < 10**9 else f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) and abs(value) <= 2**30 else f"{value:g}"
 
 
 class Whole(Number):
@@ -182,7 +184,7 @@ class Whole(Number):
     def accept(self, value: Any) -> int:
         if type(value) is not int:
             value = _as_int(value)
-        self.check(value, value)
+        self.check(value, shown(value))
         number: int = value
         return number
 
@@ -209,7 +211,7 @@ class _Scaled(Number):
 
     def accept(self, value: Any) -> int:
         whole = value if type(value) is int else _as_int(value)
-        self.check(self.write(whole), self.write(whole))
+        self.check(self.write(whole), f"{self.write(whole):g}")
         return whole
 
     def read(self, given: Any) -> int:
@@ -217,7 +219,7 @@ class _Scaled(Number):
             raise RefusedError(f"must be a number, is {shown(given)}")
         value = self._scaled(given)
         # What is shown is what stands in the file, before it was rounded.
-        self.check(self.write(value), given)
+        self.check(self.write(value), shown(given))
         return value
 
     def _scaled(self, given: float) -> int:

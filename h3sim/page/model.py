@@ -60,7 +60,7 @@ class Page:
     )
     resources: tuple[Resource, ...] = field(
         metadata=says(
-            ListOf(Table(Resource, noun="an object"), "resources"),
+            ListOf(Table(Resource, noun="an object", is_kept=True), "resources"),
             "a list of resources; at least one",
         )
     )

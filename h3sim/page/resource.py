@@ -212,7 +212,7 @@ class Resource:
     discovered: Discovery | None = field(
         default=None,
         metadata=says(
-            Table(Discovery, noun="an object"),
+            Table(Discovery, noun="an object", is_kept=True),
             "what makes the browser ask for it: see [Triggers](#triggers); only the root has none",
             used_by="the browser",
             stand_in=Discovery(at=At.TIME),

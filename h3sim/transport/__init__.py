@@ -7,8 +7,13 @@ from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.network import ConstantRate, Jitter, Network, Protocol
 from h3sim.transport.profile import TransportProfile, profile_from_dict, profile_from_toml
 from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, Role
-from h3sim.transport.reader import network_from_dict, network_from_toml, read_network
-from h3sim.transport.writer import network_to_dict, profile_to_dict
+from h3sim.transport.reader import (
+    network_from_dict,
+    network_from_toml,
+    network_to_dict,
+    read_network,
+)
+from h3sim.transport.writer import profile_to_dict
 
 __all__ = [
     "ConstantRate",

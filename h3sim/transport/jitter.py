@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import shown
+from h3sim.documents.declared import says, settle
+from h3sim.documents.refused import RefusedError
+from h3sim.documents.values import Choice, Flag, Milliseconds, Whole
 from h3sim.errors import NetworkError, Problem
-from h3sim.units import NS_PER_S, to_ms
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     import random
@@ -19,16 +22,33 @@ __all__ = ["Distribution", "HoldEveryNth", "Jitter", "LinkJitter", "make_draw"]
 
 _SMALLEST_DRAW = 2.0**-53
 """The step of `random.Random.random`; stands in for a draw of exactly 0."""
-_MAX_MEAN_NS = 600 * NS_PER_S
+_MAX_COUNT = 10**9
+_COUNT = Whole(low=0, high=_MAX_COUNT)
+_HALF: Any = None
+"""Stands for half of the mean until that is known."""
+_TIME = Milliseconds(low=0, high=600_000, is_above=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jitter:
-    """Every *every*-th data packet is held until *min_overtaken* to *max_overtaken* others left."""
+    """Every *every*-th data packet is held until *min_overtaken* to *max_overtaken* others left.
 
-    every: int
-    min_overtaken: int
-    max_overtaken: int
+    Raises:
+        NetworkError: listing every value that is out of range.
+    """
+
+    every: int = field(metadata=says(Whole(low=1, high=_MAX_COUNT), "one packet of so many"))
+    min_overtaken: int = field(metadata=says(_COUNT, "the least that overtake it"))
+    max_overtaken: int = field(metadata=says(_COUNT, "the most"))
+
+    def __post_init__(self) -> None:
+        settle(self, NetworkError)
+
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        if self.max_overtaken < self.min_overtaken:
+            message = f"must be at least min_overtaken ({self.min_overtaken})"
+            yield Problem(key="max_overtaken", message=f"{message}, is {self.max_overtaken}")
 
     @classmethod
     def parse(cls, text: str) -> Jitter | None:
@@ -42,36 +62,21 @@ class Jitter:
         """
         if text == "none":
             return None
-        match = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?", text)
+        match = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?", str(text))
         if match is None:
             message = f"must be 'none', or like '4:1-3' or '4:2', is {shown(text)}"
             raise NetworkError([Problem(key="jitter", message=message)])
         every, low, high = (int(group or match[2]) for group in match.groups())
-        jitter = cls(every=every, min_overtaken=low, max_overtaken=high)
-        problems = [
-            Problem(key=f"jitter.{problem.key}", message=problem.message)
-            for problem in jitter.problems()
-        ]
-        if problems:
-            raise NetworkError(problems)
-        return jitter
+        try:
+            return cls(every=every, min_overtaken=low, max_overtaken=high)
+        except NetworkError as error:
+            raise NetworkError(RefusedError(error.problems).under("jitter")) from error
 
     @property
     def text(self) -> str:
         """What `parse` reads."""
         low, high = self.min_overtaken, self.max_overtaken
-        return f"{self.every}:{low}" + ("" if low == high else f"-{high}")
-
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with it."""
-        if self.every < 1:
-            yield Problem(key="every", message=f"must be at least 1, is {self.every}")
-        if self.min_overtaken < 0:
-            message = f"must not be negative, is {self.min_overtaken}"
-            yield Problem(key="min_overtaken", message=message)
-        if self.max_overtaken < self.min_overtaken:
-            message = f"must be at least min_overtaken ({self.min_overtaken})"
-            yield Problem(key="max_overtaken", message=f"{message}, is {self.max_overtaken}")
+        return f"{self.every}:{low}" if low == high else f"{self.every}:{low}-{high}"
 
 
 class HoldEveryNth:
@@ -124,22 +129,29 @@ class LinkJitter:
     Without *reorder* a packet waits for those before it, as in a queue.
     """
 
-    mean_ns: int
-    deviation_ns: int
-    distribution: Distribution = Distribution.UNIFORM
-    reorder: bool = False
+    mean_ns: int = field(metadata=says(_TIME, "the mean extra delay", key="jitter_ms"))
+    deviation_ns: int = field(
+        default=_HALF,
+        metadata=says(_TIME, "half of the mean by default", key="jitter_deviation_ms"),
+    )
+    distribution: Distribution = field(
+        default=Distribution.UNIFORM,
+        metadata=says(Choice(Distribution), "how it is spread", key="jitter_distribution"),
+    )
+    reorder: bool = field(
+        default=False, metadata=says(Flag(), "whether packets may overtake one another")
+    )
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with it, under the keys of a network file."""
-        if not 0 < self.mean_ns <= _MAX_MEAN_NS:
-            message = f"must be more than 0, to {to_ms(_MAX_MEAN_NS):.0f}, is {to_ms(self.mean_ns)}"
-            yield Problem(key="jitter_ms", message=message)
-        elif not 0 < self.deviation_ns <= _MAX_MEAN_NS:
-            message = (
-                f"must be more than 0, to {to_ms(_MAX_MEAN_NS):.0f}, is {to_ms(self.deviation_ns)}"
-            )
-            yield Problem(key="jitter_deviation_ms", message=message)
-        elif self.distribution is Distribution.UNIFORM and self.deviation_ns > self.mean_ns:
+    def __post_init__(self) -> None:
+        if self.deviation_ns is _HALF and isinstance(self.mean_ns, int):
+            object.__setattr__(self, "deviation_ns", self.mean_ns // 2)
+        settle(self, NetworkError)
+
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        if self.deviation_ns is _HALF or self.distribution is not Distribution.UNIFORM:
+            return
+        if self.deviation_ns > self.mean_ns:
             message = f"must not exceed jitter_ms ({to_ms(self.mean_ns)}): no delay is negative"
             message = f"{message}, is {to_ms(self.deviation_ns)}"
             yield Problem(key="jitter_deviation_ms", message=message)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from h3sim.documents import shown
+from h3sim.documents.declared import Inline, Table, keys_of, says, settle
+from h3sim.documents.refused import RefusedError
+from h3sim.documents.values import (
+    ListOf,
+    MegabitsPerSecond,
+    Milliseconds,
+    Number,
+    ValueType,
+    Whole,
+)
 from h3sim.errors import NetworkError, Problem
-from h3sim.units import NS_PER_MS, NS_PER_S, to_mbps, to_ms
+from h3sim.transport.jitter import Jitter, LinkJitter
+from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from h3sim.transport.jitter import Jitter, LinkJitter
 
 __all__ = ["OPPORTUNITY_BYTES", "PACKET_BYTES", "CoDel", "LinkProfile"]
 
@@ -25,11 +35,8 @@ OPPORTUNITY_BYTES = 1500
 
 _BITS_PER_BYTE = 8
 _MS_PER_S = 1000
-_MAX_RATE_BPS = 10**13
 _MAX_BYTES = 10**12
-_MAX_BURST_BYTES = 10**9
-_MAX_OVERHEAD_BYTES = 1000
-_MAX_BDPS = 1e6
+_CODEL_TIME = Milliseconds(low=0, high=60_000, is_above=True)
 _QUEUES = ("queue_bytes", "queue_packets", "queue_bdp")
 
 
@@ -37,15 +44,88 @@ _QUEUES = ("queue_bytes", "queue_packets", "queue_bdp")
 class CoDel:
     """CoDel's two parameters; the defaults are those of RFC 8289 § 5."""
 
-    target_ns: int = 5 * NS_PER_MS
-    interval_ns: int = 100 * NS_PER_MS
+    target_ns: int = field(
+        default=5 * NS_PER_MS, metadata=says(_CODEL_TIME, "the delay that may stand")
+    )
+    interval_ns: int = field(
+        default=100 * NS_PER_MS, metadata=says(_CODEL_TIME, "for how long it may be exceeded")
+    )
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with it."""
-        for name, value_ns in (("target_ms", self.target_ns), ("interval_ms", self.interval_ns)):
-            if not 0 < value_ns <= 60 * NS_PER_S:
-                message = f"must be more than 0, to 60000, is {to_ms(value_ns)}"
-                yield Problem(key=f"codel.{name}", message=message)
+    def __post_init__(self) -> None:
+        settle(self, NetworkError)
+
+
+class _CoDelTable(Table):
+    """A table, or true for its defaults, or false for none."""
+
+    def read(self, given: Any) -> CoDel | None:
+        if isinstance(given, bool):
+            return CoDel() if given else None
+        if not isinstance(given, dict):
+            keys = " and ".join(keys_of(CoDel))
+            raise RefusedError(f"must be true, false, or a table with {keys}, is {shown(given)}")
+        codel: CoDel = super().read(given)
+        return codel
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "boolean"}, super().schema()]}
+
+
+class _JitterKeys(Inline):
+    """What is said of jitter without saying how much it is says nothing."""
+
+    def read(self, given: dict[str, Any]) -> LinkJitter:
+        if "jitter_ms" not in given:
+            message = "says something about jitter_ms, which is missing"
+            raise RefusedError([Problem(key=key, message=message) for key in given])
+        jitter: LinkJitter = super().read(given)
+        return jitter
+
+
+class _Hold(ValueType):
+    """A `Jitter`, written as "4:1-3"."""
+
+    def accept(self, value: Any) -> Jitter:
+        if isinstance(value, Jitter):
+            return value
+        raise RefusedError(f"must be a Jitter, is {shown(value)}")
+
+    def read(self, given: Any) -> Jitter | None:
+        try:
+            return Jitter.parse(given)
+        except NetworkError as error:
+            raise RefusedError(
+                Problem(key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message)
+                for problem in error.problems
+            ) from error
+
+    def write(self, value: Any) -> str:
+        text: str = value.text
+        return text
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": "^(none|[0-9]+:[0-9]+(-[0-9]+)?)$"}
+
+
+class _Trace(ListOf):
+    """Milliseconds that do not fall. The path of a file is replaced by them before it is read."""
+
+    def __init__(self) -> None:
+        super().__init__(Whole(low=0), "milliseconds")
+
+    def read(self, given: Any) -> tuple[int, ...]:
+        if isinstance(given, RefusedError):  # the file could not be read
+            raise given
+        if not isinstance(given, list):
+            raise RefusedError(f"must be a path, or a list of milliseconds, is {shown(given)}")
+        return super().read(given)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, super().schema()]}
+
+
+def _optional(kind: ValueType, about: str) -> Any:
+    return field(default=None, metadata=says(kind, about))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,31 +148,55 @@ class LinkProfile:
     >>> LinkProfile(rate_bps=2_000_000, queue_bytes=1000, loss=1, queue_packets=0)
     Traceback (most recent call last):
     ...
-    h3sim.errors.NetworkError: queue_packets: says the same as queue_bytes: give only one
-    queue_bytes: must be 1514 (one packet) to 1e+12, is 1000
+    h3sim.errors.NetworkError: queue_bytes: must be 1,514 to 1e+12 (at least one packet), is 1000
     queue_packets: must be 1 to 1e+12, is 0
     loss: must be at least 0 and less than 1 (0.02 is 2 %), is 1
     """
 
-    rate_bps: int | None = None
-    mahimahi: tuple[int, ...] | None = None
-    burst_bytes: int = PACKET_BYTES
-    queue_bytes: int | None = None
-    queue_packets: int | None = None
-    queue_bdp: float | None = None
-    frame_overhead_bytes: int = 0
-    codel: CoDel | None = None
-    loss: float = 0.0
-    loss_burst: float | None = None
-    loss_list: tuple[int, ...] = ()
-    loss_list_from_bytes: int = 0
-    jitter: LinkJitter | None = None
-    hold: Jitter | None = None
+    rate_bps: int | None = _optional(
+        MegabitsPerSecond(low=1e-6, high=1e7), "what the bottleneck passes, in Mbit/s on the wire"
+    )
+    mahimahi: tuple[int, ...] | None = _optional(
+        _Trace(), "in place of rate_mbps: a trace, as milliseconds or as the path of a file"
+    )
+    burst_bytes: int = field(
+        default=PACKET_BYTES, metadata=says(Whole(low=0, high=10**9), "what it passes at once")
+    )
+    queue_bytes: int | None = _optional(
+        Whole(low=PACKET_BYTES, high=_MAX_BYTES, hint="at least one packet"), "the queue before it"
+    )
+    queue_packets: int | None = _optional(Whole(low=1, high=_MAX_BYTES), "the same in packets")
+    queue_bdp: float | None = _optional(
+        Number(low=0, high=1e6, is_above=True), "the same in products of rate and RTT"
+    )
+    frame_overhead_bytes: int = field(
+        default=0, metadata=says(Whole(low=0, high=1000), "added to each packet's size")
+    )
+    codel: CoDel | None = field(
+        default=None, metadata=says(_CoDelTable(CoDel), "active queue management (RFC 8289)")
+    )
+    loss: float = field(
+        default=0.0,
+        metadata=says(
+            Number(low=0, high=1, is_below=True, hint="0.02 is 2 %"), "the share that is lost"
+        ),
+    )
+    loss_burst: float | None = _optional(Number(low=1, high=1e6), "how many in a row, on average")
+    loss_list: tuple[int, ...] = field(
+        default=(), metadata=says(ListOf(Whole(low=0), "whole numbers"), "which packets are lost")
+    )
+    loss_list_from_bytes: int = field(
+        default=0, metadata=says(Whole(low=0, high=_MAX_BYTES), "smaller ones are not counted")
+    )
+    jitter: LinkJitter | None = field(
+        default=None, metadata=says(_JitterKeys(LinkJitter), "an extra delay")
+    )
+    hold: Jitter | None = field(
+        default=None, metadata=says(_Hold(), "every n-th packet is overtaken, as `4:1-3`")
+    )
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise NetworkError(problems)
+        settle(self, NetworkError)
 
     @property
     def mean_rate_bps(self) -> Fraction | None:
@@ -119,79 +223,47 @@ class LinkProfile:
         bits = Fraction(str(self.queue_bdp)) * rate_bps * Fraction(rtt_ns, NS_PER_S)
         return math.ceil(bits / _BITS_PER_BYTE)
 
-    # What is wrong with it, under the keys of a network file
+    # What is wrong between its values, under the keys of a network file
 
-    def _problems(self) -> Iterator[Problem]:
-        yield from self._rate_problems()
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        if self.mahimahi is not None:
+            if self.rate_bps is not None:
+                message = "says the same as rate_mbps: give only one"
+                yield Problem(key="mahimahi", message=message)
+            message = _trace_mistake(self.mahimahi)
+            if message:
+                yield Problem(key="mahimahi", message=message)
         yield from self._queue_problems()
         yield from self._loss_problems()
-        if self.jitter is not None:
-            yield from self.jitter.problems()
         if self.hold is None:
             return
-        for problem in self.hold.problems():
-            yield Problem(key=f"hold.{problem.key}", message=problem.message)
         if self.rate_bps is None:
             yield Problem(key="hold", message="needs rate_mbps: it counts in packets at that rate")
         if self.jitter is not None:
             yield Problem(key="hold", message="cannot be combined with jitter_ms: give only one")
-
-    def _rate_problems(self) -> Iterator[Problem]:
-        if self.rate_bps is not None and not 1 <= self.rate_bps <= _MAX_RATE_BPS:
-            message = f"must be 1e-06 to 1e+07, is {to_mbps(self.rate_bps):g}"
-            yield Problem(key="rate_mbps", message=message)
-        yield from self._within("burst_bytes", 0, _MAX_BURST_BYTES)
-        yield from self._within("frame_overhead_bytes", 0, _MAX_OVERHEAD_BYTES)
-        if self.mahimahi is None:
-            return
-        if self.rate_bps is not None:
-            message = "says the same as rate_mbps: give only one"
-            yield Problem(key="mahimahi", message=message)
-        message = _trace_mistake(self.mahimahi)
-        if message:
-            yield Problem(key="mahimahi", message=message)
 
     def _queue_problems(self) -> Iterator[Problem]:
         given = [name for name in _QUEUES if getattr(self, name) is not None]
         for name in given[1:]:
             yield Problem(key=name, message=f"says the same as {given[0]}: give only one")
         if self.codel is not None:
-            yield from self.codel.problems()
             given.append("codel")
         if self.rate_bps is None and self.mahimahi is None:
             for name in given:
                 message = "needs rate_mbps or mahimahi: without them nothing waits"
                 yield Problem(key=name, message=message)
-        yield from self._within("queue_bytes", PACKET_BYTES, _MAX_BYTES, " (one packet)")
-        yield from self._within("queue_packets", 1, _MAX_BYTES)
-        if self.queue_bdp is not None and not 0 < self.queue_bdp <= _MAX_BDPS:
-            message = f"must be more than 0, to {_MAX_BDPS:g}, is {self.queue_bdp:g}"
-            yield Problem(key="queue_bdp", message=message)
 
     def _loss_problems(self) -> Iterator[Problem]:
-        if self.loss_list:
-            if self.loss or self.loss_burst is not None:
-                message = "says which packets are lost: give no loss or loss_burst beside it"
-                yield Problem(key="loss_list", message=message)
-            if min(self.loss_list) < 0:
-                message = f"must not be negative, is {min(self.loss_list)}"
-                yield Problem(key="loss_list", message=message)
-        yield from self._within("loss_list_from_bytes", 0, _MAX_BYTES)
-        if not 0 <= self.loss < 1:
-            message = f"must be at least 0 and less than 1 (0.02 is 2 %), is {self.loss:g}"
-            yield Problem(key="loss", message=message)
-        elif self.loss_burst is not None:
+        if self.loss_list and (self.loss or self.loss_burst is not None):
+            message = "says which packets are lost: give no loss or loss_burst beside it"
+            yield Problem(key="loss_list", message=message)
+        if self.loss_burst is not None and self.loss < 1:
             # Gilbert-Elliott: p = L / (B * (1 - L)) is a probability.
-            least = max(1.0, self.loss / (1 - self.loss))
-            if not (math.isfinite(self.loss_burst) and self.loss_burst >= least):
-                reason = f" for a loss of {self.loss:g}" if least > 1 else ""
-                message = f"must be at least {least:g}{reason}, is {self.loss_burst:g}"
-                yield Problem(key="loss_burst", message=message)
-
-    def _within(self, name: str, low: int, high: int, meaning: str = "") -> Iterator[Problem]:
-        value = getattr(self, name)
-        if value is not None and not low <= value <= high:
-            yield Problem(key=name, message=f"must be {low}{meaning} to {high:g}, is {value}")
+            least = self.loss / (1 - self.loss)
+            if self.loss_burst < least:
+                message = f"must be at least {least:g} for a loss of {self.loss:g}"
+                yield Problem(key="loss_burst", message=f"{message}, is {self.loss_burst:g}")
 
 
 def _trace_mistake(opportunities_ms: tuple[int, ...]) -> str:

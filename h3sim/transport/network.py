@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from h3sim.documents import is_quantity, shown
+from h3sim.documents.declared import Table, says, settle
+from h3sim.documents.refused import RefusedError
+from h3sim.documents.values import ListOf, MegabitsPerSecond, Milliseconds, Text, ValueType, Whole
 from h3sim.errors import NetworkError, Problem
 from h3sim.trace import Delivery
 from h3sim.transport.jitter import Jitter
 from h3sim.transport.link_profile import PACKET_BYTES, LinkProfile
-from h3sim.units import NS_PER_S, to_mbps, to_ms
+from h3sim.units import NS_PER_S, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +24,6 @@ __all__ = ["ConstantRate", "Jitter", "Network", "Protocol"]
 
 _MAX_PACKET_BYTES = 65_507
 """The payload of the largest UDP datagram over IPv4."""
-_MAX_RTT_NS = 600 * NS_PER_S
 _MIN_INTERVAL_NS = 1
 _MAX_INTERVAL_NS = 60 * NS_PER_S
 _BITS_PER_BYTE = 8
@@ -44,6 +47,61 @@ class Protocol(enum.Enum):
         return 1 if self is Protocol.QUIC else 2
 
 
+@dataclass(frozen=True, slots=True)
+class _AtRate:
+    """Stands for an interval until the size of packets is known."""
+
+    rate_bps: int
+
+
+class _Interval(ValueType):
+    """The exact time between packets; a file says it, or the rate that they make up."""
+
+    keys = ("interval_ms", "rate_mbps", "interval_ns")
+    stand_in = Fraction(1)
+
+    def accept(self, value: Any) -> Fraction:
+        if isinstance(value, bool) or not isinstance(value, int | Fraction):
+            raise RefusedError(self._at(f"must be whole or a Fraction, is {shown(value)}"))
+        if not _MIN_INTERVAL_NS <= value <= _MAX_INTERVAL_NS:
+            message = f"must be 1 ns to 60 s between packets, is {float(value):g} ns"
+            raise RefusedError(self._at(message))
+        return value if isinstance(value, Fraction) else Fraction(value)
+
+    def _at(self, message: str) -> list[Problem]:
+        return [Problem(key="interval_ms", message=message)]
+
+    def read(self, given: dict[str, Any]) -> Any:
+        if len(given) != 1:
+            raise RefusedError("needs interval_ms or rate_mbps, and not both")
+        ((key, value),) = given.items()
+        try:
+            if key == "interval_ns":
+                return self._exact(value)
+            if key == "rate_mbps":
+                return _AtRate(MegabitsPerSecond(low=0, is_above=True).read(value))
+            return Fraction(Milliseconds(low=0, high=60_000, is_above=True).read(value))
+        except RefusedError as refused:
+            raise RefusedError(refused.under(key)) from refused
+
+    def write(self, value: Any) -> dict[str, Any]:
+        if value.denominator == 1:
+            return {"interval_ms": to_ms(value.numerator)}
+        return {"interval_ns": [value.numerator, value.denominator]}
+
+    def _exact(self, given: Any) -> Fraction:
+        """Return a fraction, as saved loads say it: its numerator and its denominator."""
+        parts = ListOf(Whole(low=1), "two whole numbers").read(given)
+        if len(parts) != 2:
+            raise RefusedError(f"must be two numbers above 0, is {shown(given)}")
+        return Fraction(*parts)
+
+    def schema(self) -> dict[str, Any]:
+        number = {"type": "number", "exclusiveMinimum": 0}
+        parts = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+        return {"interval_ms": number, "rate_mbps": number, "interval_ns": parts}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantRate:
     """A constant rate: one packet of up to *packet_bytes* at each multiple of *interval_ns*.
@@ -54,8 +112,19 @@ class ConstantRate:
     Fraction(10000000, 1)
     """
 
-    packet_bytes: int
-    interval_ns: Fraction
+    packet_bytes: int = field(
+        metadata=says(Whole(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet")
+    )
+    interval_ns: Fraction = field(
+        metadata=says(_Interval(), "`interval_ms`, the time between packets, or `rate_mbps`")
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.interval_ns, _AtRate) and isinstance(self.packet_bytes, int):
+            bits = self.packet_bytes * _BITS_PER_BYTE
+            interval_ns = Fraction(bits * NS_PER_S, self.interval_ns.rate_bps)
+            object.__setattr__(self, "interval_ns", interval_ns)
+        settle(self, NetworkError)
 
     @classmethod
     def at_rate(cls, *, packet_bytes: int, rate_bps: int) -> ConstantRate:
@@ -64,11 +133,11 @@ class ConstantRate:
         Raises:
             NetworkError: if the rate is not above 0.
         """
-        if rate_bps <= 0:
-            message = f"must be more than 0, is {to_mbps(rate_bps)} Mbit/s"
+        if not is_quantity(rate_bps) or rate_bps <= 0:
+            message = f"must be more than 0, is {shown(rate_bps)} bit/s"
             raise NetworkError([Problem(key="rate_mbps", message=message)])
-        bits = packet_bytes * _BITS_PER_BYTE
-        return cls(packet_bytes=packet_bytes, interval_ns=Fraction(bits * NS_PER_S, rate_bps))
+        interval: Any = _AtRate(rate_bps)
+        return cls(packet_bytes=packet_bytes, interval_ns=interval)
 
     @property
     def rate_bps(self) -> int:
@@ -83,17 +152,8 @@ class ConstantRate:
         """Return the number of the first tick at or after *now_ns*."""
         return -(-now_ns * self.interval_ns.denominator // self.interval_ns.numerator)
 
-    def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with it."""
-        if not 1 <= self.packet_bytes <= _MAX_PACKET_BYTES:
-            message = f"must be 1 to {_MAX_PACKET_BYTES}, is {self.packet_bytes}"
-            yield Problem(key="packet_bytes", message=message)
-        if not _MIN_INTERVAL_NS <= self.interval_ns <= _MAX_INTERVAL_NS:
-            message = "must be 1 ns to 60 s between packets"
-            yield Problem(key="interval_ms", message=f"{message}, is {float(self.interval_ns)} ns")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Network:
     """A path between a server and a client: at a constant pace, or of two links.
 
@@ -104,31 +164,53 @@ class Network:
     Raises:
         NetworkError: listing every value that is out of range.
 
-    >>> constant_rate = ConstantRate(packet_bytes=0, interval_ns=Fraction(10))
-    >>> Network(name="x", rtt_ns=-5_000_000, constant_rate=constant_rate)
+    >>> Network(name="x", rtt_ns=-5_000_000)
     Traceback (most recent call last):
     ...
-    h3sim.errors.NetworkError: x: rtt_ms: must be 0 to 600000, is -5.0
-    x: constant_rate.packet_bytes: must be 1 to 65507, is 0
+    h3sim.errors.NetworkError: x: rtt_ms: must not be negative, is -5
+    x: constant_rate: is missing: a network needs [constant_rate], or [down] for links
     """
 
-    name: str
-    constant_rate: ConstantRate | None = None
-    rtt_ns: int = 0
-    jitter: Jitter | None = None
-    down: LinkProfile | None = None
-    up: LinkProfile | None = None
-    cc: str | None = None
-    profile: str | None = None
-    title: str = ""
-    source: str = ""
+    name: str = field(metadata=says(Text(), "what results call it"))
+    title: str = field(default="", metadata=says(Text(), "what it is, in a line"))
+    source: str = field(default="", metadata=says(Text(), "where its numbers are from"))
+    rtt_ns: int = field(
+        default=0, metadata=says(Milliseconds(low=0, high=600_000), "the round-trip time")
+    )
+    constant_rate: ConstantRate | None = field(
+        default=None,
+        metadata=says(
+            Table(ConstantRate),
+            "the server sends at it",
+            stand_in=ConstantRate(packet_bytes=1, interval_ns=Fraction(1)),
+        ),
+    )
+    jitter: Jitter | None = field(
+        default=None,
+        metadata=says(Table(Jitter), "with a constant rate: who overtakes whom", stand_in=None),
+    )
+    down: LinkProfile | None = field(
+        default=None,
+        metadata=says(Table(LinkProfile), "the link to the client", stand_in=LinkProfile()),
+    )
+    up: LinkProfile | None = field(
+        default=None,
+        metadata=says(Table(LinkProfile), "the link up, else as down", stand_in=LinkProfile()),
+    )
+    cc: str | None = field(
+        default=None, metadata=says(Text(), "the congestion controller, unless one is asked for")
+    )
+    profile: str | None = field(
+        default=None, metadata=says(Text(), "the transport profile, unless one is asked for")
+    )
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise NetworkError(problems, self.name)
+        settle(self, NetworkError, self.name)
         if self.up is None:
             object.__setattr__(self, "up", self.down)
+
+    def __repr__(self) -> str:
+        return f"<Network {self.name}: {self.title or 'without a title'}>"
 
     @property
     def one_way_ns(self) -> int:
@@ -201,23 +283,11 @@ class Network:
         if problems:
             raise NetworkError(problems, self.name)
 
-    def _problems(self) -> Iterator[Problem]:
-        if not 0 <= self.rtt_ns <= _MAX_RTT_NS:
-            message = f"must be 0 to {to_ms(_MAX_RTT_NS):.0f}, is {to_ms(self.rtt_ns)}"
-            yield Problem(key="rtt_ms", message=message)
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
         if self.constant_rate is None and self.down is None and self.up is None:
-            yield Problem(
-                key="constant_rate", message="is missing: a network needs constant_rate, or down"
-            )
-        if self.constant_rate is not None:
-            for problem in self.constant_rate.problems():
-                yield Problem(key=f"constant_rate.{problem.key}", message=problem.message)
-        if self.jitter is not None:
-            for problem in self.jitter.problems():
-                yield Problem(key=f"jitter.{problem.key}", message=problem.message)
-        yield from self._link_problems()
-
-    def _link_problems(self) -> Iterator[Problem]:
+            message = "is missing: a network needs [constant_rate], or [down] for links"
+            yield Problem(key="constant_rate", message=message)
         for key, link in (("down", self.down), ("up", self.up)):
             if link is None:
                 continue

@@ -25,6 +25,7 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
+from h3sim.documents.declared import keys_of
 from h3sim.page import page_from_dict, schema
 from h3sim.schedulers import Mixed
 from h3sim.schemes import Arrangement, Mechanism, scheme_from_dict
@@ -34,7 +35,7 @@ from h3sim.server import Retransmit
 from h3sim.signals import Signalling
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
-from h3sim.transport.link_reader import LINK_KEYS
+from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.profile import profile_from_toml
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
@@ -301,7 +302,7 @@ def test_every_key_of_a_page_file_is_explained():
 
 def test_every_key_of_a_network_file_is_explained():
     text = (ROOT / "docs" / "networks.md").read_text("utf-8")
-    words = set(LINK_KEYS)
+    words = set(keys_of(LinkProfile))
     for file in (ROOT / "models" / "networks").iterdir():
         document = tomllib.loads(file.read_text("utf-8"))
         words |= {*document, *document.get("constant_rate", ()), *document.get("jitter", ())}

@@ -293,19 +293,23 @@ def test_every_nth_packet_is_held_for_packets_of_its_size():
         ({"rate_bps": 0}, "rate_mbps: must be 1e-06 to 1e+07, is 0"),
         ({"rate_bps": -8}, "rate_mbps: must be 1e-06 to 1e+07, is -8e-06"),
         ({"rate_bps": 10**14}, "rate_mbps: must be 1e-06 to 1e+07, is 1e+08"),
-        ({"burst_bytes": -1}, "burst_bytes: must be 0 to 1e+09, is -1"),
-        ({"frame_overhead_bytes": -1}, "frame_overhead_bytes: must be 0 to 1000, is -1"),
-        ({"queue_bytes": 1513}, "queue_bytes: must be 1514 (one packet) to 1e+12, is 1513"),
+        ({"burst_bytes": -1}, "burst_bytes: must not be negative, is -1"),
+        ({"burst_bytes": 10**10}, "burst_bytes: must be 0 to 1,000,000,000, is 10000000000"),
+        ({"frame_overhead_bytes": -1}, "frame_overhead_bytes: must not be negative, is -1"),
+        (
+            {"queue_bytes": 1513},
+            "queue_bytes: must be 1,514 to 1e+12 (at least one packet), is 1513",
+        ),
         ({"queue_packets": 0}, "queue_packets: must be 1 to 1e+12, is 0"),
         ({"queue_bdp": 0}, "queue_bdp: must be more than 0, to 1e+06, is 0"),
-        ({"queue_bdp": float("nan")}, "queue_bdp: must be more than 0, to 1e+06, is nan"),
+        ({"queue_bdp": float("nan")}, "queue_bdp: must be a number, is nan"),
         (
             {"queue_bytes": 3000, "queue_bdp": 1},
             "queue_bdp: says the same as queue_bytes: give only one",
         ),
         ({"mahimahi": (1,)}, "mahimahi: says the same as rate_mbps: give only one"),
         ({"rate_bps": None, "mahimahi": ()}, "mahimahi: has no delivery opportunity"),
-        ({"rate_bps": None, "mahimahi": (-1, 2)}, "mahimahi: must not be negative, is -1"),
+        ({"rate_bps": None, "mahimahi": (-1, 2)}, "mahimahi[0]: must not be negative, is -1"),
         ({"rate_bps": None, "mahimahi": (3, 2)}, "mahimahi: must not fall, but 2 comes after 3"),
         ({"rate_bps": None, "mahimahi": (0,)}, "mahimahi: must last longer than 0 ms"),
         (
@@ -316,10 +320,10 @@ def test_every_nth_packet_is_held_for_packets_of_its_size():
             {"rate_bps": None, "codel": CoDel()},
             "codel: needs rate_mbps or mahimahi: without them nothing waits",
         ),
-        ({"codel": CoDel(target_ns=0)}, "codel.target_ms: must be more than 0, to 60000, is 0.0"),
+        ({"codel": 5}, "codel: must be a CoDel, is 5"),
         ({"loss": 1}, "loss: must be at least 0 and less than 1 (0.02 is 2 %), is 1"),
         ({"loss": -0.1}, "loss: must be at least 0 and less than 1 (0.02 is 2 %), is -0.1"),
-        ({"loss": 0.02, "loss_burst": 0.5}, "loss_burst: must be at least 1, is 0.5"),
+        ({"loss": 0.02, "loss_burst": 0.5}, "loss_burst: must be 1 to 1e+06, is 0.5"),
         (
             {"loss": 0.9, "loss_burst": 8},
             "loss_burst: must be at least 9 for a loss of 0.9, is 8",
@@ -328,19 +332,7 @@ def test_every_nth_packet_is_held_for_packets_of_its_size():
             {"loss": 0.1, "loss_list": (3,)},
             "loss_list: says which packets are lost: give no loss or loss_burst beside it",
         ),
-        ({"loss_list": (3, -1)}, "loss_list: must not be negative, is -1"),
-        (
-            {"jitter": replace(UNIFORM, mean_ns=0)},
-            "jitter_ms: must be more than 0, to 600000, is 0.0",
-        ),
-        (
-            {"jitter": replace(UNIFORM, deviation_ns=ms(11))},
-            "jitter_deviation_ms: must not exceed jitter_ms (10.0): no delay is negative, is 11.0",
-        ),
-        (
-            {"hold": Jitter(every=0, min_overtaken=1, max_overtaken=1)},
-            "hold.every: must be at least 1, is 0",
-        ),
+        ({"loss_list": (3, -1)}, "loss_list[1]: must not be negative, is -1"),
         (
             {"hold": Jitter.parse("4:1"), "jitter": UNIFORM},
             "hold: cannot be combined with jitter_ms: give only one",
@@ -355,3 +347,27 @@ def test_a_value_out_of_range_is_one_line(values, line):
     with pytest.raises(NetworkError) as caught:
         LinkProfile(**{"rate_bps": 1_000_000} | values)
     assert caught.value.lines() == [line]
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (lambda: CoDel(target_ns=0), "target_ms: must be more than 0, to 60,000, is 0"),
+        (
+            lambda: replace(UNIFORM, mean_ns=0, deviation_ns=1),
+            "jitter_ms: must be more than 0, to 600,000, is 0",
+        ),
+        (
+            lambda: replace(UNIFORM, deviation_ns=ms(11)),
+            "jitter_deviation_ms: must not exceed jitter_ms (10.0): no delay is negative, is 11.0",
+        ),
+        (
+            lambda: Jitter(every=0, min_overtaken=1, max_overtaken=1),
+            "every: must be 1 to 1,000,000,000, is 0",
+        ),
+    ],
+)
+def test_a_part_of_a_link_is_checked_by_itself(make, line):
+    with pytest.raises(NetworkError) as caught:
+        make()
+    assert line in caught.value.lines()

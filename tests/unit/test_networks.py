@@ -9,7 +9,8 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NetworkError, UnknownNameError
-from h3sim.transport import ConstantRate, Jitter, Network, network_from_toml
+from h3sim.transport import ConstantRate, Jitter, Network, network_from_dict, network_from_toml
+from h3sim.transport.reader import network_to_dict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +51,12 @@ def test_every_field_is_read() -> None:
         constant_rate=ConstantRate(packet_bytes=1200, interval_ns=Fraction(3_200_000)),
         jitter=Jitter(every=4, min_overtaken=1, max_overtaken=3),
     )
+
+
+def test_a_rate_that_is_written_reads_back_exactly() -> None:
+    network = network_from_toml(GOOD.replace("rate_mbps = 3", "rate_mbps = 7"), source="x")
+    assert network.constant_rate.interval_ns == Fraction(1200 * 8 * 1000, 7)
+    assert network_from_dict(network_to_dict(network)) == network
 
 
 def test_a_pace_may_be_an_interval() -> None:
