@@ -26,7 +26,9 @@ class ImportedPage:
     *dialect* names what the file was read as. The counts are by what is counted, in words, in the
     order in which they are to be told: *found* is what the recording says, *inferred* what had to
     be worked out and from what, *left_out* the requests that are not in the page and why.
-    *missing* names what the recording cannot tell at all. *skipped* has one `Problem` for each
+    *warnings* are lines that say why the page may not be what was meant. *missing* names what the
+    recording cannot tell at all. *mended* has one `Problem` for each value that was a little wrong
+    and what was taken instead, *skipped* has one `Problem` for each
     entry that could not be read, its key being the place in the file.
 
     >>> from h3sim.page import Kind, Page, Resource
@@ -42,7 +44,9 @@ class ImportedPage:
     found: Mapping[str, int] = field(default_factory=dict)
     inferred: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    mended: tuple[Problem, ...] = ()
     skipped: tuple[Problem, ...] = ()
 
     def __str__(self) -> str:
@@ -54,6 +58,7 @@ class ImportedPage:
         noun = "resource" if n_resources == 1 else "resources"
         size = f"{n_resources:,} {noun}, {self.page.total_bytes:,} bytes"
         lines = [f"{self.page.name}: {size}, from {self.dialect}"]
+        lines += [f"warning: {text}" for text in self.warnings]
         for title, counts in (
             ("found", self.found),
             ("inferred", self.inferred),
@@ -64,6 +69,7 @@ class ImportedPage:
                 lines.append(f"{title}: {told}")
         if self.missing:
             lines.append(f"missing: {', '.join(self.missing)}")
+        lines += [f"mended: {problem}" for problem in self.mended]
         return lines + [f"skipped: {problem}" for problem in self.skipped]
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,5 +84,11 @@ class ImportedPage:
             "inferred": dict(self.inferred),
             "left_out": dict(self.left_out),
             "missing": list(self.missing),
-            "skipped": [{"key": each.key, "message": each.message} for each in self.skipped],
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
+            **({"mended": _listed(self.mended)} if self.mended else {}),
+            "skipped": _listed(self.skipped),
         }
+
+
+def _listed(problems: tuple[Problem, ...]) -> list[dict[str, str]]:
+    return [{"key": each.key, "message": each.message} for each in problems]

@@ -6,32 +6,28 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.dialects.devtools_log import ProtocolLog
-from h3sim.capture.dialects.facts import facts_from_dict
-from h3sim.capture.dialects.har import HAR_DIALECTS, read_log
 from h3sim.capture.dialects.site import read_site
-from h3sim.capture.dialects.wprof import WprofxGraph, read_epload
-from h3sim.capture.imported import ImportedPage, RecordingError
+from h3sim.capture.dialects.table import DIALECTS, FAMILIES, SITE
+from h3sim.capture.imported import RecordingError
 from h3sim.capture.inference.assembly import assemble
 from h3sim.capture.inference.observed import Recording
 from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
+from h3sim.capture.source.parts import parts
 from h3sim.capture.source.text_source import opened
 from h3sim.documents import shown, shown_path
 from h3sim.errors import Problem
 
 if TYPE_CHECKING:
+    from h3sim.capture.dialects.table import Family, Reader
+    from h3sim.capture.imported import ImportedPage
     from h3sim.capture.source.text_source import TextSource
     from h3sim.page import Page
 
 __all__ = ["DIALECTS", "import_page", "read_har"]
 
-_HAR, _LOG, _WPROFX, _EPLOAD = "HAR", "devtools-log", "wprofx", "epload"
-_FACTS, _SITE = "facts", "site"
-DIALECTS = dict.fromkeys(HAR_DIALECTS, _HAR) | {
-    name: name for name in (_LOG, _WPROFX, _EPLOAD, _FACTS, _SITE)
-}
-"""The dialects by name, each with the kind of file that it is."""
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
+_MOST_BEFORE = 10_000
+"""So many parts are looked at to find out what a file is."""
 
 
 def import_page(
@@ -57,15 +53,22 @@ def import_page(
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is told with the rest
         path = Path(path) / "index.html"
     _check(dialect, page, shown_path(path))
-    recording = Recording(source=shown_path(path), dialect=dialect or "")
+    recording = Recording(
+        source=shown_path(path), dialect=dialect or "", page_number=page, host=host
+    )
     with opened(path) as source:
         if _is_site(source, path, dialect):
             read_site(Path(path), recording, root=None if root is None else Path(root))
             return assemble(recording, host=host, strict=strict)
-        imported = _read(source, recording, page, host)
+        _read(source, recording)
         for problem in source.problems:
             recording.note("", problem)
-    return assemble(recording, host=host, strict=strict) if imported is None else imported
+    if recording.imported is not None:
+        given = recording.imported
+        if strict and (wrong := (*given.mended, *given.skipped)):
+            raise RecordingError(wrong, recording.source)
+        return given
+    return assemble(recording, host=host, strict=strict)
 
 
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
@@ -76,7 +79,7 @@ def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Pag
 def _is_site(source: TextSource, path: str | Path, dialect: str | None) -> bool:
     """Return whether the file is HTML, by its name or by what it begins with."""
     if dialect is not None:
-        return dialect == _SITE
+        return dialect == SITE
     return Path(path).suffix.lower() in _HTML_SUFFIXES or source.peek().lstrip().startswith("<")
 
 
@@ -92,98 +95,74 @@ def _problem(message: str, key: str = "") -> Problem:
     return Problem(key=key, message=message)
 
 
-def _read(
-    source: TextSource, recording: Recording, page: int, host: str | None
-) -> ImportedPage | None:
-    """Read what is in the file into *recording*; a fact table is a page at once."""
-    wanted = recording.dialect
-    kind = DIALECTS.get(wanted, "")
+def _read(source: TextSource, recording: Recording) -> None:
+    """Read what is in the file into *recording*."""
     cursor = JsonCursor(source.read)
     opening = cursor.peek()
-    table: dict[str, Any] = {}
+    if opening not in ("{", "["):
+        what = "is empty" if not opening else f"begins with {opening!r}: it is not JSON"
+        raise recording.refuse(what)
+    reading = _Reading(recording, is_list=opening == "[")
     try:
-        if opening == "{":
-            found = _read_object(cursor, recording, page, table)
-        elif opening == "[":
-            found = _read_list(cursor, recording)
+        for key, value in parts(cursor, recording.note):
+            reading.add(key, value)
+    except BrokenJsonError as error:
+        if reading.family is None:
+            raise recording.refuse(str(error)) from error
+        recording.note(reading.member, f"{error}; what stands before is used")
+    reading.finish()
+
+
+class _Reading:
+    """Finds out from the parts of a file what it is, and hands them to a reader."""
+
+    def __init__(self, recording: Recording, *, is_list: bool) -> None:
+        self._recording = recording
+        self._is_list = is_list
+        self._wanted = DIALECTS.get(recording.dialect, "")
+        self._before: list[tuple[str, Any]] = []
+        self._reader: Reader | None = None
+        self.family: Family | None = None
+        self.member = ""
+        """The member of the file's object in which the last part stood."""
+
+    def add(self, key: str, value: Any) -> None:
+        if key == "format" and str(value).startswith("h3sim-page/"):
+            raise self._recording.refuse("is a page file already: it needs no import")
+        self.member = key.partition("[")[0].partition(".")[0]
+        if self.family is not None and key.startswith("event ") and not self.family.has_lines:
+            self._recording.note("", "what stands behind the recording is not read")
+        elif self._reader is not None:
+            self._reader.add(key, value)
         else:
-            what = "is empty" if not opening else f"begins with {opening!r}: it is not JSON"
-            raise recording.refuse(what)
-    except BrokenJsonError as error:
-        raise recording.refuse(str(error)) from error
-    if kind and found != kind:
-        raise recording.refuse(f"is {found}, not {wanted}")
-    return _of_table(table, recording, host) if found == _FACTS else None
+            self._recognise(key, value)
 
+    def _recognise(self, key: str, value: Any) -> None:
+        self._before.append((key, value))
+        self.family = next((each for each in FAMILIES if each.is_sign(key, value)), None)
+        if self.family is None:
+            self._refuse_strange(key, value)
+            return
+        if self._wanted not in ("", self.family.title):
+            name = self._recording.dialect
+            raise self._recording.refuse(f"is {self.family.title}, not {name}")
+        self._reader = self.family.reader(self._recording)
+        for part in self._before:
+            self._reader.add(*part)
 
-def _of_table(table: dict[str, Any], recording: Recording, host: str | None) -> ImportedPage:
-    if host is not None:
-        raise recording.refuse("a fact table has no hosts to choose from", "--host")
-    page, report = facts_from_dict(table, source=recording.source)
-    missing = (f"{what} of {number:,}" for what, number in report.missing.items())
-    return ImportedPage(
-        page=page,
-        dialect=_FACTS,
-        found=report.found,
-        inferred=report.inferred,
-        missing=tuple(missing),
-    )
+    def _refuse_strange(self, key: str, value: Any) -> None:
+        """Refuse a list whose first object is no entry of any dialect, and a second object."""
+        if key.startswith("[") and isinstance(value, dict):
+            raise self._recording.refuse("must have method or objs, has neither", key)
+        if key.startswith("event ") or len(self._before) > _MOST_BEFORE:
+            self.finish()
 
-
-def _read_object(cursor: JsonCursor, recording: Recording, page: int, table: dict[str, Any]) -> str:
-    head: dict[str, Any] = {}
-    for name in cursor.members():
-        if name == "log" and cursor.peek() == "{":
-            read_log(cursor, recording, page=page)
-            return _HAR
-        head[name] = cursor.value()
-    if "method" in head:
-        _read_lines(head, cursor, recording)
-        return _LOG
-    if isinstance(head.get("objs"), list):
-        read_epload(head, recording)
-        return _EPLOAD
-    if str(head.get("format")).startswith("h3sim-page/"):
-        raise recording.refuse("is a page file already: it needs no import")
-    if isinstance(head.get("resources"), list):
-        table.update(head)
-        return _FACTS
-    keys = ", ".join(shown(key) for key in list(head)[:5]) or "nothing"
-    raise recording.refuse(f"is no recording that is known: its keys are {keys}")
-
-
-def _read_list(cursor: JsonCursor, recording: Recording) -> str:
-    log, graph = ProtocolLog(recording), WprofxGraph(recording)
-    found = ""
-    try:
-        for place in cursor.items():
-            value = cursor.value()
-            if not found and isinstance(value, dict):
-                found = _LOG if "method" in value else _WPROFX if "objs" in value else ""
-                if not found:
-                    raise recording.refuse("must have method or objs, has neither", f"[{place}]")
-            if found == _WPROFX:
-                graph.add_entry(f"[{place}]", value)
-            else:
-                log.add_event(f"[{place}]", value)
-    except BrokenJsonError as error:
-        recording.note("", f"{error}; what stands before is used")
-    if found == _WPROFX:
-        graph.finish()
-    else:
-        log.finish()
-    return found
-
-
-def _read_lines(head: dict[str, Any], cursor: JsonCursor, recording: Recording) -> None:
-    """Read a log of which the first event was read already."""
-    log = ProtocolLog(recording)
-    log.add_event("event 1", head)
-    number = 1
-    try:
-        while cursor.peek():
-            number += 1
-            log.add_event(f"event {number}", cursor.value())
-    except BrokenJsonError as error:
-        recording.note(f"event {number}", f"{error}; what stands before is used")
-    log.finish()
+    def finish(self) -> None:
+        if self._reader is not None:
+            self._reader.finish()
+            return
+        keys = [key for key, _ in self._before if not key.startswith("[")]
+        if not keys and self._is_list:
+            raise self._recording.refuse("holds no request that was answered over HTTP")
+        named = ", ".join(shown(key) for key in keys[:5]) or "nothing"
+        raise self._recording.refuse(f"is no recording that is known: its keys are {named}")

@@ -241,8 +241,8 @@ def test_every_mistake_is_told_with_file_and_key() -> None:
         row("r0", type="picture", start_ms=None),
         "an image",
         {"id": "r3", "parent": "r0", "type": "image", "start_ms": 1},
-        row("a?token=1", chunks=[[1, 2], [0.5, 3], 7], mime=5),
-        row("r5", end_ms=499, body_bytes=1.5),
+        row("a?token=1", chunks=[[100.5, 2], [0.4, 3], 7], mime=5),
+        row("r5", end_ms=399, body_bytes=1.5),
     ) == [
         "t.json: resources[2]: must be a table, is 'an image'",
         "t.json: resources[0].body_bytes: must be a whole number from 0 to"
@@ -254,11 +254,11 @@ def test_every_mistake_is_told_with_file_and_key() -> None:
         "t.json: resources[3].body_bytes: is missing",
         "t.json: resources[4].mime: must be text, is 5",
         "t.json: resources[4].id: must be a plain name, without a query string: 'a?token=1'",
-        "t.json: resources[4].chunks[1][0]: lies before the chunk ahead of it: 0.5",
+        "t.json: resources[4].chunks[1][0]: lies before the chunk ahead of it: 0.4",
         "t.json: resources[4].chunks[2]: must be [ms, bytes], is 7",
         "t.json: resources[5].body_bytes: must be a whole number from 0 to"
         " 4611686018427387903, is 1.5",
-        "t.json: resources[5].end_ms: lies before start_ms: 499",
+        "t.json: resources[5].end_ms: lies before start_ms: 399",
         "t.json: resources[1].id: 'r0' is already the id of resources[0]",
     ]
 
@@ -283,6 +283,39 @@ def test_mistakes_of_the_graph_are_told_beside_others() -> None:
         "t.json: resources: no root: one row must have the parent null",
         "t.json: resources[0].parent: a circle: r1 waits for r1",
     ]
+
+
+def test_times_that_run_backwards_by_a_little_are_mended_and_told() -> None:
+    page, report = facts_from_dict(
+        {
+            "name": "made-up",
+            "resources": [
+                root(first_byte_ms=-0.0),
+                row("r1", first_byte_ms=495.2, end_ms=499.9),
+                row("r2", "r1", start_ms=550, chunks=[[600, 1], [598.5, 999]]),
+            ],
+        }
+    )
+    assert [str(problem) for problem in report.mended] == [
+        "resources[1].first_byte_ms: lies 4.8 ms before start_ms, taken as that",
+        "resources[1].end_ms: lies 0.1 ms before start_ms, taken as that",
+        "resources[2].chunks[1][0]: lies 1.5 ms before the chunk ahead of it, taken as that",
+    ]
+    last = page.resources[2].discovered
+    assert last is not None
+    assert (last.at, last.delay_ns) == (At.COMPLETE, 50_000_000)
+
+
+def test_times_that_run_backwards_by_more_are_mistakes() -> None:
+    assert mistakes(root(), row("r1", end_ms=399.9)) == [
+        "t.json: resources[1].end_ms: lies before start_ms: 399.9"
+    ]
+
+
+def test_the_number_of_hosts_is_kept_and_not_their_names() -> None:
+    page = page_of(root(host="a.example"), row("r1", host="b.example"), row("r2", host="a.example"))
+    assert page.provenance["hosts"] == "2"
+    assert "example" not in repr(page)
 
 
 @pytest.mark.parametrize(

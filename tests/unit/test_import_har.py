@@ -268,3 +268,46 @@ def test_a_gzipped_file_is_read_alike(tmp_path: Path) -> None:
 def test_entries_need_not_stand_in_the_order_of_time(tmp_path: Path) -> None:
     document = har(image("/b.png", 130), image("/a.png", 120), PAGE)
     assert list(resources_of(tmp_path, document)) == ["/", "a.png", "b.png"]
+
+
+CACHED = {"response__transferSize": 0, "response_bodySize": 0, "_fromCache": "disk"}
+WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
+
+
+def test_a_main_document_from_the_cache_is_told_with_the_root_that_was_taken(
+    tmp_path: Path,
+) -> None:
+    main = entry("/?user=SECRET", 0, 5, mime="text/html", **CACHED)
+    frame = entry("https://ads.example/frame?SECRET", 40, 60, mime="text/html")
+    beacon = entry("https://count.example/b.gif", 30, 60, mime="image/gif")
+    warm = import_page(write_recording(tmp_path, har(main, beacon, frame)))
+    assert warm.page.name == "ads.example"
+    assert warm.warnings == (
+        f"the main document, https://shop.example/, came from the cache: {WITHOUT_CACHE}."
+        " The root is now https://ads.example/frame, the first document that was sent",
+    )
+    assert warm.lines()[1] == f"warning: {warm.warnings[0]}"
+    assert warm.to_dict()["warnings"] == list(warm.warnings)
+    (alone,) = import_page(write_recording(tmp_path, har(main, beacon))).warnings
+    assert alone.endswith("https://count.example/b.gif, the first request that was sent")
+
+
+def test_a_main_document_that_was_not_modified_is_told(tmp_path: Path) -> None:
+    main = entry("/", 0, 5, mime="text/html", response_status=304, response_bodySize=0)
+    (told,) = import_page(write_recording(tmp_path, har(main))).warnings
+    assert told == f"the main document was not modified (304): {WITHOUT_CACHE}"
+
+
+def test_frames_from_the_cache_are_no_main_document(tmp_path: Path) -> None:
+    main = entry("/", 0, 50, mime="text/html")
+    frame = entry("/frame", 40, 6, mime="text/html", **CACHED)
+    assert import_page(write_recording(tmp_path, har(main, frame))).warnings == ()
+    host = import_page(write_recording(tmp_path, har(main, frame)), host="shop.example")
+    assert host.warnings == ()
+
+
+def test_the_number_of_hosts_goes_into_the_page(tmp_path: Path) -> None:
+    other = entry("https://cdn.example/a.png", 40, 60, mime="image/png")
+    pages = [import_page(write_recording(tmp_path, har(entry("/", 0, 50), *more))).page
+             for more in ((), (other,))]  # fmt: skip
+    assert [page.provenance.get("hosts") for page in pages] == [None, "2"]

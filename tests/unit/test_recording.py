@@ -156,3 +156,24 @@ def test_the_command_writes_what_it_says(
     assert requests.count(":method\tGET") == 2
     assert ":path\t/framed.png" in requests
     assert ":status\t200" in (tmp_path / "page.resp.qif").read_text()
+
+
+HOSTILE = """<!DOCTYPE html><script>
+JSON.stringify = JSON.parse = () => { throw "no" };
+Map = Promise = Array = undefined; window.getComputedStyle = null;
+Document.prototype.querySelectorAll = () => [];
+PerformanceObserver = performance.getEntriesByType = undefined;
+Object.defineProperty(window, "__h3sim_waited", { value: { toJSON() { throw "no" } } });
+</script><h1>A heading</h1><img src="hero.png" width="800" height="400">
+"""
+
+
+def test_a_page_that_replaces_what_measures_it_is_measured_all_the_same(
+    site: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "hostile.html").write_text(HOSTILE, encoding="utf-8")
+    (tmp_path / "hero.png").write_bytes((site / "hero.png").read_bytes())
+    page = record(Source.of(str(tmp_path / "hostile.html")), patience=QUICK).page
+    hero = next(resource for resource in page.resources if resource.id == "hero.png")
+    assert hero.viewport == pytest.approx(800 * 400 / (1366 * 768), abs=0.0001)
+    assert hero.hero

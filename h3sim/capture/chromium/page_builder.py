@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from h3sim.capture.chromium.browser import RecordingError
 from h3sim.capture.chromium.causes import ReceivedDocument, Trigger, Triggers
@@ -57,6 +58,11 @@ class Recorded:
     first_paint_ms: float | None
     largest_paint_ms: float | None
     notes: tuple[str, ...]
+
+    @property
+    def n_hosts(self) -> int:
+        """To how many hosts requests went."""
+        return len({urlsplit(exchange.url).netloc for exchange in self.exchanges})
 
 
 def recorded_of(

@@ -1,5 +1,6 @@
 // What stands above the fold, measured in the loaded page: for each image the visible area of its
-// boxes, for each text its font and the visible area of its lines. Areas are in CSS pixels.
+// boxes, for each text its font and the visible area of its lines. Areas are in CSS pixels. It runs in
+// the world of watch.js, where the page's scripts have not replaced anything it uses.
 (async () => {
   const width = innerWidth, height = innerHeight;
   const absolute = (url) => { try { return new URL(url, document.baseURI).href.split("#")[0]; } catch { return ""; } };
@@ -67,5 +68,5 @@
   }
   const paints = {};
   for (const entry of performance.getEntriesByType("paint")) paints[entry.name] = entry.startTime;
-  return JSON.stringify({ pixels: width * height, images, texts, blocking, paints, largest: globalThis.__h3sim_largest ?? null, waited: globalThis.__h3sim_waited ?? [] });
+  return JSON.stringify({ pixels: width * height, images, texts, blocking, paints, largest: globalThis.__h3sim_largest ?? null });
 })()

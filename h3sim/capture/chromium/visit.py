@@ -17,6 +17,9 @@ __all__ = ["HEIGHT", "WIDTH", "Patience", "Visit", "visit"]
 
 WIDTH, HEIGHT = 1366, 768
 """The viewport, in CSS pixels."""
+_WORLD = "h3sim"
+"""The isolated world in which is measured: the page's scripts cannot replace what it uses."""
+_WAITED = "globalThis.__h3sim_waited ?? []"
 _BUFFER_BYTES = 200 * 2**20
 _TRACE_S = 60.0
 _MS = 1000
@@ -99,7 +102,10 @@ class _Tab:
             deviceScaleFactor=1,
             mobile=False,
         )
-        self._call("Page.addScriptToEvaluateOnNewDocument", source=_script("watch.js"))
+        for name, world in (("waits.js", ""), ("watch.js", _WORLD)):
+            source = _script(name)
+            more = {"worldName": world} if world else {}
+            self._call("Page.addScriptToEvaluateOnNewDocument", source=source, **more)
         for method, params, _ in extra:
             self._call(method, **params)
         self._devtools.call(
@@ -165,22 +171,30 @@ class _Tab:
 
     def measure(self) -> None:
         """Measure what is visible, then fetch the documents and the trace."""
-        answer = self._call(
-            "Runtime.evaluate",
-            expression=_script("visible.js"),
-            awaitPromise=True,
-            returnByValue=True,
-        )
-        if "exceptionDetails" in answer:
-            details = answer["exceptionDetails"]
-            raise RecordingError(f"the page cannot be measured: {details.get('text')}")
-        self.visit.measured = json.loads(answer["result"]["value"])
+        frame = self._call("Page.getFrameTree")["frameTree"]["frame"]["id"]
+        world = self._call("Page.createIsolatedWorld", frameId=frame, worldName=_WORLD)
+        measured = self._evaluate(_script("visible.js"), contextId=world["executionContextId"])
+        # The page's own scripts can have put anything there.
+        waited = self._evaluate(_WAITED)
+        waited = waited if isinstance(waited, list) else []
+        addresses = [address for address in waited if isinstance(address, str)]
+        self.visit.measured = {**json.loads(measured), "waited": addresses}
         for number in dict.fromkeys(self._html):
             text = self._body(number)
             if text is not None:
                 self.visit.documents[number] = text
         self._devtools.call("Tracing.end")
         self._collect_trace()
+
+    def _evaluate(self, expression: str, **more: Any) -> Any:
+        """Return the value of a JavaScript expression, copied by the browser itself."""
+        answer = self._call(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, **more
+        )
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise RecordingError(f"the page cannot be measured: {details.get('text')}")
+        return answer["result"].get("value")
 
     def _body(self, number: str) -> str | None:
         try:

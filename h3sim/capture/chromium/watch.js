@@ -1,14 +1,6 @@
-// Runs before the page's own scripts: remembers the largest contentful paint, and makes room for
-// the timings of many resources. It also notes synchronous requests: what follows waits for them.
+// Runs before the page's own scripts, in a world of its own that they cannot change: remembers the
+// largest contentful paint, and makes room for the timings of many resources.
 (() => {
-  const open = XMLHttpRequest.prototype.open;
-  XMLHttpRequest.prototype.open = function (method, url, later = true, ...rest) {
-    if (!later) {
-      const address = new URL(url, document.baseURI).href.split("#")[0];
-      (top.__h3sim_waited ??= []).push(address);
-    }
-    return open.call(this, method, url, later, ...rest);
-  };
   performance.setResourceTimingBufferSize(20000);
   if (window !== top) return;
   new PerformanceObserver((list) => {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.dialects.initiators import read_initiator
 from h3sim.capture.inference.kinds import kind_of_word
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ProtocolLog"]
 
+_MOST_PIECES = 2_000_000
+"""When more pieces of bodies came is not kept."""
 _LINE_BYTES = 12
 _FIELD_BYTES = 4
 _LATEST_S = 253_402_300_799  # the end of the year 9999: later is no date
@@ -36,6 +38,8 @@ class ProtocolLog:
         self._recording = recording
         self._open: dict[str, int] = {}
         self._pieces: dict[int, list[tuple[float, int]]] = defaultdict(list)
+        self._n_pieces = 0
+        self._first: dict[str, Any] = {}
         self._decoded: dict[int, int] = defaultdict(int)
         self._on: dict[str, Callable[[Fields, str], None]] = {
             "Network.requestWillBeSent": self._will_be_sent,
@@ -46,8 +50,20 @@ class ProtocolLog:
             "Network.loadingFailed": self._failed,
         }
 
-    def add_event(self, key: str, event: object) -> None:
-        """Read one event; *key* is its place in the file."""
+    def add(self, key: str, value: Any) -> None:
+        """Take in an event, or a member of the first, where each has a line of its own."""
+        if key.startswith(("[", "event ")):
+            self._add_first()
+            self._add_event(key, value)
+        else:
+            self._first[key] = value
+
+    def _add_first(self) -> None:
+        if self._first:
+            self._add_event("event 1", self._first)
+            self._first = {}
+
+    def _add_event(self, key: str, event: object) -> None:
         if not isinstance(event, dict):
             self._recording.note(key, f"skipped: must be an object, is {shown(event)}")
             return
@@ -65,6 +81,7 @@ class ProtocolLog:
 
     def finish(self) -> None:
         """Settle what can be told only when all was read."""
+        self._add_first()
         requests = self._recording.requests
         for place, request in enumerate(requests):
             request.pieces = tuple(self._pieces.get(place, ()))
@@ -77,6 +94,8 @@ class ProtocolLog:
         return self._recording.requests[self._open[request_id]]
 
     def _will_be_sent(self, params: Fields, request_id: str) -> None:
+        if not self._recording.has_room():
+            return
         asked = params.table("request")
         url = asked.text("url")
         if not url:
@@ -151,7 +170,8 @@ class ProtocolLog:
         place = self._open[request_id]
         self._decoded[place] += params.size("dataLength") or 0
         at_ms, n_bytes = _ms(params), params.size("encodedDataLength")
-        if at_ms is not None and n_bytes:
+        if at_ms is not None and n_bytes and self._n_pieces < _MOST_PIECES:
+            self._n_pieces += 1
             self._pieces[place].append((at_ms, n_bytes))
 
     def _finished(self, params: Fields, request_id: str) -> None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.dialects.facts_graph import Graph
 from h3sim.capture.dialects.facts_rows import FactsTable, Row, RowType, read_table
+from h3sim.capture.imported import ImportedPage
+from h3sim.capture.inference.observed import first_of
 from h3sim.documents import read_text
 from h3sim.errors import PageError, Problem
 from h3sim.page import Kind, Page, Resource
@@ -22,6 +24,8 @@ from h3sim.page.resource import FLAGS
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from h3sim.capture.inference.observed import Recording
 
 __all__ = ["FactsReport", "ReadFacts", "facts_from_dict", "read_facts"]
 
@@ -42,13 +46,15 @@ class FactsReport:
     """What of a page was recorded, what had to be inferred, and what nobody knows.
 
     Each is a count of resources by what it is about, in the order in which it was met; *ignored*
-    are the keys of the table that say nothing a page holds.
+    are the keys of the table that say nothing a page holds, *mended* the times that ran backwards
+    by a little, with what was taken instead.
     """
 
     found: Mapping[str, int]
     inferred: Mapping[str, int]
     missing: Mapping[str, int]
     ignored: tuple[str, ...] = ()
+    mended: tuple[Problem, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the report as text, a line for each count.
@@ -125,8 +131,42 @@ def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
         inferred=dict(counts.inferred),
         missing=dict(counts.missing),
         ignored=table.ignored,
+        mended=table.mended,
     )
     return ReadFacts(page, report)
+
+
+class FactsReader:
+    """Takes in a fact table row by row."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._table: dict[str, Any] = {}
+
+    def add(self, key: str, value: Any) -> None:
+        """Take in a row, an entry of another list, or a value of the table."""
+        name, bracket, _ = key.partition("[")
+        if not bracket:
+            self._table[name] = value
+        elif name != "resources" or self._recording.has_room(len(self._table[name])):
+            self._table[name].append(value)
+
+    def finish(self) -> None:
+        """Make a page of the table."""
+        recording = self._recording
+        if recording.host is not None:
+            raise recording.refuse("a fact table has no hosts to choose from", "--host")
+        page, report = facts_from_dict(self._table, source=recording.source)
+        missing = (f"{what} of {number:,}" for what, number in report.missing.items())
+        recording.imported = ImportedPage(
+            page=page,
+            dialect="facts",
+            found=report.found,
+            inferred=report.inferred,
+            missing=tuple(missing),
+            mended=first_of(report.mended),
+            skipped=recording.all_problems(),
+        )
 
 
 class _Counts:

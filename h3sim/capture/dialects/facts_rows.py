@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from h3sim.capture.inference.observed import first_of
 from h3sim.documents import DocumentReader, shown
-from h3sim.errors import PageError
+from h3sim.errors import PageError, Problem
 from h3sim.page.resource import MAX_STREAM_BYTES, MAX_TIME_NS
 from h3sim.units import ms, to_ms
 
@@ -24,11 +25,14 @@ _SIZES = (
     *("req_header_bytes", "resp_header_bytes"),
 )
 _TIMES = ("start_ms", "first_byte_ms", "end_ms", "exec_ms")
-_ROW_KEYS = ("id", "type", "chunks", *_TEXTS, *_SIZES, *_TIMES)
+_ROW_KEYS = ("id", "type", "chunks", "host", *_TEXTS, *_SIZES, *_TIMES)
 _NEEDED = ("id", "parent", "type", "body_bytes", "start_ms")
 _PROVENANCE = ("captured", "recorder", "browser", "license", "body_basis", "grade")
 _SOURCE = ("source_repo", "source_path", "commit")
 _TABLE_KEYS = ("name", "resources", "hol", *_SOURCE, *_PROVENANCE)
+MENDED_NS = ms(100)
+"""Times that run backwards by no more are mended: two processes' clocks differ, digits are cut."""
+_SHOWN_STEPS = 6
 _NOT_IN_IDS = "?#;&"
 """What begins or parts a query string, which may hold what is nobody's business."""
 
@@ -88,6 +92,8 @@ class FactsTable:
     """What held the parser: the kind of hold ("css", "script-sync", "script-defer") by id."""
     ignored: tuple[str, ...]
     """Keys of the table and of its rows that were not read, in the order met."""
+    mended: tuple[Problem, ...]
+    """Times that ran backwards by a little, and what was taken instead."""
 
 
 def read_table(document: object, source: str) -> FactsTable:
@@ -104,17 +110,19 @@ def read_table(document: object, source: str) -> FactsTable:
         if key not in document:
             reader.report(key, "is missing")
     entries = _entries(reader, document["resources"]) if "resources" in document else {}
-    rows = {n: _row(reader, f"resources[{n}]", entry) for n, entry in entries.items()}
+    mended: list[Problem] = []
+    rows = {n: _row(reader, f"resources[{n}]", entry, mended) for n, entry in entries.items()}
     _check_graph(reader, rows)
     table = FactsTable(
         name=_text(reader, "name", document.get("name", "")) or "",
         rows=tuple(rows.values()),
-        provenance=dict(_provenance(reader, document)),
+        provenance=dict(_provenance(reader, document)) | _hosts(entries.values()),
         held_by=dict(_holds(reader, document.get("hol"), {row.id for row in rows.values()})),
         ignored=_ignored(document, entries.values()),
+        mended=tuple(mended),
     )
     if reader.problems:
-        raise PageError(reader.problems, source)
+        raise PageError(first_of(reader.problems), source)
     return table
 
 
@@ -137,14 +145,14 @@ def _ignored(document: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) 
     return tuple(dict.fromkeys(map(str, [*beside, *in_rows])))
 
 
-def _row(reader: DocumentReader, key: str, entry: Mapping[str, Any]) -> Row:
+def _row(reader: DocumentReader, key: str, entry: Mapping[str, Any], mended: list[Problem]) -> Row:
     for name in _NEEDED:
         if name not in entry:
             reader.report(f"{key}.{name}", "is missing")
     text = {name: _text(reader, f"{key}.{name}", entry.get(name)) for name in _TEXTS}
     size = {name: _size(reader, f"{key}.{name}", entry.get(name)) for name in _SIZES}
     time = {name: _time(reader, f"{key}.{name}", entry.get(name)) for name in _TIMES}
-    _check_times(reader, key, entry, time)
+    _check_times(reader, key, entry, time, mended)
     return Row(
         id=_id(reader, f"{key}.id", entry.get("id", f"({key})")),
         parent=text["parent"],
@@ -161,7 +169,7 @@ def _row(reader: DocumentReader, key: str, entry: Mapping[str, Any]) -> Row:
         initiator=text["initiator_type"],
         offset_bytes=size["ref_offset"],
         executes_ns=time["exec_ms"],
-        chunks=_chunks(reader, f"{key}.chunks", entry.get("chunks")),
+        chunks=_chunks(reader, f"{key}.chunks", entry.get("chunks"), mended),
         request_header_bytes=size["req_header_bytes"],
         response_header_bytes=size["resp_header_bytes"],
     )
@@ -171,21 +179,29 @@ def _check_times(
     reader: DocumentReader,
     key: str,
     entry: Mapping[str, Any],
-    time: Mapping[str, int | None],
+    time: dict[str, int | None],
+    mended: list[Problem],
 ) -> None:
+    """Note what runs backwards; clocks that differ a little are mended."""
     if "start_ms" in entry and entry["start_ms"] is None:
         reader.report(f"{key}.start_ms", "must be a number, is None")
-    told = {problem.key for problem in reader.problems}
+    told = reader.reported()
     for later, earlier in (
         ("first_byte_ms", "start_ms"),
         ("end_ms", "start_ms"),
         ("end_ms", "first_byte_ms"),
     ):
         before, after = time[earlier], time[later]
-        is_told = f"{key}.{later}" in told or f"{key}.{earlier}" in told
-        if before is not None and after is not None and after < before and not is_told:
+        if before is None or after is None or after >= before:
+            continue
+        if f"{key}.{later}" in told or f"{key}.{earlier}" in told:
+            continue
+        if before - after <= MENDED_NS:
+            time[later] = before
+            mended.append(_mend(f"{key}.{later}", before - after, earlier))
+        else:
             reader.report(f"{key}.{later}", f"lies before {earlier}: {entry[later]}")
-            told.add(f"{key}.{later}")
+            told = reader.reported()
 
 
 def _id(reader: DocumentReader, key: str, value: object) -> str:
@@ -223,7 +239,13 @@ def _time(reader: DocumentReader, key: str, value: object) -> int | None:
     return ms(number)
 
 
-def _chunks(reader: DocumentReader, key: str, value: object) -> tuple[tuple[int, int], ...]:
+def _mend(key: str, by_ns: int, earlier: str) -> Problem:
+    return Problem(key=key, message=f"lies {to_ms(by_ns):g} ms before {earlier}, taken as that")
+
+
+def _chunks(
+    reader: DocumentReader, key: str, value: object, mended: list[Problem]
+) -> tuple[tuple[int, int], ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -236,15 +258,20 @@ def _chunks(reader: DocumentReader, key: str, value: object) -> tuple[tuple[int,
             continue
         at_ns = _time(reader, f"{key}[{place}][0]", pair[0])
         n_bytes = reader.whole(f"{key}[{place}][1]", pair[1], low=0, high=MAX_STREAM_BYTES)
-        if chunks and (at_ns or 0) < chunks[-1][0]:
+        at_ns = at_ns or 0
+        late_ns = chunks[-1][0] - at_ns if chunks else 0
+        if 0 < late_ns <= MENDED_NS:
+            mended.append(_mend(f"{key}[{place}][0]", late_ns, "the chunk ahead of it"))
+            at_ns = chunks[-1][0]
+        elif late_ns > 0:
             reader.report(f"{key}[{place}][0]", f"lies before the chunk ahead of it: {pair[0]}")
-        chunks.append((at_ns or 0, n_bytes))
+        chunks.append((at_ns, n_bytes))
     return tuple(chunks)
 
 
 def _check_graph(reader: DocumentReader, rows: Mapping[int, Row]) -> None:
     """Note ids that stand twice, parents that do not exist, several roots, circles."""
-    told = {problem.key for problem in reader.problems}
+    told = set(reader.reported())
     # Where ids or parents could not be read, nobody can say which are missing.
     is_whole = not any(_OF_GRAPH.fullmatch(key) for key in told)
     places: dict[str, int] = {}
@@ -283,9 +310,19 @@ def _check_circles(
         if place is not None and place in path:
             steps = [*path]
             circle = [*steps[steps.index(place) :], place]
-            names = " waits for ".join(rows[n].id for n in circle)
+            shown_ids = [rows[n].id for n in circle]
+            if len(shown_ids) > _SHOWN_STEPS:
+                n_more = len(shown_ids) - _SHOWN_STEPS
+                shown_ids[_SHOWN_STEPS - 1 : -1] = [f"{n_more:,} more"]
+            names = " waits for ".join(shown_ids)
             reader.report(f"resources[{place}].parent", f"a circle: {names}")
         good.update(path)
+
+
+def _hosts(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return how many hosts there are, where there are several; their names are not kept."""
+    hosts = {host for entry in entries if isinstance(host := entry.get("host"), str)}
+    return {"hosts": str(len(hosts))} if len(hosts) > 1 else {}
 
 
 def _provenance(reader: DocumentReader, document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

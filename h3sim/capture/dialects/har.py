@@ -17,14 +17,12 @@ from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.source.fields import Fields
-from h3sim.capture.source.json_cursor import BrokenJsonError
 from h3sim.documents import shown
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Recording
-    from h3sim.capture.source.json_cursor import JsonCursor
 
-__all__ = ["HAR_DIALECTS", "read_log"]
+__all__ = ["HAR_DIALECTS", "HarReader"]
 
 HAR_DIALECTS = {
     "har-devtools": r"webinspector|chrome har capturer|puppeteer-har",
@@ -47,40 +45,43 @@ _MICROSECOND = timedelta(microseconds=1)
 _XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
 
 
-def read_log(cursor: JsonCursor, recording: Recording, *, page: int = 1) -> None:
-    """Read the object `log`, before which *cursor* stands; requests of page *page* count from 1.
-
-    What was read before a mistake in the JSON is used.
-    """
-    log = _Log(recording)
-    try:
-        for name in cursor.members():
-            if name == "entries" and cursor.peek() == "[":
-                for place in cursor.items():
-                    log.add_entry(place, cursor.value())
-            elif name == "entries":
-                recording.note("log.entries", f"must be a list, is {shown(cursor.value())}")
-            elif name in ("creator", "browser", "pages"):
-                log.head[name] = cursor.value()
-    except BrokenJsonError as error:
-        recording.note("log", f"{error}; what stands before is used")
-    log.finish(page)
-
-
-class _Log:
-    """The log of a HAR while it is read."""
+class HarReader:
+    """Takes in the log of a HAR, entry by entry."""
 
     def __init__(self, recording: Recording) -> None:
-        self.head: dict[str, Any] = {}
+        self._head: dict[str, Any] = {}
         self._recording = recording
+        self._page_ids: dict[str, None] = {}
         self._evidence = ""
         self._zero_us: int | None = None
 
-    def add_entry(self, place: int, value: object) -> None:
-        """Read one entry."""
-        key = f"log.entries[{place}]"
+    def add(self, key: str, value: Any) -> None:
+        """Take in an entry or another part of the log; what stands beside it is noted."""
+        name = key.removeprefix("log.")
+        if name.startswith("entries["):
+            self._add_entry(key, value)
+        elif name == "entries" and not isinstance(value, list):
+            self._recording.note(key, f"must be a list, is {shown(value)}")
+        elif name.startswith("pages["):
+            self._add_page(key, value)
+        elif name == "pages" and not isinstance(value, list):
+            self._recording.note(key, f"must be a list, is {shown(value)}")
+        elif name in ("creator", "browser"):
+            self._head[name] = value
+        elif not key.startswith("log"):
+            self._recording.note(key, "is not read: a HAR is its log")
+
+    def _add_page(self, key: str, value: Any) -> None:
+        if not isinstance(value, dict):
+            self._recording.note(key, f"must be an object, is {shown(value)}")
+        elif id_ := Fields(value, key, self._recording.note).text("id"):
+            self._page_ids[id_] = None
+
+    def _add_entry(self, key: str, value: Any) -> None:
         if not isinstance(value, dict):
             self._recording.note(key, f"skipped: must be an object, is {shown(value)}")
+            return
+        if not self._recording.has_room():
             return
         entry = Fields(value, key, self._recording.note)
         url = entry.table("request").text("url")
@@ -107,17 +108,17 @@ class _Log:
         request.text = self._text(request, answer)
         self._recording.requests.append(request)
 
-    def finish(self, page: int) -> None:
+    def finish(self) -> None:
         """Settle what can be told only when all was read: the dialect, the page, redirects."""
         recording = self._recording
         creator, browser = (
-            Fields(self.head, "log", recording.note).table(name) for name in ("creator", "browser")
+            Fields(self._head, "log", recording.note).table(name) for name in ("creator", "browser")
         )
         recording.say_tool(creator.text("name"), creator.text("version"))
         if not recording.dialect:
             signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
             recording.dialect = signed or self._evidence or "har"
-        self._choose_page(page)
+        self._choose_page(recording.page_number)
         _join_redirects(recording.requests)
 
     def _look_for_evidence(self, value: dict[str, Any]) -> None:
@@ -130,10 +131,8 @@ class _Log:
 
     def _choose_page(self, number: int) -> None:
         """Leave out what belongs to another page than the one that is asked for."""
-        pages = Fields(self.head, "log", self._recording.note).tables("pages")
-        ids = list(dict.fromkeys(text for page in pages if (text := page.text("id"))))
         used = dict.fromkeys(request.page for request in self._recording.requests if request.page)
-        ids = [page for page in ids if page in used] or list(used)
+        ids = [page for page in self._page_ids if page in used] or list(used)
         if number > max(1, len(ids)):
             have = "one page" if len(ids) < 2 else f"{len(ids)} pages"
             raise self._recording.refuse(f"has {have}; there is no page {number}", "log.pages")

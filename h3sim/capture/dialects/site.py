@@ -201,6 +201,8 @@ class _Site:
                 self._recording.inferred["stylesheets too long, not looked into"] += 1
                 continue
             sheet = read_sheet(later.css)
+            if not sheet.is_read:
+                self._recording.inferred["stylesheets nested too deeply, not looked into"] += 1
             sheets.append((later, sheet))
             for url in sheet.imports:
                 flags: dict[str, object] = {"render_blocking": True}

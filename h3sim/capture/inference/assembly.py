@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
-from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
+from h3sim.capture.inference.counts import NOT_MODIFIED, found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.flags import flags_of
 from h3sim.capture.inference.kinds import kind_of_extension, kind_of_mime, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
@@ -15,6 +15,7 @@ from h3sim.capture.inference.observed import Outcome
 from h3sim.capture.inference.parents import Basis, find_parents
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import Names, address
+from h3sim.documents import shown_path
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.page.resource import MAX_TIME_NS
 from h3sim.units import ms, to_ms
@@ -31,6 +32,8 @@ __all__ = ["assemble"]
 _WEB = ("http", "https")
 _LONGEST_MS = to_ms(MAX_TIME_NS)
 _RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
+_NOT_SENT = (Outcome.CACHE, Outcome.SERVICE_WORKER)
+_WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
 _ALWAYS_MISSING = ("what is above the fold, critical or the hero", "server think times")
 
 
@@ -151,6 +154,7 @@ class _Assembly:
             found=_told(recording.found + found + found_in(kept)),
             inferred=_told(inferred + sizes_inferred_in(kept)),
             left_out=_told(recording.left_out + self._left_out()),
+            warnings=tuple(self._warnings()),
             missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
             skipped=recording.all_problems(),
         )
@@ -166,6 +170,28 @@ class _Assembly:
             elif not _is_kept(entry, self._host):
                 left_out["of other hosts"] += 1
         return left_out
+
+    def _warnings(self) -> Iterator[str]:
+        """Say why the root may not be what was meant: the main document came from a cache."""
+        root = self._requests[self._root]
+        if root.status == NOT_MODIFIED:
+            yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
+        places = (place for place in self._order if self._kinds[place] is Kind.DOCUMENT)
+        first = next((place for place in places if self._may_be_root(place)), self._root)
+        outcome = self._requests[first].outcome
+        if first == self._root or outcome not in _NOT_SENT:
+            return
+        what = "document" if self._kinds[self._root] is Kind.DOCUMENT else "request"
+        yield (
+            f"the main document, {_shown_url(self._entries[first].address)}, came"
+            f" {outcome.value}: {_WITHOUT_CACHE}. The root is now"
+            f" {_shown_url(self._entries[self._root].address)}, the first {what} that was sent"
+        )
+
+    def _may_be_root(self, place: int) -> bool:
+        host = self._host
+        is_wanted = host is None or self._entries[place].address.host == host
+        return is_wanted and self._requests[place].outcome in (Outcome.ANSWERED, *_NOT_SENT)
 
     def _missing_always(self) -> Iterator[str]:
         if self._kinds[self._root] is not Kind.DOCUMENT:
@@ -264,6 +290,10 @@ class _Assembly:
             self._inferred["times of more than a day, cut"] += 1
         # Clocks of recorders do not tell more than a microsecond.
         return ms(round(min(max(0.0, time_ms), _LONGEST_MS), 3))
+
+
+def _shown_url(address: Address) -> str:
+    return shown_path(address.url)
 
 
 def _told(counts: Counter[str]) -> dict[str, int]:

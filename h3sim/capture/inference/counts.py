@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["found_in", "missing_in", "sizes_inferred_in"]
+__all__ = ["NOT_MODIFIED", "found_in", "missing_in", "sizes_inferred_in"]
 
-_NOT_MODIFIED = 304
+NOT_MODIFIED = 304
 
 
 def found_in(requests: Sequence[Observed]) -> Counter[str]:
@@ -33,7 +33,7 @@ def found_in(requests: Sequence[Observed]) -> Counter[str]:
         found["execution times"] += request.execute_ms > 0
         found["pushes"] += request.is_pushed
         found["preloads"] += request.is_preload
-        found["answers 304"] += request.status == _NOT_MODIFIED
+        found["answers 304"] += request.status == NOT_MODIFIED
     return found
 
 

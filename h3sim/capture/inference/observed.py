@@ -11,20 +11,34 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.imported import RecordingError
+from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.errors import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from h3sim.page import At, Kind
 
-__all__ = ["REDIRECTS", "Observed", "Outcome", "Recording", "Size", "Trigger"]
+__all__ = ["REDIRECTS", "Observed", "Outcome", "Recording", "Size", "Trigger", "first_of"]
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 """The statuses that send the browser elsewhere."""
 _MOST_PROBLEMS = 50
+_MOST_REMEMBERED = 100_000
+"""So many notes are remembered so as not to be made twice; more are counted as they come."""
+_MOST_REQUESTS = 100_000
+"""A hundred times a large page; each takes 2 kB, whatever little of a file it stands for."""
 _LONGEST_NOTE = 80
 _MOST_TEXT = 64 << 20
 _MOST_TEXTS = 50
+
+
+def first_of(problems: Sequence[Problem], n_problems: int | None = None) -> tuple[Problem, ...]:
+    """Return the first problems, and how many more there are of *n_problems* in all."""
+    kept = problems[:_MOST_PROBLEMS]
+    rest = (len(problems) if n_problems is None else n_problems) - len(kept)
+    more = [Problem(key="", message=f"and {rest:,} more")] if rest else []
+    return (*kept, *more)
 
 
 class Size(enum.Enum):
@@ -131,6 +145,12 @@ class Recording:
 
     source: str
     dialect: str = ""
+    page_number: int = 1
+    """Which page load of the file is wanted, where there are several."""
+    host: str | None = None
+    """Whose requests are kept, where not those to all hosts."""
+    imported: ImportedPage | None = None
+    """The page, where the file gives it as such and nothing follows from requests."""
     name: str = ""
     """What to call the page, where it is not called by its host."""
     tool: str = ""
@@ -152,16 +172,25 @@ class Recording:
         """Note, once, that something in the file cannot be used; many notes are counted only."""
         if (key, message) in self._noted:
             return
-        self._noted.add((key, message))
+        if len(self._noted) < _MOST_REMEMBERED:
+            self._noted.add((key, message))
         self.n_problems += 1
         if self.n_problems <= _MOST_PROBLEMS:
             self.problems.append(Problem(key=key, message=message))
 
+    def has_room(self, n_requests: int | None = None) -> bool:
+        """Return whether another request can be taken up; where none can, note it.
+
+        *n_requests* says how many there are, where they are not in `requests` yet.
+        """
+        if (len(self.requests) if n_requests is None else n_requests) < _MOST_REQUESTS:
+            return True
+        self.note("", f"has more than {_MOST_REQUESTS:,} requests: the rest is not read")
+        return False
+
     def all_problems(self) -> tuple[Problem, ...]:
         """Return what was noted, and how much more there was."""
-        rest = self.n_problems - len(self.problems)
-        more = [Problem(key="", message=f"and {rest:,} more")] if rest else []
-        return (*self.problems, *more)
+        return first_of(self.problems, self.n_problems)
 
     def refuse(self, message: str, key: str = "") -> RecordingError:
         """Return the error that says that this cannot be a page, with what was noted so far."""

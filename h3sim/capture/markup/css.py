@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,14 @@ __all__ = ["Face", "Rule", "Sheet", "read_declarations", "read_sheet"]
 
 _DEEPEST = 20
 """Rules in rules in rules are looked at so deep."""
+_DEEPEST_BRACKETS = 100
+"""What nests deeper is no stylesheet that anybody wrote; the parser's own functions recurse."""
+_BRACKET = re.compile(
+    rb"[\[({]|[\])}]|/\*(?:.*?\*/|.*)"
+    rb"|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?|\\.",
+    re.DOTALL,
+)
+"""A bracket; or what holds brackets that are none: a comment, a string, an escape."""
 _WEIGHTS = {"normal": 400, "bold": 700, "bolder": 700}
 _LIGHTEST, _HEAVIEST = 100, 1000
 _FORMATS = ("woff2", "woff", "truetype", "opentype")
@@ -54,6 +63,8 @@ class Rule:
 class Sheet:
     """What of a stylesheet holds on the screen that `media` describes, in its order."""
 
+    is_read: bool = True
+    """Whether it was looked into: not if it nests too deeply."""
     imports: list[str] = field(default_factory=list)
     faces: list[Face] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
@@ -78,6 +89,8 @@ def read_sheet(css: bytes) -> Sheet:
     ([], '.x', ('b.png',))
     """
     tinycss2 = _library()
+    if _is_too_deep(css):
+        return Sheet(is_read=False)
     rules, _ = tinycss2.parse_stylesheet_bytes(css, skip_comments=True, skip_whitespace=True)
     sheet = Sheet()
     _read_rules(rules, sheet, tinycss2, 0)
@@ -87,7 +100,22 @@ def read_sheet(css: bytes) -> Sheet:
 def read_declarations(css: str) -> Rule:
     """Return what the declarations of a `style` attribute refer to."""
     tinycss2 = _library()
+    if _is_too_deep(css.encode()):
+        return Rule(selector="", urls=(), families=())
     return _rule("", tinycss2.parse_blocks_contents(css))
+
+
+def _is_too_deep(css: bytes) -> bool:
+    depth = 0
+    for found in _BRACKET.finditer(css):
+        character = found[0]
+        if character in (b"(", b"[", b"{"):
+            depth += 1
+            if depth > _DEEPEST_BRACKETS:
+                return True
+        elif character in (b")", b"]", b"}"):
+            depth = max(0, depth - 1)
+    return False
 
 
 def _read_rules(rules: Iterable[Any], sheet: Sheet, tinycss2: Any, depth: int) -> None:

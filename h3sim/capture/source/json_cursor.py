@@ -26,6 +26,10 @@ __all__ = ["BrokenJsonError", "JsonCursor"]
 _CHUNK = 1 << 20
 _LONGEST_VALUE = 64 << 20
 """A value of more characters is not read: it would take memory without end."""
+_MOST_PARTS = 1_000_000
+"""A value with more parts is not read either: each takes up to 250 bytes, however short it is."""
+_PART_OR_END = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[,\[{\]}]', re.DOTALL)
+"""What makes a part, or ends a list or an object; or a text, which may not have ended yet."""
 _NEAR_THE_END = 16
 """An escape or a word may be cut so many characters before the end of what was read."""
 _NUMBER_TAIL = 3
@@ -52,6 +56,8 @@ class JsonCursor:
         self._at = 0
         self._before = 0
         self._ended = False
+        self._is_crowded: bool | None = None
+        """Whether what was read and not used has more signs than a value may; None: not known."""
         decoder = json.JSONDecoder(parse_constant=lambda _: None, parse_int=_whole_number)
         self._decode = decoder.raw_decode
 
@@ -80,6 +86,7 @@ class JsonCursor:
             raise BrokenJsonError(f"ends at character {self.position}, where more should follow")
         while True:
             try:
+                self._refuse_many_parts()
                 value, end = self._decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 self._need_more(error)
@@ -144,6 +151,29 @@ class JsonCursor:
             raise self._broken(f"expected {character!r}, found {found!r}")
         self._at += 1
 
+    def _refuse_many_parts(self) -> None:
+        """Refuse what would take gigabytes when it is parsed, before that."""
+        text, at = self._text, self._at
+        if len(text) <= _MOST_PARTS:
+            return
+        if self._is_crowded is None:
+            self._is_crowded = sum(text.count(sign, at) for sign in ",[{") > _MOST_PARTS
+        if not self._is_crowded:
+            return
+        # Only here is it worth telling text from structure, and this value from those behind it.
+        depth = n_parts = 0
+        for found in _PART_OR_END.finditer(text, at):
+            sign = found[0]
+            if sign in "[{":
+                depth += 1
+            elif sign in "]}":
+                depth -= 1
+            n_parts += sign in ",[{"
+            if depth <= 0:
+                return
+            if n_parts > _MOST_PARTS:
+                raise self._broken(f"one value has more than {_MOST_PARTS:,} parts")
+
     def _need_more(self, error: json.JSONDecodeError) -> None:
         """Read on where that may mend the error, else raise it."""
         may_be_cut = (
@@ -174,4 +204,5 @@ class JsonCursor:
         self._before += self._at
         self._text = self._text[self._at :] + text
         self._at = 0
+        self._is_crowded = None
         return True

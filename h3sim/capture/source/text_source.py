@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["TextSource", "opened"]
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_MOST_BYTES = 4 << 30
-"""More is not read: what unpacks to that is no recording of a page."""
+_MOST_BYTES = 512 << 20
+"""More is not read: no browser writes more (a text of V8 ends there), a small gzip may hold it."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
@@ -77,7 +77,7 @@ class TextSource:
             self.problems.append(f"cannot be unpacked further: {error}")
         self._n_bytes += len(raw)
         if self._n_bytes > _MOST_BYTES:
-            self.problems.append(f"is longer than {_MOST_BYTES >> 30} GiB: reading stopped there")
+            self.problems.append(f"is longer than {_MOST_BYTES >> 20} MiB: reading stopped there")
             raw = b""
         self._ended = not raw
         return raw

@@ -1,0 +1,189 @@
+"""Reads dependency graphs of WProf's family as Epload replays them."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.capture.inference.kinds import kind_of_mime, kind_of_word, plain_mime
+from h3sim.capture.inference.observed import Observed, Size, Trigger
+from h3sim.capture.source.fields import Fields
+from h3sim.documents import shown
+from h3sim.page import At
+
+if TYPE_CHECKING:
+    from h3sim.capture.inference.observed import Recording
+
+__all__ = ["EploadGraph"]
+
+_AT_ITS_END = -1.0
+_ON_THE_FIRST_BYTES = 1
+_ANY_HOST = "unknown.invalid"
+
+
+class _Activity(NamedTuple):
+    """A download or a computation of a graph."""
+
+    place: int
+    """The place of the resource that it belongs to."""
+    computation: int | None
+    """Which of the resource's computations it is; None for the download."""
+
+
+class _Loaded(NamedTuple):
+    """An object of Epload's graph."""
+
+    request: Observed
+    times_ms: tuple[float, ...]
+    """How long its computations take, in their order."""
+    starts_early: bool
+
+
+class EploadGraph:
+    """Takes in a graph {objs, deps}; an object's computations run in order.
+
+    A dependency lets a download begin *time* ms after an activity began, or at its end (-1).
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._objects: list[_Loaded] = []
+        self._activities: dict[str, _Activity] = {}
+        self._deps: list[Fields] = []
+
+    def add(self, key: str, value: Any) -> None:
+        """Take in an object or a dependency."""
+        name = key.partition("[")[0]
+        if name == key or name not in ("objs", "deps"):
+            return
+        if not isinstance(value, dict):
+            self._recording.note(key, f"must be an object, is {shown(value)}")
+            return
+        entry = Fields(value, key, self._recording.note)
+        if name == "deps":
+            self._deps.append(entry)
+        elif self._recording.has_room(len(self._objects)):
+            _add_object(entry, self._objects, self._activities)
+
+    def finish(self) -> None:
+        """Settle what waits for what; the objects become requests, parents first."""
+        recording, objects = self._recording, self._objects
+        chosen: dict[int, tuple[_Activity, float]] = {}
+        n_more = 0
+        for dep in self._deps:
+            target = self._activities.get(_name(dep, "a2"))
+            source = self._activities.get(_name(dep, "a1"))
+            if target is None or source is None:
+                dep.wrong("a1" if source is None else "a2", "skipped: names no activity")
+            elif target.computation is None and source.place != target.place:
+                time_ms = dep.number("time")
+                n_more += target.place in chosen
+                chosen[target.place] = (source, _AT_ITS_END if time_ms is None else time_ms)
+        recording.inferred["parents where several are given, the last one taken"] += n_more
+        for place, (source, time_ms) in chosen.items():
+            trigger = _trigger(objects[source.place], source, time_ms)
+            objects[place].request.trigger = trigger
+        _in_order(objects, chosen, recording)
+        recording.dialect = recording.dialect or "epload"
+        recording.missing.append("when things happened in the recording")
+
+
+def _add_object(entry: Fields, objects: list[_Loaded], activities: dict[str, _Activity]) -> None:
+    url = _url(entry)
+    if not url:
+        entry.wrong("path", "skipped: neither path nor url")
+        return
+    place = len(objects)
+    download = entry.table("download")
+    request = Observed(key=entry.key, url=url)
+    request.body_bytes = download.size("len", "length", "size", "bytes")
+    if request.body_bytes is None:
+        request.body_bytes = entry.size("len", "length", "size", "bytes")
+    request.body_from = Size.NONE if request.body_bytes is None else Size.RECORDED
+    word = download.text("type")
+    request.mime = plain_mime(word)
+    request.kind = kind_of_mime(request.mime) or kind_of_word(word)
+    times_ms: list[float] = []
+    for comp in entry.tables("comps"):
+        name = _name(comp, "id")
+        if name:
+            activities.setdefault(name, _Activity(place, len(times_ms)))
+        times_ms.append(_computed_ms(comp))
+    request.execute_ms = sum(times_ms)
+    starts_early = entry.number("when_comp_start") == _ON_THE_FIRST_BYTES
+    objects.append(_Loaded(request, tuple(times_ms), starts_early))
+    for name in (_name(download, "id"), _name(entry, "id")):
+        if name:
+            activities.setdefault(name, _Activity(place, None))
+
+
+def _url(entry: Fields) -> str:
+    url = entry.text("url")
+    if "://" in url:
+        return url
+    path = entry.text("path") or url
+    if "://" in path or not path:
+        return path
+    return f"http://{entry.text('host') or _ANY_HOST}/{path.lstrip('/')}"
+
+
+def _name(entry: Fields, key: str) -> str:
+    value = entry.raw(key)
+    return str(value) if isinstance(value, (str, int)) else ""
+
+
+def _computed_ms(comp: Fields) -> float:
+    time_ms = comp.duration("time")
+    if time_ms is None:
+        begin, end = comp.number("s_time"), comp.number("e_time")
+        time_ms = None if begin is None or end is None else max(0.0, end - begin)
+    return time_ms or 0.0
+
+
+def _trigger(parent: _Loaded, source: _Activity, time_ms: float) -> Trigger:
+    """Return the event of *parent* that is meant by *time_ms* after the beginning of *source*."""
+    if source.computation is None:
+        if time_ms < 0:
+            return Trigger(at=At.COMPLETE, by=source.place)
+        return Trigger(at=At.REQUEST, by=source.place, delay_ms=time_ms)
+    before_ms = sum(parent.times_ms[: source.computation])
+    delay_ms = before_ms + (parent.times_ms[source.computation] if time_ms < 0 else time_ms)
+    if parent.starts_early and time_ms >= 0:
+        return Trigger(at=At.OFFSET, by=source.place, offset_bytes=0, delay_ms=delay_ms)
+    if delay_ms >= parent.request.execute_ms:
+        delay_ms -= parent.request.execute_ms
+        return Trigger(at=At.EXECUTED, by=source.place, delay_ms=delay_ms)
+    return Trigger(at=At.COMPLETE, by=source.place, delay_ms=delay_ms)
+
+
+def _in_order(
+    objects: list[_Loaded], chosen: dict[int, tuple[_Activity, float]], recording: Recording
+) -> None:
+    """Put the requests into the recording, parents first; a circle is cut where it is met."""
+    children: dict[int, list[int]] = defaultdict(list)
+    for place, (source, _) in chosen.items():
+        children[source.place].append(place)
+    order: list[int] = []
+    reached = [False] * len(objects)
+    heads = [place for place in range(len(objects)) if place not in chosen]
+    for head in (*heads, *range(len(objects))):
+        if not reached[head] and head in chosen:
+            objects[head].request.trigger = None
+            recording.inferred["circles of parents, cut"] += 1
+        waiting = deque([] if reached[head] else [head])
+        while waiting:
+            place = waiting.popleft()
+            if not reached[place]:
+                reached[place] = True
+                order.append(place)
+                waiting += children[place]
+    new = {place: number for number, place in enumerate(order)}
+    for place in order:
+        request = objects[place].request
+        if request.trigger is not None:
+            by = new[request.trigger.by]
+            given = request.trigger
+            request.trigger = Trigger(
+                at=given.at, by=by, offset_bytes=given.offset_bytes, delay_ms=given.delay_ms
+            )
+        recording.requests.append(request)

@@ -1,0 +1,68 @@
+"""The dialects that can be read: a row for each family of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from h3sim.capture.dialects.devtools_log import ProtocolLog
+from h3sim.capture.dialects.epload import EploadGraph
+from h3sim.capture.dialects.facts import FactsReader
+from h3sim.capture.dialects.har import HAR_DIALECTS, HarReader
+from h3sim.capture.dialects.wprofx import WprofxGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.capture.inference.observed import Recording
+
+__all__ = ["DIALECTS", "FAMILIES", "SITE", "Family", "Reader"]
+
+
+class Reader(Protocol):
+    """Takes in a file part by part and puts requests into the recording that it was given."""
+
+    def add(self, key: str, value: Any) -> None:
+        """Take in the part at *key*, such as `log.entries[3]`, `[3]` or `name`."""
+
+    def finish(self) -> None:
+        """Settle what can be told only when all was read."""
+
+
+class Family(NamedTuple):
+    """Dialects with one reader: *is_sign* says of a part whether a file with it is of them."""
+
+    title: str
+    names: tuple[str, ...]
+    is_sign: Callable[[str, Any], bool]
+    reader: Callable[[Recording], Reader]
+    has_lines: bool = False
+    """Whether a file may be several values, one after the other."""
+
+
+def _has(name: str) -> Callable[[str, Any], bool]:
+    """Return a sign: an object in a list at the top that has a member of that name."""
+    return lambda key, value: key.startswith("[") and isinstance(value, dict) and name in value
+
+
+def _is_opened(name: str, kind: type) -> Callable[[str, Any], bool]:
+    """Return a sign: a member of the file's object, itself a list or an object."""
+    return lambda key, value: key == name and isinstance(value, kind)
+
+
+FAMILIES = (
+    Family("HAR", (*HAR_DIALECTS,), _is_opened("log", dict), HarReader),
+    Family(
+        "devtools-log",
+        ("devtools-log",),
+        lambda key, value: key == "method" or _has("method")(key, value),
+        ProtocolLog,
+        has_lines=True,
+    ),
+    Family("wprofx", ("wprofx",), _has("objs"), WprofxGraph),
+    Family("epload", ("epload",), _is_opened("objs", list), EploadGraph),
+    Family("facts", ("facts",), _is_opened("resources", list), FactsReader),
+)
+SITE = "site"
+"""The dialect of what is no recording: HTML and what lies beside it."""
+DIALECTS = {name: family.title for family in FAMILIES for name in family.names} | {SITE: SITE}
+"""The dialects by name, each with the kind of file that it is."""

@@ -1,0 +1,193 @@
+"""Small files that would fill the memory, and what a file holds beside what is read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from h3sim.capture import RecordingError, import_page
+from h3sim.capture.inference import observed
+from h3sim.capture.markup.css import read_declarations, read_sheet
+from h3sim.capture.source import json_cursor, text_source
+from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
+from h3sim.conformance.cost_checks import operations_of
+from tests.recordings import SAMPLES, entry, har, write_recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = entry("/", 0, 100, mime="text/html")
+IMAGE = entry("/a.png", 120, 60, mime="image/png")
+
+
+def skipped_of(folder: Path, document: Any) -> list[str]:
+    result = import_page(write_recording(folder, document))
+    return [str(problem) for problem in result.skipped]
+
+
+def test_what_unpacks_to_more_than_any_recording_is_read_up_to_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_source, "_MOST_BYTES", 3 << 20)
+    many = har(PAGE, *({**IMAGE, "x": " " * 100_000} for _ in range(50)))
+    path = write_recording(tmp_path, gzip.compress(json.dumps(many).encode()))
+    assert path.stat().st_size < 100_000
+    result = import_page(path)
+    assert 20 < len(result.page.resources) < 40
+    told = [str(problem) for problem in result.skipped]
+    assert "is longer than 3 MiB: reading stopped there" in told
+    with pytest.raises(RecordingError, match="is longer than 3 MiB"):
+        import_page(path, strict=True)
+
+
+def test_requests_without_end_are_read_up_to_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observed, "_MOST_REQUESTS", 5)
+    result = import_page(write_recording(tmp_path, har(PAGE, *[IMAGE] * 10)))
+    assert len(result.page.resources) == 5
+    assert [str(problem) for problem in result.skipped] == [
+        "has more than 5 requests: the rest is not read"
+    ]
+
+
+@pytest.mark.parametrize("dialect", ["devtools-log", "wprofx", "epload", "facts"])
+def test_no_dialect_takes_up_more_than_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
+) -> None:
+    monkeypatch.setattr(observed, "_MOST_REQUESTS", 1)
+    result = import_page(write_recording(tmp_path, SAMPLES[dialect]))
+    assert len(result.page.resources) == 1
+    assert any("more than 1 requests" in str(problem) for problem in result.skipped)
+
+
+def _cursor(text: str) -> JsonCursor:
+    pieces = iter([text[at : at + 1000] for at in range(0, len(text), 1000)])
+    return JsonCursor(lambda _: next(pieces, ""))
+
+
+@pytest.mark.parametrize("value", ["[" + "1," * 400 + "1]", '{"a":' * 400 + "1" + "}" * 400])
+def test_a_value_of_too_many_parts_is_refused_before_it_is_made(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _cursor(value).value()
+    monkeypatch.setattr(json_cursor, "_MOST_PARTS", 300)
+    with pytest.raises(BrokenJsonError, match="one value has more than 300 parts"):
+        _cursor(value).value()
+
+
+def test_commas_in_a_text_and_parts_of_other_values_do_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(json_cursor, "_MOST_PARTS", 300)
+    texts = json.dumps(["," * 5000, '"[{' * 500])
+    assert _cursor(texts).value() == json.loads(texts)
+    cursor = _cursor("[" + "[1, 2, 3]," * 1000 + "4]")
+    assert [cursor.value() for _ in cursor.items()] == [*[[1, 2, 3]] * 1000, 4]
+
+
+DEEP = 3000
+
+
+@pytest.mark.parametrize(
+    "css",
+    [
+        "a" + ":is(" * DEEP + "b" + ")" * DEEP + "{background:url(x)}",
+        "@media " + "(" * DEEP + ")" * DEEP + "{a{background:url(x)}}",
+        "@import url(x) " + "(" * DEEP + ")" * DEEP + ";",
+        "@font-face{font-family:A;src:url(a);unicode-range:" + "[" * DEEP + "]" * DEEP + "}",
+        "a{background:" + "image-set(" * DEEP + "url(x)" + ")" * DEEP + "}",
+    ],
+    ids=lambda css: repr(css[:8]),
+)
+def test_a_stylesheet_that_nests_too_deeply_is_not_looked_into(tmp_path: Path, css: str) -> None:
+    sheet = read_sheet(css.encode())
+    assert (sheet.is_read, sheet.imports, sheet.rules, sheet.faces) == (False, [], [], [])
+    assert read_declarations(css).urls == ()
+    (tmp_path / "index.html").write_text(f"<style>{css}</style>", encoding="utf-8")
+    counts = import_page(tmp_path / "index.html").inferred
+    assert counts["stylesheets nested too deeply, not looked into"] == 1
+
+
+@pytest.mark.parametrize(
+    "css",
+    [
+        "/* " + "(" * 500 + " */ a{background:url(x)}",
+        "a::before{content:'" + "([{" * 500 + "';background:url(x)}",
+        'a{quotes:"\\"' + "(" * 500 + '";background:url(x)}',
+        "a" + "\\(" * 500 + "{background:url(x)}",
+        ")" * 500 + "a{background:url(x)}",
+    ],
+    ids=lambda css: repr(css[:8]),
+)
+def test_brackets_in_comments_texts_and_escapes_do_not_nest(css: str) -> None:
+    sheet = read_sheet(css.encode())
+    assert sheet.is_read
+    assert [rule.urls for rule in sheet.rules] == [("x",)]
+
+
+def test_what_stands_beside_and_behind_the_log_of_a_har_is_told(tmp_path: Path) -> None:
+    text = json.dumps(har(PAGE, IMAGE))
+    second = text[:-1] + ', "log": ' + json.dumps(har(IMAGE)["log"]) + "}"
+    assert skipped_of(tmp_path, second) == ["log: stands twice: only the first is read"]
+    beside = text[:-1] + ', "extra": {"a": 1}}'
+    assert skipped_of(tmp_path, beside) == ["extra: is not read: a HAR is its log"]
+    behind = text + text
+    assert skipped_of(tmp_path, behind) == ["what stands behind the recording is not read"]
+    broken = text[:-1] + ', "log": tru'
+    assert "what stands before is used" in skipped_of(tmp_path, broken)[-1]
+    for document in (second, beside, behind, broken):
+        with pytest.raises(RecordingError):
+            import_page(write_recording(tmp_path, document), strict=True)
+
+
+@pytest.mark.parametrize("dialect", ["wprofx", "epload", "facts"])
+def test_what_stands_behind_any_recording_is_told(tmp_path: Path, dialect: str) -> None:
+    text = json.dumps(SAMPLES[dialect])
+    assert skipped_of(tmp_path, text + " {}") == ["what stands behind the recording is not read"]
+
+
+def test_a_byte_order_mark_is_passed_over_in_every_dialect(tmp_path: Path) -> None:
+    for document in SAMPLES.values():
+        text = "\ufeff" + json.dumps(document)
+        assert import_page(write_recording(tmp_path, text)).skipped == ()
+
+
+def rows_that_are_wrong(number: int) -> dict[str, Any]:
+    rows = [
+        {"id": f"r{n}", "parent": f"r{n - 1}" if n else None, "type": "image", "body_bytes": 1,
+         "start_ms": 500, "end_ms": 1, "chunks": [[9, 1], [-900, 1]]}
+        for n in range(number)
+    ]  # fmt: skip
+    return {"name": "wrong", "resources": rows}
+
+
+def test_twice_as_many_wrong_rows_take_twice_the_work(tmp_path: Path) -> None:
+    def work(number: int) -> int:
+        path = write_recording(tmp_path, rows_that_are_wrong(number))
+
+        def refused() -> None:
+            with pytest.raises(ValueError, match="lies before"):
+                import_page(path)
+
+        return operations_of(refused)
+
+    few, many = work(100), work(400)
+    assert many < 4.5 * few
+
+
+def test_the_mistakes_of_many_rows_are_told_shortly(tmp_path: Path) -> None:
+    path = write_recording(tmp_path, rows_that_are_wrong(2000))
+    with pytest.raises(ValueError, match="lies before") as caught:
+        import_page(path)
+    assert len(str(caught.value)) < 20_000
+    rows = [
+        {**row, "end_ms": 600, "chunks": None} for row in rows_that_are_wrong(2000)["resources"]
+    ]
+    rows[0]["parent"] = "r1999"
+    with pytest.raises(ValueError, match="waits for") as caught:
+        import_page(write_recording(tmp_path, {"name": "circle", "resources": rows}))
+    assert len(str(caught.value)) < 1000
