@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.capture import DIALECTS, import_page
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
+from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_to_dict
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["add_command"]
 
 _STANDARD_OUTPUT = "-"
+_INDENT = "  "
 _EPILOG = """\
 examples:
   h3sim import shop.har -o shop.json && h3sim run shop.json
@@ -64,6 +66,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "--strict", action="store_true", help="refuse a file of which any part cannot be used"
     )
     parser.add_argument("--json", action="store_true", help="print the report as h3sim-import/1")
+    add_wide(parser)
     parser.set_defaults(command=_import)
 
 
@@ -110,5 +113,15 @@ def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
         print(json.dumps(imported.to_dict(), allow_nan=False))
         return
     file = sys.stderr if options.output == _STANDARD_OUTPUT else sys.stdout
+    width = terminal_width(options)
     for line in imported.lines():
-        print(line, file=file)
+        print(_hanging(line, width), file=file)
+
+
+def _hanging(line: str, width: int | None) -> str:
+    """Return a line folded to *width* cells, all but the first of its lines set in."""
+    first, *rest = fitted(line, width).split("\n")
+    if width is None or not rest or width <= len(_INDENT):
+        return "\n".join([first, *rest])
+    words = fitted(" ".join(rest), width - len(_INDENT)).split("\n")
+    return "\n".join([first, *(f"{_INDENT}{text}" for text in words)])

@@ -56,17 +56,14 @@ def leaky(path):
 
 
 def unwritable(path):
-    """Give an id that JSON cannot hold, as a careless reader would."""
-    imported = leaky(path)
-    first = dataclasses.replace(imported.page.resources[0], id="\ud800")
-    page = dataclasses.replace(imported.page, resources=(first,))
-    return dataclasses.replace(imported, page=page)
+    """Count what JSON cannot hold, as a careless reader would."""
+    return dataclasses.replace(leaky(path), found={"requests": float("nan")})
 
 
 def test_the_laws_fail_where_they_are_broken() -> None:
     with pytest.raises(AssertionError):
         laws.check_no_secret_is_kept(SAMPLE, "recording.har", leaky)
-    with pytest.raises(ValueError, match="surrogates"):
+    with pytest.raises(ValueError, match="not JSON compliant"):
         laws.check_a_page_or_a_line_comes(SAMPLE, "recording.har", unwritable)
     with pytest.raises(AssertionError):
         laws.check_tags_are_found("<!-- <img src=a> -->", lambda _: ["a"])

@@ -55,3 +55,29 @@ def test_mistakes_are_a_line_each_and_nothing_is_written(
     assert main(["import", str(tmp_path / "no.har")]) == 2
     assert main(["import", path, "-o", str(tmp_path)]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_report_fits_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = [entry(f"https://host{n}.example/{n}", n, 60, time="long") for n in range(264)]
+    path = str(write_recording(tmp_path, har(entry("/", 0, 50, mime="text/html"), *hosts)))
+    for width in (80, 40):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main(["import", path]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= width
+        assert any(line.startswith("  ") for line in lines)
+    assert main(["import", path, "--wide"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 100
+
+
+def test_of_many_hosts_the_largest_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = [entry(f"https://host{n}.example/{n}", n, 60) for n in range(264)]
+    path = str(write_recording(tmp_path, har(*hosts, *hosts[7:8])))
+    assert main(["import", path, "--host", "no.example"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("its hosts are host7.example, host0.example, host1.example,"
+                         " host2.example, host3.example and 259 more")  # fmt: skip

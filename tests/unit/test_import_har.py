@@ -216,7 +216,7 @@ def test_one_host_can_be_kept(tmp_path: Path) -> None:
     ]
     assert result.left_out == {"of other hosts": 1}
     with pytest.raises(
-        ValueError, match=r"no request to 'x\.example'; its hosts are cdn\.example, "
+        ValueError, match=r"no request to 'x\.example'; its hosts are shop\.example, "
     ):
         import_page(path, host="x.example")
 

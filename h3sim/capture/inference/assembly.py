@@ -21,7 +21,7 @@ from h3sim.page.resource import MAX_TIME_NS
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.capture.inference.observed import Observed, Recording
     from h3sim.capture.inference.parents import Parent
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["assemble"]
 
 _WEB = ("http", "https")
+_SHOWN_HOSTS = 5
 _LONGEST_MS = to_ms(MAX_TIME_NS)
 _RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
 _NOT_SENT = (Outcome.CACHE, Outcome.SERVICE_WORKER)
@@ -115,6 +116,14 @@ def _is_kept(entry: _Entry, host: str | None) -> bool:
     return is_there and (host is None or entry.address.host == host)
 
 
+def _hosts_in(entries: Iterable[_Entry]) -> str:
+    """Return the hosts with the most requests, and how many others there are."""
+    counts = Counter(entry.address.host for entry in entries if _is_kept(entry, None))
+    most = [host for host, _ in counts.most_common(_SHOWN_HOSTS)]
+    rest = len(counts) - len(most)
+    return ", ".join(most) + (f" and {rest:,} more" if rest else "")
+
+
 class _Assembly:
     """The work on one recording. Requests are known by their place in it."""
 
@@ -128,8 +137,9 @@ class _Assembly:
         self._order = _by_time(self._requests)
         kept = [place for place in self._order if _is_kept(entries[place], self._host)]
         if not kept:
-            hosts = sorted({entry.address.host for entry in entries if _is_kept(entry, None)})
-            raise recording.refuse(f"has no request to {host!r}; its hosts are {', '.join(hosts)}")
+            raise recording.refuse(
+                f"has no request to {host!r}; its hosts are {_hosts_in(entries)}"
+            )
         self._kept = kept
         documents = (place for place in kept if entries[place].kind is Kind.DOCUMENT)
         self._root = next(documents, kept[0])
