@@ -145,6 +145,6 @@ def _provenance(source: Source, load: Recorded, compression: str, repeat: int) -
         "source": source.path if source.root is not None else source.url.partition("?")[0],
         "recorded": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         "tool": f"h3sim {__version__} record, {load.browser}, {WIDTH}x{HEIGHT}{served_with}{times}",
-        **({"hosts": str(load.n_hosts)} if load.n_hosts > 1 else {}),
+        "hosts": str(load.n_hosts),
         **({"notes": "; ".join(load.notes)} if load.notes else {}),
     }

@@ -320,9 +320,9 @@ def _check_circles(
 
 
 def _hosts(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return how many hosts there are, where there are several; their names are not kept."""
+    """Return how many hosts there are, where that is known; their names are not kept."""
     hosts = {host for entry in entries if isinstance(host := entry.get("host"), str)}
-    return {"hosts": str(len(hosts))} if len(hosts) > 1 else {}
+    return {"hosts": str(len(hosts))} if hosts else {}
 
 
 def _provenance(reader: DocumentReader, document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
