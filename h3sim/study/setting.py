@@ -183,6 +183,8 @@ class Setting:
         # A profile that was asked for goes before what the network suggests.
         suggested = None if self.transport_profile is not None else network.cc
         cc = self.cc or suggested or profile.cc
+        if self.cc == "cubic":
+            cc = profile.own_cubic
         if cc not in controller_names():
             raise UnknownNameError("controller", cc, controller_names())
         # What the profile says of its own controller says nothing of another one.

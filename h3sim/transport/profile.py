@@ -52,6 +52,8 @@ class TransportProfile:
     source: str = ""
     protocol: Protocol = Protocol.QUIC
     cc: str = "cubic"
+    own_cubic: str = "cubic"
+    """What `cubic` means where it is asked for with this stack."""
     beta: float | None = None
     initial_window_bytes: int | None = None
     hystart: bool = False
@@ -119,6 +121,7 @@ def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfi
         "source",
         "protocol",
         "cc",
+        "own_cubic",
         "beta",
         "initial_window_bytes",
         "hystart",
@@ -130,7 +133,8 @@ def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfi
     values: dict[str, Any] = {
         name: reader.text(name, document.get(name, "")) for name in ("name", "title", "source")
     }
-    for name, default in (("cc", "cubic"), ("retransmit", "first")):
+    defaults = (("cc", "cubic"), ("own_cubic", "cubic"), ("retransmit", "first"))
+    for name, default in defaults:
         values[name] = reader.text(name, document.get(name, default))
     if values["retransmit"] not in _RETRANSMIT:
         reader.report("retransmit", not_one_of(values["retransmit"], _RETRANSMIT))

@@ -220,6 +220,52 @@ def test_what_is_named_after_aioquics_reno_leaves_slow_start_with_it():
 # CUBIC
 
 
+@given(rounds=ROUNDS, highest_ms=st.sampled_from([50, 60, 120]), seed=st.integers(0, 100))
+def test_what_is_named_after_aioquics_cubic_is_it_step_by_step(rounds, highest_ms, seed):
+    """Both round to bytes; where a cube comes out otherwise in its last bit, that is a byte."""
+    pair = Pair(
+        make_controller("cubic-aioquic", SETTINGS),
+        CubicCongestionControl(max_datagram_size=PACKET_BYTES),
+    )
+    pair.others_bytes = 0  # what is in flight counts here, and theirs knows of nothing else
+    source = random.Random(seed)
+    for n_steps, _ in enumerate(
+        play(pair, rounds, on_ack=lambda: pair.measure(source.randint(50, highest_ms)))
+    ):
+        ours, theirs = pair.windows
+        assert abs(ours - theirs) <= 1 + n_steps // 10
+
+
+def test_a_loss_takes_aioquics_window_down_to_0_7_of_what_is_in_flight():
+    controller = make_controller("cubic-aioquic", SETTINGS)
+    packets = [Sent(n, NS_PER_S, PACKET_BYTES) for n in range(4)]
+    for packet in packets:
+        controller.on_sent(packet, bytes_in_flight=4 * PACKET_BYTES)
+    # The window is 10 packets, 4 are in flight, 1 of them is lost: 0.7 of 3, and never below 2.
+    controller.on_lost(
+        packets[:1], now_ns=2 * NS_PER_S, bytes_in_flight=4 * PACKET_BYTES, next_number=4
+    )
+    assert PACKET_BYTES == 1200
+    assert controller.congestion_window == controller.ssthresh == 2520
+
+
+def test_aioquics_cubic_begins_anew_where_what_was_acknowledged_was_sent_two_seconds_ago():
+    controller = make_controller("cubic-aioquic", SETTINGS)
+    rtt = RttEstimator(initial_ns=ms(50))
+    rtt.on_sample(ms(50))
+    packets = [Sent(n, NS_PER_S, PACKET_BYTES) for n in range(5)]
+    controller.on_acked(
+        packets,
+        now_ns=NS_PER_S + ms(50),
+        rtt=rtt,
+        bytes_in_flight=6000,
+        is_cwnd_underutilized=False,
+    )
+    for at_ns, window in ((3 * NS_PER_S - 1, 15), (3 * NS_PER_S, 10)):
+        controller.on_sent(Sent(9, at_ns, PACKET_BYTES), bytes_in_flight=PACKET_BYTES)
+        assert controller.congestion_window == window * PACKET_BYTES
+
+
 class Rfc9438:
     """CUBIC re-derived, in segments and seconds, without idle times; aioquic differs in that it
 

@@ -1,4 +1,4 @@
-"""Reno as aioquic 1.7 has it."""
+"""Reno and CUBIC as aioquic 1.7 has them."""
 
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from h3sim.transport.congestion.cube_root import cube_root_ns
+from h3sim.transport.congestion.loss_based import LossBasedController
 from h3sim.transport.congestion.reno import NewRenoController
-from h3sim.units import NS_PER_MS
+from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,35 +17,70 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion.base import ControllerSettings, SentPacket
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["AioquicRenoController"]
+__all__ = ["AioquicCubicController", "AioquicRenoController"]
 
 _SAMPLES = 5
 _SAMPLE_EVERY_NS = NS_PER_MS
 _INCREASES = 5
+
+_CUBIC_C = 0.4
+_CUBIC_BETA = 0.7
+_MAX_GROWTH = 1.5
+_MAX_IDLE_NS = 2 * NS_PER_S
+_FIRST_RTT_NS = 20 * NS_PER_MS
+
+
+class _RttMonitor:
+    """Says when the delay has risen, and slow start is to end.
+
+    That is once the least of the last 5 round-trip times, taken at most one a millisecond, has 5
+    times been at least a quarter above the smallest maximum of 5 that was seen.
+    """
+
+    __slots__ = ("_floor_ns", "_increases", "_sampled_at_ns", "_samples")
+
+    def __init__(self) -> None:
+        self._samples: deque[int] = deque(maxlen=_SAMPLES)
+        self._sampled_at_ns = 0
+        self._floor_ns: int | None = None
+        self._increases = 0
+
+    def is_rising(self, now_ns: int, latest_rtt_ns: int) -> bool:
+        """Take a sample; return whether that was the last that was needed."""
+        if now_ns <= self._sampled_at_ns + _SAMPLE_EVERY_NS:
+            return False
+        self._sampled_at_ns = now_ns
+        self._samples.append(latest_rtt_ns)
+        if len(self._samples) < _SAMPLES:
+            return False
+        highest, lowest = max(self._samples), min(self._samples)
+        if self._floor_ns is None or highest < self._floor_ns:
+            self._floor_ns = highest
+        if 4 * (lowest - self._floor_ns) >= self._floor_ns:
+            self._increases += 1
+        elif lowest > self._floor_ns:
+            self._increases = 0
+        return self._increases >= _INCREASES
 
 
 class AioquicRenoController(NewRenoController):
     """NewReno that grows by whole packets, and leaves slow start once delay has risen by a quarter.
 
     Deviations from RFC 9002: the window grows by one datagram when a whole window has been
-    acknowledged, never by less, and also while it is not full. Slow start ends when the least of
-    the last 5 round-trip times, taken at most one a millisecond, has 5 times been at least a
-    quarter above the smallest maximum of 5 that was seen.
+    acknowledged, never by less, and also while it is not full. Slow start ends when the delay has
+    risen by a quarter.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> AioquicRenoController(ControllerSettings(max_datagram_bytes=1200)).congestion_window
     12000
     """
 
-    __slots__ = ("_acked_bytes", "_floor_ns", "_increases", "_sampled_at_ns", "_samples")
+    __slots__ = ("_acked_bytes", "_monitor")
 
     def __init__(self, settings: ControllerSettings) -> None:
         super().__init__(settings)
         self._acked_bytes = 0
-        self._samples: deque[int] = deque(maxlen=_SAMPLES)
-        self._sampled_at_ns = 0
-        self._floor_ns: int | None = None
-        self._increases = 0
+        self._monitor = _RttMonitor()
 
     def on_acked(
         self,
@@ -62,7 +99,7 @@ class AioquicRenoController(NewRenoController):
             bytes_in_flight=bytes_in_flight,
             is_cwnd_underutilized=False,
         )
-        if self.ssthresh is None and self._is_rising(now_ns, rtt.latest_rtt_ns):
+        if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
             self.ssthresh = self.congestion_window
 
     def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
@@ -72,18 +109,126 @@ class AioquicRenoController(NewRenoController):
             windows, self._acked_bytes = divmod(self._acked_bytes + size, self.congestion_window)
             self.congestion_window += windows * self._datagram_bytes
 
-    def _is_rising(self, now_ns: int, latest_rtt_ns: int) -> bool:
-        if now_ns <= self._sampled_at_ns + _SAMPLE_EVERY_NS:
-            return False
-        self._sampled_at_ns = now_ns
-        self._samples.append(latest_rtt_ns)
-        if len(self._samples) < _SAMPLES:
-            return False
-        highest, lowest = max(self._samples), min(self._samples)
-        if self._floor_ns is None or highest < self._floor_ns:
-            self._floor_ns = highest
-        if 4 * (lowest - self._floor_ns) >= self._floor_ns:
-            self._increases += 1
-        elif lowest > self._floor_ns:
-            self._increases = 0
-        return self._increases >= _INCREASES
+
+class AioquicCubicController(LossBasedController):
+    """CUBIC with what aioquic makes of RFC 9438.
+
+    Deviations from it: a loss cuts what is in flight, not the window, to 0.7, so that losses while
+    little is in flight cost much (§ 4.6 allows it and warns of it); W_max is the window before, and
+    the curve begins at what is left, but K is computed only when congestion avoidance begins; the
+    curve looks one latest round-trip time ahead, not a smoothed one; the window grows also while it
+    is not full; after 2 s without a packet acknowledged all begins anew. Slow start ends when the
+    delay has risen by a quarter.
+
+    >>> from h3sim.transport.congestion import ControllerSettings
+    >>> AioquicCubicController(ControllerSettings(max_datagram_bytes=1200)).congestion_window
+    12000
+    """
+
+    __slots__ = (
+        "_acked_sent_at_ns",
+        "_begins",
+        "_epoch_at_ns",
+        "_first_window_bytes",
+        "_has_plateau",
+        "_k_ns",
+        "_latest_rtt_ns",
+        "_monitor",
+        "_w_est",
+        "_w_max",
+    )
+
+    def __init__(self, settings: ControllerSettings) -> None:
+        super().__init__(settings, beta=_CUBIC_BETA)
+        self._first_window_bytes = settings.initial_congestion_window
+        self._monitor = _RttMonitor()
+        self._latest_rtt_ns = _FIRST_RTT_NS
+        self._acked_sent_at_ns: int | None = None
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.congestion_window = self._w_max = self._first_window_bytes
+        self.ssthresh = None
+        self._has_plateau = False
+        """Whether W_max is known: from a loss, or from the end of a slow start without one."""
+        self._begins = True
+        """Whether the next ACK above `ssthresh` begins congestion avoidance."""
+        self._epoch_at_ns = self._k_ns = self._w_est = 0
+
+    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+        """Begin anew if what was acknowledged last was sent 2 s ago or more."""
+        acked_sent_at_ns = self._acked_sent_at_ns
+        if acked_sent_at_ns is not None and packet.sent_at_ns - acked_sent_at_ns >= _MAX_IDLE_NS:
+            self._begin_anew()
+
+    def on_acked(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        rtt: RttEstimator,
+        bytes_in_flight: int,
+        is_cwnd_underutilized: bool,
+    ) -> None:
+        """Grow the window packet by packet, full or not, in recovery too."""
+        for packet in packets:
+            self._acked_sent_at_ns = packet.sent_at_ns
+            if self.ssthresh is None or self.congestion_window < self.ssthresh:
+                self.congestion_window += packet.size_bytes
+            else:
+                self._grow(packet.size_bytes, now_ns)
+        self._latest_rtt_ns = rtt.latest_rtt_ns
+        if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
+            self.ssthresh = self.congestion_window
+
+    def on_lost(
+        self,
+        packets: Sequence[SentPacket],
+        *,
+        now_ns: int,
+        bytes_in_flight: int,
+        next_number: int,
+    ) -> None:
+        """Cut what is in flight behind the losses, once a recovery period."""
+        start_ns = self._recovery_start_ns
+        if start_ns is not None and packets[-1].sent_at_ns <= start_ns:
+            return
+        self._recovery_start_ns = now_ns
+        window = self.congestion_window
+        # Fast convergence (RFC 9438 § 4.7)
+        self._w_max = int(window * (1 + _CUBIC_BETA) / 2) if window < self._w_max else window
+        flight_bytes = bytes_in_flight - sum(packet.size_bytes for packet in packets)
+        self.ssthresh = max(int(flight_bytes * self._beta), self._minimum_bytes)
+        self.congestion_window = self.ssthresh
+        self._begins = self._has_plateau = True
+
+    def _grow(self, size_bytes: int, now_ns: int) -> None:
+        window = self.congestion_window
+        if self._begins:
+            self._begin_avoidance(now_ns)
+        self._w_est = int(self._w_est + self._datagram_bytes * (size_bytes / window))
+        elapsed_ns = now_ns - self._epoch_at_ns
+        if self._curve_bytes(elapsed_ns) < self._w_est:
+            self.congestion_window = self._w_est
+            return
+        ahead_bytes = self._curve_bytes(elapsed_ns + self._latest_rtt_ns)
+        target = min(max(ahead_bytes, window), int(window * _MAX_GROWTH))
+        self.congestion_window = int(window + (target - window) * (self._datagram_bytes / window))
+
+    def _begin_avoidance(self, now_ns: int) -> None:
+        """Begin the curve; after a slow start without a loss, at its plateau."""
+        if not self._has_plateau:
+            self._w_max = self.congestion_window
+            self._has_plateau = True
+        self._begins = False
+        self._epoch_at_ns = now_ns
+        self._w_est = self.congestion_window
+        segments = (self._w_max - self.congestion_window) / self._datagram_bytes
+        root_ns = cube_root_ns(abs(segments) / _CUBIC_C)
+        self._k_ns = root_ns if segments >= 0 else -root_ns
+
+    def _curve_bytes(self, elapsed_ns: int) -> int:
+        """Return W_cubic (RFC 9438 § 4.2)."""
+        seconds = (elapsed_ns - self._k_ns) / NS_PER_S
+        segments = _CUBIC_C * (seconds * seconds * seconds) + self._w_max / self._datagram_bytes
+        return int(segments * self._datagram_bytes)

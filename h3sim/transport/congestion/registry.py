@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.plugins import NO_PLUGINS_VARIABLE, PluginRegistry
-from h3sim.transport.congestion.aioquic import AioquicRenoController
+from h3sim.transport.congestion.aioquic import AioquicCubicController, AioquicRenoController
 from h3sim.transport.congestion.bbr import BbrController
 from h3sim.transport.congestion.constant import ConstantRateController
 from h3sim.transport.congestion.cubic import CubicController
@@ -25,20 +25,20 @@ __all__ = ["ENTRY_POINT_GROUP", "NO_PLUGINS_VARIABLE", "controller_names", "make
 ENTRY_POINT_GROUP = "h3sim.congestion"
 """Where a package announces a controller: a name, and what makes one from settings."""
 
-REGISTRY: PluginRegistry[Factory] = PluginRegistry(
-    ENTRY_POINT_GROUP,
-    "controller",
-    {
-        "bbr": BbrController,
-        "constant": ConstantRateController,
-        "cubic": CubicController,
-        "cubic-linux": LinuxCubicController,
-        "cubic-quicly": QuiclyCubicController,
-        "newreno": NewRenoController,
-        "reno-aioquic": AioquicRenoController,
-        "reno-quicly": QuiclyRenoController,
-    },
-)
+BUILT_IN: dict[str, Factory] = {
+    "bbr": BbrController,
+    "constant": ConstantRateController,
+    "cubic": CubicController,
+    "cubic-aioquic": AioquicCubicController,
+    "cubic-linux": LinuxCubicController,
+    "cubic-quicly": QuiclyCubicController,
+    "newreno": NewRenoController,
+    "reno-aioquic": AioquicRenoController,
+    "reno-quicly": QuiclyRenoController,
+}
+"""Controllers that come with h3sim, by name."""
+
+REGISTRY: PluginRegistry[Factory] = PluginRegistry(ENTRY_POINT_GROUP, "controller", BUILT_IN)
 """Controllers, plug-ins among them, by name."""
 
 
