@@ -49,7 +49,11 @@ def disorderly(draw):
     setting, network = draw(settings()), draw(networks())
     jitter = LinkJitter(mean_ns=ms(20), deviation_ns=ms(20), reorder=True)
     jitter = draw(st.sampled_from([None, jitter]))
-    links = {way: replace(getattr(network, way), jitter=jitter) for way in ("down", "up")}
+    links = {way: getattr(network, way) for way in ("down", "up")}
+    links = {
+        way: link if link.hold is not None else replace(link, jitter=jitter)
+        for way, link in links.items()
+    }
     return replace(setting, handshake="none", network=replace(network, **links))
 
 

@@ -15,11 +15,11 @@ for extra in ("hypothesis", "pandas", "selectolax", "tinycss2", "websocket", "py
     sys.modules[extra] = None
 import inspect, pydoc
 import h3sim
-assert not hasattr(h3sim, "testing")
+assert not hasattr(h3sim, "conformance")
 assert len(inspect.getmembers(h3sim)) > 30
 assert "simulate" in pydoc.render_doc(h3sim)
 try:
-    h3sim.testing
+    h3sim.conformance
 except AttributeError as error:
     assert "h3sim[testing]" in str(error) or "hypothesis" in str(error), error
 """
