@@ -7,14 +7,14 @@ import io
 import json
 import zlib
 from contextlib import ExitStack, contextmanager
-from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
+from h3sim.documents import open_input
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 __all__ = ["RECORD_SEPARATOR", "Findings", "LogError", "RawTrace", "opened", "raw_traces"]
 
@@ -22,6 +22,12 @@ RECORD_SEPARATOR = "\x1e"
 """What each record of a JSON text sequence begins with (RFC 7464 § 2.2)."""
 _MAX_PROBLEMS = 20
 _GZIP_MAGIC = b"\x1f\x8b"
+_MAX_DOCUMENT, _MAX_RECORD = 100_000_000, 10_000_000
+"""The most characters of a document, which is held in memory whole and takes 5 to 25 bytes for each
+there, and of one record of a sequence. A file of 1.5 MB can unpack to a thousand times as much."""
+_MAX_EVENTS = 4_000_000
+"""The most events of a sequence; what is kept of a packet takes some 400 bytes."""
+_TOO_LONG = f"is a record of more than {_MAX_RECORD // 1_000_000} MB"
 
 
 class LogError(InputError):
@@ -69,36 +75,43 @@ class RawTrace(NamedTuple):
 @contextmanager
 def opened(path: str | Path, findings: Findings) -> Iterator[TextIO]:
     """Open the file at *path* as text; what goes wrong while it is read becomes a LogError."""
-    try:
-        with ExitStack() as stack:
-            raw = stack.enter_context(Path(path).open("rb"))
+    with ExitStack() as stack:
+        raw = stack.enter_context(open_input(path, LogError))
+        try:
             is_gzip = raw.peek(2)[:2] == _GZIP_MAGIC
             binary = stack.enter_context(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
             yield io.TextIOWrapper(binary, encoding="utf-8-sig")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        findings.fatal("", f"cannot be unpacked: {error}")
-    except OSError as error:
-        findings.fatal("", f"cannot be read: {error.strerror}")
-    except UnicodeDecodeError as error:
-        findings.fatal("", f"is not UTF-8: {error.reason}")
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            findings.fatal("", f"cannot be unpacked: {error}")
+        except UnicodeDecodeError as error:
+            findings.fatal("", f"is not UTF-8: {error.reason}")
 
 
 def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
     """Yield the traces of a file; read the events of each before the next is asked for.
 
     A sequence is read record by record, so that it may be larger than memory.
+
+    Raises:
+        LogError: if the file is none that can be read, or larger than what can be held in memory.
     """
-    first = stream.readline()
+    first = stream.readline(_MAX_DOCUMENT + 1)
     while first and not first.strip():
-        first = stream.readline()
+        first = stream.readline(_MAX_DOCUMENT + 1)
     if first.startswith(RECORD_SEPARATOR):
-        yield _sequence(_records(chain([first], stream)), findings)
+        yield _sequence(_records(_lines(first, stream, findings), findings), findings)
         return
-    document, message = _parsed(first)
+    document, message = _parsed(first) if len(first) <= _MAX_DOCUMENT else (None, "too long")
     if isinstance(document, dict) and "trace" in document:
-        yield _sequence(_lines(chain([first], stream)), findings)
+        yield _sequence(_filled(_lines(first, stream, findings)), findings)
         return
-    rest = stream.read()
+    rest = stream.read(max(_MAX_DOCUMENT + 1 - len(first), 1))
+    if len(first) + len(rest) > _MAX_DOCUMENT:
+        findings.fatal(
+            "",
+            f"is more than {_MAX_DOCUMENT // 1_000_000} MB of JSON (unpacked), and that is held in"
+            " memory whole: have it written as a JSON text sequence (.sqlog)",
+        )
     if message or rest.strip():
         document, message = _parsed(first + rest)
     if message:
@@ -144,7 +157,9 @@ def _sequence(records: Iterator[tuple[int, str, bool]], findings: Findings) -> R
 def _events(
     records: Iterator[tuple[int, str, bool]], findings: Findings
 ) -> Iterator[tuple[str, Any]]:
-    for line, text, is_whole in records:
+    for number, (line, text, is_whole) in enumerate(records, 1):
+        if number > _MAX_EVENTS:
+            findings.fatal(f"line {line}", f"is the end of {_MAX_EVENTS:,} events, the most read")
         event, message = _parsed(text)
         if not message:
             yield f"line {line}", event
@@ -155,27 +170,43 @@ def _events(
             findings.unknown.append(f"what came after line {line}, where the log is cut off")
 
 
-def _records(lines: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
+def _lines(first: str, stream: TextIO, findings: Findings) -> Iterator[tuple[int, str]]:
+    """Yield the lines of *stream* behind the *first*, and that, by number."""
+    line, number = first, 1
+    while line:
+        if len(line) > _MAX_RECORD:
+            findings.fatal(f"line {number}", _TOO_LONG)
+        yield number, line
+        line, number = stream.readline(_MAX_RECORD + 1), number + 1
+
+
+def _records(
+    lines: Iterable[tuple[int, str]], findings: Findings
+) -> Iterator[tuple[int, str, bool]]:
     """Yield (line, text, whether it has its end) of each record that begins with a separator."""
     parts: list[str] = []
     begun = 1
-    for number, line in enumerate(lines, 1):
+    n_chars = 0
+    for number, line in lines:
+        n_chars += len(line)
+        if n_chars > _MAX_RECORD:
+            findings.fatal(f"line {begun}", _TOO_LONG)
         *before, rest = line.split(RECORD_SEPARATOR)
         for piece in before:
             parts.append(piece)
             text = "".join(parts)
             if text.strip():
                 yield begun, text, True
-            parts, begun = [], number
+            parts, begun, n_chars = [], number, len(line)
         parts.append(rest)
     text = "".join(parts)
     if text.strip():
         yield begun, text, text.endswith("\n")
 
 
-def _lines(lines: Iterable[str]) -> Iterator[tuple[int, str, bool]]:
+def _filled(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, bool]]:
     """Yield the same of records that stand one a line."""
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
         if line.strip():
             yield number, line, line.endswith("\n")
 
