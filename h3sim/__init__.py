@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from h3sim.errors import H3SimError
     from h3sim.page import Page, Resource, read_page
     from h3sim.results import Load
+    from h3sim.results.measured import Measurement, measure
     from h3sim.schemes import Scheme, read_scheme
     from h3sim.study.compare import Comparison, compare
     from h3sim.study.run import simulate
@@ -42,6 +43,7 @@ __all__ = [
     "Comparison",
     "H3SimError",
     "Load",
+    "Measurement",
     "Network",
     "Page",
     "Resource",
@@ -59,6 +61,7 @@ __all__ = [
     "load_page",
     "load_profile",
     "load_scheme",
+    "measure",
     "read_har",
     "read_load",
     "read_network",
@@ -76,6 +79,7 @@ _HOMES = {
     "errors": ("H3SimError",),
     "page": ("Page", "Resource", "read_page"),
     "results": ("Load",),
+    "results.measured": ("Measurement", "measure"),
     "schemes": ("Scheme", "read_scheme"),
     "study": ("Comparison", "SavedLoad", "Setting", "compare", "read_load", "simulate"),
     "transport": ("Network", "read_network"),

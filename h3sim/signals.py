@@ -120,6 +120,16 @@ class Eps:
         if not 0 <= self.urgency <= MAX_URGENCY:
             raise ValueError(f"urgency must be 0 to {MAX_URGENCY}, is {self.urgency}")
 
+    @property
+    def field_value(self) -> str:
+        """The text of a Priority field (RFC 9218 § 5); what has its default is left out.
+
+        >>> Eps(urgency=0, incremental=True).field_value, Eps().field_value
+        ('u=0, i', '')
+        """
+        parts = [] if self.urgency == DEFAULT_URGENCY else [f"u={self.urgency}"]
+        return ", ".join([*parts, "i"] if self.incremental else parts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrictPriority:

@@ -11,7 +11,7 @@ from h3sim.cli.run import batches
 from h3sim.cli.tables import add_wide, figures, in_ms, table, terminal_width
 from h3sim.printable import printable
 from h3sim.qlog import read_qlog
-from h3sim.results.document import measured_to_dict
+from h3sim.results.measured import measured_to_dict
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +24,7 @@ _EPILOG = """\
 examples:
   h3sim measure client.qlog
   h3sim measure client.sqlog.gz --json > load.json
+  h3sim measure two-connections.qlog --trace 2
   h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim measure load.qlog
 
 One connection is measured: from the client's log, from the server's, or best from both in one
@@ -46,13 +47,16 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         action="store_true",
         help="print h3sim-load/1; what a log cannot give is null",
     )
+    parser.add_argument(
+        "--trace", type=int, metavar="N", help="measure log N alone of a file that holds several"
+    )
     add_wide(parser)
     parser.set_defaults(command=_measure)
 
 
 def _measure(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
-    log = mistakes.collect(lambda: read_qlog(options.file))
+    log = mistakes.collect(lambda: read_qlog(options.file, trace=options.trace))
     if log is None:
         return mistakes.tell("measure")
     document = measured_to_dict(log)

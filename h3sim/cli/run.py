@@ -12,6 +12,7 @@ from h3sim import __version__, catalog
 from h3sim.cli.options import add_setting, read_setting
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, terminal_width
+from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.qlog import DIALECTS, check_qlog_path
@@ -104,13 +105,10 @@ def check_plot_path(path: str | None) -> None:
     """
     if path is None:
         return
-    message = ""
     if Path(path).suffix.lower() not in PLOT_SUFFIXES:
         message = f"must end in {', '.join(PLOT_SUFFIXES)}, is {path!r}"
-    elif not Path(path).parent.is_dir():
-        message = f"there is no folder {str(Path(path).parent)!r}"
-    if message:
         raise InputError([Problem(key="--plot", message=message)])
+    check_output(path, key="--plot")
 
 
 def _check_path(options: argparse.Namespace) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import fields
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from h3sim.qlog.moved import moves
+from h3sim.qlog.priorities import field_values, priority_frames
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.qlog.packets import LoggedPacket
-    from h3sim.signals import Signal
     from h3sim.trace import RecoveryRow, Request, Trace
 
 __all__ = ["Log", "client_log", "server_log"]
@@ -50,11 +48,11 @@ def server_log(
     packets: Iterable[LoggedPacket],
     *,
     ids: Mapping[int, str],
-    priorities: Mapping[int, str] | None,
+    signals_are_sent: bool,
 ) -> Log:
     """Return what the server would have logged."""
     log = Log("server")
-    texts = _first_signals(trace) if priorities is None else priorities
+    texts = field_values(trace) if signals_are_sent else {}
     for packet in packets:
         if packet.is_down:
             log.add(packet.sent_at_ns, _SENT, "sent", _packet, packet)
@@ -63,8 +61,8 @@ def server_log(
     for request in trace.requests:
         of = (request.stream_id, ids, texts)
         log.add(request.arrived_at_ns, _PARSED, "parsed", _request_headers, *of)
-    for at_ns, element_id, signal in _later_signals(trace):
-        log.add(at_ns, _PARSED, "parsed", _priority_update, element_id, signal)
+    for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
+        log.add(at_ns, _PARSED, "parsed", _frame, frame)
     for row in trace.recovery:
         for number in row.lost:
             log.add(row.at_ns, _LOST, "lost", _lost, number)
@@ -78,11 +76,11 @@ def client_log(
     *,
     ids: Mapping[int, str],
     bodies: Mapping[int, int],
-    priorities: Mapping[int, str] | None,
+    signals_are_sent: bool,
 ) -> Log:
     """Return what the client would have logged."""
     log = Log("client")
-    texts = _first_signals(trace) if priorities is None else priorities
+    texts = field_values(trace) if signals_are_sent else {}
     asked = {request.stream_id: request for request in trace.requests}
     for packet in packets:
         if not packet.is_down:
@@ -95,11 +93,11 @@ def client_log(
         of = (request.stream_id, ids, texts)
         log.add(request.requested_at_ns, _CREATED, "created", _request_headers, *of)
     made_at_ns = {request.arrived_at_ns: request.requested_at_ns for request in trace.requests}
-    for at_ns, element_id, signal in _later_signals(trace):
+    for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
         # A signal that reached the server with a request was sent with it; when others were, the
         # trace does not say.
         if at_ns in made_at_ns:
-            log.add(made_at_ns[at_ns], _CREATED, "created", _priority_update, element_id, signal)
+            log.add(made_at_ns[at_ns], _CREATED, "created", _frame, frame)
     _add_moves(log, trace, asked, bodies)
     return log
 
@@ -191,37 +189,5 @@ def _response_headers(stream_id: int, header_bytes: int, body_bytes: int) -> dic
     }
 
 
-def _priority_update(element_id: int, text: str) -> dict[str, Any]:
-    return {"frame": {"frame_type": "priority_update", "element_id": element_id, "value": text}}
-
-
-def _first_signals(trace: Trace) -> dict[int, str]:
-    """Return what each request said of its own stream."""
-    texts: dict[int, str] = {}
-    for _, element_id, signal in trace.signals:
-        texts.setdefault(element_id, signal_text(signal))
-    return texts
-
-
-def _later_signals(trace: Trace) -> Iterator[tuple[int, int, str]]:
-    """Yield signals about streams that had one; those about placeholders have no place in qlog."""
-    counted: dict[int, int] = defaultdict(int)
-    for at_ns, element_id, signal in trace.signals:
-        counted[element_id] += 1
-        if element_id >= 0 and counted[element_id] > 1:
-            yield at_ns, element_id, signal_text(signal)
-
-
-def signal_text(signal: Signal) -> str:
-    """Return a signal as text.
-
-    >>> from h3sim.signals import H2Priority
-    >>> signal_text(H2Priority(weight=32, depends_on=4, exclusive=True))
-    'weight=32, depends_on=4, exclusive'
-    """
-    values = ((entry.name, getattr(signal, entry.name)) for entry in fields(signal))
-    return ", ".join(
-        name if value is True else f"{name}={value}"
-        for name, value in values
-        if value is not None and value is not False
-    )
+def _frame(frame: dict[str, Any]) -> dict[str, Any]:
+    return {"frame": frame}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LogError", "MeasuredLog", "MeasuredResource", "read_qlog"]
 
+_CHOICE = ": `--trace N` (`trace=N`) takes trace N alone, from 1 on"
 _VANTAGES = {"client": True, "server": False}
 
 
@@ -49,10 +50,11 @@ class MeasuredLog:
     """What the log does not say, and what stands in for it."""
 
 
-def read_qlog(path: str | Path) -> MeasuredLog:
+def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     """Return what the qlog at *path* tells of one connection.
 
-    Where both ends were logged, arrivals are the client's and the rest is the server's. Times are
+    A file with the logs of several is read where *trace* says which log of it, from 1 on. Where
+    both ends were logged, arrivals are the client's and the rest is the server's. Times are
     nanoseconds since the log's reference, or since its first event where that is a time of day.
 
     Raises:
@@ -60,7 +62,8 @@ def read_qlog(path: str | Path) -> MeasuredLog:
     """
     findings = Findings(str(path))
     with opened(path, findings) as stream:
-        title, protocols, sides = _sides(raw_traces(stream, findings), findings)
+        traces = _wanted(raw_traces(stream, findings), findings, trace)
+        title, protocols, sides = _sides(traces, findings)
     findings.raise_if_any()
     client, server = sides.get(True), sides.get(False)
     if not any(side.frames for side in sides.values()):
@@ -71,16 +74,31 @@ def read_qlog(path: str | Path) -> MeasuredLog:
         message = "lost packets hold up all behind them, and only the server's log says which"
         findings.fatal("", message)
     delivery = Delivery.CONNECTION if is_tcp else Delivery.STREAM
-    trace, resources = _trace(responses, delivery, [] if client is None else client.moved)
-    if not trace.requests:
+    measured, resources = _trace(responses, delivery, [] if client is None else client.moved)
+    if not measured.requests:
         findings.fatal("", "holds no response that arrived to its end")
     return MeasuredLog(
         title=title or Path(path).name.partition(".")[0],
-        trace=trace,
+        trace=measured,
         resources=resources,
         unseen_packets=responses.unseen_packets,
         unknown=tuple(findings.unknown),
     )
+
+
+def _wanted(
+    traces: Iterator[RawTrace], findings: Findings, number: int | None
+) -> Iterator[RawTrace]:
+    """Yield the trace of that number, or all where there is none."""
+    if number is None:
+        yield from traces
+        return
+    last = 0
+    for last, raw in enumerate(traces, 1):
+        if last == number:
+            yield raw
+            return
+    findings.fatal("", f"has {last} trace{'s' * (last != 1)}, and no trace {number}")
 
 
 def _sides(
@@ -98,7 +116,9 @@ def _sides(
         known = sides.get(side.is_client)
         if known is not None and known.frames:
             end = "client" if side.is_client else "server"
-            findings.fatal(raw.key, f"is a second log of a {end}; one connection is measured")
+            findings.fatal(
+                raw.key, f"is a second log of a {end}; one connection is measured{_CHOICE}"
+            )
         sides[side.is_client] = side
         title = title or raw.title
         common = raw.head.get("common_fields")
@@ -109,7 +129,9 @@ def _sides(
             if connection is not None:
                 connections[str(connection)] = None
         if len(connections) > 1:
-            findings.fatal(raw.key, f"is of another connection ({' and '.join(connections)})")
+            findings.fatal(
+                raw.key, f"is of another connection ({' and '.join(connections)}){_CHOICE}"
+            )
     return title, protocols, sides
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import json
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
+from h3sim.documents import check_output, write_whole
 from h3sim.errors import Problem
 from h3sim.qlog.ends import Log, client_log, server_log
 from h3sim.qlog.packets import DEFAULT_REQUEST_BYTES, logged_packets
@@ -40,7 +40,7 @@ def qlog_document(
     description: str = "",
     dialect: str = "0.3",
     resources: Mapping[int, LoggedResource] | None = None,
-    priorities: Mapping[int, str] | None = None,
+    signals_are_sent: bool = True,
 ) -> dict[str, Any]:
     """Return *trace* as a qlog document with the server's log and the client's.
 
@@ -56,7 +56,7 @@ def qlog_document(
     document = schema.file_head(about, is_sequence=False)
     document["traces"] = [
         {**_trace_head(log, schema, trace), "events": [schema.event(*row) for row in log.events()]}
-        for log in _logs(trace, resources or {}, priorities)
+        for log in _logs(trace, resources or {}, signals_are_sent=signals_are_sent)
     ]
     return document
 
@@ -69,7 +69,7 @@ def write_qlog(
     description: str = "",
     dialect: str = "0.3",
     resources: Mapping[int, LoggedResource] | None = None,
-    priorities: Mapping[int, str] | None = None,
+    signals_are_sent: bool = True,
 ) -> None:
     """Write *trace* to the file at *path*, whole or not at all; arguments as `qlog_document`'s.
 
@@ -83,24 +83,19 @@ def write_qlog(
     schema = _schema(dialect)
     check_qlog_path(path)
     about = _about(title, description)
-    target = Path(path)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    logs = list(_logs(trace, resources or {}, priorities))
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as stream:
-            if target.suffix == ".sqlog":
-                client = logs[-1]
-                _write_sequence(stream, schema, about, client, _trace_head(client, schema, trace))
-            else:
-                heads = [_trace_head(log, schema, trace) for log in logs]
-                _write_json(stream, schema, about, logs, heads)
-        part.replace(target)
-    except OSError as error:
-        message = f"cannot be written: {error.strerror}"
-        raise LogError([Problem(key="", message=message)], str(path)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
+    logs = list(_logs(trace, resources or {}, signals_are_sent=signals_are_sent))
+
+    def put(file: BinaryIO) -> None:
+        stream = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        if Path(path).suffix == ".sqlog":
+            client = logs[-1]
+            _write_sequence(stream, schema, about, client, _trace_head(client, schema, trace))
+        else:
+            heads = [_trace_head(log, schema, trace) for log in logs]
+            _write_json(stream, schema, about, logs, heads)
+        stream.detach()
+
+    write_whole(path, put, error=LogError)
 
 
 def check_qlog_path(path: str | Path | None) -> None:
@@ -116,13 +111,10 @@ def check_qlog_path(path: str | Path | None) -> None:
     """
     if path is None:
         return
-    message = ""
     if Path(path).suffix not in _SUFFIXES:
         message = f"must end in {' or '.join(_SUFFIXES)}"
-    elif not Path(path).parent.is_dir():
-        message = f"there is no folder {str(Path(path).parent)!r}"
-    if message:
         raise LogError([Problem(key="", message=message)], str(path))
+    check_output(path, error=LogError)
 
 
 def _schema(dialect: str) -> QlogSchema:
@@ -132,7 +124,7 @@ def _schema(dialect: str) -> QlogSchema:
 
 
 def _logs(
-    trace: Trace, resources: Mapping[int, LoggedResource], priorities: Mapping[int, str] | None
+    trace: Trace, resources: Mapping[int, LoggedResource], *, signals_are_sent: bool
 ) -> Iterator[Log]:
     request_bytes = {stream_id: entry.request_bytes for stream_id, entry in resources.items()}
     packets = logged_packets(trace, request_bytes)
@@ -142,8 +134,8 @@ def _logs(
         for stream_id, entry in resources.items()
         if entry.body_bytes is not None
     }
-    yield server_log(trace, packets, ids=ids, priorities=priorities)
-    yield client_log(trace, packets, ids=ids, bodies=bodies, priorities=priorities)
+    yield server_log(trace, packets, ids=ids, signals_are_sent=signals_are_sent)
+    yield client_log(trace, packets, ids=ids, bodies=bodies, signals_are_sent=signals_are_sent)
 
 
 def _about(title: str, description: str) -> dict[str, str]:

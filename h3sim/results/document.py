@@ -9,15 +9,12 @@ from h3sim._version import __version__
 from h3sim.page import page_to_dict
 from h3sim.results.configuration import build, configuration, in_words, notes
 from h3sim.schemes import scheme_to_dict
-from h3sim.trace import Delivery
 from h3sim.transport import network_to_dict, profile_to_dict
-from h3sim.units import NS_PER_MS, ms, to_ms
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.metrics import Timing
-    from h3sim.qlog import MeasuredLog
     from h3sim.results.load import Load
     from h3sim.trace import Trace
 
@@ -26,7 +23,6 @@ __all__ = [
     "hol_figures",
     "identity",
     "load_to_dict",
-    "measured_to_dict",
     "told",
     "write_load_qlog",
 ]
@@ -107,46 +103,6 @@ def _both(load: Load, *, sampled: bool) -> dict[str, float | None]:
     return {which: load.byte_index_or_none(which, sample_ms=None) for which in ("all", "atf")}
 
 
-def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
-    """Return a log as a document like that of a load; what it cannot give is None.
-
-    Times are ms since the log began. ByteIndex counts from the first request on.
-    """
-    trace = log.trace
-    rows = metrics.timings(trace)
-    sent, lost, again = metrics.count_packets(trace)
-    unseen = log.unseen_packets
-    hol = hol_figures(trace)
-    hol["stack_histogram"] = {str(height): n for height, n in hol["stack_histogram"].items()}
-    if unseen:
-        # In one order it matters what the lost packets carried.
-        hol |= {"connection_bytes": None, "connection_delay_ms": None}
-    return {
-        "format": FORMAT,
-        "version": __version__,
-        "page": log.title,
-        "page_digest": None,
-        "scheme": None,
-        "network": None,
-        "transport": "quic" if trace.delivery is Delivery.STREAM else "tcp",
-        "seed": None,
-        "configuration": None,
-        "above_the_fold": {"resources": None, "bytes": None},
-        "byte_index_ms": {"all": _byte_index_ms(log, rows, ms(_SAMPLE_MS)), "atf": None},
-        "byte_index_exact_ms": {"all": _byte_index_ms(log, rows, None), "atf": None},
-        "page_load_ms": to_ms(max(row.finished_at_ns for row in rows)),
-        "first_paint_ms": None,
-        "speed_index_ms": None,
-        "hol": hol,
-        "packets": {
-            "sent": sent + unseen,
-            "lost": lost + unseen,
-            "retransmitted": None if unseen else again,
-        },
-        "resources": [_measured_row(log, row) for row in rows],
-    }
-
-
 def hol_figures(trace: Trace) -> dict[str, Any]:
     """Return the figures of head-of-line blocking by their names in the document."""
     exact = metrics.hol_blocking(trace)
@@ -198,25 +154,5 @@ def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> No
         description=f"scheme {load.scheme.name}, {', '.join(told)}",
         dialect=dialect,
         resources=resources,
+        signals_are_sent=load.scheme.signalling.is_sent,
     )
-
-
-def _byte_index_ms(log: MeasuredLog, rows: list[Timing], sample_ns: int | None) -> float | None:
-    index_ns = metrics.byte_index_ns(
-        ((log.resources[row.resource].body_bytes, row.finished_at_ns) for row in rows),
-        origin_ns=rows[0].requested_at_ns,
-        sample_ns=sample_ns,
-    )
-    return None if index_ns is None else float(index_ns / NS_PER_MS)
-
-
-def _measured_row(log: MeasuredLog, row: Timing) -> dict[str, Any]:
-    resource = log.resources[row.resource]
-    return {
-        "id": resource.id,
-        "stream_id": row.stream_id,
-        "requested_ms": to_ms(row.requested_at_ns),
-        "first_byte_ms": to_ms(row.first_byte_at_ns),
-        "finished_ms": to_ms(row.finished_at_ns),
-        "bytes": resource.body_bytes,
-    }

@@ -81,8 +81,7 @@ def format_priority(wanted: Eps) -> str:
     >>> format_priority(Eps(urgency=0, incremental=True)), format_priority(Eps())
     ('u=0, i', '')
     """
-    parts = [] if wanted.urgency == _DEFAULT.urgency else [f"u={wanted.urgency}"]
-    return ", ".join([*parts, "i"] if wanted.incremental else parts)
+    return wanted.field_value
 
 
 def is_well_formed(text: str) -> bool:

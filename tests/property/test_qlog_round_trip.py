@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h3sim.qlog import LogError, LoggedResource, qlog_document, read_qlog, write_qlog
-from h3sim.results.document import measured_to_dict
+from h3sim.results.measured import measured_to_dict
 from h3sim.trace import Delivery, Request, Trace, with_delivery
 
 ROUND_TRIPS = settings(derandomize=True, deadline=None, max_examples=60)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.qlog import read_qlog
-from h3sim.results.document import measured_to_dict
+from h3sim.results.measured import measured_to_dict
 from h3sim.trace import Delivery
 from tests.logs import MS, RS, document, frame, headers, packet, reading, save, trace
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.qlog import LogError, read_qlog
+import h3sim
+from h3sim.qlog import LogError, read_qlog, source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,6 +85,44 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path, text: str) -> None:
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path, content: bytes, start: str) -> None:
     (line,) = lines_of(tmp_path, content)
     assert line.startswith(start)
+
+
+def test_what_does_not_fit_into_memory_is_refused_with_its_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "_MAX_DOCUMENT", 1000)
+    one_line = json.dumps({"traces": [], "title": "x" * 990})
+    for text in (one_line, f"{{\n{one_line[1:]}", f"\n{one_line}"):
+        (line,) = lines_of(tmp_path, gzip.compress(text.encode(), mtime=0))
+        assert "MB of JSON (unpacked), and that is held in memory" in line
+    monkeypatch.undo()
+    monkeypatch.setattr(source, "_MAX_RECORD", 100)
+    head = '{"trace": {"vantage_point": {"type": "client"}}}'
+    event = json.dumps({"time": 1, "x": "y" * 100})
+    assert lines_of(tmp_path, f"{RS}{head}\n{RS}{event}\n") == [
+        "line 2: is a record of more than 10 MB"
+    ]
+    assert lines_of(tmp_path, f"{head}\n{event}\n") == ["line 2: is a record of more than 10 MB"]
+    assert lines_of(tmp_path, f"{RS}{head}\n{RS}" + "{\n" * 60) == [
+        "line 2: is a record of more than 10 MB"
+    ]
+    monkeypatch.setattr(source, "_MAX_EVENTS", 2)
+    events = "".join(f'{RS}{{"time": {n}}}\n' for n in range(3))
+    assert lines_of(tmp_path, f"{RS}{head}\n{events}") == [
+        "line 4: is the end of 2 events, the most read"
+    ]
+
+
+def test_one_of_several_connections_is_measured_where_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "two.qlog"
+    logs = [trace(received(frames=[frame(length=n, fin=True)])) for n in (10, 20)]
+    path.write_text(json.dumps(document(*logs)), encoding="utf-8")
+    with pytest.raises(LogError, match=r"traces\[1\]: is a second log of a client.*--trace N"):
+        read_qlog(path)
+    measured = [h3sim.measure(path, trace=number).to_dict() for number in (1, 2)]
+    assert [row["bytes"] for log in measured for row in log["resources"]] == [10, 20]
+    with pytest.raises(LogError, match=r"two\.qlog: has 2 traces, and no trace 3"):
+        read_qlog(path, trace=3)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -175,11 +214,13 @@ def test_several_connections_are_not_mixed(tmp_path: Path) -> None:
         'traces[0].events[1]: is of a second connection (group_id "b"); one is measured'
     ]
     assert lines_of(tmp_path, document(trace(received()), trace(received()))) == [
-        "traces[1]: is a second log of a client; one connection is measured"
+        "traces[1]: is a second log of a client; one connection is measured: `--trace N`"
+        " (`trace=N`) takes trace N alone, from 1 on"
     ]
     ends = (trace(received(), ODCID="aa"), trace(received(), end="server", ODCID="bb"))
     assert lines_of(tmp_path, document(*ends)) == [
-        "traces[1]: is of another connection (aa and bb)"
+        "traces[1]: is of another connection (aa and bb): `--trace N` (`trace=N`) takes trace N"
+        " alone, from 1 on"
     ]
 
 

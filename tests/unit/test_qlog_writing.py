@@ -9,7 +9,8 @@ import pytest
 
 import h3sim
 from h3sim.qlog import LogError, LoggedResource, qlog_document, write_qlog
-from h3sim.signals import BucketPriority, H2Priority
+from h3sim.results.document import write_load_qlog
+from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.trace import Delivery, RecoveryRow, Request, SignalSent, Trace, WireRow, with_delivery
 
 if TYPE_CHECKING:
@@ -251,11 +252,15 @@ def test_recovery_is_logged_by_the_server_losses_first() -> None:
 
 
 SIGNALS = (
-    SignalSent(0, -1, H2Priority(weight=4)),
-    SignalSent(2 * MS, 0, H2Priority(weight=32)),
-    SignalSent(4 * MS, 4, BucketPriority(bucket=63, level=3)),
-    SignalSent(4 * MS, 0, H2Priority(weight=8, depends_on=4, exclusive=True)),
-    SignalSent(9 * MS, 0, H2Priority(weight=1)),
+    SignalSent(2 * MS, 0, Eps(urgency=0, incremental=True)),
+    SignalSent(4 * MS, 4, Eps()),
+    SignalSent(4 * MS, 0, Eps(urgency=5)),
+    SignalSent(9 * MS, 0, Eps()),
+)
+TREE = (
+    SignalSent(2 * MS, -1, H2Priority(weight=4)),
+    SignalSent(2 * MS, 0, H2Priority(weight=32, depends_on=-1)),
+    SignalSent(4 * MS, 4, H2Priority(weight=8, depends_on=0, exclusive=True)),
 )
 
 
@@ -273,29 +278,51 @@ def priorities(events: list[dict[str, Any]]) -> list[tuple[float, int, str]]:
     return told
 
 
-def test_signals_go_with_requests_and_as_updates() -> None:
+def test_priorities_are_fields_of_requests_and_updates_as_rfc_9218_has_them() -> None:
     logs = ends(qlog_document(made(signals=SIGNALS), title="x"))
-    update = "weight=8, depends_on=4, exclusive"
-    assert priorities(logs["client"]) == [
-        (1, 0, "weight=32"),
-        (3, 4, "bucket=63, level=3"),
-        (3, 0, update),
-    ]
+    # What stream 4 asks for is the default: its request says nothing.
+    assert priorities(logs["client"]) == [(1, 0, "u=0, i"), (3, 0, "u=5")]
     # The last one is known from the server only.
-    assert priorities(logs["server"]) == [
-        (2, 0, "weight=32"),
-        (4, 4, "bucket=63, level=3"),
-        (4, 0, update),
-        (9, 0, "weight=1"),
-    ]
-    given = ends(qlog_document(made(), title="x", priorities={4: "u=1, i"}))
-    assert priorities(given["client"]) == [(3, 4, "u=1, i")]
+    assert priorities(logs["server"]) == [(2, 0, "u=0, i"), (4, 0, "u=5"), (9, 0, "")]
     drafts = ends(qlog_document(made(signals=SIGNALS), title="x", dialect="draft"))
     assert {
         "frame_type": "priority_update",
         "stream_id": 0,
-        "priority_field_value": update,
+        "priority_field_value": "u=5",
     } in [event["data"].get("frame") for event in drafts["client"]]
+
+
+def test_what_a_tree_is_told_goes_in_priority_frames() -> None:
+    logs = ends(qlog_document(made(signals=TREE), title="x"))
+    frames = [
+        (event["time"], event["data"]["frame"])
+        for event in logs["client"]
+        if event["data"].get("frame", {}).get("frame_type") == "priority"
+    ]
+    placeholder = {"prioritized_element_type": "placeholder", "prioritized_element_id": 0}
+    root = {"prioritized_element_type": "request_stream", "prioritized_element_id": 0}
+    other = {"prioritized_element_type": "request_stream", "prioritized_element_id": 4}
+    below = {"element_dependency_type": "placeholder", "element_dependency_id": 0}
+    behind = {"element_dependency_type": "request_stream", "element_dependency_id": 0}
+    what = {"frame_type": "priority", "exclusive": False}
+    assert frames == [
+        (1, what | placeholder | {"weight": 4}),
+        (1, what | root | below | {"weight": 32}),
+        (3, what | other | behind | {"weight": 8, "exclusive": True}),
+    ]
+    assert priorities(logs["client"]) == []
+
+
+def test_nothing_stands_in_the_log_where_nothing_was_said(tmp_path: Path) -> None:
+    said = [SignalSent(4 * MS, 4, BucketPriority(bucket=63, level=3)), *SIGNALS]
+    silent = ends(qlog_document(made(signals=(said[0],)), title="x"))
+    known = ends(qlog_document(made(signals=tuple(said)), title="x", signals_are_sent=False))
+    assert silent == known == ends(qlog_document(made(), title="x"))
+    # A server that knows by itself, as Marx 2019 ran it, was told nothing.
+    for scheme, is_told in (("dfifo", False), ("fifo-h2", True), ("chrome-eps", True)):
+        path = tmp_path / f"{scheme}.qlog"
+        write_load_qlog(h3sim.simulate("davies-meenan", scheme=scheme), path)
+        assert ("priority" in path.read_text(encoding="utf-8")) == is_told
 
 
 def test_a_response_that_arrives_as_it_is_asked_for_stands_behind_its_request() -> None:
@@ -380,7 +407,7 @@ def test_a_file_is_written_whole_or_not_at_all(
     [
         ("load.json", "must end in .qlog or .sqlog"),
         ("none/load.qlog", "there is no folder"),
-        ("folder.qlog", "cannot be written: Is a directory"),
+        ("folder.qlog", "is a folder"),
     ],
 )
 def test_a_path_that_cannot_be_written_is_refused(tmp_path: Path, name: str, message: str) -> None:
