@@ -5,6 +5,7 @@ from h3sim.schedulers.buckets import BucketScheduler
 from h3sim.schedulers.eps import EpsScheduler, Mixed
 from h3sim.schedulers.fifo import FifoScheduler
 from h3sim.schedulers.guarded import GuardedScheduler, raised_words
+from h3sim.schedulers.next_adapter import NextAdapter, NextScheduler
 from h3sim.schedulers.ranks import RankScheduler
 from h3sim.schedulers.retransmit import Retransmit
 from h3sim.schedulers.round_robin import RoundRobinScheduler
@@ -25,6 +26,8 @@ __all__ = [
     "FifoScheduler",
     "GuardedScheduler",
     "Mixed",
+    "NextAdapter",
+    "NextScheduler",
     "Orphans",
     "Queueing",
     "RankScheduler",
