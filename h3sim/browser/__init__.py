@@ -1,6 +1,6 @@
 """The browser: decides what to ask for, and when."""
 
-from h3sim.browser.base import Browser, Due
+from h3sim.browser.base import Browser, ScheduledRequest
 from h3sim.browser.factory import make_browser
 from h3sim.browser.model import BrowserMode, BrowserModel
 from h3sim.browser.parse import ParseBrowser
@@ -10,8 +10,8 @@ __all__ = [
     "Browser",
     "BrowserMode",
     "BrowserModel",
-    "Due",
     "ParseBrowser",
     "ReplayBrowser",
+    "ScheduledRequest",
     "make_browser",
 ]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from h3sim.trace import Activity
 
-__all__ = ["Browser", "Due"]
+__all__ = ["Browser", "ScheduledRequest"]
 
 
-class Due(NamedTuple):
+class ScheduledRequest(NamedTuple):
     """At *at_ns*, ask for the resource at that place of the page; without one, call `on_wake`."""
 
     at_ns: int
@@ -35,17 +35,19 @@ class Browser(Protocol):
     def activities(self) -> tuple[Activity, ...]:
         """What it did, where it keeps a record."""
 
-    def on_navigation(self, now_ns: int) -> list[Due]:
+    def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what is asked for since *now_ns* whatever happens."""
 
-    def on_requested(self, resource: int, now_ns: int) -> list[Due]:
+    def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from the request for *resource* having left."""
 
-    def watches(self, resource: int) -> int:
+    def next_offset(self, resource: int) -> int:
         """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
 
-    def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Due]:
+    def on_delivered(
+        self, resource: int, contiguous_bytes: int, now_ns: int
+    ) -> list[ScheduledRequest]:
         """Return what follows from so many bytes of the stream having been handed over."""
 
-    def on_wake(self, now_ns: int) -> list[Due]:
+    def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from time having passed, as it asked for."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser.base import Due
+from h3sim.browser.base import ScheduledRequest
 from h3sim.browser.document import DocumentParser
 from h3sim.browser.main_thread import MainThread, Record, Task
 from h3sim.browser.requests import Requests
@@ -85,7 +85,7 @@ class ParseBrowser:
 
     # What it is told
 
-    def on_navigation(self, now_ns: int) -> list[Due]:
+    def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what is asked for since *now_ns* whatever happens: the root; what has a time."""
         for place, resource in enumerate(self._page.resources):
             discovery = resource.discovered
@@ -94,7 +94,7 @@ class ParseBrowser:
                 self._requests.ask(place, now_ns, delay_ns, after=None)
         return self._run(now_ns)
 
-    def on_requested(self, resource: int, now_ns: int) -> list[Due]:
+    def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from *resource* being requested."""
         after = self._requests.after[resource]
         self._downloads[resource] = self._record.begin(Work.DOWNLOAD, resource, now_ns, after=after)
@@ -103,7 +103,7 @@ class ParseBrowser:
             self._ask(child, now_ns, after)
         return self._run(now_ns)
 
-    def watches(self, resource: int) -> int:
+    def next_offset(self, resource: int) -> int:
         """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
         all_bytes = self._page.resources[resource].stream_bytes
         if resource == self._page.root:
@@ -112,7 +112,9 @@ class ParseBrowser:
         watched = self._watched[resource]
         return watched[-1][0] if watched else all_bytes
 
-    def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Due]:
+    def on_delivered(
+        self, resource: int, contiguous_bytes: int, now_ns: int
+    ) -> list[ScheduledRequest]:
         """Return what follows from so many bytes of the stream having been handed over."""
         download = self._downloads[resource]
         watched = self._watched[resource]
@@ -131,7 +133,7 @@ class ParseBrowser:
             self._parser.receive(body_bytes, now_ns, download, is_complete=is_complete)
         return self._run(now_ns)
 
-    def on_wake(self, now_ns: int) -> list[Due]:
+    def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from time having passed."""
         if self._woken_at_ns is not None and self._woken_at_ns <= now_ns:
             self._woken_at_ns = None
@@ -139,7 +141,7 @@ class ParseBrowser:
 
     # What it does
 
-    def _run(self, now_ns: int) -> list[Due]:
+    def _run(self, now_ns: int) -> list[ScheduledRequest]:
         """Do all that can be done now; return the requests that follow, and when to go on."""
         self._requests.ripen(now_ns)
         while self._thread.finish(now_ns) or self._step(now_ns):
@@ -154,7 +156,7 @@ class ParseBrowser:
         woken_ns = self._woken_at_ns
         if soonest_ns is not None and (woken_ns is None or soonest_ns < woken_ns):
             self._woken_at_ns = soonest_ns
-            due.append(Due(soonest_ns, None))
+            due.append(ScheduledRequest(soonest_ns, None))
         return due
 
     def _step(self, now_ns: int) -> bool:

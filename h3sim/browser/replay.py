@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser.base import Due
+from h3sim.browser.base import ScheduledRequest
 from h3sim.page import At
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ class ReplayBrowser:
     ...     Resource(id="a", kind=Kind.IMAGE, size_bytes=9, discovered=late)))
     >>> browser = ReplayBrowser(page)
     >>> browser.on_navigation(0)
-    [Due(at_ns=0, resource=0)]
-    >>> browser.on_requested(0, 0), browser.watches(0)
+    [ScheduledRequest(at_ns=0, resource=0)]
+    >>> browser.on_requested(0, 0), browser.next_offset(0)
     ([], 50)
-    >>> browser.on_delivered(0, 60, 10), browser.watches(0)
-    ([Due(at_ns=17, resource=1)], 100)
+    >>> browser.on_delivered(0, 60, 10), browser.next_offset(0)
+    ([ScheduledRequest(at_ns=17, resource=1)], 100)
     """
 
     def __init__(self, page: Page) -> None:
@@ -60,18 +60,18 @@ class ReplayBrowser:
         """Nothing: it computes nothing."""
         return ()
 
-    def on_navigation(self, now_ns: int) -> list[Due]:
+    def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what is asked for since *now_ns*, whatever happens: the root, and what has a time.
 
         Times count from navigation start; none is asked for before *now_ns*.
         """
         return [
-            Due(max(now_ns, 0 if discovery is None else discovery.delay_ns), place)
+            ScheduledRequest(max(now_ns, 0 if discovery is None else discovery.delay_ns), place)
             for place, discovery in enumerate(r.discovered for r in self._page.resources)
             if discovery is None or discovery.at is At.TIME
         ]
 
-    def on_requested(self, resource: int, now_ns: int) -> list[Due]:
+    def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from *resource* being requested."""
         parent = self._page.resources[resource]
         children = list(self._children(resource))
@@ -83,21 +83,25 @@ class ReplayBrowser:
         # The nearest stands last, to be taken off the end; equal offsets fire in file order.
         self._watched[resource] = sorted(offsets, reverse=True)
         return [
-            Due(now_ns + delay_ns, child) for child, at, _, delay_ns in children if at is At.REQUEST
+            ScheduledRequest(now_ns + delay_ns, child)
+            for child, at, _, delay_ns in children
+            if at is At.REQUEST
         ]
 
-    def watches(self, resource: int) -> int:
+    def next_offset(self, resource: int) -> int:
         """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
         watched = self._watched[resource]
         return watched[-1][0] if watched else self._page.resources[resource].stream_bytes
 
-    def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Due]:
+    def on_delivered(
+        self, resource: int, contiguous_bytes: int, now_ns: int
+    ) -> list[ScheduledRequest]:
         """Return what follows from so many bytes of the stream having been handed over."""
         watched = self._watched[resource]
         due = []
         while watched and watched[-1][0] <= contiguous_bytes:
             _, child = watched.pop()
-            due.append(Due(now_ns + self._delay_ns(child), child))
+            due.append(ScheduledRequest(now_ns + self._delay_ns(child), child))
         complete = contiguous_bytes >= self._page.resources[resource].stream_bytes
         if complete and not self._finished[resource]:
             self._finished[resource] = True
@@ -105,18 +109,18 @@ class ReplayBrowser:
             due += self._on_complete(resource, now_ns)
         return due
 
-    def on_wake(self, now_ns: int) -> list[Due]:  # noqa: ARG002 - it never asks to be woken
+    def on_wake(self, now_ns: int) -> list[ScheduledRequest]:  # noqa: ARG002 - it never asks to be woken
         """Return nothing: it never asks to be woken."""
         return []
 
-    def _on_complete(self, resource: int, now_ns: int) -> Iterable[Due]:
+    def _on_complete(self, resource: int, now_ns: int) -> Iterable[ScheduledRequest]:
         parent = self._page.resources[resource]
         executed_at_ns = now_ns + parent.parse_ns + parent.execute_ns
         for child, at, _, delay_ns in self._children(resource):
             if at is At.COMPLETE:
-                yield Due(now_ns + delay_ns, child)
+                yield ScheduledRequest(now_ns + delay_ns, child)
             elif at is At.EXECUTED:
-                yield Due(executed_at_ns + delay_ns, child)
+                yield ScheduledRequest(executed_at_ns + delay_ns, child)
 
     def _children(self, resource: int) -> Iterator[tuple[int, At, int, int]]:
         for child in self._page.children.get(resource, ()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from heapq import heappop, heappush
 
-from h3sim.browser.base import Due
+from h3sim.browser.base import ScheduledRequest
 
 __all__ = ["Requests"]
 
@@ -20,9 +20,9 @@ class Requests:
     >>> requests = Requests(limit=1)
     >>> requests.ask(0, 0, 0, after=None); requests.ask(1, 0, 0, after=None)
     >>> requests.due(0), requests.n_open
-    ([Due(at_ns=0, resource=0)], 2)
+    ([ScheduledRequest(at_ns=0, resource=0)], 2)
     >>> requests.on_finished(); requests.due(7)
-    [Due(at_ns=7, resource=1)]
+    [ScheduledRequest(at_ns=7, resource=1)]
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -70,7 +70,7 @@ class Requests:
         while self._later and self._later[0][0] <= now_ns:
             self._ready.append(heappop(self._later)[2])
 
-    def due(self, now_ns: int) -> list[Due]:
+    def due(self, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests that leave now."""
         found, held = [], []
         while self._ready and (self._limit is None or self._in_flight < self._limit):
@@ -79,7 +79,7 @@ class Requests:
                 held.append(resource)
             else:
                 self._in_flight += 1
-                found.append(Due(now_ns, resource))
+                found.append(ScheduledRequest(now_ns, resource))
         self._ready.extendleft(reversed(held))
         return found
 

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from h3sim.browser import BrowserModel, make_browser
 from h3sim.engine.kernel import Rank
-from h3sim.engine.signalling import KnownSignals, SentSignals
+from h3sim.engine.signalling import OracleSignalling, WireSignalling
+from h3sim.http import RETENTION_NS
 from h3sim.schemes import make_policy
-from h3sim.server import RETENTION_NS
 from h3sim.trace import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from h3sim.browser import Due
+    from h3sim.browser import ScheduledRequest
     from h3sim.engine.kernel import Call, Kernel
     from h3sim.engine.signalling import Signals
+    from h3sim.http import StreamSender
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.server import Server
     from h3sim.trace import Activity, Receiver, SignalSent
 
 __all__ = ["STREAM_ID_STEP", "Application"]
@@ -43,7 +43,7 @@ class Application:
         scheme: Scheme,
         *,
         kernel: Kernel,
-        server: Server,
+        server: StreamSender,
         receiver: Receiver,
         send_request: Callable[[int, int], None],
         send_message: Callable[[int, int], None],
@@ -58,9 +58,9 @@ class Application:
         self._on_response = on_response
         self._browser = make_browser(page, browser)
         policy = make_policy(scheme, page)
-        self._signals: Signals = KnownSignals(policy, server)
+        self._signals: Signals = OracleSignalling(policy, server)
         if scheme.signalling.is_sent:
-            self._signals = SentSignals(
+            self._signals = WireSignalling(
                 policy,
                 server,
                 scheme.signalling,
@@ -116,7 +116,7 @@ class Application:
         """Let the browser have *contiguous* bytes of a stream."""
         resource = self._asked[stream_id // STREAM_ID_STEP][0]
         self._ask(self._browser.on_delivered(resource, contiguous, now_ns))
-        self._receiver.watch(stream_id, self._browser.watches(resource))
+        self._receiver.watch(stream_id, self._browser.next_offset(resource))
         if contiguous >= self._page.resources[resource].stream_bytes:
             self._on_finished(stream_id)
         if self._browser.is_done:
@@ -148,7 +148,7 @@ class Application:
             self._finished.add(stream_id)
             self._signals.on_finished(stream_id)
 
-    def _ask(self, due: Iterable[Due]) -> None:
+    def _ask(self, due: Iterable[ScheduledRequest]) -> None:
         for at_ns, resource in due:
             when = self._when_woken if resource is None else self._when_due
             self._kernel.at(at_ns, Rank.REQUEST, when, resource)
@@ -164,7 +164,7 @@ class Application:
         self._asked.append((resource, now_ns))
         self._arrived_at_ns.append(None)
         self._ask(self._browser.on_requested(resource, now_ns))
-        self._receiver.watch(stream_id, self._browser.watches(resource))
+        self._receiver.watch(stream_id, self._browser.next_offset(resource))
         self._signals.on_requested(stream_id, self._page.resources[resource])
         self._send_request(stream_id, resource)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from h3sim.engine.application import STREAM_ID_STEP, Application
 from h3sim.engine.kernel import Call, Kernel, Rank
 from h3sim.errors import StalledError
+from h3sim.http import Retransmit, StreamSender
 from h3sim.schedulers import RankScheduler
-from h3sim.server import Retransmit, Server
 from h3sim.signals import H2Priority
 from h3sim.trace import (
     Delivery,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from h3sim.browser import BrowserModel
-    from h3sim.engine.ends import End, EndMaker
+    from h3sim.engine.endpoint_factory import End, EndpointFactory
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.trace import DeliveryTimes
@@ -97,7 +97,7 @@ class ConnectedRun:
         scheme: Scheme,
         *,
         protocol: Protocol,
-        makes: EndMaker,
+        makes: EndpointFactory,
         turn_bytes: int,
         buffer_bytes: int,
         retransmit: Retransmit,
@@ -115,7 +115,7 @@ class ConnectedRun:
         make = scheme.make_scheduler
         server_windows, client_windows = makes.windows(Role.SERVER), makes.windows(Role.CLIENT)
         ranks_lost = retransmit is Retransmit.PRIORITY
-        self._answers = Server(
+        self._answers = StreamSender(
             make(turn_bytes=turn_bytes),
             turn_bytes=turn_bytes,
             buffer_bytes=buffer_bytes,
@@ -126,7 +126,7 @@ class ConnectedRun:
             stream_window_bytes=server_windows[0],
             connection_window_bytes=server_windows[1],
         )
-        self._questions = Server(
+        self._questions = StreamSender(
             # Of one rank: requests and frames go up in the order in which they were made.
             RankScheduler(),
             turn_bytes=turn_bytes,

@@ -8,7 +8,7 @@ from h3sim import seeds
 from h3sim.engine.application import Application
 from h3sim.engine.kernel import Call, Callbacks, Kernel, Rank
 from h3sim.errors import StalledError
-from h3sim.server import Server
+from h3sim.http import StreamSender
 from h3sim.trace import ConnectionOrder, Delivery, StreamOrder, Trace, rows_of
 from h3sim.transport import HoldEveryNth
 
@@ -53,7 +53,7 @@ class ConstantRateRun:
         self._kernel = Kernel()
         turn_bytes = constant_rate.packet_bytes
         scheduler = scheme.make_scheduler(turn_bytes=turn_bytes)
-        self._server = Server(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
+        self._server = StreamSender(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
         self._packets: list[SentRow] = []
         self._delivered_at_ns: DeliveryTimes = []
         is_per_stream = protocol.delivery is Delivery.STREAM

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.server import Hearing
+from h3sim.http import PriorityReceiver
 from h3sim.signals import DEFAULT_WEIGHT
 from h3sim.trace import SignalSent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from h3sim.http import SchedulerUpdate, StreamSender
     from h3sim.page import Resource
     from h3sim.schemes import Policy
-    from h3sim.server import Heard, Server
     from h3sim.signals import Signal, Signalling
 
-__all__ = ["KnownSignals", "SentSignals", "Signals"]
+__all__ = ["OracleSignalling", "Signals", "WireSignalling"]
 
 
 class Signals(Protocol):
@@ -44,10 +44,10 @@ class Signals(Protocol):
         """Let a stream have left the scheduler."""
 
 
-class KnownSignals:
+class OracleSignalling:
     """The server knows what the client wants when the request comes (Marx 2019)."""
 
-    def __init__(self, policy: Policy, server: Server) -> None:
+    def __init__(self, policy: Policy, server: StreamSender) -> None:
         self._policy = policy
         self._server = server
         self.record: list[SignalSent] = []
@@ -90,7 +90,7 @@ class _Message(NamedTuple):
     signal: Signal
 
 
-class SentSignals:
+class WireSignalling:
     """The client says what it wants, with the request or on the control stream.
 
     *send_message* is told the number of a frame and its size. Frames may arrive in any order; the
@@ -101,7 +101,7 @@ class SentSignals:
     def __init__(
         self,
         policy: Policy,
-        server: Server,
+        server: StreamSender,
         signalling: Signalling,
         send_message: Callable[[int, int], None],
         *,
@@ -111,7 +111,7 @@ class SentSignals:
         self._server = server
         self._signalling = signalling
         self._send_message = send_message
-        self._hearing = Hearing(signalling, default_weight=default_weight)
+        self._receiver = PriorityReceiver(signalling, default_weight=default_weight)
         self._with_request: dict[int, Signal] = {}
         self._messages: list[_Message] = []
         self._arrived: set[int] = set()
@@ -135,26 +135,26 @@ class SentSignals:
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:  # noqa: ARG002 - the request has said all
         """Let the server have a request, and what came with it."""
-        self._apply(self._hearing.on_request(stream_id, self._with_request.get(stream_id)), now_ns)
+        self._apply(self._receiver.on_request(stream_id, self._with_request.get(stream_id)), now_ns)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
         """Hand over what is in order now."""
         self._arrived.add(number)
         while self._n_heard in self._arrived:
             self._arrived.remove(self._n_heard)
-            self._apply(self._hearing.on_message(*self._messages[self._n_heard]), now_ns)
+            self._apply(self._receiver.on_message(*self._messages[self._n_heard]), now_ns)
             self._n_heard += 1
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:  # noqa: ARG002 - nothing is recorded
         """Let the server forget the stream."""
-        self._hearing.on_closed(stream_id)
+        self._receiver.on_closed(stream_id)
 
     def _say(self, changes: Iterable[tuple[int, Signal]]) -> None:
         for change in changes:
             self._messages.append(_Message(*change))
             self._send_message(len(self._messages) - 1, self._signalling.message_bytes)
 
-    def _apply(self, heard: Iterable[Heard], now_ns: int) -> None:
+    def _apply(self, heard: Iterable[SchedulerUpdate], now_ns: int) -> None:
         for element_id, signal, opens in heard:
             self.record.append(SignalSent(now_ns, element_id, signal))
             if opens:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from h3sim.browser import BrowserModel
 from h3sim.engine.connected import ConnectedRun
 from h3sim.engine.constant_rate import ConstantRateRun
-from h3sim.engine.ends import EndMaker
+from h3sim.engine.endpoint_factory import EndpointFactory
 from h3sim.errors import PageError, Problem
+from h3sim.http import Retransmit
 from h3sim.results.load import Load
-from h3sim.server import Retransmit
 from h3sim.transport import Mode, Protocol, TransportProfile
 from h3sim.units import NS_PER_S
 
@@ -67,7 +67,7 @@ def simulate(
     """
     browser = browser or BrowserModel()
     profile = profile or TransportProfile(name="default")
-    makes = EndMaker(network, profile, protocol, mode=mode, seed=seed)
+    makes = EndpointFactory(network, profile, protocol, mode=mode, seed=seed)
     turn_bytes = (
         makes.turn_bytes if network.constant_rate is None else network.constant_rate.packet_bytes
     )

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from h3sim import catalog, engine
 from h3sim.errors import InputError, Problem
+from h3sim.http import Retransmit
 from h3sim.page import Page
 from h3sim.schemes import OwnMechanism, Scheme, scheduler_named
-from h3sim.server import Retransmit
 from h3sim.study.options import LoadOptions, setting_of, with_options
 from h3sim.units import kbyte
 

@@ -12,7 +12,7 @@ from h3sim import catalog
 from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.documents import shown
 from h3sim.errors import InputError, Problem, UnknownNameError
-from h3sim.server import Retransmit
+from h3sim.http import Retransmit
 from h3sim.transport import ConstantRate, Jitter, Mode, Network, Protocol, TransportProfile
 from h3sim.transport.congestion import controller_names
 from h3sim.units import mbps, ms

@@ -10,10 +10,10 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from h3sim import metrics
-from h3sim.engine.signalling import SentSignals
+from h3sim.engine.signalling import WireSignalling
+from h3sim.http import StreamSender
 from h3sim.schedulers import TreeScheduler
 from h3sim.schemes import Mechanism
-from h3sim.server import Server
 from h3sim.signals import Signalling
 from tests.mutants import schedulers
 from tests.property import laws, scheduler_laws, signalling_laws
@@ -114,11 +114,11 @@ def buffering(mutant, case):
     """Break the server, and compare what its large buffer does with fifo without a buffer."""
 
     def check(part):
-        with engine_part("Server", part):
+        with engine_part("StreamSender", part):
             buffered = case.but(buffer_kb=1000).run()
             laws.check_large_buffers_hide_the_scheme(buffered, case.but(scheme="fifo").run())
 
-    return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, Server, check)
+    return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, StreamSender, check)
 
 
 def mumbling(mutant, case):
@@ -126,17 +126,17 @@ def mumbling(mutant, case):
     law = signalling_laws.check_signals_without_delay_are_as_good_as_known
 
     def check(part):
-        with engine_part("SentSignals", part):
+        with engine_part("WireSignalling", part):
             known = replace(case.scheme, signalling=Signalling.SERVER)
             law(case.run(), case.but(scheme=known).run())
 
-    return Mutation(law, mutant, SentSignals, check)
+    return Mutation(law, mutant, WireSignalling, check)
 
 
-def hearing(mutant, signalling, seed):
+def receiver(mutant, signalling, seed):
     """Break the way of signals alone."""
     law = signalling_laws.check_the_last_word_counts
-    return Mutation(law, mutant, SentSignals, lambda part: law(part, signalling, seed))
+    return Mutation(law, mutant, WireSignalling, lambda part: law(part, signalling, seed))
 
 
 def picking(mutant, case):
@@ -152,10 +152,10 @@ def charging(mutant, case):
     """Break the server, and watch what it charges."""
 
     def check(part):
-        with engine_part("Server", part):
+        with engine_part("StreamSender", part):
             scheduler_laws.check_pick_is_pure(case, usual)
 
-    return Mutation(scheduler_laws.check_pick_is_pure, mutant, Server, check)
+    return Mutation(scheduler_laws.check_pick_is_pure, mutant, StreamSender, check)
 
 
 def calling(law, mutant, whole, *arguments):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from h3sim import metrics
-from h3sim.browser import Due, ParseBrowser, ReplayBrowser
+from h3sim.browser import ParseBrowser, ReplayBrowser, ScheduledRequest
+from h3sim.http import StreamSender
 from h3sim.ranges import Ranges
-from h3sim.server import Server
 from h3sim.trace import ConnectionOrder, RecordOrder, StreamOrder
 
 
@@ -15,7 +15,7 @@ class StepOfEight(int):
     """A step between stream ids that leaves out every second one."""
 
 
-class RepeatingServer(Server):
+class RepeatingSender(StreamSender):
     """Sends the second packet of each stream twice."""
 
     def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
@@ -31,14 +31,14 @@ class RepeatingServer(Server):
         return chunk
 
 
-class GenerousServer(Server):
+class GenerousSender(StreamSender):
     """Puts two turns into a packet."""
 
     def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
         super().__init__(scheduler, turn_bytes=2 * turn_bytes, buffer_bytes=buffer_bytes)
 
 
-class BackwardServer(Server):
+class BackwardSender(StreamSender):
     """Sends the second of two chunks first."""
 
     def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
@@ -56,7 +56,7 @@ class BackwardServer(Server):
         return second
 
 
-class LastInFirstOutServer(Server):
+class LastInFirstOutSender(StreamSender):
     """Takes from the wrong end of its send buffer."""
 
     def take(self):
@@ -64,7 +64,7 @@ class LastInFirstOutServer(Server):
         return super().take()
 
 
-class DoubleChargingServer(Server):
+class DoubleChargingSender(StreamSender):
     """Charges each turn twice."""
 
     def __init__(self, scheduler, *, turn_bytes, buffer_bytes=0):
@@ -83,7 +83,7 @@ class EagerBrowser(ReplayBrowser):
 
     def on_delivered(self, resource, contiguous_bytes, now_ns):
         due = super().on_delivered(resource, contiguous_bytes, now_ns)
-        return [Due(now_ns, child) for _, child in due]
+        return [ScheduledRequest(now_ns, child) for _, child in due]
 
 
 class TwoThreads(ParseBrowser):

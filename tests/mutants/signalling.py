@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from h3sim.engine.signalling import SentSignals
+from h3sim.engine.signalling import WireSignalling
 
 
-class HeardAsTheyCome(SentSignals):
+class HeardAsTheyCome(WireSignalling):
     """Hands frames over as they arrive: each on a stream of its own."""
 
     def on_message_arrived(self, number, now_ns):
-        self._apply(self._hearing.on_message(*self._messages[number]), now_ns)
+        self._apply(self._receiver.on_message(*self._messages[number]), now_ns)
 
 
-class Mumbles(SentSignals):
+class Mumbles(WireSignalling):
     """Loses what was said with a request."""
 
     def on_request_arrived(self, stream_id, resource, now_ns):
@@ -20,7 +20,7 @@ class Mumbles(SentSignals):
         super().on_request_arrived(stream_id, resource, now_ns)
 
 
-class LastHeardCounts(SentSignals):
+class LastHeardCounts(WireSignalling):
     """Takes what a request says for newer than what the control stream said before."""
 
     def on_request_arrived(self, stream_id, resource, now_ns):

@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 import h3sim
-from h3sim.engine import ends
+from h3sim.engine import endpoint_factory
 from h3sim.errors import StalledError
-from h3sim.server import Server
+from h3sim.http import StreamSender
 from h3sim.transport.link import Link
 from h3sim.transport.quic import QuicEndpoint
 from h3sim.transport.tcp.records import SendStream
@@ -56,7 +56,7 @@ def test_a_law_finds_an_empty_response_that_has_no_packet(monkeypatch):
 def test_a_law_finds_lost_bytes_that_are_forgotten(monkeypatch):
     page = h3sim.load_page("davies-meenan")
     check_every_byte_came(loaded(page, LOSING))
-    monkeypatch.setattr(Server, "on_lost", lambda self, stream_id, offset, n_bytes: None)
+    monkeypatch.setattr(StreamSender, "on_lost", lambda self, stream_id, offset, n_bytes: None)
     with pytest.raises((AssertionError, StalledError)):
         check_every_byte_came(loaded(page, LOSING))
 
@@ -64,8 +64,10 @@ def test_a_law_finds_lost_bytes_that_are_forgotten(monkeypatch):
 def test_a_law_finds_losses_that_no_seed_decides(monkeypatch):
     page = h3sim.load_page("davies-meenan")
     assert loaded(page, LOSING).trace.digest() == loaded(page, LOSING).trace.digest()
-    stream, numbers = ends.seeds.stream, itertools.count()
-    monkeypatch.setattr(ends.seeds, "stream", lambda seed, name: stream(next(numbers), name))
+    stream, numbers = endpoint_factory.seeds.stream, itertools.count()
+    monkeypatch.setattr(
+        endpoint_factory.seeds, "stream", lambda seed, name: stream(next(numbers), name)
+    )
     assert loaded(page, LOSING).trace.digest() != loaded(page, LOSING).trace.digest()
 
 
@@ -83,6 +85,6 @@ def test_a_law_finds_packets_that_arrive_before_they_leave(monkeypatch):
 
     page = h3sim.load_page("davies-meenan")
     check_time_runs_forward(loaded(page, LOSING))
-    monkeypatch.setattr(ends, "Link", Hasty)
+    monkeypatch.setattr(endpoint_factory, "Link", Hasty)
     with pytest.raises(AssertionError):
         check_time_runs_forward(loaded(page, LOSING))

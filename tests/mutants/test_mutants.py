@@ -23,10 +23,10 @@ from tests.mutants.breaking import (
     charging,
     ending,
     hashing,
-    hearing,
     measuring,
     mumbling,
     picking,
+    receiver,
     scheduling,
     sharing,
     stepping,
@@ -110,8 +110,8 @@ EVEN = {0: 1, 4: 1, 8: 1}
 
 MUTATIONS = [
     ending(schedulers.ForgetsAStream, MIXED),
-    building("Server", laws.check_bytes_are_conserved, components.RepeatingServer, MIXED),
-    building("Server", laws.check_bytes_are_conserved, components.GenerousServer, MIXED),
+    building("StreamSender", laws.check_bytes_are_conserved, components.RepeatingSender, MIXED),
+    building("StreamSender", laws.check_bytes_are_conserved, components.GenerousSender, MIXED),
     building(
         "ReplayBrowser",
         laws.check_requests_follow_their_triggers,
@@ -175,8 +175,8 @@ MUTATIONS = [
     sharing(schedulers.NeverCharges, ALIKE, EVEN),
     sharing(schedulers.StarvesTheHighest, ALIKE, EVEN),
     picking(schedulers.ImpurePick, ALIKE),
-    charging(components.DoubleChargingServer, ALIKE),
-    buffering(components.LastInFirstOutServer, MIXED),
+    charging(components.DoubleChargingSender, ALIKE),
+    buffering(components.LastInFirstOutSender, MIXED),
     building(
         "StreamOrder",
         laws.check_one_order_is_never_earlier,
@@ -213,8 +213,10 @@ MUTATIONS = [
         components.stacks_of_one,
         LONE.but(jitter="4:2"),
     ),
-    building("Server", laws.check_sander_counts_nothing, components.BackwardServer, LONE),
-    building("Server", laws.check_no_scheme_beats_the_bound, components.GenerousServer, MIXED),
+    building("StreamSender", laws.check_sander_counts_nothing, components.BackwardSender, LONE),
+    building(
+        "StreamSender", laws.check_no_scheme_beats_the_bound, components.GenerousSender, MIXED
+    ),
     measuring(
         "lower_bound_ns",
         laws.check_no_scheme_beats_the_bound,
@@ -224,9 +226,9 @@ MUTATIONS = [
     scheduling(laws.check_bound_is_attained, RoundRobinScheduler, ALIKE.but(scheme="fifo")),
     scheduling(laws.check_bound_above_the_fold_is_attained, RoundRobinScheduler, VISIBLE),
     building(
-        "Server",
+        "StreamSender",
         laws.check_no_scheme_beats_the_bound_above_the_fold,
-        components.GenerousServer,
+        components.GenerousSender,
         VISIBLE,
     ),
     measuring(
@@ -243,7 +245,7 @@ MUTATIONS = [
         for mutant in (components.UntidyRanges, components.SplitRanges)
     ),
     building(
-        "SentSignals",
+        "WireSignalling",
         signalling_laws.check_the_control_stream_keeps_its_order,
         signalling.HeardAsTheyCome,
         Case(
@@ -256,8 +258,8 @@ MUTATIONS = [
         signalling.Mumbles,
         Case(WRR.page, replace(h3sim.load_scheme("wrr"), signalling=Signalling.H2)),
     ),
-    hearing(signalling.HeardAsTheyCome, Signalling.DRAFT_22, 1),
-    hearing(signalling.LastHeardCounts, Signalling.DRAFT_20, 1),
+    receiver(signalling.HeardAsTheyCome, Signalling.DRAFT_22, 1),
+    receiver(signalling.LastHeardCounts, Signalling.DRAFT_20, 1),
     hashing(digests.digest_of_a_set, digests.digest_of_ids),
     *(
         stepping(TreeMachine, mutant)

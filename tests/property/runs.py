@@ -63,7 +63,7 @@ def scheduler_made_by(make):
 
 @contextmanager
 def engine_part(name, part):
-    """Let the engine be built with *part* where it names *name*: `Server`, `ReplayBrowser`, ..."""
+    """Let the engine be built with *part* where it names *name*: `StreamSender`, for example."""
     with pytest.MonkeyPatch.context() as patch:
         for module in homes_of(name):
             patch.setattr(module, name, part)

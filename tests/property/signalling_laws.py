@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from h3sim.server import Server
+from h3sim.http import StreamSender
 from h3sim.signals import ORPHANS, H2Priority
 
 
@@ -30,7 +30,10 @@ def check_the_last_word_counts(make, signalling, seed):
     source = Random(seed)
     scheduler, policy, frames = Listener(), Talker(source), []
     signals = make(
-        policy, Server(scheduler, turn_bytes=1), signalling, lambda number, _: frames.append(number)
+        policy,
+        StreamSender(scheduler, turn_bytes=1),
+        signalling,
+        lambda number, _: frames.append(number),
     )
     signals.on_connected()
     stream_ids = range(0, 4 * N_REQUESTS, 4)

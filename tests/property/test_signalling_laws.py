@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.engine.signalling import SentSignals
+from h3sim.engine.signalling import WireSignalling
 from h3sim.errors import SchemeError
 from h3sim.ranges import Ranges
 from h3sim.signals import Signalling
@@ -90,4 +90,4 @@ def test_signals_without_delay_are_as_good_as_known(page, scheme, handshake):
 @law(60)
 @given(seed=st.integers(0, 2**32))
 def test_in_the_end_the_server_has_the_last_word_about_each_stream(signalling, seed):
-    signalling_laws.check_the_last_word_counts(SentSignals, signalling, seed)
+    signalling_laws.check_the_last_word_counts(WireSignalling, signalling, seed)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.browser import Due, ReplayBrowser
+from h3sim.browser import ReplayBrowser, ScheduledRequest
 from tests.helpers import page_of
 
 MS = 10**6
@@ -134,11 +134,11 @@ def test_a_trigger_waits_for_bytes_to_be_handed_over(transport: str, expected_ms
 def test_the_browser_tells_what_it_still_waits_for() -> None:
     page = page_of(ROOT, resource("a", 1, **by("/", "complete")))
     browser = ReplayBrowser(page)
-    assert browser.on_navigation(5 * MS) == [Due(5 * MS, 0)]
+    assert browser.on_navigation(5 * MS) == [ScheduledRequest(5 * MS, 0)]
     assert browser.on_requested(0, 5 * MS) == []
-    assert browser.watches(0) == 3600
+    assert browser.next_offset(0) == 3600
     assert (browser.waiting, browser.is_done) == (["/", "a"], False)
-    assert browser.on_delivered(0, 3600, 7 * MS) == [Due(7 * MS, 1)]
+    assert browser.on_delivered(0, 3600, 7 * MS) == [ScheduledRequest(7 * MS, 1)]
     assert browser.waiting == ["a"]
     browser.on_requested(1, 7 * MS)
     browser.on_delivered(1, 1, 9 * MS)
@@ -153,7 +153,7 @@ def test_a_delivery_told_twice_triggers_once() -> None:
     )
     browser = ReplayBrowser(page)
     browser.on_requested(0, 0)
-    assert browser.on_delivered(0, 1400, MS) == [Due(MS, 2)]
+    assert browser.on_delivered(0, 1400, MS) == [ScheduledRequest(MS, 2)]
     assert browser.on_delivered(0, 1400, MS) == []
-    assert browser.on_delivered(0, 3600, MS) == [Due(MS, 1)]
+    assert browser.on_delivered(0, 3600, MS) == [ScheduledRequest(MS, 1)]
     assert browser.on_delivered(0, 3600, MS) == []

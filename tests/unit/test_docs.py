@@ -26,12 +26,12 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli import main
 from h3sim.documents.declared import keys_of
+from h3sim.http import Retransmit
 from h3sim.page import page_from_dict, schema
 from h3sim.schedulers import Mixed
 from h3sim.schemes import Arrangement, Mechanism, scheme_from_dict
 from h3sim.schemes.model import CONDITIONS
 from h3sim.schemes.ranks import RankBy
-from h3sim.server import Retransmit
 from h3sim.signals import Signalling
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names

@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
-from h3sim.server import (
+from h3sim.http import (
     PriorityFrameError,
     StreamPriorities,
     format_priority,
     merge_priority,
     parse_priority,
 )
-from h3sim.server.priority_field import is_well_formed
+from h3sim.http.priority_field import is_well_formed
 from h3sim.signals import Eps
 
 BASE64 = ":MQ==:"

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from h3sim.http import StreamSender
 from h3sim.schedulers import RoundRobinScheduler
-from h3sim.server import Server
 from h3sim.signals import H2Priority
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.loss import RandomLoss
@@ -83,7 +83,7 @@ def test_random_loss_takes_one_number_for_each_packet():
 
 
 def test_a_server_has_data_exactly_as_long_as_it_gives_something_out():
-    server = Server(RoundRobinScheduler(), turn_bytes=1000, keeps_unacked=True)
+    server = StreamSender(RoundRobinScheduler(), turn_bytes=1000, keeps_unacked=True)
     server.on_request(0, H2Priority())
     assert (server.has_data, server.take()) == (False, None)
     server.on_response(0, 1500)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler
-from h3sim.server import Server
 from h3sim.signals import H2Priority
 from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, QuicSettings, Role
 from h3sim.units import ms
@@ -13,7 +13,7 @@ SETTINGS = QuicSettings(server_flight_bytes=1000)
 
 
 def end(role):
-    source = Server(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
+    source = StreamSender(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
     handshake = Handshake(SETTINGS, role, Mode.ONE_RTT)
     window = FixedWindow(10_000)
     return source, QuicEndpoint(SETTINGS, window, source, handshake, peer_max_ack_delay_ns=0)

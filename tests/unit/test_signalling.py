@@ -1,4 +1,4 @@
-"""How signals come to the server: what `Hearing` makes of them, and who carries them, by hand."""
+"""How signals come to the server: what `PriorityReceiver` makes of them, and who carries them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.engine.signalling import KnownSignals, SentSignals
+from h3sim.engine.signalling import OracleSignalling, WireSignalling
 from h3sim.errors import SchemeError
+from h3sim.http import PriorityReceiver, StreamSender
 from h3sim.schedulers import Queueing, TreeScheduler, UnknownParent, Weights
 from h3sim.schemes import scheme_from_dict
-from h3sim.server import Hearing, Server
 from h3sim.signals import (
     ORPHANS,
     BucketPriority,
@@ -27,46 +27,46 @@ from tests.unit.driving import on, opened, turns
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from h3sim.http import SchedulerUpdate
     from h3sim.page import Resource
-    from h3sim.server import Heard
 
 DEFAULT = H2Priority()
 ORPHAN = H2Priority(depends_on=ORPHANS)
 TREES = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22)
 
 
-def heard(changes: Iterable[Heard]) -> list[tuple[str, int, Signal]]:
+def heard(changes: Iterable[SchedulerUpdate]) -> list[tuple[str, int, Signal]]:
     return [("open" if c.opens else "update", c.element_id, c.signal) for c in changes]
 
 
-class TestHearing:
+class TestPriorityReceiver:
     @pytest.mark.parametrize("signalling", [Signalling.H2, Signalling.DRAFT_20])
     def test_a_request_says_where_its_stream_goes(self, signalling: Signalling) -> None:
-        hearing = Hearing(signalling)
-        assert heard(hearing.on_request(0, on(None, 7))) == [("open", 0, on(None, 7))]
-        assert heard(hearing.on_request(4, None)) == [("open", 4, DEFAULT)]
+        receiver = PriorityReceiver(signalling)
+        assert heard(receiver.on_request(0, on(None, 7))) == [("open", 0, on(None, 7))]
+        assert heard(receiver.on_request(4, None)) == [("open", 4, DEFAULT)]
 
     def test_in_draft_22_a_stream_is_an_orphan_until_it_is_spoken_of(self) -> None:
-        hearing = Hearing(Signalling.DRAFT_22)
-        assert heard(hearing.on_request(0, None)) == [("open", 0, ORPHAN)]
-        assert heard(hearing.on_message(0, on(None, 7))) == [("update", 0, on(None, 7))]
+        receiver = PriorityReceiver(Signalling.DRAFT_22)
+        assert heard(receiver.on_request(0, None)) == [("open", 0, ORPHAN)]
+        assert heard(receiver.on_message(0, on(None, 7))) == [("update", 0, on(None, 7))]
 
     @pytest.mark.parametrize("signalling", TREES)
     def test_the_control_stream_counts_although_the_request_comes_later(
         self, signalling: Signalling
     ) -> None:
         """It was said later than what the request says of itself (draft-20 § 3.1 of Marx 2019)."""
-        hearing = Hearing(signalling)
-        assert heard(hearing.on_message(4, on(None, 3))) == [("open", 4, on(None, 3))]
-        assert heard(hearing.on_message(4, on(None, 5))) == [("update", 4, on(None, 5))]
-        assert hearing.on_request(4, on(None, 7)) == []
+        receiver = PriorityReceiver(signalling)
+        assert heard(receiver.on_message(4, on(None, 3))) == [("open", 4, on(None, 3))]
+        assert heard(receiver.on_message(4, on(None, 5))) == [("update", 4, on(None, 5))]
+        assert receiver.on_request(4, on(None, 7)) == []
 
     @pytest.mark.parametrize("signalling", TREES)
     def test_a_frame_for_a_closed_stream_is_dropped(self, signalling: Signalling) -> None:
-        hearing = Hearing(signalling)
-        hearing.on_request(0, on(None))
-        hearing.on_closed(0)
-        assert hearing.on_message(0, on(None, 9)) == []
+        receiver = PriorityReceiver(signalling)
+        receiver.on_request(0, on(None))
+        receiver.on_closed(0)
+        assert receiver.on_message(0, on(None, 9)) == []
 
     @pytest.mark.parametrize(
         ("signalling", "expected"),
@@ -80,56 +80,56 @@ class TestHearing:
         self, signalling: Signalling, expected: H2Priority
     ) -> None:
         """HTTP/2 leaves it to the tree, which then gives the default (RFC 7540 § 5.3.1)."""
-        hearing = Hearing(signalling)
-        hearing.on_request(0, None)
-        hearing.on_request(4, None)
-        hearing.on_closed(0)
+        receiver = PriorityReceiver(signalling)
+        receiver.on_request(0, None)
+        receiver.on_request(4, None)
+        receiver.on_closed(0)
         below = on(0, 9, exclusive=True)
-        assert heard(hearing.on_message(4, below)) == [("update", 4, expected)]
-        assert heard(hearing.on_message(8, below)) == [("open", 8, expected)]
+        assert heard(receiver.on_message(4, below)) == [("update", 4, expected)]
+        assert heard(receiver.on_message(8, below)) == [("open", 8, expected)]
 
     @pytest.mark.parametrize("signalling", TREES)
     def test_a_parent_that_is_still_to_come_is_named(self, signalling: Signalling) -> None:
-        hearing = Hearing(signalling)
-        assert heard(hearing.on_message(4, on(0, 9))) == [("open", 4, on(0, 9))]
+        receiver = PriorityReceiver(signalling)
+        assert heard(receiver.on_message(4, on(0, 9))) == [("open", 4, on(0, 9))]
 
     def test_placeholders_are_opened_and_changed_by_frames(self) -> None:
-        hearing = Hearing(Signalling.DRAFT_20)
-        assert heard(hearing.on_message(-1, on(None, 3))) == [("open", -1, on(None, 3))]
-        assert heard(hearing.on_message(-1, on(None, 1))) == [("update", -1, on(None, 1))]
+        receiver = PriorityReceiver(Signalling.DRAFT_20)
+        assert heard(receiver.on_message(-1, on(None, 3))) == [("open", -1, on(None, 3))]
+        assert heard(receiver.on_message(-1, on(None, 1))) == [("update", -1, on(None, 1))]
 
     def test_what_nobody_spoke_of_has_the_default_weight_of_the_tree(self) -> None:
         """0 where 0 is a weight (base-drafts PR 2723)."""
-        hearing = Hearing(Signalling.DRAFT_22, default_weight=Weights.ZERO_LAST.default)
-        assert heard(hearing.on_request(0, None)) == [("open", 0, on(ORPHANS, 0))]
+        receiver = PriorityReceiver(Signalling.DRAFT_22, default_weight=Weights.ZERO_LAST.default)
+        assert heard(receiver.on_request(0, None)) == [("open", 0, on(ORPHANS, 0))]
 
     def test_a_priority_update_before_the_request_takes_the_place_of_its_field(self) -> None:
         """RFC 9218 § 7; a stream is not opened before its request."""
-        hearing = Hearing(Signalling.EPS)
-        assert hearing.on_message(0, Eps(urgency=1)) == []
-        assert hearing.on_message(0, Eps(urgency=2, incremental=True)) == []
-        said = hearing.on_request(0, Eps(urgency=5))
+        receiver = PriorityReceiver(Signalling.EPS)
+        assert receiver.on_message(0, Eps(urgency=1)) == []
+        assert receiver.on_message(0, Eps(urgency=2, incremental=True)) == []
+        said = receiver.on_request(0, Eps(urgency=5))
         assert heard(said) == [("open", 0, Eps(urgency=2, incremental=True))]
 
     def test_a_priority_update_replaces_all_that_the_request_said(self) -> None:
-        hearing = Hearing(Signalling.EPS)
-        hearing.on_request(0, Eps(urgency=5, incremental=True))
-        assert heard(hearing.on_message(0, Eps(urgency=1))) == [("update", 0, Eps(urgency=1))]
-        assert hearing.on_message(0, Eps(urgency=1)) == []
-        hearing.on_closed(0)
-        assert hearing.on_message(0, Eps(urgency=7)) == []
+        receiver = PriorityReceiver(Signalling.EPS)
+        receiver.on_request(0, Eps(urgency=5, incremental=True))
+        assert heard(receiver.on_message(0, Eps(urgency=1))) == [("update", 0, Eps(urgency=1))]
+        assert receiver.on_message(0, Eps(urgency=1)) == []
+        receiver.on_closed(0)
+        assert receiver.on_message(0, Eps(urgency=7)) == []
 
     def test_a_place_by_strict_priority_is_heard_like_one_in_a_tree(self) -> None:
-        hearing = Hearing(Signalling.DRAFT_20)
+        receiver = PriorityReceiver(Signalling.DRAFT_20)
         place = StrictPriority(strict=9, depends_on=-1)
-        assert heard(hearing.on_message(-1, StrictPriority(strict=1))) == [
+        assert heard(receiver.on_message(-1, StrictPriority(strict=1))) == [
             ("open", -1, StrictPriority(strict=1))
         ]
-        assert heard(hearing.on_request(0, place)) == [("open", 0, place)]
+        assert heard(receiver.on_request(0, place)) == [("open", 0, place)]
 
     def test_a_signal_of_another_kind_opens_nothing_before_its_request(self) -> None:
         bucket = BucketPriority(bucket=1, level=1)
-        assert Hearing(Signalling.H2).on_message(0, bucket) == []
+        assert PriorityReceiver(Signalling.H2).on_message(0, bucket) == []
 
 
 class Log:
@@ -178,16 +178,16 @@ SOME: Any = None
 """A resource that nobody looks at."""
 
 
-def talking(signalling: Signalling) -> tuple[Log, SentSignals, list[tuple[int, int]]]:
+def talking(signalling: Signalling) -> tuple[Log, WireSignalling, list[tuple[int, int]]]:
     log, sent = Log(), list[tuple[int, int]]()
-    server = Server(log, turn_bytes=1400)
-    signals = SentSignals(
+    server = StreamSender(log, turn_bytes=1400)
+    signals = WireSignalling(
         Talker(), server, signalling, lambda number, size: sent.append((number, size))
     )
     return log, signals, sent
 
 
-class TestSentSignals:
+class TestWireSignalling:
     @pytest.mark.parametrize(
         ("signalling", "n_bytes"),
         [(Signalling.H2, 14), (Signalling.DRAFT_20, 8), (Signalling.DRAFT_22, 8)],
@@ -261,7 +261,7 @@ class TestSentSignals:
 
     def test_known_signals_are_heard_with_the_request_and_at_the_end(self) -> None:
         log = Log()
-        signals = KnownSignals(Talker(), Server(log, turn_bytes=1400))
+        signals = OracleSignalling(Talker(), StreamSender(log, turn_bytes=1400))
         signals.on_connected()
         for stream_id in (0, 4):
             signals.on_requested(stream_id, SOME)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler
-from h3sim.server import Server
 from h3sim.signals import H2Priority
 from h3sim.transport.tcp import TcpSettings
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, ScriptedSource, body_bytes, drops
@@ -155,7 +155,7 @@ def test_a_late_response_overtakes_less_the_larger_the_socket_is():
         pair = Pair(
             settings=TcpSettings(notsent_lowat_bytes=lowat), server_controller=FixedWindow(MSS)
         )
-        server = Server(FifoScheduler(), turn_bytes=1400)
+        server = StreamSender(FifoScheduler(), turn_bytes=1400)
         pair.sources[SERVER] = server
         pair.ends[SERVER]._stream._source = server
         server.on_request(4, H2Priority())
@@ -182,7 +182,7 @@ def test_the_source_hears_of_whole_records_that_were_acknowledged():
 
 
 def test_a_server_drains_streams_that_were_acknowledged():
-    server = Server(FifoScheduler(), turn_bytes=16_384, keeps_unacked=True)
+    server = StreamSender(FifoScheduler(), turn_bytes=16_384, keeps_unacked=True)
     pair = Pair(server_source=server, server_controller=FixedWindow(10 * MSS), drop=drops(2))
     for stream_id in (0, 4):
         server.on_request(stream_id, H2Priority())

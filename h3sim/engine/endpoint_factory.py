@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.endpoint import Endpoint, Source
 
-__all__ = ["End", "EndMaker"]
+__all__ = ["End", "EndpointFactory"]
 
 _IP_HEADER_BYTES = 20
 _PROBE_BYTES = 64
@@ -41,7 +41,7 @@ class End:
         """What IP (and UDP) add to each packet."""
 
 
-class EndMaker:
+class EndpointFactory:
     """Makes the client's and the server's end of one connection.
 
     Raises:

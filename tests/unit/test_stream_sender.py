@@ -6,33 +6,33 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from h3sim.http import Retransmit, StreamSender
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
-from h3sim.server import Retransmit, Server
 from h3sim.signals import H2Priority
 from tests.helpers import finished_ms, replay
 
 if TYPE_CHECKING:
-    from h3sim.server.server import Chunk
+    from h3sim.http.stream_sender import Chunk
 
 TURN = 1400
 
 
 def server_of(
     scheduler: FifoScheduler | RoundRobinScheduler, buffer_bytes: int, **responses: int
-) -> Server:
+) -> StreamSender:
     """Return a server with responses, named s0, s4, ..., that are ready in the order given."""
-    server = Server(scheduler, turn_bytes=TURN, buffer_bytes=buffer_bytes)
+    server = StreamSender(scheduler, turn_bytes=TURN, buffer_bytes=buffer_bytes)
     for name, n_bytes in responses.items():
         answer(server, int(name[1:]), n_bytes)
     return server
 
 
-def answer(server: Server, stream_id: int, n_bytes: int) -> None:
+def answer(server: StreamSender, stream_id: int, n_bytes: int) -> None:
     server.on_request(stream_id, H2Priority())
     server.on_response(stream_id, n_bytes)
 
 
-def all_of(server: Server) -> list[Chunk]:
+def all_of(server: StreamSender) -> list[Chunk]:
     """Take until there is nothing left."""
     return list(iter(server.take, None))
 
@@ -50,7 +50,7 @@ def test_a_response_without_a_byte_is_one_empty_chunk(buffer_bytes: int) -> None
 
 
 def test_a_stream_without_a_response_is_not_sent() -> None:
-    server = Server(FifoScheduler(), turn_bytes=TURN)
+    server = StreamSender(FifoScheduler(), turn_bytes=TURN)
     server.on_request(0, H2Priority())
     answer(server, 4, 100)
     assert all_of(server) == [(4, 0, 100)]
@@ -155,7 +155,9 @@ def test_a_zero_byte_resource_takes_a_packet() -> None:
 
 def rounds(*, requeues: bool) -> list[int]:
     """Whose turns follow when the stream that is next of three has something acknowledged."""
-    server = Server(RoundRobinScheduler(), turn_bytes=100, requeues=requeues, keeps_unacked=True)
+    server = StreamSender(
+        RoundRobinScheduler(), turn_bytes=100, requeues=requeues, keeps_unacked=True
+    )
     for stream_id in (0, 4, 8):
         answer(server, stream_id, 1000)
     order = [server.take() for _ in range(4)]
@@ -171,7 +173,7 @@ def test_a_stream_that_joins_anew_goes_behind_those_that_wait() -> None:
 
 
 def test_a_stream_with_losses_joins_anew_as_well() -> None:
-    server = Server(RoundRobinScheduler(), turn_bytes=100, requeues=True, keeps_unacked=True)
+    server = StreamSender(RoundRobinScheduler(), turn_bytes=100, requeues=True, keeps_unacked=True)
     for stream_id in (0, 4):
         answer(server, stream_id, 1000)
     assert server.take() == (0, 0, 100)
@@ -180,9 +182,9 @@ def test_a_stream_with_losses_joins_anew_as_well() -> None:
     assert server.take() == (0, 0, 100)
 
 
-def limited(retransmit: Retransmit, scheduler: RoundRobinScheduler | FifoScheduler) -> Server:
+def limited(retransmit: Retransmit, scheduler: RoundRobinScheduler | FifoScheduler) -> StreamSender:
     """Return a server that may send two turns in all, and has: the first of streams 0 and 4."""
-    server = Server(
+    server = StreamSender(
         scheduler,
         turn_bytes=TURN,
         retransmit=retransmit,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
 
-__all__ = ["RETENTION_NS", "Retransmit", "Server"]
+__all__ = ["RETENTION_NS", "Retransmit", "StreamSender"]
 
 RETENTION_NS = 500 * NS_PER_MS
 """How long a stream stays in the scheduler after its last chunk was given out (Marx 2019's code).
@@ -54,7 +54,7 @@ class _Response:
         return not self.has_ended and (self.next < self.limit or self.next == self.size)
 
 
-class Server:
+class StreamSender:
     """Answers requests through *scheduler*, one turn of up to *turn_bytes* at a time.
 
     *buffer_bytes* is the size of the send buffer, 0 for none. A turn enters the buffer whole or
@@ -65,7 +65,7 @@ class Server:
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
-    >>> server = Server(FifoScheduler(), turn_bytes=1400)
+    >>> server = StreamSender(FifoScheduler(), turn_bytes=1400)
     >>> server.on_request(0, H2Priority())
     >>> server.on_response(0, 2000)
     >>> server.take(), server.take(), server.take()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.errors import H3SimError
+from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
 from h3sim.ranges import Ranges
-from h3sim.server.priority_field import is_well_formed, merge_priority, parse_priority
 
 if TYPE_CHECKING:
     from h3sim.signals import Eps, SignalChange

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.server.priorities import StreamPriorities
-from h3sim.server.priority_field import format_priority
+from h3sim.http.priorities import StreamPriorities
+from h3sim.http.priority_field import format_priority
 from h3sim.signals import (
     DEFAULT_WEIGHT,
     ORPHANS,
@@ -19,10 +19,10 @@ from h3sim.signals import (
 if TYPE_CHECKING:
     from h3sim.signals import Signal
 
-__all__ = ["Heard", "Hearing"]
+__all__ = ["PriorityReceiver", "SchedulerUpdate"]
 
 
-class Heard(NamedTuple):
+class SchedulerUpdate(NamedTuple):
     """What the scheduler is to be told: that *element_id* is *opened*, or that it has changed."""
 
     element_id: int
@@ -30,7 +30,7 @@ class Heard(NamedTuple):
     opens: bool
 
 
-class Hearing:
+class PriorityReceiver:
     """Puts together what requests and the control stream say.
 
     Of two words about a stream that of the control stream counts, since it was sent later. A node
@@ -41,10 +41,10 @@ class Hearing:
     the root before draft-22 and the orphan placeholder from then on. In HTTP/2 that is left to the
     tree (RFC 7540 § 5.3.1). *default_weight* is what has not been spoken of.
 
-    >>> hearing = Hearing(Signalling.DRAFT_22)
-    >>> hearing.on_request(0, None)[0].signal.depends_on == ORPHANS
+    >>> receiver = PriorityReceiver(Signalling.DRAFT_22)
+    >>> receiver.on_request(0, None)[0].signal.depends_on == ORPHANS
     True
-    >>> hearing.on_message(0, H2Priority(weight=7))[0].opens
+    >>> receiver.on_message(0, H2Priority(weight=7))[0].opens
     False
     """
 
@@ -56,29 +56,29 @@ class Hearing:
         self._requested: dict[int, None] = {}
         self._eps = StreamPriorities()
 
-    def on_request(self, stream_id: int, signal: Signal | None) -> list[Heard]:
+    def on_request(self, stream_id: int, signal: Signal | None) -> list[SchedulerUpdate]:
         """Take a request, with what it says of itself."""
         self._requested[stream_id] = None
         if isinstance(signal, Eps):
             changes = self._eps.on_request(stream_id, format_priority(signal))
-            return [Heard(*change, opens=True) for change in changes]
+            return [SchedulerUpdate(*change, opens=True) for change in changes]
         if stream_id in self._open:
             return []
         self._open[stream_id] = None
         wanted = self._default if signal is None else self._placed(signal)
-        return [Heard(stream_id, wanted, opens=True)]
+        return [SchedulerUpdate(stream_id, wanted, opens=True)]
 
-    def on_message(self, element_id: int, signal: Signal) -> list[Heard]:
+    def on_message(self, element_id: int, signal: Signal) -> list[SchedulerUpdate]:
         """Take a frame of the control stream."""
         if isinstance(signal, Eps):
             changes = self._eps.on_priority_update(element_id, format_priority(signal))
-            return [Heard(*change, opens=False) for change in changes]
+            return [SchedulerUpdate(*change, opens=False) for change in changes]
         if element_id in self._open:
-            return [Heard(element_id, self._placed(signal), opens=False)]
+            return [SchedulerUpdate(element_id, self._placed(signal), opens=False)]
         if element_id in self._requested or not isinstance(signal, H2Priority | StrictPriority):
             return []  # it is closed already, or would open a stream that sends nothing yet
         self._open[element_id] = None
-        return [Heard(element_id, self._placed(signal), opens=True)]
+        return [SchedulerUpdate(element_id, self._placed(signal), opens=True)]
 
     def on_closed(self, stream_id: int) -> None:
         """Forget a stream; what comes for it from now on is dropped."""

@@ -1,0 +1,19 @@
+"""The server: scheduler and send buffer put together, and what it is told of priorities."""
+
+from h3sim.http.priorities import PriorityFrameError, StreamPriorities
+from h3sim.http.priority_field import format_priority, merge_priority, parse_priority
+from h3sim.http.priority_receiver import PriorityReceiver, SchedulerUpdate
+from h3sim.http.stream_sender import RETENTION_NS, Retransmit, StreamSender
+
+__all__ = [
+    "RETENTION_NS",
+    "PriorityFrameError",
+    "PriorityReceiver",
+    "Retransmit",
+    "SchedulerUpdate",
+    "StreamPriorities",
+    "StreamSender",
+    "format_priority",
+    "merge_priority",
+    "parse_priority",
+]
