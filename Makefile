@@ -4,13 +4,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What runs h3sim, and, on top, what its developers run.
 READY := $(VENV)/.ready
+DEV := $(VENV)/.ready-dev
+PIP := $(BIN)/pip --quiet --disable-pip-version-check
 
 $(READY): setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "h3sim needs Python 3.11 or newer; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) install --editable .
+	@touch $@
+
+$(DEV): $(READY)
+	$(PIP) install --editable '.[dev]'
 	@touch $@
 
 .PHONY: help
@@ -27,32 +34,32 @@ test: lint ## lint, types, floors, then every test, on all cores
 	$(BIN)/pytest --numprocesses auto
 
 .PHONY: lint
-lint: $(READY) ## ruff, mypy and the floors (import-linter)
+lint: $(DEV) ## ruff, mypy and the floors (import-linter)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 .PHONY: format
-format: $(READY) ## rewrite the code as ruff wants it
+format: $(DEV) ## rewrite the code as ruff wants it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 .PHONY: coverage
-coverage: $(READY) ## the tests again, with branch coverage
+coverage: $(DEV) ## the tests again, with branch coverage
 	$(BIN)/pytest --cov --cov-report=term
 
 .PHONY: bench
-bench: $(READY) ## speed, as ratios to probes measured in the same run
+bench: $(DEV) ## speed, as ratios to probes measured in the same run
 	$(BIN)/python -m benchmarks
 
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
-fuzz: $(READY) ## break recordings and sites for a minute, or for FUZZ_SECONDS=n
+fuzz: $(DEV) ## break recordings and sites for a minute, or for FUZZ_SECONDS=n
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 .PHONY: golden
-golden: $(READY) ## rewrite the recorded loads in tests/golden
+golden: $(DEV) ## rewrite the recorded loads in tests/golden
 	$(BIN)/python -m tests.golden.rewrite
 
 .PHONY: clean
@@ -60,37 +67,37 @@ clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info
 
 .PHONY: validate-synthetic
-validate-synthetic: $(READY) ## compare made-up pages with recorded ones (seconds; needs the recordings beside the checkout)
+validate-synthetic: $(DEV) ## compare made-up pages with recorded ones (seconds; needs the recordings beside the checkout)
 	$(BIN)/python -m validation.synthetic
 
 .PHONY: validate-stacks
-validate-stacks: $(READY) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
+validate-stacks: $(DEV) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
 	$(BIN)/python -m validation.stacks
 
 .PHONY: validate-sander
-validate-sander: $(READY) ## the directions of Sander 2022 over recorded pages (minutes; over the shipped pages where there are none)
+validate-sander: $(DEV) ## the directions of Sander 2022 over recorded pages (minutes; over the shipped pages where there are none)
 	$(BIN)/python -m validation.sander $(ARGS)
 
 .PHONY: validate-pages
-validate-pages: $(READY) ## import tables of real pages and load each under every scheme (minutes; needs the tables beside the checkout)
+validate-pages: $(DEV) ## import tables of real pages and load each under every scheme (minutes; needs the tables beside the checkout)
 	$(BIN)/python -m validation.pages
 
 .PHONY: record-corpus
-record-corpus: $(READY) ## record the shipped pages again, from the registries (half an hour; needs Chromium, npm, pip, apt-get)
+record-corpus: $(DEV) ## record the shipped pages again, from the registries (half an hour; needs Chromium, npm, pip, apt-get)
 	$(BIN)/python -m tools.record_corpus
 
 .PHONY: corpus-figure
-corpus-figure: $(READY) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/corpus.md
+corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/corpus.md
 	$(BIN)/python -m tools.corpus_figure
 
 .PHONY: validate-recordings
-validate-recordings: $(READY) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
+validate-recordings: $(DEV) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
 	$(BIN)/python -m validation.recordings
 
 .PHONY: validate-table2
-validate-table2: $(READY) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
+validate-table2: $(DEV) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
 	$(BIN)/python -m validation.table2
 
 .PHONY: validate-headers
-validate-headers: $(READY) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; ratios need the lists beside the checkout)
+validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; ratios need the lists beside the checkout)
 	$(BIN)/python -m validation.headers

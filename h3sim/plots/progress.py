@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.plots.labels import folded
 from h3sim.plots.style import SMALL, line
@@ -28,17 +30,14 @@ def curve(load: Load, which: Which) -> tuple[list[float], list[float]]:
     The first point is the first request, with 0; the last has 1. The area above the steps is the
     exact ByteIndex. Without a byte to weigh there is no point.
     """
-    rows = [row for row in load.timings if which == "all" or row.above_the_fold]
-    total = sum(row.bytes for row in rows)
-    if not total:
+    rows = [row for row in load.timings if row.bytes and (which == "all" or row.above_the_fold)]
+    if not rows:
         return [], []
-    share_at = {to_ms(load.trace.requests[0].requested_at_ns): 0.0}
-    done = 0
-    for row in sorted(rows, key=lambda row: row.finished_ms):
-        done += row.bytes
-        if row.bytes:
-            share_at[row.finished_ms] = done / total
-    return list(share_at), list(share_at.values())
+    times_ms, step = np.unique([row.finished_ms for row in rows], return_inverse=True)
+    n_bytes = np.bincount(step, weights=[row.bytes for row in rows])
+    begin_ms = to_ms(load.trace.requests[0].requested_at_ns)
+    shares = np.cumsum(n_bytes) / n_bytes.sum()
+    return [begin_ms, *times_ms.tolist()], [0.0, *shares.tolist()]
 
 
 def shown_set(load: Load, which: Which) -> Which:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import importlib
 import re
+import sys
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -111,3 +113,35 @@ def test_the_citation_names_this_software_and_its_version() -> None:
 
 def test_public_names_exist() -> None:
     assert [name for name in h3sim.__all__ if not hasattr(h3sim, name)] == []
+
+
+def test_the_demo_installs_no_tools_of_developers() -> None:
+    text = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
+    rules = dict(re.findall(r"^([a-z-]+|\$\(\w+\)): ([^\n#]*)", text, flags=re.MULTILINE))
+    assert rules["demo"].split() == ["$(READY)"]
+    (installs,) = re.findall(r"^\$\(READY\):.*?(?=^\S)", text, flags=re.MULTILINE | re.DOTALL)
+    assert "[dev]" not in installs
+    assert rules["lint"].split() == ["$(DEV)"]
+
+
+def test_every_library_that_is_imported_is_asked_for() -> None:
+    asked_for = {
+        re.match(r"[A-Za-z0-9_-]+", line)[0].replace("-", "_").lower()
+        for option in ("install_requires",)
+        for line in lines("options", option)
+    }
+    for extra in config()["options.extras_require"]:
+        for line in lines("options.extras_require", extra):
+            asked_for.add(re.match(r"[A-Za-z0-9_-]+", line)[0].replace("-", "_").lower())
+    asked_for |= {"websocket", "_pytest", "h3sim", "mpl_toolkits"}
+    found: dict[str, Path] = {}
+    for path in (CHECKOUT / "h3sim").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names.append(node.module or "")
+            found |= {name.partition(".")[0]: path for name in names}
+    strangers = {name for name in found if name not in sys.stdlib_module_names}
+    assert strangers - asked_for == set()
+    # What is needed for a first figure is there without an extra.
+    assert {"simpy", "numpy", "matplotlib", "networkx"} <= strangers
