@@ -124,3 +124,20 @@ def test_time_without_anything_in_flight_does_not_count():
         for n_acks in range(100):
             sender.exchange(at_ms=220 + pause_ms + 20 * n_acks)
     assert busy.window == idle.window
+
+
+def test_rounds_begin_with_the_first_ack_though_the_window_is_below_16_segments():
+    hystart = LinuxHyStart()
+    for number in range(10):
+        hystart.on_sent(number)
+    ends = []
+    for number in range(20):
+        # Slow start: each ACK lets two more segments leave; 16 are reached with ACK 6.
+        rtt_ms = 100 if number < 10 else 150
+        now_ns = ms(1000 + 12 * number)
+        ends.append(hystart.on_ack(number, ms(rtt_ms), now_ns=now_ns, segments=10 + number))
+        hystart.on_sent(10 + 2 * number)
+        hystart.on_sent(11 + 2 * number)
+    # The first round is 0 to 9. The ninth sample of the next one, that of 18, decides; had the
+    # round begun with ACK 6, its samples of 100 ms would hide the rise until 22.
+    assert ends.index(True) == 18

@@ -62,6 +62,14 @@ def test_losses_in_two_windows_cut_it_twice(settings):
     assert pair.controllers[SERVER].collapses == 0
 
 
+def test_in_linux_the_next_episode_begins_at_once_while_something_lost_is_still_out():
+    pair = load(60, settings=RACK, window=Reno(), drop=drops(4, 16, 22))
+    # 4 goes again at 100 and ends the episode at 300, when 21, sent within it, has just been found
+    # lost and gone again: it is out, so Linux (tcp_time_to_recover) cuts the window for it.
+    assert [(at_ms, seq // MSS) for at_ms, seq in pair.again()] == [(100, 4), (200, 16), (300, 21)]
+    assert pair.controllers[SERVER].lost == [[4 * MSS], [21 * MSS]]
+
+
 def test_the_window_stays_as_it_was_cut_until_the_recovery_point_is_acknowledged():
     pair = load(60, window=Reno(), drop=drops(4))
     windows = pair.controllers[SERVER].windows
@@ -329,6 +337,25 @@ def test_a_window_that_is_not_full_is_reported_so():
 
     assert load(12, window=Limits()).controllers[SERVER].flags == [False] * 5 + [True]
     assert load(2, window=Limits()).controllers[SERVER].flags == [True]
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_segments", "is_underutilized"),
+    [(SACK, 6, True), (RACK, 5, True), (RACK, 6, False)],
+    ids=["rfc", "linux-half", "linux-more"],
+)
+def test_linux_lets_slow_start_reach_twice_what_was_out(settings, n_segments, is_underutilized):
+    class Limits(FixedWindow):
+        flags = None
+
+        def on_acked(self, packets, *, is_cwnd_underutilized, **rest):
+            super().on_acked(packets, is_cwnd_underutilized=is_cwnd_underutilized, **rest)
+            self.flags = (self.flags or []) + [is_cwnd_underutilized]
+
+    # Of a window of 10 segments 5 were out, or 6: twice that is 10, which it has, or 12.
+    controller = load(n_segments, settings=settings, window=Limits(WINDOW)).controllers[SERVER]
+    assert controller.ssthresh is None
+    assert set(controller.flags) == {is_underutilized}
 
 
 def test_delivery_rate_samples_know_what_was_delivered_before():

@@ -34,7 +34,8 @@ class LinuxHyStart:
 
     Delay: the smallest of 8 round-trip times of a round lies an eighth of the smallest of all above
     that, 4 ms at least and 16 ms at most; the ninth decides. Train: ACKs that follow one another
-    within 2 ms last for half of the smallest round-trip time. Either only with 16 segments or more.
+    within 2 ms last for half of the smallest round-trip time. Either only with 16 segments or more;
+    rounds are counted from the first ACK on, whatever the window (since Linux 5.16).
 
     >>> hystart = LinuxHyStart()
     >>> hystart.on_sent(0)
@@ -76,13 +77,13 @@ class LinuxHyStart:
         """Take note of an ACK up to *number*; return if slow start ends."""
         if self._min_ns is None or rtt_ns < self._min_ns:
             self._min_ns = rtt_ns
-        if segments < self._LEAST_SEGMENTS:
-            return False
         if number > self._round_end:
             self._round_end = self._largest_sent
             self._round_at_ns = self._last_ack_at_ns = now_ns
             self._current_ns = None
             self._samples = 0
+        if segments < self._LEAST_SEGMENTS:
+            return False
         return self._is_long_train(now_ns) or self._has_risen(rtt_ns)
 
     def _is_long_train(self, now_ns: int) -> bool:

@@ -60,9 +60,15 @@ class Recovery:
         """A heap of the sequence numbers of lost segments; some may have come after all."""
         self._timer = RetransmissionTimer(settings)
         self._sampler = DeliverySampler()
+        self._is_linux = settings.recovery is LossDetection.RACK
         self._has_prr = settings.has_prr
         self._prr = ProportionalRateReduction(settings.mss_bytes)
         self._next_number = 0
+        self._mss_bytes = settings.mss_bytes
+        self._most_out = 0
+        """The most segments that were out within a window (max_packets_out of Linux)."""
+        self._usage_seq = 0
+        """Where that window ends (cwnd_usage_seq)."""
         self._resent_to = 0
         """Nothing from here on was ever sent again."""
 
@@ -202,6 +208,9 @@ class Recovery:
         """Note the state of delivery-rate sampling, and tell whom it concerns."""
         in_flight = self.board.pipe_bytes
         self._sampler.on_sent(segment, in_flight, now_ns)
+        n_out = len(self.board.sent)
+        if n_out > self._most_out or self.board.una >= self._usage_seq:
+            self._most_out, self._usage_seq = n_out, self.board.next_seq
         self._next_number = segment.number + 1
         if self._prr.is_active:
             self._prr.on_sent(segment.size_bytes)
@@ -225,11 +234,17 @@ class Recovery:
             self._go_on(now_ns)
 
     def _go_on(self, now_ns: int) -> None:
-        """Begin the next episode if something that was sent within the last is lost too."""
-        if self.next_lost() is None:
+        """Begin the next episode if something that was sent within the last is lost too.
+
+        Linux counts what has gone again and is still out (lost_out in tcp_time_to_recover).
+        """
+        lost = [s for s in self.board.sent.values() if s.is_lost and not s.is_sacked]
+        if not self._is_linux:
+            lost = [segment for segment in lost if not segment.copies]
+        if not lost:
             return
-        lost = [s for s in self.board.sent.values() if not s.copies and not s.is_sacked]
-        in_flight = self.board.pipe_bytes + sum(segment.size_bytes for segment in lost)
+        in_flight = self.board.pipe_bytes
+        in_flight += sum(segment.size_bytes for segment in lost if not segment.copies)
         self._begin(lost, in_flight, now_ns)
         self._reduce([])
 
@@ -245,8 +260,18 @@ class Recovery:
             now_ns=now_ns,
             rtt=self.rtt,
             bytes_in_flight=in_flight,
-            is_cwnd_underutilized=self.is_cwnd_underutilized or is_held,
+            is_cwnd_underutilized=is_held
+            or (self.is_cwnd_underutilized and not self._may_double()),
         )
+
+    def _may_double(self) -> bool:
+        """Whether slow start may go on though the application pauses.
+
+        It may until the window is twice the most that was out (tcp_is_cwnd_limited of Linux).
+        """
+        window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
+        is_slow_start = ssthresh is None or window < ssthresh
+        return self._is_linux and is_slow_start and window < 2 * self._most_out * self._mss_bytes
 
     def _detect(
         self, news: list[SentSegment], *, is_advance: bool, now_ns: int
