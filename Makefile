@@ -101,3 +101,7 @@ validate-table2: $(DEV) ## Table 2 of Marx 2019 over the shipped corpus (minutes
 .PHONY: validate-headers
 validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; ratios need the lists beside the checkout)
 	$(BIN)/python -m validation.headers
+
+.PHONY: record-headers
+record-headers: $(READY) ## record the shipped header lists again (a minute; needs Chromium and npm)
+	$(BIN)/python -m tools.record_headers

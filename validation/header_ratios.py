@@ -69,7 +69,7 @@ PUBLISHED = {
 def lists(name: str) -> tuple[FieldSection, ...] | None:
     """Return the field sections of a set, or None where the data is not there."""
     path = DATA / f"{name}-hq.qif"
-    return read_qif(path) if path.exists() else None
+    return tuple(fields for fields, _ in read_qif(path)) if path.exists() else None
 
 
 def measure(sections: Sequence[FieldSection], setting: Setting) -> Measured:

@@ -1,4 +1,4 @@
-"""The command line: `h3sim run`, `compare`, `measure`, `import`, `record`, `list` and `show`."""
+"""The command line: `run`, `compare`, `headers`, `measure`, `import`, `record`, `list`, `show`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ exit codes: 0 good, 1 a run failed, 2 bad usage or bad input
 _COMMANDS = {
     "run": "load one page with one scheme",
     "compare": "load pages with several schemes",
+    "headers": "compare header compression schemes",
     "measure": "measure a qlog",
     "import": "make a page of a recording or a site",
     "record": "record a page in Chromium",
@@ -100,6 +101,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.run import add_command
         case "compare":
             from h3sim.cli.compare import add_command
+        case "headers":
+            from h3sim.cli.headers import add_command
         case "measure":
             from h3sim.cli.measure import add_command
         case "import":

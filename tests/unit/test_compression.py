@@ -254,8 +254,8 @@ def test_an_error_names_the_extra_where_a_library_is_missing(monkeypatch, name, 
 
 def test_qif_holds_bytes_comments_and_lines_of_any_system():
     assert parse_qif(b"# c\r\na\t\xff\r\n\r\n\r\n# d\nb\tx\ty\n") == (
-        ((b"a", b"\xff"),),
-        ((b"b", b"x\ty"),),
+        (((b"a", b"\xff"),), None),
+        (((b"b", b"x\ty"),), None),
     )
 
 

@@ -1,0 +1,197 @@
+"""Reads what header compression is tried on: the header lists of a HAR or of a QIF file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from h3sim.capture.dialects.har_sizes import headers_of
+from h3sim.capture.source.fields import Fields
+from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
+from h3sim.capture.source.text_source import opened
+from h3sim.compression.exchanges import Exchange
+from h3sim.compression.qif import HeaderListError, read_qif
+from h3sim.documents import open_input, shown_path
+from h3sim.errors import Problem
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from os import PathLike
+
+    from h3sim.compression.base import Field, FieldSection
+
+__all__ = ["read_exchanges", "read_har_exchanges"]
+
+_CONNECTION = frozenset(
+    {
+        *("connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"),
+    }
+)
+"""Fields that HTTP/2 and HTTP/3 do not have (RFC 9114 § 4.2)."""
+_HAR_BEGINS = (b"{", b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
+_PEEKED_BYTES = 256
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_NS_PER_US = 1000
+
+
+def read_exchanges(path: str | PathLike[str], *, interval_ns: int) -> tuple[Exchange, ...]:
+    """Return the requests, and their responses where the file has them, in order.
+
+    Lists of a QIF file that have no times follow each other by *interval_ns*; those with a
+    `:status` are responses. What begins as JSON is read as a HAR.
+
+    Raises:
+        HeaderListError: if the file is neither, or holds no header list.
+    """
+    with open_input(path, HeaderListError) as file:
+        begin = file.peek(_PEEKED_BYTES)[:_PEEKED_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if begin.startswith(_HAR_BEGINS):
+        return read_har_exchanges(path)
+    return tuple(
+        _listed(number * interval_ns if at_ms is None else ms(at_ms), fields)
+        for number, (fields, at_ms) in enumerate(read_qif(path))
+    )
+
+
+def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
+    """Return the exchanges of a HAR in the order of their start times.
+
+    Names are in small letters, pseudo-header fields in front; fields of the connection are left
+    out, and a Cookie field is cut into its cookies (RFC 9113 § 8.2.3). Entries without fields, or
+    without a time, are left out.
+
+    Raises:
+        HeaderListError: if it is no HAR, or none of its entries has fields and a time.
+    """
+    log = _Log(shown_path(path))
+    with opened(shown_path(path)) as source:
+        cursor = JsonCursor(source.read)
+        try:
+            _read_log(cursor, log)
+        except BrokenJsonError as error:
+            raise log.refuse(str(error)) from error
+    return log.exchanges()
+
+
+def _read_log(cursor: JsonCursor, log: _Log) -> None:
+    for name in cursor.members():
+        if name != "log" or cursor.peek() != "{":
+            cursor.value()
+            continue
+        for inner in cursor.members():
+            if inner == "entries" and cursor.peek() == "[":
+                for number in cursor.items():
+                    log.add(number, cursor.value())
+            else:
+                cursor.value()
+        return
+
+
+class _Log:
+    """The entries of a HAR while they are read."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._problems: list[Problem] = []
+        self._found: list[tuple[int, Exchange]] = []
+        self._n_entries = 0
+
+    def add(self, number: int, value: Any) -> None:
+        """Read one entry."""
+        self._n_entries += 1
+        if not isinstance(value, dict):
+            return
+        entry = Fields(value, f"log.entries[{number}]", self._note)
+        asked, answer = entry.table("request"), entry.table("response")
+        sent, got = headers_of(asked), headers_of(answer)
+        at_us = _microseconds(entry.text("startedDateTime"))
+        if not sent or at_us is None:
+            return
+        wait_ms = max(0.0, (entry.duration("time") or 0.0) - _receive_ms(entry))
+        exchange = Exchange(
+            requested_at_ns=at_us * _NS_PER_US,
+            request=_request(asked, sent),
+            response=_response(answer, got),
+            responded_at_ns=at_us * _NS_PER_US + ms(wait_ms),
+        )
+        self._found.append((at_us, exchange))
+
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Return what was read, with times from the first request on."""
+        if not self._found:
+            have = f"{self._n_entries} entries" if self._n_entries != 1 else "1 entry"
+            what = f"has {have}, and none of them header fields with a start time"
+            raise self.refuse(what if self._n_entries else "has no log.entries")
+        self._found.sort(key=lambda pair: pair[0])
+        zero_ns = self._found[0][0] * _NS_PER_US
+        return tuple(
+            Exchange(
+                requested_at_ns=found.requested_at_ns - zero_ns,
+                request=found.request,
+                response=found.response,
+                responded_at_ns=found.responded_at_ns - zero_ns,
+            )
+            for _, found in self._found
+        )
+
+    def refuse(self, message: str) -> HeaderListError:
+        """Return the error that says so, behind what was wrong before."""
+        return HeaderListError((*self._problems, Problem(key="", message=message)), self._source)
+
+    def _note(self, key: str, message: str) -> None:
+        self._problems.append(Problem(key=key, message=message))
+
+
+def _listed(at_ns: int, fields: FieldSection) -> Exchange:
+    if any(name == b":status" for name, _ in fields):
+        return Exchange(requested_at_ns=at_ns, request=(), response=fields, responded_at_ns=at_ns)
+    return Exchange(requested_at_ns=at_ns, request=fields)
+
+
+def _request(asked: Fields, sent: list[tuple[str, str]]) -> FieldSection:
+    pseudo = [pair for pair in sent if pair[0].startswith(":")]
+    if not pseudo:
+        parts = urlsplit(asked.text("url"))
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        method = asked.text("method").upper() or "GET"
+        pseudo = [(":method", method), (":scheme", parts.scheme), (":authority", parts.netloc)]
+        pseudo.append((":path", path))
+    return tuple(_encoded([*pseudo, *_plain(sent)]))
+
+
+def _response(answer: Fields, got: list[tuple[str, str]]) -> FieldSection:
+    status = answer.number("status")
+    if not got or not status or status < 0:
+        return ()
+    return tuple(_encoded([(":status", str(int(status))), *_plain(got)]))
+
+
+def _plain(fields: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    for name, value in fields:
+        if name.startswith(":") or name in _CONNECTION:
+            continue
+        if name == "cookie":
+            yield from (("cookie", crumb) for crumb in value.split("; "))
+        else:
+            yield name, value
+
+
+def _encoded(fields: Iterable[tuple[str, str]]) -> Iterable[Field]:
+    for name, value in fields:
+        yield name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
+
+
+def _receive_ms(entry: Fields) -> float:
+    return entry.table("timings").duration("receive") or 0.0
+
+
+def _microseconds(text: str) -> int | None:
+    try:
+        when = datetime.fromisoformat(text)
+        when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return (when - _EPOCH) // _MICROSECOND
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,238 @@
+"""`h3sim headers`: how header compression schemes block and compress, over paths that lose."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from h3sim.capture.header_lists import read_exchanges
+from h3sim.catalog.roots import root
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.run import check_plot_path
+from h3sim.cli.tables import add_wide, in_ms, plural, table, terminal_width
+from h3sim.compression import CODEC_NAMES, CodecSettings, codec_scheme
+from h3sim.compression.exchanges import requests_of, responses_of
+from h3sim.compression.qif import HeaderListError
+from h3sim.documents import is_quantity, listed, shown, shown_path
+from h3sim.errors import InputError, Problem
+from h3sim.printable import printable
+from h3sim.study.header_study import header_study, rows_to_dict
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.compression.exchanges import TimedSection
+    from h3sim.study.header_study import HeaderRow
+
+__all__ = ["add_command"]
+
+_EPILOG = f"""\
+examples:
+  h3sim headers tabler-gallery
+  h3sim headers requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
+  h3sim headers load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
+  h3sim headers load.har --of responses --table-bytes 65536 --json > rows.json
+
+schemes: {", ".join(CODEC_NAMES)}
+
+The path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round trips more for each
+time that a packet of 1400 bytes is lost. HOL delay is the time from the arrival of a header list to
+its decoding.
+"""
+_MOST_RUNS = 10_000
+_LARGEST_RTT_MS = 60_000.0
+
+
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "headers",
+        help=summary,
+        description="Send header lists through header compression schemes over a lossy path, and"
+        " show how long they wait for each other, and how far they are compressed.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument(
+        "file", metavar="FILE", help="a HAR, header lists in QIF, or the name of shipped ones"
+    )
+    parser.add_argument(
+        "--schemes",
+        metavar="NAMES",
+        default=",".join(CODEC_NAMES),
+        help="with commas between (default: all)",
+    )
+    parser.add_argument(
+        "--of",
+        choices=("requests", "responses"),
+        default="requests",
+        help="whose header lists (default: %(default)s)",
+    )
+    for option, default, metavar, text in (
+        ("--rtt-ms", "100", "MS", "round-trip times, with commas between"),
+        ("--loss", "2%", "SHARES", "shares of packets lost, with commas between: 0.02, or 2%%"),
+        ("--runs", "5", "N", "how often each, with seeds that follow each other"),
+        ("--table-bytes", "4096", "BYTES", "the dynamic table"),
+        ("--blocked-streams", "100", "N", "how many streams QPACK may block"),
+        ("--interval-ms", "10", "MS", "the time from list to list in QIF files without times"),
+    ):
+        parser.add_argument(
+            option, metavar=metavar, default=default, help=f"{text} (default: {default})"
+        )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print h3sim-headers/1 instead")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw HOL delay and ratio: FILE.png, .svg or .pdf"
+    )
+    add_wide(parser)
+    parser.set_defaults(command=_headers)
+
+
+def _headers(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    schemes = [name.strip() for name in options.schemes.split(",")]
+    for name in dict.fromkeys(schemes):
+        mistakes.collect(partial(codec_scheme, name))
+    numbers = _Numbers(options, mistakes)
+    rtts_ms = numbers.several("rtt_ms", most=_LARGEST_RTT_MS)
+    losses = numbers.several("loss", below=1.0)
+    runs = int(numbers.whole("runs", least=1, most=_MOST_RUNS))
+    settings = CodecSettings(
+        table_bytes=numbers.whole("table_bytes", most=2**30),
+        blocked_streams=numbers.whole("blocked_streams", most=2**30),
+    )
+    interval_ms = next(iter(numbers.several("interval_ms", most=_LARGEST_RTT_MS)), 0.0)
+    mistakes.collect(lambda: check_plot_path(options.plot))
+    sections = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
+    if mistakes.lines or sections is None:
+        return mistakes.tell("headers")
+    with progress_bar("row") as progress:
+        rows = header_study(
+            sections,
+            schemes=list(dict.fromkeys(schemes)),
+            rtts_ms=rtts_ms,
+            losses=losses,
+            runs=runs,
+            settings=settings,
+            seed=options.seed,
+            progress=progress,
+        )
+    if options.plot is not None:
+        _draw(rows, options.plot)
+    if options.json:
+        document = rows_to_dict(
+            rows, source=Path(options.file).name, settings=settings, seed=options.seed
+        )
+        print(json.dumps(document, allow_nan=False))
+        return 0
+    print(
+        f"{printable(Path(options.file).name)}: {plural(len(sections), options.of[:-1])},"
+        f" {plural(runs, 'run')}, table of {settings.table_bytes:,} bytes"
+    )
+    _show(rows, terminal_width(options))
+    return 0
+
+
+def _read(given: str, what: str, interval_ns: int) -> tuple[TimedSection, ...]:
+    path = _path(given, what)
+    exchanges = read_exchanges(path, interval_ns=interval_ns)
+    choose = requests_of if what == "requests" else responses_of
+    sections = tuple(section for section in choose(exchanges) if section.fields)
+    if not sections:
+        other = "responses" if what == "requests" else "requests"
+        message = f"has header lists of {other} only (--of {other})"
+        raise HeaderListError([Problem(key="", message=message)], given)
+    return sections
+
+
+def _path(given: str, what: str) -> str:
+    """Return the file of shipped lists that goes by that name, or what was given as a path."""
+    kind = "req" if what == "requests" else "resp"
+    folder = root("corpora") / "headers"
+    shipped = {
+        file.name.partition(".")[0]: str(file)
+        for file in folder.iterdir()
+        if file.name.endswith(f".{kind}.qif")
+    }
+    if given in shipped:
+        return shipped[given]
+    if not Path(given).suffix and not Path(given).exists():
+        message = f"is no file, and none of the shipped lists: {listed(sorted(shipped))}"
+        raise HeaderListError([Problem(key="", message=message)], shown_path(given))
+    return given
+
+
+class _Numbers:
+    """Takes numbers out of options, and notes what is wrong with them."""
+
+    def __init__(self, options: argparse.Namespace, mistakes: Mistakes) -> None:
+        self._options = options
+        self._mistakes = mistakes
+
+    def several(self, name: str, *, most: float = 1.0, below: float | None = None) -> list[float]:
+        """Return the numbers of an option; a percent sign divides by a hundred."""
+        found = []
+        for text in getattr(self._options, name).split(","):
+            value = _number(text.strip())
+            if value is None or value < 0 or (value >= below if below else value > most):
+                limit = f"below {below:g}" if below else f"at most {most:g}"
+                self._wrong(name, f"must be at least 0 and {limit}, is {shown(text)}")
+            else:
+                found.append(value)
+        return found
+
+    def whole(self, name: str, *, least: int = 0, most: int) -> int:
+        """Return the whole number of an option."""
+        text = getattr(self._options, name)
+        if text.isascii() and text.isdigit() and least <= int(text[:20]) <= most:
+            return int(text)
+        self._wrong(name, f"must be a whole number from {least} to {most:,}, is {shown(text)}")
+        return least
+
+    def _wrong(self, name: str, message: str) -> None:
+        problem = Problem(key="--" + name.replace("_", "-"), message=message)
+        self._mistakes.lines += InputError([problem]).lines()
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return None
+    return value if is_quantity(value) else None
+
+
+def _show(rows: list[HeaderRow], width: int | None) -> None:
+    headers = (
+        *("scheme", "HOL ms a run", "a list", "p95", "max", "blocked", "runs without"),
+        *("sent %", "saved %", "held bytes", "decoded"),
+    )
+    for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
+        cell = [_cells(row) for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]
+        print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
+        print(table(headers, cell, width=width))
+
+
+def _cells(row: HeaderRow) -> tuple[str, ...]:
+    return (
+        row.scheme,
+        in_ms(row.hol_total_ms),
+        in_ms(row.hol_mean_ms),
+        in_ms(row.hol_p95_ms),
+        in_ms(row.hol_max_ms),
+        f"{row.blocked:,.1f}",
+        f"{row.runs_without_hol} of {row.runs}",
+        f"{100 * row.ratio:.1f}",
+        f"{row.saved_percent:.1f}",
+        f"{row.held_compressed_bytes:,}",
+        f"{row.held_decompressed_bytes:,}",
+    )
+
+
+def _draw(rows: list[HeaderRow], path: str) -> None:
+    from h3sim.plots.header_plots import save_header_plot
+
+    save_header_plot(rows, path)

@@ -1,0 +1,233 @@
+"""Frindell's model of header compression over a lossy path, without a transport.
+
+A packet takes half a round trip, and 1.1 to 2 round trips more for each time that it is lost. It
+carries up to 1400 bytes. Requests that are made within a millisecond leave together. Once a section
+is decoded, an acknowledgement comes back by the same law (Frindell 2017; proxygen,
+compress/experimental/simulator).
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from h3sim import seeds
+from h3sim.compression import (
+    CodecSettings,
+    DecodingEnd,
+    EncodingEnd,
+    Held,
+    field_bytes,
+    make_codec,
+)
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterator, Sequence
+
+    from h3sim.compression import Decoded, Part
+    from h3sim.compression.exchanges import TimedSection
+
+__all__ = ["DelayModel", "HeaderRun", "SectionTimes", "simulate_headers"]
+
+_PACKET_BYTES = 1400
+_LONGEST_GAP_NS = ms(1000)
+"""Where a person read in between, nothing happens for longer than that."""
+_TRAIN_NS = ms(1)
+_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS = 1.1, 2.0
+_STREAM_ID_STEP = 4
+_NOTHING_HELD = Held(0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayModel:
+    """The path: its round-trip time, and the share of packets that are lost.
+
+    Raises:
+        ValueError: if the time is negative, or the share none or all of it.
+    """
+
+    rtt_ns: int
+    loss: float = 0.0
+    packet_bytes: int = _PACKET_BYTES
+
+    def __post_init__(self) -> None:
+        if self.rtt_ns < 0:
+            raise ValueError(f"rtt_ns must not be negative, is {self.rtt_ns}")
+        if not 0 <= self.loss < 1:
+            raise ValueError(f"loss must be at least 0 and below 1, is {self.loss}")
+
+
+@dataclass(slots=True)
+class SectionTimes:
+    """When a section was encoded, had arrived whole, and was decoded."""
+
+    encoded_at_ns: int
+    arrived_at_ns: int = 0
+    decoded_at_ns: int = 0
+
+    @property
+    def hol_ns(self) -> int:
+        """How long it waited at the decoder for what others bring."""
+        return self.decoded_at_ns - self.arrived_at_ns
+
+
+@dataclass(slots=True)
+class HeaderRun:
+    """What came of one run."""
+
+    sections: list[SectionTimes] = field(default_factory=list)
+    n_bytes: int = 0
+    uncompressed_bytes: int = 0
+    n_packets: int = 0
+    n_lost: int = 0
+    max_held: Held = _NOTHING_HELD
+
+
+def simulate_headers(
+    sections: Sequence[TimedSection],
+    scheme: str,
+    model: DelayModel,
+    *,
+    settings: CodecSettings | None = None,
+    seed: int = 0,
+) -> HeaderRun:
+    """Return what happens when *sections* go over the path, compressed by *scheme*.
+
+    The n-th packet of a run meets the same accident in all schemes.
+
+    >>> from h3sim.compression.exchanges import TimedSection
+    >>> run = simulate_headers([TimedSection(0, ((b"a", b"b"),))], "static", DelayModel(rtt_ns=100))
+    >>> run.sections[0].decoded_at_ns
+    50
+    """
+    return _Run(sections, scheme, model, settings, seed).run()
+
+
+class _Run:
+    """The path and both ends; every method is called at an instant."""
+
+    def __init__(
+        self,
+        sections: Sequence[TimedSection],
+        scheme: str,
+        model: DelayModel,
+        settings: CodecSettings | None,
+        seed: int,
+    ) -> None:
+        codec = make_codec(scheme, settings)
+        self._model = model
+        self._sender = EncodingEnd(codec.encoder)
+        self._receiver = DecodingEnd(codec.decoder)
+        self._packet_fates = seeds.stream(seed, "headers.packets")
+        self._ack_fates = seeds.stream(seed, "headers.acks")
+        self._events: list[tuple[int, int, Callable[[int, Any], None], Any]] = []
+        self._n_events = 0
+        self._left: dict[int, int] = {}
+        """So many bytes of a section have not arrived."""
+        self._result = HeaderRun()
+        for train in _trains(sections):
+            self._at(train[0].at_ns, self._send, train)
+
+    def run(self) -> HeaderRun:
+        """Let everything happen."""
+        while self._events:
+            now_ns, _, call, value = heapq.heappop(self._events)
+            call(now_ns, value)
+        return self._result
+
+    def _at(self, at_ns: int, call: Callable[[int, Any], None], value: object) -> None:
+        heapq.heappush(self._events, (at_ns, self._n_events, call, value))
+        self._n_events += 1
+
+    def _send(self, now_ns: int, train: Sequence[TimedSection]) -> None:
+        """Encode the sections of a train, and put them into as few packets as they need."""
+        packet: list[Part] = []
+        room = self._model.packet_bytes
+        self._sender.encoder.on_packet_boundary()
+        for section in train:
+            for part in self._encode(now_ns, section):
+                rest = part
+                while len(rest.data) > room:
+                    first, rest = rest.split(room)
+                    self._leave(now_ns, [*packet, first])
+                    packet, room = [], self._model.packet_bytes
+                    self._sender.encoder.on_packet_boundary()
+                packet.append(rest)
+                room -= len(rest.data)
+        self._leave(now_ns, packet)
+
+    def _encode(self, now_ns: int, section: TimedSection) -> list[Part]:
+        stream_id = _STREAM_ID_STEP * len(self._result.sections)
+        parts = self._sender.encode(stream_id, section.fields)
+        self._left[stream_id] = len(parts[-1].data)
+        self._result.sections.append(SectionTimes(now_ns))
+        self._result.n_bytes += sum(len(part.data) for part in parts)
+        self._result.uncompressed_bytes += field_bytes(section.fields)
+        return parts
+
+    def _leave(self, now_ns: int, packet: list[Part]) -> None:
+        n_losses, delay_ns = self._fate(self._packet_fates)
+        self._result.n_packets += 1 + n_losses
+        self._result.n_lost += n_losses
+        self._at(now_ns + delay_ns, self._arrive, packet)
+
+    def _fate(self, source: random.Random) -> tuple[int, int]:
+        """Return how often a packet is lost, and how long it takes in all."""
+        model = self._model
+        n_losses, delay_ns = 0, model.rtt_ns // 2
+        while source.random() < model.loss:
+            n_losses += 1
+            delay_ns += round(source.uniform(_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS) * model.rtt_ns)
+        return n_losses, delay_ns
+
+    def _arrive(self, now_ns: int, packet: Sequence[Part]) -> None:
+        decoded: list[Decoded] = []
+        for part in packet:
+            if part.stream_id is not None:
+                self._left[part.stream_id] -= len(part.data)
+                if not self._left[part.stream_id]:
+                    self._times(part.stream_id).arrived_at_ns = now_ns
+            decoded += self._receiver.deliver(part)
+        for stream_id, _ in decoded:
+            self._times(stream_id).decoded_at_ns = now_ns
+        self._acknowledge(now_ns, decoded)
+        held, most = self._receiver.decoder.held, self._result.max_held
+        self._result.max_held = Held(*map(max, held, most))
+
+    def _times(self, stream_id: int) -> SectionTimes:
+        return self._result.sections[stream_id // _STREAM_ID_STEP]
+
+    def _acknowledge(self, now_ns: int, decoded: Sequence[Decoded]) -> None:
+        """Send a packet for each section, the first with what the decoder stream has to carry."""
+        feedback = self._receiver.take_feedback()
+        streams: list[int | None] = [stream_id for stream_id, _ in decoded]
+        for stream_id in streams or ([None] if feedback else []):
+            _, delay_ns = self._fate(self._ack_fates)
+            self._at(now_ns + delay_ns, self._on_ack, (stream_id, feedback))
+            feedback = None
+
+    def _on_ack(self, now_ns: int, ack: tuple[int | None, Part | None]) -> None:
+        del now_ns
+        stream_id, feedback = ack
+        if stream_id is not None:
+            self._sender.encoder.on_acked(stream_id)
+        if feedback is not None:
+            self._sender.on_feedback(feedback)
+
+
+def _trains(sections: Sequence[TimedSection]) -> Iterator[list[TimedSection]]:
+    """Yield sections that leave together; none leaves more than a second behind the last."""
+    train: list[TimedSection] = []
+    last_ns = saved_ns = 0
+    for section in sections:
+        saved_ns += max(0, section.at_ns - last_ns - _LONGEST_GAP_NS)
+        if train and section.at_ns - last_ns > _TRAIN_NS:
+            yield train
+            train = []
+        last_ns = section.at_ns
+        train.append(section._replace(at_ns=section.at_ns - saved_ns))
+    if train:
+        yield train

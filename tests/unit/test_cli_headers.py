@@ -1,0 +1,69 @@
+"""`h3sim headers` from the command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+
+import pytest
+
+from h3sim.cli import main
+from h3sim.study.header_study import HeaderRow
+
+
+@pytest.fixture
+def lists(tmp_path):
+    path = tmp_path / "lists.qif"
+    path.write_bytes(b":method\tGET\n:path\t/\nx-trace\t7\n\n" * 30)
+    return str(path)
+
+
+def test_a_table_stands_below_each_path(lists, capsys):
+    argv = ["headers", lists, "--schemes", "hpack,static", "--rtt-ms", "10,100", "--loss", "5%"]
+    assert main(argv) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("lists.qif: 30 requests, 5 runs, table of 4,096 bytes\n")
+    assert out.count("\nhpack ") == out.count("\nstatic ") == 2
+    assert "RTT 10 ms, loss 5 %" in out
+
+
+def test_json_has_every_row_and_what_it_follows_from(lists, capsys):
+    argv = ["headers", lists, "--schemes", "qcram", "--runs", "2", "--table-bytes", "256", "--json"]
+    assert main([*argv, "--seed", "4"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (row,) = document.pop("rows")
+    assert document == {
+        "format": "h3sim-headers/1",
+        "source": "lists.qif",
+        "table_bytes": 256,
+        "blocked_streams": 100,
+        "seed": 4,
+    }
+    assert set(row) == {field.name for field in fields(HeaderRow)}
+    assert (row["scheme"], row["runs"], row["sections"]) == ("qcram", 2, 30)
+
+
+def test_a_figure_is_drawn_over_round_trip_times_or_losses(lists, tmp_path, capsys):
+    for name, axis in (("rtt.png", ["--rtt-ms", "10,100"]), ("loss.svg", ["--loss", "1%,5%"])):
+        path = tmp_path / name
+        argv = ["headers", lists, "--schemes", "hpack,qpack", "--runs", "1", "--plot", str(path)]
+        assert main([*argv, *axis]) == 0
+        first = path.read_bytes()
+        assert main([*argv, *axis]) == 0
+        assert path.read_bytes() == first
+    capsys.readouterr()
+
+
+def test_every_mistake_is_told_in_one_line(lists, capsys):
+    argv = ["headers", lists, "--schemes", "hpak,qpack", "--rtt-ms", "x", "--loss", "2"]
+    code = main([*argv, "--runs", "0", "--table-bytes", "-1", "--of", "responses"])
+    assert code == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "h3sim headers: no codec is called 'hpak'; did you mean hpack or qpack?"
+        " (`h3sim headers --help` shows all)",
+        "h3sim headers: --rtt-ms: must be at least 0 and at most 60000, is 'x'",
+        "h3sim headers: --loss: must be at least 0 and below 1, is '2'",
+        "h3sim headers: --runs: must be a whole number from 1 to 10,000, is '0'",
+        "h3sim headers: --table-bytes: must be a whole number from 0 to 1,073,741,824, is '-1'",
+        f"h3sim headers: {lists}: has header lists of requests only (--of requests)",
+    ]
