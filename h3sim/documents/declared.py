@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.documents.refused import ABSENT, RefusedError
 from h3sim.documents.shown import listed, shown
-from h3sim.documents.values import MegabitsPerSecond, Milliseconds, ValueType
+from h3sim.documents.values import MegabitsPerSecond, Milliseconds, OrNone, ValueType
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -335,12 +335,17 @@ def _stand_in_for(cls: type[ValueT], fixed: Mapping[str, Any]) -> ValueT:
 # Writing
 
 
-def write_table(value: Any) -> dict[str, Any]:
-    """Return the table of a file that describes *value*; what has its default is left out."""
+def write_table(value: Any, *, is_whole: bool = False) -> dict[str, Any]:
+    """Return the table of a file that describes *value*.
+
+    What has its default is left out, or with *is_whole* only what has none.
+    """
     table: dict[str, Any] = {}
     for field in declared(type(value)):
         held = getattr(value, field.attribute)
-        if not field.is_needed and held == field.default:
+        can_say_none = is_whole and isinstance(field.kind, OrNone)
+        is_usual = not field.is_needed and held == field.default
+        if is_usual and not (can_say_none or (is_whole and held is not None)):
             continue
         written = field.kind.write(held)
         if field.kind.keys:

@@ -38,6 +38,10 @@ __all__ = [
 ]
 
 
+_MANY = 10**6
+"""An upper bound above this says nothing to somebody whose value is negative."""
+
+
 class ValueType:
     """What a field may hold; subclasses say what that is."""
 
@@ -152,7 +156,8 @@ class Number(ValueType):
 
     def _range(self, value: float) -> str:
         low, high = self.low, self.high
-        if low == 0 and value < 0 and not self.is_above and not self.is_below:
+        is_plain = not self.is_above and not self.is_below
+        if low == 0 and value < 0 and is_plain and (high is None or high > _MANY):
             return "must not be negative"
         if self.is_below and self.is_above:
             return f"must be more than {_bound(low)} and less than {_bound(high)}{self.hint}"

@@ -5,7 +5,12 @@ from h3sim.transport.jitter import HoldEveryNth
 from h3sim.transport.link import Link
 from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.network import ConstantRate, Jitter, Network, Protocol
-from h3sim.transport.profile import TransportProfile, profile_from_dict, profile_from_toml
+from h3sim.transport.profile import (
+    TransportProfile,
+    profile_from_dict,
+    profile_from_toml,
+    profile_to_dict,
+)
 from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, Role
 from h3sim.transport.reader import (
     network_from_dict,
@@ -13,7 +18,6 @@ from h3sim.transport.reader import (
     network_to_dict,
     read_network,
 )
-from h3sim.transport.writer import profile_to_dict
 
 __all__ = [
     "ConstantRate",

@@ -167,7 +167,7 @@ class Network:
     >>> Network(name="x", rtt_ns=-5_000_000)
     Traceback (most recent call last):
     ...
-    h3sim.errors.NetworkError: x: rtt_ms: must not be negative, is -5
+    h3sim.errors.NetworkError: x: rtt_ms: must be 0 to 600,000, is -5
     x: constant_rate: is missing: a network needs [constant_rate], or [down] for links
     """
 

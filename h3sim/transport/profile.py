@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import DocumentReader, not_one_of, parse_toml, read_text, shown
+from h3sim.documents import parse_toml, read_text
+from h3sim.documents.declared import Table, read_document, says, settle, write_table
+from h3sim.documents.values import Choice, Flag, Number, Text, Whole
 from h3sim.errors import InputError, Problem
 from h3sim.transport.congestion.base import MAX_WINDOW_BYTES
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
-from h3sim.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 __all__ = [
@@ -23,11 +24,13 @@ __all__ = [
     "TransportProfile",
     "profile_from_dict",
     "profile_from_toml",
+    "profile_to_dict",
     "read_profile",
 ]
 
 FORMAT = "h3sim-profile/1"
-_MAY_BE_NONE = ("pacing_gain", "notsent_lowat_bytes")
+_CLIENTS = {"quic": "quic_client", "tcp": "tcp_client"}
+"""The tables of servers, and those that say what their clients do else."""
 _RETRANSMIT = ("first", "priority", "turn")
 
 
@@ -35,7 +38,7 @@ class ProfileError(InputError):
     """A transport profile cannot be used."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TransportProfile:
     """What a server and its client do, for either protocol.
 
@@ -47,36 +50,42 @@ class TransportProfile:
         ProfileError: listing every value that is out of range.
     """
 
-    name: str
-    title: str = ""
-    source: str = ""
-    protocol: Protocol = Protocol.QUIC
-    cc: str = "cubic"
-    own_cubic: str = "cubic"
+    name: str = field(metadata=says(Text()))
+    title: str = field(default="", metadata=says(Text()))
+    source: str = field(default="", metadata=says(Text()))
+    protocol: Protocol = field(default=Protocol.QUIC, metadata=says(Choice(Protocol)))
+    cc: str = field(default="cubic", metadata=says(Text()))
+    own_cubic: str = field(default="cubic", metadata=says(Text()))
     """What `cubic` means where it is asked for with this stack."""
-    beta: float | None = None
-    initial_window_bytes: int | None = None
-    hystart: bool = False
-    retransmit: str = "first"
-    requeues: bool = False
-    quic: QuicSettings = field(default_factory=QuicSettings)
-    quic_client: QuicSettings = field(default_factory=QuicSettings)
-    tcp: TcpSettings = field(default_factory=TcpSettings)
-    tcp_client: TcpSettings = field(default_factory=TcpSettings)
+    beta: float | None = field(
+        default=None, metadata=says(Number(low=0, high=1, is_above=True, is_below=True))
+    )
+    initial_window_bytes: int | None = field(
+        default=None, metadata=says(Whole(low=1, high=MAX_WINDOW_BYTES))
+    )
+    hystart: bool = field(default=False, metadata=says(Flag()))
+    retransmit: str = field(default="first", metadata=says(Choice(_RETRANSMIT)))
+    requeues: bool = field(default=False, metadata=says(Flag()))
+    quic: QuicSettings = field(default_factory=QuicSettings, metadata=says(Table(QuicSettings)))
+    quic_client: QuicSettings = field(
+        default_factory=QuicSettings, metadata=says(Table(QuicSettings))
+    )
+    tcp: TcpSettings = field(default_factory=TcpSettings, metadata=says(Table(TcpSettings)))
+    tcp_client: TcpSettings = field(default_factory=TcpSettings, metadata=says(Table(TcpSettings)))
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise ProfileError(problems, self.name)
+        settle(self, ProfileError, self.name)
 
-    def _problems(self) -> Iterator[Problem]:
-        if self.beta is not None and not 0 < self.beta < 1:
-            yield Problem(key="beta", message=f"must be above 0 and below 1, is {self.beta}")
+    def __repr__(self) -> str:
+        return f"<TransportProfile {self.name}: {self.title or 'without a title'}>"
+
+    def rules(self) -> Iterator[Problem]:
+        """Yield what cannot be because of another value."""
         is_tcp = self.protocol is Protocol.TCP
         least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
         window = self.initial_window_bytes
-        if window is not None and not least <= window <= MAX_WINDOW_BYTES:
-            message = f"must be {least:,} (a packet) to {MAX_WINDOW_BYTES:,}, is {window:,}"
+        if window is not None and window < least:
+            message = f"must be at least a packet ({least:,}), is {window:,}"
             yield Problem(key="initial_window_bytes", message=message)
 
 
@@ -105,87 +114,47 @@ def profile_from_dict(document: dict[str, Any], *, source: str = "profile") -> T
     Raises:
         ProfileError: listing every mistake in it.
     """
-    reader = DocumentReader()
-    profile = _profile(reader, document)
-    if reader.problems:
-        raise ProfileError(reader.problems, source)
-    return profile
-
-
-def _profile(reader: DocumentReader, document: dict[str, Any]) -> TransportProfile:
-    if document.get("format") != FORMAT:
-        reader.report("format", f"must be {FORMAT!r}, is {shown(document.get('format'))}")
-    plain = (
-        "name",
-        "title",
-        "source",
-        "protocol",
-        "cc",
-        "own_cubic",
-        "beta",
-        "initial_window_bytes",
-        "hystart",
-        "retransmit",
-        "requeues",
-    )
-    tables = ("quic", "quic_client", "tcp", "tcp_client")
-    reader.keys("", document, ("format", *plain, *tables))
-    values: dict[str, Any] = {
-        name: reader.text(name, document.get(name, "")) for name in ("name", "title", "source")
-    }
-    defaults = (("cc", "cubic"), ("own_cubic", "cubic"), ("retransmit", "first"))
-    for name, default in defaults:
-        values[name] = reader.text(name, document.get(name, default))
-    if values["retransmit"] not in _RETRANSMIT:
-        reader.report("retransmit", not_one_of(values["retransmit"], _RETRANSMIT))
-    values["protocol"] = reader.choice("protocol", document.get("protocol", "quic"), Protocol)
-    for name in ("hystart", "requeues"):
-        values[name] = reader.flag(name, document.get(name, False))
-    if "beta" in document:
-        values["beta"] = reader.number("beta", document["beta"])
-    if "initial_window_bytes" in document:
-        values["initial_window_bytes"] = reader.whole(
-            "initial_window_bytes", document["initial_window_bytes"], low=1
-        )
-    for name, made in (("quic", QuicSettings()), ("tcp", TcpSettings())):
-        server = _settings(reader, name, document.get(name, {}), made)
-        client_name = f"{name}_client"
-        values[name] = server
-        values[client_name] = _settings(reader, client_name, document.get(client_name, {}), server)
+    tables: Any = document
+    if isinstance(document, dict):
+        tables = {**document, **_client_tables(document)}
     try:
-        return TransportProfile(**values)
+        return read_document(TransportProfile, tables, ProfileError, source=source, format_=FORMAT)
     except ProfileError as error:
-        reader.add(error.problems)
-        return TransportProfile(name=values["name"])
+        raise ProfileError(_of_the_file(document, error.problems), source) from error
 
 
-def _settings(reader: DocumentReader, key: str, entry: Any, base: Any) -> Any:
-    """Return *base* with what the table changes; `_ms` keys set `_ns` fields."""
-    table: Mapping[str, Any] = reader.table(key, entry)
-    known = {item.name.replace("_ns", "_ms"): item.name for item in fields(base)}
-    reader.keys(key, table, known)
-    changes: dict[str, Any] = {}
-    for name, value in table.items():
-        attribute = known.get(name)
-        if attribute is None:
-            continue
-        before = getattr(base, attribute)
-        where = f"{key}.{name}"
-        if value == "none" and (before is None or attribute in _MAY_BE_NONE):
-            changes[attribute] = None
-        elif attribute.endswith("_ns"):
-            changes[attribute] = ms(reader.number(where, value))
-        elif isinstance(before, bool):
-            changes[attribute] = reader.flag(where, value)
-        elif isinstance(before, str):
-            changes[attribute] = reader.text(where, value)
-        elif isinstance(before, int):
-            changes[attribute] = reader.whole(where, value, low=0)
+def profile_to_dict(profile: TransportProfile) -> dict[str, Any]:
+    """Return *profile* as a profile file has it; reading it back gives an equal profile.
+
+    >>> quic = QuicSettings(ack_every=4)
+    >>> profile_to_dict(TransportProfile(name="x", quic=quic))["quic"]
+    {'ack_every': 4}
+    """
+    document = {"format": FORMAT, **write_table(profile)}
+    for name in _CLIENTS:
+        server, client = getattr(profile, name), getattr(profile, _CLIENTS[name])
+        if server != client:  # what a client does not say is as the server has it
+            whole = write_table(client, is_whole=True)
+            keys = (*write_table(server), *write_table(client))
+            document[_CLIENTS[name]] = {key: whole[key] for key in keys}
         else:
-            changes[attribute] = reader.number(where, value)
-    try:
-        return replace(base, **changes)
-    except InputError as error:
-        for problem in error.problems:
-            reader.report(f"{key}.{problem.key}", problem.message)
-        return base
+            document.pop(_CLIENTS[name], None)
+    return document
+
+
+def _client_tables(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables of clients with what they take over from their servers'."""
+    tables: dict[str, Any] = {}
+    for server, client in _CLIENTS.items():
+        usual, changed = document.get(server, {}), document.get(client, {})
+        if isinstance(usual, dict) and isinstance(changed, dict):
+            tables[client] = {**usual, **changed}
+    return tables
+
+
+def _of_the_file(document: Mapping[str, Any], problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield the problems but those of a server's table that its client only took over."""
+    for problem in problems:
+        table, _, key = problem.key.partition(".")
+        if table not in _CLIENTS.values() or not key or key in document.get(table, {}):
+            yield problem

@@ -295,7 +295,7 @@ def test_every_nth_packet_is_held_for_packets_of_its_size():
         ({"rate_bps": 10**14}, "rate_mbps: must be 1e-06 to 1e+07, is 1e+08"),
         ({"burst_bytes": -1}, "burst_bytes: must not be negative, is -1"),
         ({"burst_bytes": 10**10}, "burst_bytes: must be 0 to 1,000,000,000, is 10000000000"),
-        ({"frame_overhead_bytes": -1}, "frame_overhead_bytes: must not be negative, is -1"),
+        ({"frame_overhead_bytes": -1}, "frame_overhead_bytes: must be 0 to 1,000, is -1"),
         (
             {"queue_bytes": 1513},
             "queue_bytes: must be 1,514 to 1e+12 (at least one packet), is 1513",

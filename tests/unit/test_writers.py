@@ -14,6 +14,7 @@ from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.transport import (
     ConstantRate,
     Jitter,
+    TransportProfile,
     network_from_dict,
     network_to_dict,
     profile_from_dict,
@@ -21,6 +22,7 @@ from h3sim.transport import (
 )
 from h3sim.transport.jitter import Distribution, LinkJitter
 from h3sim.transport.link_profile import CoDel, LinkProfile
+from h3sim.transport.quic import QuicSettings
 
 
 def through_json(document):
@@ -88,3 +90,10 @@ def test_a_scheduler_that_is_code_cannot_be_written():
     from h3sim.study import resolve_scheme
 
     assert scheme_to_dict(resolve_scheme(FifoScheduler)) is None
+
+
+def test_a_client_that_differs_from_its_server_reads_back():
+    server, usual = QuicSettings(pacing_gain=1.25, ack_every=4), QuicSettings()
+    for quic, quic_client in ((server, usual), (usual, server), (server, server)):
+        profile = TransportProfile(name="x", quic=quic, quic_client=quic_client)
+        assert profile_from_dict(through_json(profile_to_dict(profile))) == profile

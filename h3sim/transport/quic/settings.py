@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from h3sim.errors import NetworkError, Problem
-from h3sim.transport.value_checks import Range, gain_problems, range_problems
+from h3sim.documents.declared import says, settle
+from h3sim.documents.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
+from h3sim.errors import NetworkError
 from h3sim.units import NS_PER_MS
 
 __all__ = ["QuicSettings"]
 
-_RANGES: tuple[Range, ...] = (
-    ("datagram_bytes", 200, 65_507),
-    ("connection_id_bytes", 0, 20),
-    ("packet_number_bytes", 1, 4),
-    ("ip_bytes", 0, 1000),
-    ("ack_every", 1, 2**62),
-    ("max_ack_delay_ns", 0, 2**14 * NS_PER_MS),
-    ("initial_rtt_ns", NS_PER_MS, 60_000 * NS_PER_MS),
-    ("max_pto_ns", NS_PER_MS, 3_600_000 * NS_PER_MS),
-    ("ack_ping_every", 0, 2**20),
-    ("pacing_burst_packets", 1, 2**20),
-    ("loss_timer_packets", 0, 2),
-    ("probes", 1, 2),
-    ("stream_window_bytes", 1, 2**62),
-    ("connection_window_bytes", 1, 2**62),
-    ("client_initial_bytes", 1200, 65_507),
-    ("client_hello_bytes", 1, 1100),
-    ("server_flight_bytes", 1, 2**20),
-    ("client_finished_bytes", 1, 1100),
-)
-"""The smallest and the largest of each setting (RFC 9000 §§ 14.1, 18.2)."""
+_MOST = 2**62
+_GAIN = Number(low=0.01, high=100)
 
 
 class PacingBucket(enum.StrEnum):
@@ -63,44 +45,51 @@ class QuicSettings:
 
     Each probe timeout in a row is twice the one before (RFC 9002 § 6.2.1), up to *max_pto_ns*: the
     RFC sets no end, Chromium a minute.
+
+    The smallest and the largest of each setting are those of RFC 9000 §§ 14.1, 18.2.
+
+    Raises:
+        NetworkError: listing every value that is out of range.
     """
 
-    datagram_bytes: int = 1280
-    connection_id_bytes: int = 8
-    packet_number_bytes: int = 2
-    ip_bytes: int = 28
-    ack_every: int = 2
-    max_ack_delay_ns: int = 25 * NS_PER_MS
-    acks_gaps_at_once: bool = True
-    bundles_acks: bool = True
-    ack_ping_every: int = 0
-    initial_rtt_ns: int = 333 * NS_PER_MS
-    max_pto_ns: int = 60_000 * NS_PER_MS
-    pacing_gain: float | None = None
-    pacing_burst_packets: int = 10
-    pacing_bucket: PacingBucket = PacingBucket.LEAKY
-    fills_window: bool = False
-    overshoots_window: bool = False
-    loss_timer_packets: int = 0
-    has_persistent_congestion: bool = True
-    probes: int = 2
-    stream_window_bytes: int = 6 * 2**20
-    connection_window_bytes: int = 15 * 2**20
-    client_initial_bytes: int = 1250
-    client_hello_bytes: int = 300
-    server_flight_bytes: int = 3000
-    client_finished_bytes: int = 60
+    datagram_bytes: int = field(default=1280, metadata=says(Whole(low=200, high=65_507)))
+    connection_id_bytes: int = field(default=8, metadata=says(Whole(low=0, high=20)))
+    packet_number_bytes: int = field(default=2, metadata=says(Whole(low=1, high=4)))
+    ip_bytes: int = field(default=28, metadata=says(Whole(low=0, high=1000)))
+    ack_every: int = field(default=2, metadata=says(Whole(low=1, high=_MOST)))
+    max_ack_delay_ns: int = field(
+        default=25 * NS_PER_MS, metadata=says(Milliseconds(low=0, high=16_384))
+    )
+    acks_gaps_at_once: bool = field(default=True, metadata=says(Flag()))
+    bundles_acks: bool = field(default=True, metadata=says(Flag()))
+    ack_ping_every: int = field(default=0, metadata=says(Whole(low=0, high=2**20)))
+    initial_rtt_ns: int = field(
+        default=333 * NS_PER_MS, metadata=says(Milliseconds(low=1, high=60_000))
+    )
+    max_pto_ns: int = field(
+        default=60_000 * NS_PER_MS, metadata=says(Milliseconds(low=1, high=3_600_000))
+    )
+    pacing_gain: float | None = field(default=None, metadata=says(OrNone(_GAIN)))
+    pacing_burst_packets: int = field(default=10, metadata=says(Whole(low=1, high=2**20)))
+    pacing_bucket: PacingBucket = field(
+        default=PacingBucket.LEAKY, metadata=says(Choice(PacingBucket))
+    )
+    fills_window: bool = field(default=False, metadata=says(Flag()))
+    overshoots_window: bool = field(default=False, metadata=says(Flag()))
+    loss_timer_packets: int = field(default=0, metadata=says(Whole(low=0, high=2)))
+    has_persistent_congestion: bool = field(default=True, metadata=says(Flag()))
+    probes: int = field(default=2, metadata=says(Whole(low=1, high=2)))
+    stream_window_bytes: int = field(default=6 * 2**20, metadata=says(Whole(low=1, high=_MOST)))
+    connection_window_bytes: int = field(
+        default=15 * 2**20, metadata=says(Whole(low=1, high=_MOST))
+    )
+    client_initial_bytes: int = field(default=1250, metadata=says(Whole(low=1200, high=65_507)))
+    client_hello_bytes: int = field(default=300, metadata=says(Whole(low=1, high=1100)))
+    server_flight_bytes: int = field(default=3000, metadata=says(Whole(low=1, high=2**20)))
+    client_finished_bytes: int = field(default=60, metadata=says(Whole(low=1, high=1100)))
 
     def __post_init__(self) -> None:
-        problems = [*range_problems(self, _RANGES), *gain_problems(self.pacing_gain)]
-        names = [str(member) for member in PacingBucket]
-        if self.pacing_bucket not in names:
-            message = f"{self.pacing_bucket!r} is not one of {', '.join(names)}"
-            problems.append(Problem(key="pacing_bucket", message=message))
-        if problems:
-            raise NetworkError(problems)
-        # A table that was read holds plain text.
-        object.__setattr__(self, "pacing_bucket", PacingBucket(self.pacing_bucket))
+        settle(self, NetworkError)
 
     @property
     def header_bytes(self) -> int:

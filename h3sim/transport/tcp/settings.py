@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from h3sim.documents.declared import says, settle
+from h3sim.documents.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
 from h3sim.errors import NetworkError, Problem
-from h3sim.transport.value_checks import Range, gain_problems, range_problems
 from h3sim.units import NS_PER_MS, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
@@ -33,31 +34,10 @@ _MAX_RECORD_BYTES = 2**14
 """The largest payload of a TLS record (RFC 8446 § 5.1)."""
 _MIN_MSS_BYTES = 88
 """With less (RFC 879's smallest link aside), a one-segment record would hold no byte of a body."""
+_MOST = 2**62
+_GAIN = Number(low=0.01, high=100)
 _INITIAL_SEGMENTS = 10
 _INITIAL_BYTES = 14_600
-_RANGES: tuple[Range, ...] = (
-    ("mss_bytes", _MIN_MSS_BYTES, 65_495),
-    ("receive_window_bytes", 1, 2**30),
-    ("ack_every", 1, 2**62),
-    ("max_ack_delay_ns", 0, 60 * NS_PER_S),
-    ("initial_rto_ns", NS_PER_MS, 3600 * NS_PER_S),
-    ("min_rto_ns", 0, 3600 * NS_PER_S),
-    ("max_rto_ns", NS_PER_S, 3600 * NS_PER_S),
-    ("rto_granularity_ns", NS_PER_MS // 1000, 60 * NS_PER_S),
-    ("pacing_burst_segments", 1, 2**20),
-    ("notsent_lowat_bytes", 1, 2**62),
-    ("write_bytes", 0, 2**62),
-    ("send_buffer_bytes", 1, 2**62),
-    ("data_frame_bytes", 1, 2**24 - 1),
-    ("record_bytes", _MIN_MSS_BYTES, _MAX_RECORD_BYTES),
-    ("dynamic_record_bytes", 0, 2**62),
-    ("dynamic_record_idle_ns", 0, 3600 * NS_PER_S),
-    ("client_hello_bytes", 1, 2**20),
-    ("server_flight_bytes", 1, 2**20),
-    ("client_finished_bytes", 1, 2**20),
-    ("tls12_server_finished_bytes", 1, 2**20),
-)
-"""The smallest and the largest of each setting (RFC 6298 § 2, RFC 7323 § 2.3, RFC 9113 § 4.2)."""
 
 
 class LossDetection(enum.StrEnum):
@@ -105,7 +85,8 @@ class TcpSettings:
     record fits one segment until *dynamic_record_bytes* have been written, and again after
     *dynamic_record_idle_ns* without one (Grigorik 2013, h2o, Cloudflare).
 
-    TLS messages are as large as they come to the wire, records' headers included.
+    TLS messages are as large as they come to the wire, records' headers included. The smallest and
+    the largest of each setting are those of RFC 6298 § 2, RFC 7323 § 2.3 and RFC 9113 § 4.2.
 
     Raises:
         NetworkError: listing every value with which no connection could work.
@@ -114,39 +95,50 @@ class TcpSettings:
     (14480, 'rack')
     """
 
-    mss_bytes: int = 1448
-    receive_window_bytes: int = 6 * 2**20
-    ack_every: int = 2
-    max_ack_delay_ns: int = 40 * NS_PER_MS
-    recovery: LossDetection = LossDetection.SACK
-    has_prr: bool = True
-    initial_rto_ns: int = NS_PER_S
-    min_rto_ns: int = NS_PER_S
-    max_rto_ns: int = 60 * NS_PER_S
-    rto_granularity_ns: int = NS_PER_MS
-    pacing_gain: float | None = None
-    pacing_burst_segments: int = 10
-    notsent_lowat_bytes: int | None = 16 * 1024
-    write_bytes: int = 0
-    send_buffer_bytes: int = 4 * 2**20
-    data_frame_bytes: int = 2**14
-    record_bytes: int = _MAX_RECORD_BYTES
-    has_dynamic_records: bool = False
-    dynamic_record_bytes: int = 2**20
-    dynamic_record_idle_ns: int = NS_PER_S
-    tls: TlsVersion = TlsVersion.TLS_1_3
-    client_hello_bytes: int = 517
-    server_flight_bytes: int = 3000
-    client_finished_bytes: int = 80
-    tls12_server_finished_bytes: int = 51
+    mss_bytes: int = field(default=1448, metadata=says(Whole(low=_MIN_MSS_BYTES, high=65_495)))
+    receive_window_bytes: int = field(default=6 * 2**20, metadata=says(Whole(low=1, high=2**30)))
+    ack_every: int = field(default=2, metadata=says(Whole(low=1, high=_MOST)))
+    max_ack_delay_ns: int = field(
+        default=40 * NS_PER_MS, metadata=says(Milliseconds(low=0, high=60_000))
+    )
+    recovery: LossDetection = field(
+        default=LossDetection.SACK, metadata=says(Choice(LossDetection))
+    )
+    has_prr: bool = field(default=True, metadata=says(Flag()))
+    initial_rto_ns: int = field(
+        default=NS_PER_S, metadata=says(Milliseconds(low=1, high=3_600_000))
+    )
+    min_rto_ns: int = field(default=NS_PER_S, metadata=says(Milliseconds(low=0, high=3_600_000)))
+    max_rto_ns: int = field(
+        default=60 * NS_PER_S, metadata=says(Milliseconds(low=1000, high=3_600_000))
+    )
+    rto_granularity_ns: int = field(
+        default=NS_PER_MS, metadata=says(Milliseconds(low=0.001, high=60_000))
+    )
+    pacing_gain: float | None = field(default=None, metadata=says(OrNone(_GAIN)))
+    pacing_burst_segments: int = field(default=10, metadata=says(Whole(low=1, high=2**20)))
+    notsent_lowat_bytes: int | None = field(
+        default=16 * 1024, metadata=says(OrNone(Whole(low=1, high=_MOST)))
+    )
+    write_bytes: int = field(default=0, metadata=says(Whole(low=0, high=_MOST)))
+    send_buffer_bytes: int = field(default=4 * 2**20, metadata=says(Whole(low=1, high=_MOST)))
+    data_frame_bytes: int = field(default=2**14, metadata=says(Whole(low=1, high=2**24 - 1)))
+    record_bytes: int = field(
+        default=_MAX_RECORD_BYTES, metadata=says(Whole(low=_MIN_MSS_BYTES, high=_MAX_RECORD_BYTES))
+    )
+    has_dynamic_records: bool = field(default=False, metadata=says(Flag()))
+    dynamic_record_bytes: int = field(default=2**20, metadata=says(Whole(low=0, high=_MOST)))
+    dynamic_record_idle_ns: int = field(
+        default=NS_PER_S, metadata=says(Milliseconds(low=0, high=3_600_000))
+    )
+    tls: TlsVersion = field(default=TlsVersion.TLS_1_3, metadata=says(Choice(TlsVersion)))
+    client_hello_bytes: int = field(default=517, metadata=says(Whole(low=1, high=2**20)))
+    server_flight_bytes: int = field(default=3000, metadata=says(Whole(low=1, high=2**20)))
+    client_finished_bytes: int = field(default=80, metadata=says(Whole(low=1, high=2**20)))
+    tls12_server_finished_bytes: int = field(default=51, metadata=says(Whole(low=1, high=2**20)))
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise NetworkError(problems)
-        # A table that was read holds plain text.
-        object.__setattr__(self, "recovery", LossDetection(self.recovery))
-        object.__setattr__(self, "tls", TlsVersion(self.tls))
+        settle(self, NetworkError)
 
     @classmethod
     def linux(cls) -> TcpSettings:
@@ -163,17 +155,7 @@ class TcpSettings:
         """The initial window (RFC 6928 § 2)."""
         return min(_INITIAL_SEGMENTS * self.mss_bytes, max(2 * self.mss_bytes, _INITIAL_BYTES))
 
-    def _problems(self) -> Iterator[Problem]:
-        single = [*range_problems(self, _RANGES), *gain_problems(self.pacing_gain)]
-        yield from single
-        if not single:
-            yield from self._pair_problems()
-        for key, known in (("recovery", LossDetection), ("tls", TlsVersion)):
-            value, names = getattr(self, key), [str(member) for member in known]
-            if value not in names:
-                yield Problem(key=key, message=f"{value!r} is not one of {', '.join(names)}")
-
-    def _pair_problems(self) -> Iterator[Problem]:
+    def rules(self) -> Iterator[Problem]:
         """Yield what cannot be because of another value."""
         if self.receive_window_bytes < self.mss_bytes:
             message = f"must be at least mss_bytes ({self.mss_bytes:,})"
