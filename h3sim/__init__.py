@@ -34,22 +34,22 @@ if TYPE_CHECKING:
     from h3sim.results.measured import Measurement, measure
     from h3sim.schemes import Scheme, read_scheme
     from h3sim.study.compare import Comparison, compare
+    from h3sim.study.config import LoadConfig
     from h3sim.study.run import simulate
     from h3sim.study.saved import SavedLoad, read_load
-    from h3sim.study.setting import Setting
     from h3sim.transport import Network, read_network
 
 __all__ = [
     "Comparison",
     "H3SimError",
     "Load",
+    "LoadConfig",
     "Measurement",
     "Network",
     "Page",
     "Resource",
     "SavedLoad",
     "Scheme",
-    "Setting",
     "__version__",
     "compare",
     "import_page",
@@ -81,7 +81,7 @@ _HOMES = {
     "results": ("Load",),
     "results.measured": ("Measurement", "measure"),
     "schemes": ("Scheme", "read_scheme"),
-    "study": ("Comparison", "SavedLoad", "Setting", "compare", "read_load", "simulate"),
+    "study": ("Comparison", "SavedLoad", "LoadConfig", "compare", "read_load", "simulate"),
     "transport": ("Network", "read_network"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

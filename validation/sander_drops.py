@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 from h3sim import catalog, engine
-from h3sim.study import Setting
+from h3sim.study import LoadConfig
 from validation.measured import DATA, read_settings
 from validation.modelled import load_of
 from validation.sander_runs import BASELINE, bursts_of, pages
@@ -42,7 +42,7 @@ def by_controller(places: Sequence[int]) -> str:
     """Return a table of what the queue drops at 10 Mbit/s under chrome, for some controllers."""
     rows = []
     for name in _CONTROLLERS:
-        setting = Setting(network=_NETWORK, cc=name)
+        setting = LoadConfig(network=_NETWORK, cc=name)
         drops = [_drops(_load(place, setting)) for place in places]
         longest = sorted(drop.longest for drop in drops)
         rows.append(
@@ -112,7 +112,7 @@ def _simulated(rate_mbps: float, rtt_ms: float) -> Drops:
     return _drops(load)
 
 
-def _load(place: int, setting: Setting) -> Load:
+def _load(place: int, setting: LoadConfig) -> Load:
     return engine.simulate(
         pages()[place],
         scheme=catalog.load_scheme(BASELINE),

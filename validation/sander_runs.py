@@ -16,7 +16,7 @@ from h3sim.errors import StalledError
 from h3sim.metrics import frames_by_number, sander_count
 from h3sim.page import Kind, Page
 from h3sim.ranges import Ranges
-from h3sim.study import Setting
+from h3sim.study import LoadConfig
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -233,8 +233,8 @@ def _scheme(name: str) -> h3sim.Scheme:
 
 
 @cache
-def _setting(network: str) -> Setting:
-    return Setting(network=network)
+def _setting(network: str) -> LoadConfig:
+    return LoadConfig(network=network)
 
 
 def _outcome(load: Load) -> Outcome:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli.options import add_setting, read_setting
+from h3sim.cli.options import add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.run import check_plot_path
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
@@ -69,7 +69,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--baseline", metavar="NAME", default="rr", help="compared with (default: %(default)s)"
     )
-    add_setting(parser)
+    add_load_options(parser)
     parser.add_argument(
         "--buffer-kb",
         metavar="KB",
@@ -105,7 +105,7 @@ def _compare(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
     baseline = mistakes.collect(lambda: baseline_of(options.baseline, wanted))
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]
-    setting = read_setting(options, mistakes, buffer_kb=buffers_kb[0])
+    config = read_config(options, mistakes, buffer_kb=buffers_kb[0])
     mistakes.collect(lambda: check_plot_path(options.plot))
     if mistakes.lines or baseline is None:
         return mistakes.tell("compare")
@@ -113,7 +113,7 @@ def _compare(options: argparse.Namespace) -> int:
         comparison = compare(
             pages,
             schemes=wanted,
-            setting=setting,
+            config=config,
             buffers_kb=buffers_kb,
             baseline=baseline,
             keep_loads=options.plot is not None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from h3sim import catalog
 from h3sim.errors import InputError, Problem
-from h3sim.study import Setting
+from h3sim.study import LoadConfig
 
 if TYPE_CHECKING:
     import argparse
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from h3sim.cli.parsing import Mistakes
     from h3sim.transport import Network
 
-__all__ = ["add_setting", "read_setting"]
+__all__ = ["add_load_options", "read_config"]
 
 
-def add_setting(parser: argparse.ArgumentParser) -> None:
+def add_load_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say over what a page is loaded."""
     group = parser.add_argument_group("network and transport")
     group.add_argument(
@@ -117,19 +117,19 @@ def _share(text: str) -> float:
     return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 
-def read_setting(
+def read_config(
     options: argparse.Namespace, mistakes: Mistakes, *, buffer_kb: float
-) -> Setting | None:
-    """Return the setting that the options say, or None after noting every mistake in them."""
+) -> LoadConfig | None:
+    """Return the config that the options say, or None after noting every mistake in them."""
     network = mistakes.collect(lambda: catalog.load_network(options.network))
-    setting = mistakes.collect(lambda: _setting(options, network or "marx-2019", buffer_kb))
-    return None if network is None else setting
+    config = mistakes.collect(lambda: _config(options, network or "marx-2019", buffer_kb))
+    return None if network is None else config
 
 
-def _setting(options: argparse.Namespace, network: Network | str, buffer_kb: float) -> Setting:
-    """Return the setting; mistakes are told by the names of the command line."""
+def _config(options: argparse.Namespace, network: Network | str, buffer_kb: float) -> LoadConfig:
+    """Return the config; mistakes are told by the names of the command line."""
     try:
-        return Setting(
+        return LoadConfig(
             network=network,
             transport=options.transport,
             cc=options.cc,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import __version__, catalog
-from h3sim.cli.options import add_setting, read_setting
+from h3sim.cli.options import add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, terminal_width
 from h3sim.documents import check_output
@@ -18,7 +18,7 @@ from h3sim.printable import printable
 from h3sim.qlog import DIALECTS, check_qlog_path
 from h3sim.results import told
 from h3sim.results.document import write_load_qlog
-from h3sim.study import is_saved_load, read_load, run_setting
+from h3sim.study import is_saved_load, read_load, run_config
 
 if TYPE_CHECKING:
     import argparse
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.results import Load, Which
     from h3sim.schemes import Scheme
-    from h3sim.study import Setting
+    from h3sim.study import LoadConfig
 
 __all__ = ["add_command", "batches", "check_plot_path"]
 
@@ -65,7 +65,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         default="rr",
         help="a shipped scheme or a file.toml (default: %(default)s)",
     )
-    add_setting(parser)
+    add_load_options(parser)
     parser.add_argument(
         "--buffer-kb",
         type=float,
@@ -123,16 +123,20 @@ def _scheme(name: str) -> Scheme:
     return catalog.load_scheme(name)
 
 
-def _given(options: argparse.Namespace, mistakes: Mistakes) -> tuple[Page, Scheme, Setting] | None:
+def _given(
+    options: argparse.Namespace, mistakes: Mistakes
+) -> tuple[Page, Scheme, LoadConfig] | None:
     """Return what the options say to load, or None after noting what is wrong."""
     page = mistakes.collect(lambda: catalog.load_page(options.page))
     scheme = mistakes.collect(lambda: _scheme(options.scheme))
-    setting = read_setting(options, mistakes, buffer_kb=options.buffer_kb)
+    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
     mistakes.collect(lambda: _check_path(options))
-    return None if page is None or scheme is None or setting is None else (page, scheme, setting)
+    return None if page is None or scheme is None or config is None else (page, scheme, config)
 
 
-def _saved(options: argparse.Namespace, mistakes: Mistakes) -> tuple[Page, Scheme, Setting] | None:
+def _saved(
+    options: argparse.Namespace, mistakes: Mistakes
+) -> tuple[Page, Scheme, LoadConfig] | None:
     """Return what a saved load was run with; it brings its own settings."""
     given = [
         Problem(key=f"--{key.replace('_', '-')}", message="does not go with a saved load")
@@ -150,7 +154,7 @@ def _saved(options: argparse.Namespace, mistakes: Mistakes) -> tuple[Page, Schem
     if saved.scheme is None:
         mistakes.lines.append(f"{options.page}: inputs.scheme: was code, and cannot be read back")
         return None
-    return saved.page, saved.scheme, saved.setting
+    return saved.page, saved.scheme, saved.config
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -161,7 +165,7 @@ def _run(options: argparse.Namespace) -> int:
     if cell is None or mistakes.lines:
         return mistakes.tell("run")
     with progress_bar("packet") as progress:
-        load = run_setting(*cell, records_wire=options.qlog is not None, progress=progress)
+        load = run_config(*cell, records_wire=options.qlog is not None, progress=progress)
     if options.plot is not None:
         load.plot.save(options.plot)
     if options.qlog is not None:

@@ -8,12 +8,13 @@ from h3sim.study.compare import (
     check_names,
     compare,
 )
+from h3sim.study.config import LoadConfig
 from h3sim.study.options import LoadOptions
 from h3sim.study.run import (
     resolve_pages,
     resolve_scheme,
     resolve_schemes,
-    run_setting,
+    run_config,
     simulate,
     with_scheduler,
 )
@@ -24,16 +25,15 @@ from h3sim.study.saved import (
     load_from_dict,
     read_load,
 )
-from h3sim.study.setting import Setting
 
 __all__ = [
     "Comparison",
     "ComparisonRow",
+    "LoadConfig",
     "LoadOptions",
     "MeanRow",
     "SavedLoad",
     "SavedLoadError",
-    "Setting",
     "baseline_of",
     "check_names",
     "compare",
@@ -43,7 +43,7 @@ __all__ = [
     "resolve_pages",
     "resolve_scheme",
     "resolve_schemes",
-    "run_setting",
+    "run_config",
     "simulate",
     "with_scheduler",
 ]

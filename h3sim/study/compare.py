@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
-from h3sim.study.options import LoadOptions, setting_of, with_options
-from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_setting
+from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import Scheme
+    from h3sim.study.config import LoadConfig
     from h3sim.study.run import PageLike, SchemeLike
-    from h3sim.study.setting import Setting
 
 __all__ = ["Comparison", "ComparisonRow", "MeanRow", "baseline_of", "check_names", "compare"]
 
-_ARGUMENTS = ("schemes", "setting", "buffers_kb", "baseline", "keep_loads", "progress")
+_ARGUMENTS = ("schemes", "config", "buffers_kb", "baseline", "keep_loads", "progress")
 
 Progress = Callable[[int, int], None]
 """Told, after each load, how many are done and how many there are."""
@@ -168,7 +168,7 @@ def compare(
     pages: PageLike | Iterable[PageLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
-    setting: Setting | None = None,
+    config: LoadConfig | None = None,
     buffers_kb: Sequence[float] = (0, 1000),
     baseline: SchemeLike = "rr",
     keep_loads: bool = False,
@@ -180,8 +180,8 @@ def compare(
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
     whatever *buffers_kb* are (as Marx 2019 does: with a large one every scheme, the baseline too,
     turns into fifo). The loads themselves are kept only with *keep_loads*, since their traces are
-    large. *progress* is told of each load. The other arguments are those of `Setting`, and change
-    *setting* where that is given.
+    large. *progress* is told of each load. The other arguments are those of `LoadConfig`, and
+    change *config* where that is given.
 
     Raises:
         InputError: listing every mistake in what was given, pages or schemes that share a name
@@ -193,7 +193,7 @@ def compare(
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.4]
     """
-    given = setting_of(options, known=_ARGUMENTS, changed=setting)
+    given = config_of(options, known=_ARGUMENTS, changed=config)
     cells = list(_cells(given, buffers_kb))
     wanted_pages = resolve_pages(pages)
     wanted_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
@@ -205,12 +205,12 @@ def compare(
     loads: list[Load] = []
     common: dict[str, Any] = {}
     for page in wanted_pages:
-        base = run_setting(page, base_scheme, replace(cells[0], buffer_kb=0))
+        base = run_config(page, base_scheme, replace(cells[0], buffer_kb=0))
         common = common or _common(base, given)
         common["notes"] |= {page.name: base.notes} if base.notes else {}
         for cell in cells:
             for scheme in wanted_schemes:
-                load = run_setting(page, scheme, cell)
+                load = run_config(page, scheme, cell)
                 if keep_loads:
                     loads.append(load)
                 rows.append(_row(load, base, cell.buffer_kb))
@@ -226,9 +226,9 @@ def compare(
     )
 
 
-def _common(load: Load, setting: Setting) -> dict[str, Any]:
+def _common(load: Load, config: LoadConfig) -> dict[str, Any]:
     """Return what the loads of a comparison have in common: not scheme and buffer."""
-    known = None if load.profile is None else setting.retransmit or load.profile.retransmit
+    known = None if load.profile is None else config.retransmit or load.profile.retransmit
     words = in_words(load)
     return {
         "version": __version__,
@@ -275,8 +275,8 @@ def check_names(*, pages: Sequence[Page], schemes: Sequence[Scheme]) -> None:
         raise InputError(problems)
 
 
-def _cells(setting: Setting, buffers_kb: Sequence[float]) -> Iterator[Setting]:
-    return (replace(setting, buffer_kb=buffer_kb) for buffer_kb in buffers_kb)
+def _cells(config: LoadConfig, buffers_kb: Sequence[float]) -> Iterator[LoadConfig]:
+    return (replace(config, buffer_kb=buffer_kb) for buffer_kb in buffers_kb)
 
 
 def _check_some(**given: Sequence[object]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from h3sim.errors import Problem, UnknownOptionError
-from h3sim.study.setting import Setting
+from h3sim.study.config import LoadConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from h3sim.browser import BrowserModel
     from h3sim.transport import Network, TransportProfile
 
-__all__ = ["LoadOptions", "setting_of", "with_options"]
+__all__ = ["LoadOptions", "config_of", "with_options"]
 
 CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
 
 
 class LoadOptions(TypedDict, total=False):
-    """The fields of `Setting`, which explains them, for type checkers."""
+    """The fields of `LoadConfig`, which explains them, for type checkers."""
 
     network: Network | str | Path
     transport: str | None
@@ -49,10 +49,10 @@ class LoadOptions(TypedDict, total=False):
     tight_mode: bool | None
 
 
-def setting_of(
-    options: LoadOptions, known: tuple[str, ...] = (), *, changed: Setting | None = None
-) -> Setting:
-    """Return the setting of *options*; *known* are the other arguments that there were.
+def config_of(
+    options: LoadOptions, known: tuple[str, ...] = (), *, changed: LoadConfig | None = None
+) -> LoadConfig:
+    """Return the config of *options*; *known* are the other arguments that there were.
 
     What they do not say is as in *changed*, or as usual.
 
@@ -60,16 +60,16 @@ def setting_of(
         UnknownOptionError: naming each option that there is not, with those spelt alike.
         InputError: listing every value that is out of range.
 
-    >>> setting_of({"rtt": 5})
+    >>> config_of({"rtt": 5})
     Traceback (most recent call last):
     ...
     h3sim.errors.UnknownOptionError: rtt: there is no such option; did you mean rtt_ms or burst?
     """
-    names = [field.name for field in fields(Setting)]
+    names = [field.name for field in fields(LoadConfig)]
     unknown = [name for name in options if name not in names]
     if unknown:
         raise UnknownOptionError(_unknown(name, (*names, *known)) for name in unknown)
-    return Setting(**options) if changed is None else replace(changed, **options)
+    return LoadConfig(**options) if changed is None else replace(changed, **options)
 
 
 def with_options(function: CallableT) -> CallableT:
@@ -90,7 +90,7 @@ def with_options(function: CallableT) -> CallableT:
             default=field.default,
             annotation=field.type,
         )
-        for field in fields(Setting)
+        for field in fields(LoadConfig)
         if field.name not in signature.parameters
     ]
     function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]

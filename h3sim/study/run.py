@@ -12,7 +12,7 @@ from h3sim.errors import InputError, Problem
 from h3sim.http import Retransmit
 from h3sim.page import Page
 from h3sim.schemes import OwnMechanism, Scheme, scheduler_named
-from h3sim.study.options import LoadOptions, setting_of, with_options
+from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.units import kbyte
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from h3sim.results import Load
     from h3sim.schedulers import Scheduler
-    from h3sim.study.setting import Setting
+    from h3sim.study.config import LoadConfig
 
 __all__ = [
     "resolve_page",
     "resolve_pages",
     "resolve_scheme",
     "resolve_schemes",
-    "run_setting",
+    "run_config",
     "simulate",
     "with_scheduler",
 ]
@@ -54,9 +54,9 @@ def simulate(
     function), or an object, which is copied. It hears what clients of the scheme say, by default
     those of "fifo", who say nothing. A scheduler can be given as the *scheme*, too.
 
-    The other arguments are those of `Setting`: *network*, *transport*, *cc*, *transport_profile*,
-    *rate_mbps*, *rtt_ms*, *loss*, *burst*, *queue_bdp*, *buffer_kb*, *jitter*, *handshake*, *seed*
-    and so on.
+    The other arguments are those of `LoadConfig`: *network*, *transport*, *cc*,
+    *transport_profile*, *rate_mbps*, *rtt_ms*, *loss*, *burst*, *queue_bdp*, *buffer_kb*,
+    *jitter*, *handshake*, *seed* and so on.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -75,37 +75,37 @@ def simulate(
         wanted = resolve_scheme("rr" if scheme is None else scheme)
     else:
         wanted = with_scheduler(resolve_scheme("fifo" if scheme is None else scheme), scheduler)
-    setting = setting_of(options, known=("scheme", "scheduler", "records_wire"))
-    return run_setting(resolve_page(page), wanted, setting, records_wire=records_wire)
+    config = config_of(options, known=("scheme", "scheduler", "records_wire"))
+    return run_config(resolve_page(page), wanted, config, records_wire=records_wire)
 
 
-def run_setting(
+def run_config(
     page: Page,
     scheme: Scheme,
-    setting: Setting,
+    config: LoadConfig,
     *,
     records_wire: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Load:
-    """Load *page* with *scheme* over *setting*.
+    """Load *page* with *scheme* over *config*.
 
     With *records_wire* the trace holds every packet both ways. *progress* is told packets sent,
     and in all.
     """
-    if setting.retransmit is not None:
+    if config.retransmit is not None:
         # What is asked for goes before what the scheme says, and that before the profile.
-        scheme = replace(scheme, retransmission=Retransmit(setting.retransmit))
+        scheme = replace(scheme, retransmission=Retransmit(config.retransmit))
     return engine.simulate(
         page,
         scheme=scheme,
-        network=setting.resolved_network(),
-        protocol=setting.protocol,
-        profile=setting.resolved_profile(),
-        buffer_bytes=kbyte(setting.buffer_kb),
-        mode=setting.mode,
-        seed=setting.seed,
+        network=config.resolved_network(),
+        protocol=config.protocol,
+        profile=config.resolved_profile(),
+        buffer_bytes=kbyte(config.buffer_kb),
+        mode=config.mode,
+        seed=config.seed,
         records_wire=records_wire,
-        browser=setting.browser_model,
+        browser=config.browser_model,
         progress=progress,
     )
 

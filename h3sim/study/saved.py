@@ -12,8 +12,8 @@ from h3sim.errors import InputError, Problem
 from h3sim.page import page_from_dict
 from h3sim.results import FORMAT
 from h3sim.schemes import scheme_from_dict
-from h3sim.study.run import resolve_scheme, run_setting
-from h3sim.study.setting import Setting
+from h3sim.study.config import LoadConfig
+from h3sim.study.run import resolve_scheme, run_config
 from h3sim.transport import Mode, network_from_dict, profile_from_dict
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class SavedLoad:
     document: dict[str, Any] = field(hash=False)
     page: Page
     scheme: Scheme | None
-    setting: Setting
+    config: LoadConfig
 
     @property
     def version(self) -> str:
@@ -76,8 +76,8 @@ class SavedLoad:
         if wanted is None:
             message = "was code, and cannot be read back: give it to run()"
             raise SavedLoadError([Problem(key="inputs.scheme", message=message)])
-        return run_setting(
-            self.page, wanted, self.setting, records_wire=records_wire, progress=progress
+        return run_config(
+            self.page, wanted, self.config, records_wire=records_wire, progress=progress
         )
 
     def differences(self, load: Load) -> list[str]:
@@ -138,18 +138,18 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     if page is not None and page.digest != document["page_digest"]:
         message = "is not that of inputs.page: one of the two was edited"
         problems.append(Problem(key="page_digest", message=message))
-    setting = None
+    config = None
     if network is not None:
         try:
-            setting = _setting(document, network=network, transport_profile=profile)
+            config = _config(document, network=network, transport_profile=profile)
         except InputError as error:
             problems += [
                 Problem(key=f"configuration.{problem.key}", message=problem.message)
                 for problem in error.problems
             ]
-    if problems or page is None or setting is None:
+    if problems or page is None or config is None:
         raise SavedLoadError(problems, source)
-    return SavedLoad(document=document, page=page, scheme=scheme, setting=setting)
+    return SavedLoad(document=document, page=page, scheme=scheme, config=config)
 
 
 def _check_keys(document: Any, source: str) -> None:
@@ -187,8 +187,8 @@ def _input(problems: list[Problem], name: str, read: Callable[..., Any], entry: 
         return None
 
 
-def _setting(document: dict[str, Any], **resolved: Any) -> Setting:
-    """Return the setting that resolves to what the load was run with: most is in *resolved*."""
+def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
+    """Return the config that resolves to what the load was run with: most is in *resolved*."""
     given = document["configuration"]
     mode = given.get("browser", "replay")
     known = [member.value for member in BrowserMode]
@@ -196,7 +196,7 @@ def _setting(document: dict[str, Any], **resolved: Any) -> Setting:
         message = f"must be one of {listed(known)}, is {mode!r}"
         raise InputError([Problem(key="browser", message=message)])
     of_parsing = {key: given[key] for key in _OF_PARSING if given.get(key) is not None}
-    return Setting(
+    return LoadConfig(
         **resolved,
         transport=document["transport"],
         buffer_kb=given.get("buffer_kb", 0.0),

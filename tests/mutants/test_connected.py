@@ -20,8 +20,8 @@ from tests.property.test_connected_laws import (
     loaded,
 )
 
-LOSING = h3sim.Setting(network="sander-2mbps-100ms-5pct")
-TCP_IN_CLEAR = h3sim.Setting(network="fibre", transport_profile="linux-tcp-h2o", transport="tcp")
+LOSING = h3sim.LoadConfig(network="sander-2mbps-100ms-5pct")
+TCP_IN_CLEAR = h3sim.LoadConfig(network="fibre", transport_profile="linux-tcp-h2o", transport="tcp")
 
 
 def test_a_law_finds_handshake_bytes_that_are_taken_for_a_response(monkeypatch):
@@ -32,7 +32,7 @@ def test_a_law_finds_handshake_bytes_that_are_taken_for_a_response(monkeypatch):
         frames = on_packet(self, packet, now_ns)
         return [*frames, *((-1, *frame) for frame in packet.crypto)] if was_over else frames
 
-    setting = h3sim.Setting(network="fibre", jitter="1:0-20", seed=2)
+    setting = h3sim.LoadConfig(network="fibre", jitter="1:0-20", seed=2)
     page = h3sim.load_page("creative")
     check_every_byte_came(loaded(page, setting, "safari-h2"))
     monkeypatch.setattr(QuicEndpoint, "on_packet", with_handshake)

@@ -57,11 +57,11 @@ def networks(draw: st.DrawFn) -> Network:
 
 
 @st.composite
-def settings(draw: st.DrawFn) -> h3sim.Setting:
+def settings(draw: st.DrawFn) -> h3sim.LoadConfig:
     transport = draw(st.sampled_from(tuple(PROFILES)))
     profile = draw(st.sampled_from(PROFILES[transport]))
     controllers = [name for name in controller_names() if name != "constant"]
-    return h3sim.Setting(
+    return h3sim.LoadConfig(
         network=draw(networks()),
         transport=transport,
         transport_profile=profile,
@@ -73,10 +73,10 @@ def settings(draw: st.DrawFn) -> h3sim.Setting:
     )
 
 
-def loaded(page: h3sim.Page, setting: h3sim.Setting, scheme: str = "rr") -> h3sim.Load:
-    from h3sim.study import run_setting
+def loaded(page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str = "rr") -> h3sim.Load:
+    from h3sim.study import run_config
 
-    return run_setting(page, h3sim.load_scheme(scheme), setting, records_wire=True)
+    return run_config(page, h3sim.load_scheme(scheme), setting, records_wire=True)
 
 
 def check_every_byte_came(load: h3sim.Load) -> None:
@@ -104,7 +104,7 @@ def check_time_runs_forward(load: h3sim.Load) -> None:
 @law(60)
 @given(page=pages(), setting=settings(), scheme=st.sampled_from(SCHEMES))
 def test_every_byte_comes_whatever_is_lost(
-    page: h3sim.Page, setting: h3sim.Setting, scheme: str
+    page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str
 ) -> None:
     check_every_byte_came(loaded(page, setting, scheme))
 
@@ -121,7 +121,7 @@ EMPTY = page_of(
 def test_an_empty_response_comes_as_others_do(
     transport: str, profile: str | None, scheme: str
 ) -> None:
-    setting = h3sim.Setting(network="fibre", transport=transport, transport_profile=profile)
+    setting = h3sim.LoadConfig(network="fibre", transport=transport, transport_profile=profile)
     load = loaded(EMPTY, setting, scheme)
     check_every_byte_came(load)
     root, beside, last = load.trace.requests
@@ -141,7 +141,7 @@ def test_handshake_bytes_that_come_late_complete_no_response() -> None:
 @law(12)
 @given(page=pages(), setting=settings(), scheme=st.sampled_from(SCHEMES))
 def test_what_is_reported_is_what_the_browser_had(
-    page: h3sim.Page, setting: h3sim.Setting, transport: str, profile: str | None, scheme: str
+    page: h3sim.Page, setting: h3sim.LoadConfig, transport: str, profile: str | None, scheme: str
 ) -> None:
     setting = replace(setting, transport=transport, transport_profile=profile)
     load = loaded(page, setting, scheme)
@@ -151,19 +151,19 @@ def test_what_is_reported_is_what_the_browser_had(
 
 @law(60)
 @given(page=pages(), setting=settings())
-def test_equal_runs_are_equal(page: h3sim.Page, setting: h3sim.Setting) -> None:
+def test_equal_runs_are_equal(page: h3sim.Page, setting: h3sim.LoadConfig) -> None:
     assert loaded(page, setting).trace.digest() == loaded(page, setting).trace.digest()
 
 
 @law(60)
 @given(page=pages(), setting=settings())
-def test_time_does_not_run_backwards(page: h3sim.Page, setting: h3sim.Setting) -> None:
+def test_time_does_not_run_backwards(page: h3sim.Page, setting: h3sim.LoadConfig) -> None:
     check_time_runs_forward(loaded(page, setting))
 
 
 @law(60)
 @given(page=pages(), setting=settings())
-def test_one_order_never_hands_over_earlier(page: h3sim.Page, setting: h3sim.Setting) -> None:
+def test_one_order_never_hands_over_earlier(page: h3sim.Page, setting: h3sim.LoadConfig) -> None:
     # For the same packets: within streams, and in the order in which bytes were first sent.
     load = loaded(page, setting)
     hol = load.hol

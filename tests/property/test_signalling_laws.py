@@ -13,7 +13,7 @@ from h3sim.engine.signalling import WireSignalling
 from h3sim.errors import SchemeError
 from h3sim.ranges import Ranges
 from h3sim.signals import Signalling
-from h3sim.study import run_setting
+from h3sim.study import run_config
 from h3sim.transport.jitter import LinkJitter
 from h3sim.units import ms
 from tests.property import laws, signalling_laws
@@ -60,7 +60,7 @@ def disorderly(draw):
 @law(100)
 @given(page=pages(), scheme=st.sampled_from(SAID), setting=disorderly())
 def test_every_byte_comes_whatever_becomes_of_the_signals(page, scheme, setting):
-    load = run_setting(page, scheme, setting)
+    load = run_config(page, scheme, setting)
     laws.check_the_load_ends(lambda: load)
     got = {}
     for _, arrived_at_ns, stream_id, offset, n_bytes, *_ in load.trace.packet_rows:
@@ -73,7 +73,7 @@ def test_every_byte_comes_whatever_becomes_of_the_signals(page, scheme, setting)
 @law(60)
 @given(page=pages(), scheme=st.sampled_from(ON_A_CONTROL_STREAM), setting=disorderly())
 def test_the_control_stream_keeps_its_order(page, scheme, setting):
-    signalling_laws.check_the_control_stream_keeps_its_order(run_setting(page, scheme, setting))
+    signalling_laws.check_the_control_stream_keeps_its_order(run_config(page, scheme, setting))
 
 
 @law(120)

@@ -277,7 +277,7 @@ def test_a_run_that_fails_exits_with_1_and_a_line(
     def fail(*_: object, **__: object) -> None:
         raise StalledError(["late.js", "hero.jpg"])
 
-    monkeypatch.setattr(run_command, "run_setting", fail)
+    monkeypatch.setattr(run_command, "run_config", fail)
     assert main(["run", "davies-meenan"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -291,7 +291,7 @@ def test_an_interrupt_exits_with_130(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_command, "run_setting", interrupt)
+    monkeypatch.setattr(run_command, "run_config", interrupt)
     assert main(["run", "davies-meenan"]) == 130
     assert capsys.readouterr().err.count("\n") == 1
 

@@ -383,7 +383,7 @@ def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
     schemes = h3sim.list_schemes()
     # Larger packets at the same ticks, and each scheme over every eighth page: what a quick test
     # can afford.
-    setting = h3sim.Setting(packet_bytes=5600)
+    setting = h3sim.LoadConfig(packet_bytes=5600)
     network, profile = setting.resolved_network(), setting.resolved_profile()
     loaded: set[str] = set()
     for place, path in enumerate(sorted(SHARED.glob("*.json"))):

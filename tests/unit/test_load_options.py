@@ -20,14 +20,14 @@ PAGE = page_of(ROOT, IMAGE)
 @pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
 def test_a_notebook_completes_every_option_of_a_load(function):
     parameters = inspect.signature(function).parameters
-    for field in fields(h3sim.Setting):
+    for field in fields(h3sim.LoadConfig):
         parameter = parameters[field.name]
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert parameter.default == field.default
 
 
 def test_type_checkers_know_the_fields_of_a_setting():
-    assert list(LoadOptions.__annotations__) == [field.name for field in fields(h3sim.Setting)]
+    assert list(LoadOptions.__annotations__) == [field.name for field in fields(h3sim.LoadConfig)]
 
 
 @pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
@@ -68,8 +68,8 @@ def test_compare_takes_the_options_of_a_load():
 
 
 def test_compare_changes_the_setting_that_it_is_given():
-    setting = h3sim.Setting(rtt_ms=40, transport="tcp")
-    rows = h3sim.compare(PAGE, schemes="fifo", buffers_kb=[0], setting=setting, rtt_ms=80).rows
+    config = h3sim.LoadConfig(rtt_ms=40, transport="tcp")
+    rows = h3sim.compare(PAGE, schemes="fifo", buffers_kb=[0], config=config, rtt_ms=80).rows
     load = h3sim.simulate(PAGE, scheme="fifo", transport="tcp", rtt_ms=80)
     assert rows[0].page_load_ms == load.page_load_ms
 

@@ -152,11 +152,11 @@ def test_a_file_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
 
 class TestSettings:
     def test_what_is_not_said_stays_as_the_network_has_it(self) -> None:
-        named = h3sim.Setting(network="marx-2019-jitter")
+        named = h3sim.LoadConfig(network="marx-2019-jitter")
         assert named.resolved_network() == h3sim.load_network("marx-2019-jitter")
 
     def test_overrides_replace_single_values(self) -> None:
-        setting = h3sim.Setting(
+        setting = h3sim.LoadConfig(
             network="marx-2019-jitter", rtt_ms=7, jitter="none", packet_bytes=700, interval_ms=3
         )
         network = setting.resolved_network()
@@ -167,12 +167,12 @@ class TestSettings:
 
     def test_a_rate_counts_with_the_packet_size_that_is_given(self) -> None:
         # 700 bytes at 1.12 Mbit/s: 5 ms.
-        network = h3sim.Setting(packet_bytes=700, rate_mbps=1.12).resolved_network()
+        network = h3sim.LoadConfig(packet_bytes=700, rate_mbps=1.12).resolved_network()
         assert network.constant_rate.interval_ns == 5_000_000
 
     def test_every_mistake_is_told_at_once(self) -> None:
         with pytest.raises(InputError) as caught:
-            h3sim.Setting(
+            h3sim.LoadConfig(
                 transport="sctp",
                 rate_mbps=0,
                 interval_ms=-1,
@@ -188,11 +188,11 @@ class TestSettings:
 
     def test_rate_and_interval_say_the_same_and_only_one_is_taken(self) -> None:
         with pytest.raises(InputError, match="only one"):
-            h3sim.Setting(rate_mbps=1, interval_ms=1)
+            h3sim.LoadConfig(rate_mbps=1, interval_ms=1)
 
     def test_an_unknown_network_is_an_error(self) -> None:
         with pytest.raises(UnknownNameError, match="marx-2019"):
-            h3sim.Setting(network="marx-2020")
+            h3sim.LoadConfig(network="marx-2020")
 
 
 def test_ticks_fall_on_whole_multiples_and_are_cut_to_nanoseconds() -> None:

@@ -32,9 +32,9 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_a_saved_load_runs_again_byte_for_byte(setting):
-    load = h3sim.simulate(PAGE, scheme="bucket-html", **setting)
+@pytest.mark.parametrize("config", SETTINGS, ids=str)
+def test_a_saved_load_runs_again_byte_for_byte(config):
+    load = h3sim.simulate(PAGE, scheme="bucket-html", **config)
     text = json.dumps(load.to_dict(order=True))
     saved = load_from_dict(json.loads(text))
     again = saved.run()
@@ -44,10 +44,10 @@ def test_a_saved_load_runs_again_byte_for_byte(setting):
     assert saved.differences(again) == []
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=str)
-def test_the_configuration_has_every_setting_that_was_asked_for(setting):
-    configuration = h3sim.simulate(PAGE, **setting).configuration
-    for key, value in setting.items():
+@pytest.mark.parametrize("config", SETTINGS, ids=str)
+def test_the_configuration_has_every_setting_that_was_asked_for(config):
+    configuration = h3sim.simulate(PAGE, **config).configuration
+    for key, value in config.items():
         if key in ("browser", "network") and not isinstance(value, str):
             continue
         if key == "network":
@@ -58,7 +58,7 @@ def test_the_configuration_has_every_setting_that_was_asked_for(setting):
 
 def test_the_configuration_names_every_option_of_a_load():
     named = set(h3sim.simulate(PAGE).configuration)
-    assert set(h3sim.Setting.__dataclass_fields__) <= named
+    assert set(h3sim.LoadConfig.__dataclass_fields__) <= named
 
 
 def test_a_changed_network_is_called_so():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Setting"]
+__all__ = ["LoadConfig"]
 
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
@@ -54,7 +54,7 @@ _RANGES: tuple[tuple[str, float, float], ...] = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class LoadConfig:
     """Over what a page is loaded.
 
     None keeps what the network, or the transport profile, says. *interval_ms* and *rate_mbps* set
@@ -158,7 +158,7 @@ class Setting:
         if network == named:
             return named
         changes = [
-            # 50 and 50.0 are one setting, and give one name.
+            # 50 and 50.0 are one config, and give one name.
             f"{key}={str(getattr(self, key)).removesuffix('.0')}"
             for key in _OF_NETWORK
             if getattr(self, key) is not None
