@@ -33,6 +33,10 @@ demo: $(READY) ## replay the shipped pages through the eleven schemes of Marx 20
 test: lint ## lint, types, floors, then every test, on all cores
 	$(BIN)/pytest --numprocesses auto
 
+.PHONY: test-thorough
+test-thorough: $(READY) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (hours; ARGS="tests/stateful" for a part)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --numprocesses auto --h3sim-profile=thorough $(or $(ARGS),tests/property tests/stateful tests/mutants tests/unit tests/theory)
+
 .PHONY: lint
 lint: $(DEV) ## ruff, mypy and the floors (import-linter)
 	$(BIN)/ruff check .

@@ -1,12 +1,29 @@
-"""What all tests share: Hypothesis looks at the same cases, and terminals are equally wide."""
+"""What all tests share: how long Hypothesis may look, and that it looks at the same cases."""
 
 from __future__ import annotations
 
-import os
+import random
 
+import pytest
 from hypothesis import settings
 
+from tests.effort import IS_THOROUGH, PROFILE
+
 settings.register_profile("ci", derandomize=True, deadline=None)
-settings.register_profile("thorough", max_examples=2000, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
-os.environ["COLUMNS"] = "100"
+settings.register_profile("thorough", max_examples=1000, deadline=None, print_blob=True)
+settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose a seed for a thorough run, and hand it on to Hypothesis and to all workers."""
+    if IS_THOROUGH and config.getoption("--hypothesis-seed", None) is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say how to see the same again."""
+    if not IS_THOROUGH:
+        return None
+    seed = config.getoption("--hypothesis-seed")
+    return f"thorough: HYPOTHESIS_PROFILE=thorough pytest --hypothesis-seed={seed} looks again"

@@ -15,11 +15,11 @@ from h3sim.http import StreamSender
 from h3sim.schedulers import TreeScheduler
 from h3sim.schemes import Mechanism
 from h3sim.signals import Signalling
+from tests.effort import law as budget
 from tests.mutants import schedulers
 from tests.property import laws, scheduler_laws, signalling_laws
 from tests.property.runs import engine_part, homes_of, scheduler_made_by
 from tests.property.runs import usual_scheduler as usual
-from tests.property.strategies import law as budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable

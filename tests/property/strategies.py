@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import h3sim
 from h3sim.conformance import pages
+from tests.effort import some
 from tests.property.runs import Case
 
 PACKET_BYTES = 1400
@@ -19,20 +19,8 @@ _ALIKE = {
 }
 """Schemes that differ from others in their rules or in how signals travel, and not in how they are
 scheduled."""
-DIFFERENT = [name for name in SCHEMES if name not in _ALIKE]
-
-
-def law(max_examples):
-    """Return the settings of a law: the same examples in every run, so that none comes by luck.
-
-    The profile "thorough" looks at as many as it says, and at others in every run.
-    """
-    calm = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    if settings.get_current_profile_name() == "thorough":
-        return settings(suppress_health_check=calm)
-    return settings(
-        derandomize=True, deadline=None, max_examples=max_examples, suppress_health_check=calm
-    )
+DIFFERENT = some([name for name in SCHEMES if name not in _ALIKE], list(SCHEMES))
+"""Those that schedule differently; in a thorough run, all."""
 
 
 whole_packets = st.integers(1, 20).map(lambda n: n * PACKET_BYTES)

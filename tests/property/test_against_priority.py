@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from h3sim.schedulers import Orphans, TreeScheduler, UnknownParent
 from h3sim.signals import H2Priority
-from tests.property.strategies import law
+from tests.effort import law
 
 STREAMS = range(1, 17, 2)
 DIVISORS = st.sampled_from([1, 2, 4, 8, 16, 32, 64, 128, 256])

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h3sim.compression import CODEC_NAMES, CodecSettings, make_codec
+from tests.effort import law
 from tests.property import compression_laws as laws
-from tests.property.strategies import law
 
 NEVER_WAITING = ["static", "qcram", "early-qpack-safe"]
 """Schemes whose sections refer to nothing that may be missing, where nothing is evicted."""

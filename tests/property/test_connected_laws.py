@@ -18,9 +18,10 @@ from h3sim.transport.congestion import controller_names
 from h3sim.transport.jitter import LinkJitter
 from h3sim.transport.quic import QuicSettings
 from h3sim.units import mbps, ms
+from tests.effort import law
 from tests.helpers import page_of
 from tests.property import laws
-from tests.property.strategies import law, pages
+from tests.property.strategies import pages
 
 SCHEMES = ("fifo", "rr", "p+", "bucket", "safari-h2", "firefox-draft-20", "chrome-eps")
 """Mechanisms that differ; the last three are told of priorities over the wire, each in its way."""

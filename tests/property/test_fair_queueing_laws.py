@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from h3sim.schedulers import Orphans, Queueing, TreeScheduler, UnknownParent, Weights
 from h3sim.signals import H2Priority
-from tests.property.strategies import law
+from tests.effort import law
 
 WEIGHTS = st.one_of(st.integers(1, 256), st.sampled_from([1, 2, 16, 32, 255, 256]))
 MAX_TURN_BYTES = 1400

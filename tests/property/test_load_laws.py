@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 
 from h3sim.page import At
+from tests.effort import law
 from tests.property import laws
-from tests.property.strategies import DIFFERENT, cases, law, pages
+from tests.property.strategies import DIFFERENT, cases, pages
 
 each_scheme = pytest.mark.parametrize("scheme", DIFFERENT)
 

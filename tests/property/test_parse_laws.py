@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import h3sim
 from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.conformance import pages
+from tests.effort import law
 from tests.property import browser_laws, laws
-from tests.property.strategies import law
 
 browsers = st.builds(
     BrowserModel,

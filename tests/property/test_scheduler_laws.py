@@ -35,9 +35,9 @@ from h3sim.schedulers import (
 )
 from h3sim.schemes import Mechanism
 from h3sim.signals import Eps, H2Priority, Rank
+from tests.effort import law, scaled
 from tests.property import scheduler_laws
 from tests.property.candidates import candidate_of_mechanism, candidate_of_scheme
-from tests.property.strategies import law
 
 
 def of_whole_packets(history):
@@ -55,7 +55,7 @@ def test_every_mechanism_keeps_every_law_under_its_claims(scheduler, check):
 
 @pytest.mark.parametrize("scheme", h3sim.list_schemes(), ids=lambda scheme: scheme.name)
 def test_every_scheme_passes_the_suite_under_its_claims(scheme):
-    fewer = settings(usual_settings(), max_examples=5)
+    fewer = settings(usual_settings(), max_examples=scaled(5))
     report = check_scheduler(candidate_of_scheme(scheme), settings=fewer)
     claimed = {claim.law for claim in candidate_of_scheme(scheme).claims}
     assert claimed <= set(report.kept)

@@ -7,11 +7,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from h3sim.page import At
+from tests.effort import law
 from tests.helpers import replay
 from tests.property import laws
 from tests.property.runs import Case, usual_scheduler
 from tests.property.scheduler_laws import check_pick_is_pure
-from tests.property.strategies import DIFFERENT, SCHEMES, cases, law, links, pages, whole_packets
+from tests.property.strategies import DIFFERENT, SCHEMES, cases, links, pages, whole_packets
 
 each_scheme = pytest.mark.parametrize("scheme", DIFFERENT)
 no_jitter = st.just("none")

@@ -16,8 +16,9 @@ from h3sim.signals import Signalling
 from h3sim.study import run_config
 from h3sim.transport.jitter import LinkJitter
 from h3sim.units import ms
+from tests.effort import law
 from tests.property import laws, signalling_laws
-from tests.property.strategies import SCHEMES, law, pages
+from tests.property.strategies import SCHEMES, pages
 from tests.property.test_connected_laws import networks, settings
 
 SENT = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22, Signalling.EPS)

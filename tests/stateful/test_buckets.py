@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from h3sim.conformance import ReferenceBuckets, SchedulerMachine, signals
 from h3sim.schedulers import BucketScheduler
 from h3sim.signals import BucketPriority, H2Priority
-from tests.property.strategies import law
+from tests.effort import states
 
 CROWDED = st.builds(BucketPriority, bucket=st.just(31), level=st.integers(1, 2))
 UNKNOWN = st.builds(H2Priority, weight=st.integers(0, 256), exclusive=st.booleans())
@@ -22,5 +21,5 @@ class BucketMachine(SchedulerMachine):
     signals = st.one_of(signals(BucketPriority), CROWDED, UNKNOWN)
 
 
-BucketMachine.TestCase.settings = settings(law(100), stateful_step_count=40)
+BucketMachine.TestCase.settings = states(100)
 TestBuckets = BucketMachine.TestCase

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from h3sim.schedulers import EpsScheduler, Mixed, Turn
 from h3sim.signals import Eps, H2Priority
-from tests.property.strategies import law
+from tests.effort import states
 from tests.stateful.reference_eps import ReferenceEps
 
 STREAMS = st.sampled_from(range(0, 32, 4))
@@ -82,5 +81,5 @@ class EpsMachine(RuleBasedStateMachine):
             assert self.eps.pick() == expected
 
 
-EpsMachine.TestCase.settings = settings(law(100), stateful_step_count=40)
+EpsMachine.TestCase.settings = states(100)
 TestEps = EpsMachine.TestCase

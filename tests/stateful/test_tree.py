@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
@@ -11,7 +10,7 @@ from h3sim.conformance import Call, Event, ReferenceTree, SchedulerMachine
 from h3sim.conformance.strategies import h2_signals
 from h3sim.schedulers import TreeScheduler, Weights
 from h3sim.signals import BucketPriority, H2Priority
-from tests.property.strategies import law
+from tests.effort import states
 
 NODES = st.sampled_from([*range(0, 32, 4), -1, -2, -3])
 TURN_BYTES = st.sampled_from([1400, 1400, 1, 999])
@@ -67,5 +66,5 @@ class TreeMachine(SchedulerMachine):
                 tree.open(node_id, H2Priority(exclusive=True))
 
 
-TreeMachine.TestCase.settings = settings(law(100), stateful_step_count=40)
+TreeMachine.TestCase.settings = states(100)
 TestTree = TreeMachine.TestCase

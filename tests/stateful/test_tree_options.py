@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import pickle
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from h3sim.schedulers import Orphans, Queueing, TreeScheduler, UnknownParent
 from h3sim.signals import H2Priority
-from tests.property.strategies import law
+from tests.effort import states
 from tests.stateful.reference_shape import ReferenceShape
 
 NODES = st.sampled_from([*range(0, 28, 4), -1, -2])
@@ -118,5 +117,5 @@ class TreeOptionsMachine(RuleBasedStateMachine):
             assert sorted(node for node, it in said.items() if it[flag]) == sorted(nodes)
 
 
-TreeOptionsMachine.TestCase.settings = settings(law(60), stateful_step_count=40)
+TreeOptionsMachine.TestCase.settings = states(60)
 TestTreeOptions = TreeOptionsMachine.TestCase

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import law
 from tests.helpers import finished_ms, page_of, replay
 from tests.property.runs import Case
-from tests.property.strategies import law
 
 TICK_MS = 10
 WRR_WEIGHTS = {"document": 256, "script": 24, "font": 16, "image": 8}

@@ -55,7 +55,7 @@ from h3sim.schedulers import (
 )
 from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.transport.link_profile import LinkProfile
-from tests.property.strategies import law
+from tests.effort import law
 
 FEW = settings(max_examples=2, deadline=None, derandomize=True, database=None)
 OPENING = settings(FEW, phases=[Phase.generate], max_examples=40)

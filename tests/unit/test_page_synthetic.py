@@ -13,7 +13,7 @@ import h3sim
 from h3sim.errors import PageError
 from h3sim.page import At, Kind, synthetic
 from h3sim.page.synthetic import SIZES
-from tests.property.strategies import law
+from tests.effort import law
 
 
 @law(60)

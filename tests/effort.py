@@ -1,0 +1,54 @@
+"""How hard the tests look: `make test` for minutes, `make test-thorough` for hours.
+
+`make test` looks at the same examples in every run, so that none comes by luck, and where many
+things are alike at some of them. `HYPOTHESIS_PROFILE=thorough` looks at all, at ten times the
+examples, in runs of states ten times as long, and at others each time: the seed stands in the head
+of the output, and `--hypothesis-seed` brings it back.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeVar
+
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["IS_THOROUGH", "PROFILE", "law", "scaled", "some", "states"]
+
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+IS_THOROUGH = PROFILE == "thorough"
+_TIMES = 10
+
+T = TypeVar("T")
+
+
+def scaled(count: int) -> int:
+    """Return *count*, ten times in a thorough run."""
+    return _TIMES * count if IS_THOROUGH else count
+
+
+def law(max_examples: int) -> settings:
+    """Return the settings of a law that is tried on so many examples."""
+    return settings(
+        derandomize=not IS_THOROUGH,
+        deadline=None,
+        max_examples=scaled(max_examples),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        print_blob=IS_THOROUGH,
+    )
+
+
+def states(max_examples: int) -> settings:
+    """Return the settings of a machine of 40 steps, tried so many times.
+
+    In a thorough run steps are ten times as many, and so not the tries.
+    """
+    return settings(law(max_examples), max_examples=max_examples, stateful_step_count=scaled(40))
+
+
+def some(few: Sequence[T], everything: Sequence[T]) -> list[T]:
+    """Return *few*, which stand for all; in a thorough run *everything*."""
+    return list(everything if IS_THOROUGH else few)
