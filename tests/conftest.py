@@ -1,7 +1,8 @@
-"""What all tests share: how long Hypothesis may look, and that it looks at the same cases."""
+"""What all tests share: how long Hypothesis looks, at which cases, and how wide terminals are."""
 
 from __future__ import annotations
 
+import os
 import random
 
 import pytest
@@ -12,6 +13,7 @@ from tests.effort import IS_THOROUGH, PROFILE
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile(PROFILE)
+os.environ["COLUMNS"] = "100"
 
 
 @pytest.hookimpl(tryfirst=True)

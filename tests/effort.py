@@ -46,7 +46,13 @@ def states(max_examples: int) -> settings:
 
     In a thorough run steps are ten times as many, and so not the tries.
     """
-    return settings(law(max_examples), max_examples=max_examples, stateful_step_count=scaled(40))
+    calm = [*law(1).suppress_health_check, HealthCheck.large_base_example]
+    return settings(
+        law(max_examples),
+        max_examples=max_examples,
+        stateful_step_count=scaled(40),
+        suppress_health_check=calm,
+    )
 
 
 def some(few: Sequence[T], everything: Sequence[T]) -> list[T]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import h3sim
 from h3sim.errors import StalledError
 from h3sim.page import Page, page_from_dict
-from h3sim.schemes import Mechanism, Scheme, scheme_from_dict
+from h3sim.schemes import SchedulerKind, Scheme, scheme_from_dict
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
 from validation.measured import Run, Setting, read_workload
@@ -30,10 +30,10 @@ PROFILES = {
 """The transport profile for each stack that was measured."""
 _HTTP2 = ("h2-h2o", "h2-nghttpd")
 _TREES = {
-    "h2o-q-reno": Mechanism.H2O_CALENDAR,
-    "aioq-reno": Mechanism.TREE,
-    "h2-h2o": Mechanism.H2O_CALENDAR,
-    "h2-nghttpd": Mechanism.NGHTTP2_TREE,
+    "h2o-q-reno": SchedulerKind.H2O_CALENDAR,
+    "aioq-reno": SchedulerKind.TREE,
+    "h2-h2o": SchedulerKind.H2O_CALENDAR,
+    "h2-nghttpd": SchedulerKind.NGHTTP2_TREE,
 }
 """Which tree each server schedules by; aioquic has none and got one for the measurement."""
 _FRAME_OVERHEAD_BYTES = 14
@@ -180,10 +180,10 @@ def _scheme(workload: str, name: str, label: str) -> Scheme:
         chain = {"arrangement": "strict-chain"}
         return _table(name, dict.fromkeys(kinds.values(), chain), tree)
     classes = {kind: {"urgency": u, "incremental": bool(i)} for (u, i), kind in kinds.items()}
-    return _table(name, classes, Mechanism.EPS)
+    return _table(name, classes, SchedulerKind.EPS)
 
 
-def _table(name: str, classes: dict[str, dict[str, Any]], mechanism: Mechanism) -> Scheme:
+def _table(name: str, classes: dict[str, dict[str, Any]], mechanism: SchedulerKind) -> Scheme:
     """Return a scheme with a class for each kind."""
     return scheme_from_dict(
         {

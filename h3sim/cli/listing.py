@@ -123,9 +123,9 @@ def _controllers() -> _Listing:
 
 
 def _schedulers() -> _Listing:
-    from h3sim.schemes.registry import REGISTRY, TREES  # on use: plug-ins are searched for
+    from h3sim.schemes.registry import ABOUT, REGISTRY  # on use: plug-ins are searched for
 
-    return _registered("scheduler", REGISTRY, TREES)
+    return _registered("scheduler", REGISTRY, ABOUT)
 
 
 def _registered(kind: str, registry: PluginRegistry[Any], said: Mapping[str, str]) -> _Listing:

@@ -10,7 +10,7 @@ from h3sim.documents import not_one_of
 from h3sim.errors import Problem, SchemeError
 from h3sim.notebook import html_table
 from h3sim.page import Kind
-from h3sim.schemes.mechanism import Mechanism, OwnMechanism
+from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
 from h3sim.signals import DEFAULT_STRICT, DEFAULT_URGENCY, DEFAULT_WEIGHT, Signalling
 
 if TYPE_CHECKING:
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 __all__ = [
     "CONDITIONS",
     "Arrangement",
-    "Mechanism",
-    "OwnMechanism",
+    "CustomScheduler",
     "Placeholder",
     "PriorityClass",
     "Rule",
+    "SchedulerKind",
     "Scheme",
+    "SignalKind",
 ]
 
 
@@ -152,7 +153,7 @@ class Scheme:
 
     name: str
     title: str
-    mechanism: Mechanism | OwnMechanism
+    mechanism: SchedulerKind | CustomScheduler
     signalling: Signalling
     source: str
     classes: tuple[PriorityClass, ...]
@@ -214,7 +215,8 @@ class Scheme:
             yield from _unknown(f"rules[{place}].class", rule.class_name, classes)
         for entry in self.classes:
             yield from _unknown(f"classes.{entry.name}.group", entry.group, groups)
-            if (self.mechanism.speaks is Mechanism.BUCKETS) != (entry.bucket is not None):
+            has_bucket = entry.bucket is not None
+            if (self.mechanism.signal_kind is SignalKind.BUCKETS) != has_bucket:
                 message = "goes with the mechanism 'buckets', and that with it"
                 yield Problem(key=f"classes.{entry.name}.bucket", message=message)
         for place, holder in enumerate(self.placeholders):
@@ -226,30 +228,30 @@ class Scheme:
 
     def _setting_problems(self) -> Iterator[Problem]:
         """Yield each setting that the mechanism does not have, and the one that it needs."""
-        if (self.rank_by is not None) != (self.mechanism.speaks is Mechanism.RANKS):
+        if (self.rank_by is not None) != (self.mechanism.signal_kind is SignalKind.RANKS):
             message = "goes with the mechanism 'ranks', and that with it"
             yield Problem(key="rank_by", message=message)
         yield from self._signalling_problems()
-        if self.mixed is not None and self.mechanism is not Mechanism.EPS:
+        if self.mixed is not None and self.mechanism is not SchedulerKind.EPS:
             yield Problem(key="mixed", message="goes only with the mechanism 'eps'")
-        if self.turn is not None and not self.mechanism.speaks.has_turns:
+        if self.turn is not None and not self.mechanism.has_turns:
             key = "turn_packets" if self.turn.size_bytes is None else "turn_bytes"
-            message = "goes only with the mechanisms 'round-robin' and 'eps'"
-            yield Problem(key=key, message=message)
+            names = " and ".join(repr(kind.value) for kind in SchedulerKind if kind.has_turns)
+            yield Problem(key=key, message=f"goes only with the mechanisms {names}")
 
     def _signalling_problems(self) -> Iterator[Problem]:
         """Yield what the mechanism cannot hear, or the signalling cannot say."""
-        mechanism, signalling = self.mechanism.speaks, self.signalling
-        if signalling is Signalling.EPS and mechanism is not Mechanism.EPS:
+        kind, signalling = self.mechanism.signal_kind, self.signalling
+        if signalling is Signalling.EPS and kind is not SignalKind.EPS:
             yield Problem(key="signalling", message="'eps' goes with the mechanism 'eps'")
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS
         # Strict priorities were proposed for draft-20, and said as weights are there.
-        is_strict = mechanism is Mechanism.STRICT and signalling is Signalling.DRAFT_20
-        if needs_tree and not (mechanism.is_tree or is_strict):
+        is_strict = kind is SignalKind.STRICT and signalling is Signalling.DRAFT_20
+        if needs_tree and kind is not SignalKind.TREE and not is_strict:
             message = f"{signalling.value!r} goes with a mechanism that is a tree"
             yield Problem(key="signalling", message=message)
-        elif signalling is Signalling.DRAFT_22 and not mechanism.has_orphans:
-            message = f"'draft-22' has orphans, and {mechanism.value!r} no place for them"
+        elif signalling is Signalling.DRAFT_22 and not self.mechanism.has_orphans:
+            message = f"'draft-22' has orphans, and {self.mechanism.value!r} no place for them"
             yield Problem(key="signalling", message=message)
         for entry in self.classes:
             if entry.arrangement.is_exclusive and self.signalling is Signalling.DRAFT_20:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from h3sim.page import Kind
-from h3sim.schemes.model import Arrangement, Mechanism
+from h3sim.schemes.model import Arrangement, SignalKind
 from h3sim.schemes.ranks import RankPolicy
 from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority, placeholder_id
 
@@ -38,12 +38,12 @@ def make_policy(scheme: Scheme, page: Page) -> Policy:
     """Return a new policy for one connection, over which *page* is loaded."""
     if scheme.rank_by is not None:
         return RankPolicy(scheme.rank_by, page)
-    match scheme.mechanism.speaks:
-        case Mechanism.BUCKETS:
+    match scheme.mechanism.signal_kind:
+        case SignalKind.BUCKETS:
             return _BucketPolicy(scheme)
-        case Mechanism.EPS:
+        case SignalKind.EPS:
             return _EpsPolicy(scheme)
-        case Mechanism.STRICT:
+        case SignalKind.STRICT:
             return _StrictPolicy(scheme)
         case _:
             return _TreePolicy(scheme)

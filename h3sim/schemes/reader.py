@@ -12,15 +12,16 @@ from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.model import (
     CONDITIONS,
     Arrangement,
-    Mechanism,
-    OwnMechanism,
+    CustomScheduler,
     Placeholder,
     PriorityClass,
     Rule,
+    SchedulerKind,
     Scheme,
+    SignalKind,
 )
 from h3sim.schemes.ranks import RankBy
-from h3sim.schemes.registry import mechanism_named
+from h3sim.schemes.registry import scheduler_kind_named
 from h3sim.signals import (
     DEFAULT_STRICT,
     DEFAULT_URGENCY,
@@ -47,22 +48,15 @@ _KEYS = (
     *("placeholders", "classes", "rules", "otherwise"),
 )
 _TREE_KEYS = ("weight", "group", "arrangement")
-_CLASS_KEYS: dict[Mechanism, tuple[str, ...]] = {
-    Mechanism.FIFO: (),
-    Mechanism.ROUND_ROBIN: (),
-    Mechanism.TREE: _TREE_KEYS,
-    Mechanism.ZERO_TREE: _TREE_KEYS,
-    Mechanism.ZERO_LAST_TREE: _TREE_KEYS,
-    Mechanism.QUICKER_ZERO_TREE: _TREE_KEYS,
-    Mechanism.BUCKETS: ("bucket", "level"),
-    Mechanism.STRICT: (*_TREE_KEYS, "strict"),
-    Mechanism.EPS: ("urgency", "incremental"),
-    Mechanism.RANKS: (),
-    Mechanism.NGHTTP2_TREE: _TREE_KEYS,
-    Mechanism.H2O_CALENDAR: _TREE_KEYS,
-    Mechanism.ATS_HEAP: _TREE_KEYS,
+_CLASS_KEYS: dict[SignalKind, tuple[str, ...]] = {
+    SignalKind.NOTHING: (),
+    SignalKind.TREE: _TREE_KEYS,
+    SignalKind.STRICT: (*_TREE_KEYS, "strict"),
+    SignalKind.BUCKETS: ("bucket", "level"),
+    SignalKind.EPS: ("urgency", "incremental"),
+    SignalKind.RANKS: (),
 }
-"""What a class may say: only what its mechanism acts on."""
+"""What a class may say: only what its scheduler acts on."""
 _RULE_KEYS = ("class", "kind", "root", "any_of", "fetchpriority", "first_images", *CONDITIONS)
 _ALL_CLASS_KEYS = (*_TREE_KEYS, "strict", "bucket", "level", "urgency", "incremental")
 _MAX_BUCKET = 63
@@ -117,7 +111,7 @@ class _Reader(DocumentReader):
         known = len(self.problems)
         mechanism = self._mechanism(document)
         is_known = "mechanism" in document and len(self.problems) == known
-        acts_on = mechanism.speaks if is_known else None
+        acts_on = mechanism.signal_kind if is_known else None
         classes = self.table("classes", document.get("classes", {}))
         if not classes:
             self.report("classes", "at least one class is needed")
@@ -161,37 +155,33 @@ class _Reader(DocumentReader):
             return Turn(size_bytes=size_bytes)
         return None if packets is None else Turn(packets=packets)
 
-    def _mechanism(self, document: dict[str, Any]) -> Mechanism | OwnMechanism:
+    def _mechanism(self, document: dict[str, Any]) -> SchedulerKind | CustomScheduler:
         """Return the mechanism; the classes show what the clients of a plug-in say."""
         value = document.get("mechanism", "tree")
         if not isinstance(value, str):
-            return self.choice("mechanism", value, Mechanism)
+            return self.choice("mechanism", value, SchedulerKind)
         entries = self.table("", document.get("classes", {})).values()
         said = {key for entry in entries if isinstance(entry, dict) for key in entry}
-        speaks = Mechanism.TREE
+        signal_kind = SignalKind.TREE
         if "bucket" in said:
-            speaks = Mechanism.BUCKETS
+            signal_kind = SignalKind.BUCKETS
         elif "urgency" in said:
-            speaks = Mechanism.EPS
+            signal_kind = SignalKind.EPS
         elif "strict" in said:
-            speaks = Mechanism.STRICT
+            signal_kind = SignalKind.STRICT
         try:
-            return mechanism_named(value, speaks=speaks)
+            return scheduler_kind_named(value, signal_kind=signal_kind)
         except UnknownNameError as error:
             self.report("mechanism", not_one_of(value, error.known))
-            return Mechanism.FIFO
+            return SchedulerKind.FIFO
 
     def _tables(self, key: str, document: dict[str, Any]) -> list[dict[str, Any]]:
         return self.tables(key, document.get(key, []))
 
-    def _class(
-        self, mechanism: Mechanism | OwnMechanism | None, name: str, entry: Any
-    ) -> PriorityClass:
+    def _class(self, signal_kind: SignalKind | None, name: str, entry: Any) -> PriorityClass:
         key = f"classes.{name}"
         entry = self.table(key, entry)
-        self.keys(
-            key, entry, _ALL_CLASS_KEYS if mechanism is None else _CLASS_KEYS[mechanism.speaks]
-        )
+        self.keys(key, entry, _ALL_CLASS_KEYS if signal_kind is None else _CLASS_KEYS[signal_kind])
         if ("bucket" in entry) != ("level" in entry):
             self.report(key, "bucket and level go together")
         arrangement = entry.get("arrangement", Arrangement.SIBLINGS.value)
@@ -208,9 +198,9 @@ class _Reader(DocumentReader):
         )
 
     def _placeholder(
-        self, mechanism: Mechanism | OwnMechanism | None, key: str, entry: dict[str, Any]
+        self, signal_kind: SignalKind | None, key: str, entry: dict[str, Any]
     ) -> Placeholder:
-        has_strict = mechanism is None or mechanism.speaks is Mechanism.STRICT
+        has_strict = signal_kind in (None, SignalKind.STRICT)
         keys = ("name", "weight", *["strict"] * has_strict, "parent")
         self.keys(key, entry, (*keys, "yields_to", "yielding_weight"))
         if ("yields_to" in entry) != ("yielding_weight" in entry):

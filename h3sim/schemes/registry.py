@@ -1,4 +1,4 @@
-"""Mechanisms by name: those of h3sim, and schedulers that other packages bring along."""
+"""Kinds of schedulers by name: those of h3sim, and schedulers that other packages bring along."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import InputError, Problem
 from h3sim.plugins import PluginRegistry
-from h3sim.schemes.mechanism import Mechanism, OwnMechanism
+from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.schedulers import Scheduler
 
-__all__ = ["ENTRY_POINT_GROUP", "REGISTRY", "TREES", "mechanism_named", "scheduler_named"]
+__all__ = ["ABOUT", "ENTRY_POINT_GROUP", "REGISTRY", "scheduler_kind_named", "scheduler_named"]
 
 ENTRY_POINT_GROUP = "h3sim.schedulers"
 """Where a package announces a scheduler: a name, and a class or function that makes one."""
@@ -22,34 +22,29 @@ ENTRY_POINT_GROUP = "h3sim.schedulers"
 REGISTRY: PluginRegistry[Callable[..., Scheduler]] = PluginRegistry(
     ENTRY_POINT_GROUP,
     "scheduler",
-    {mechanism.value: partial(mechanism.make, turn_bytes=1400) for mechanism in Mechanism},
+    {kind.value: partial(kind.make, turn_bytes=1400) for kind in SchedulerKind},
 )
 """What makes a scheduler, by name."""
 
-TREES = {
-    Mechanism.TREE.value: "Parents before children; siblings share by weight (RFC 7540)",
-    Mechanism.ZERO_TREE.value: "The tree where 255 goes first and 0 last (Marx 2019 § 3.3)",
-    Mechanism.ZERO_LAST_TREE.value: "The tree where 0 goes last, one at a time (PR 2723)",
-    Mechanism.NGHTTP2_TREE.value: "The tree in whole cycles, the rest carried on (nghttp2)",
-    Mechanism.H2O_CALENDAR.value: "The tree as a calendar of 64 slots, bytes uncounted (h2o)",
-    Mechanism.ATS_HEAP.value: "The tree as a heap of points that only grow (Traffic Server)",
-}
-"""What tells the trees apart, which are one class."""
+ABOUT = {kind.value: kind.about for kind in SchedulerKind if kind.about}
+"""What tells those apart that are of one class."""
 
 
-def mechanism_named(name: str, *, speaks: Mechanism = Mechanism.TREE) -> Mechanism | OwnMechanism:
-    """Return the mechanism of that name; the clients of a plug-in say what *speaks* says.
+def scheduler_kind_named(
+    name: str, *, signal_kind: SignalKind = SignalKind.TREE
+) -> SchedulerKind | CustomScheduler:
+    """Return the kind of that name; the clients of a plug-in say what *signal_kind* names.
 
     Raises:
         UnknownNameError: if there is none.
 
-    >>> mechanism_named("round-robin")
-    <Mechanism.ROUND_ROBIN: 'round-robin'>
+    >>> scheduler_kind_named("round-robin")
+    <SchedulerKind.ROUND_ROBIN: 'round-robin'>
     """
-    for mechanism in Mechanism:
-        if mechanism.value == name:
-            return mechanism
-    return OwnMechanism(value=name, factory=REGISTRY.named(name), speaks=speaks)
+    for kind in SchedulerKind:
+        if kind.value == name:
+            return kind
+    return CustomScheduler(value=name, factory=REGISTRY.named(name), signal_kind=signal_kind)
 
 
 def scheduler_named(

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import SchemeError
-from h3sim.schemes.mechanism import OwnMechanism
+from h3sim.schemes.kinds import CustomScheduler
 from h3sim.schemes.model import Placeholder, PriorityClass
 from h3sim.schemes.reader import FORMAT, scheme_from_dict
 
@@ -33,7 +33,7 @@ def scheme_to_dict(scheme: Scheme) -> dict[str, Any] | None:
     True
     """
     document = _document(scheme)
-    if isinstance(scheme.mechanism, OwnMechanism):
+    if isinstance(scheme.mechanism, CustomScheduler):
         try:
             is_same = scheme_from_dict(document) == scheme
         except SchemeError:

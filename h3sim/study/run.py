@@ -11,7 +11,7 @@ from h3sim import catalog, engine
 from h3sim.errors import InputError, Problem
 from h3sim.http import Retransmit
 from h3sim.page import Page
-from h3sim.schemes import OwnMechanism, Scheme, scheduler_named
+from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.units import kbyte
 
@@ -135,11 +135,14 @@ def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
         UnknownNameError: if it is a name, and not known.
     """
     name, given = scheduler_named(scheduler)
-    mechanism = OwnMechanism(value=name, factory=given, speaks=scheme.mechanism.speaks)
-    title = f"{name}, told what clients of {scheme.name} say"
-    return replace(
-        scheme, name=name, title=title, mechanism=mechanism, source="", notes="", caveat=""
+    said = scheme.mechanism
+    kind = CustomScheduler(
+        value=name, factory=given, signal_kind=said.signal_kind, weights=said.weights
     )
+    title = f"{name}, told what clients of {scheme.name} say"
+    plain = replace(scheme, name=name, title=title, source="", notes="", caveat="")
+    # What the scheme sets for its own scheduler, another one has no use for.
+    return replace(plain, mechanism=kind, mixed=None, turn=None)
 
 
 def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:

@@ -13,7 +13,7 @@ from h3sim import metrics
 from h3sim.engine.signalling import WireSignalling
 from h3sim.http import StreamSender
 from h3sim.schedulers import TreeScheduler
-from h3sim.schemes import Mechanism
+from h3sim.schemes import SchedulerKind
 from h3sim.signals import Signalling
 from tests.effort import law as budget
 from tests.mutants import schedulers
@@ -100,7 +100,7 @@ def taking_as_long(mutant, case):
     """Break fifo alone, and compare it with round robin."""
 
     def make(part, *scheme):
-        return (maker(part) if scheme[0].mechanism is Mechanism.FIFO else usual)(*scheme)
+        return (maker(part) if scheme[0].mechanism is SchedulerKind.FIFO else usual)(*scheme)
 
     def check(part):
         with scheduler_made_by(lambda *scheme: make(part, *scheme)):

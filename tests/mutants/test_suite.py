@@ -34,7 +34,7 @@ from h3sim.schedulers import (
     TreeScheduler,
     Weights,
 )
-from h3sim.schemes import Mechanism
+from h3sim.schemes import SchedulerKind
 from h3sim.signals import BucketPriority, Eps
 from tests.mutants import broken, schedulers
 from tests.property.candidates import claimed
@@ -69,9 +69,14 @@ def claiming(*claims, **options):
 
 FIFO, ROUNDS, BUCKETS, TREE = (
     told(mechanism)
-    for mechanism in (Mechanism.FIFO, Mechanism.ROUND_ROBIN, Mechanism.BUCKETS, Mechanism.TREE)
+    for mechanism in (
+        SchedulerKind.FIFO,
+        SchedulerKind.ROUND_ROBIN,
+        SchedulerKind.BUCKETS,
+        SchedulerKind.TREE,
+    )
 )
-STRICT, ZERO_LAST = told(Mechanism.STRICT), told(Mechanism.ZERO_LAST_TREE)
+STRICT, ZERO_LAST = told(SchedulerKind.STRICT), told(SchedulerKind.ZERO_LAST_TREE)
 ZERO_LAST_TREE = partial(TreeScheduler, weights=Weights.ZERO_LAST)
 UNSTARVED = claiming(NoStarvation(rounds=2))
 TURN_BY_TURN = claiming(BoundedWait(turns=lambda waiting, other: 1, joining=1))

@@ -27,7 +27,7 @@ from h3sim.conformance import (
 )
 from h3sim.conformance.strategies import h2_signals
 from h3sim.schedulers import Mixed, Weights
-from h3sim.schemes import Mechanism
+from h3sim.schemes import SchedulerKind
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 
 
@@ -122,8 +122,8 @@ def fair_queueing(signals):
 
 
 CLAIMS = {
-    Mechanism.FIFO: {"claims": (StrictOrder(rank=by_id), SameAs(reference=order_of_ids))},
-    Mechanism.ROUND_ROBIN: {
+    SchedulerKind.FIFO: {"claims": (StrictOrder(rank=by_id), SameAs(reference=order_of_ids))},
+    SchedulerKind.ROUND_ROBIN: {
         "claims": (
             WeightedShares(weight=one_each),
             NoStarvation(rounds=2),
@@ -131,7 +131,7 @@ CLAIMS = {
             SameAs(reference=ReferenceRounds),
         )
     },
-    Mechanism.BUCKETS: {
+    SchedulerKind.BUCKETS: {
         "claims": (
             StrictOrder(rank=by_bucket),
             WeightedShares(weight=one_each, signals=SHARED_BUCKET),
@@ -141,7 +141,7 @@ CLAIMS = {
         ),
         "signals": signals(BucketPriority),
     },
-    Mechanism.TREE: {
+    SchedulerKind.TREE: {
         "claims": (
             *fair_queueing(flat(1, 256)),
             NoStarvation(rounds=8, signals=flat(8, 32)),
@@ -149,7 +149,7 @@ CLAIMS = {
         ),
         "placeholders": 3,
     },
-    Mechanism.ZERO_TREE: {
+    SchedulerKind.ZERO_TREE: {
         "claims": (
             StrictOrder(rank=by_zero_weight, signals=flat(0, 255)),
             *fair_queueing(flat(1, 254)),
@@ -159,7 +159,7 @@ CLAIMS = {
         "signals": ZERO_SIGNALS,
         "placeholders": 3,
     },
-    Mechanism.ZERO_LAST_TREE: {
+    SchedulerKind.ZERO_LAST_TREE: {
         "claims": (
             StrictOrder(rank=by_positive_weight, signals=flat(0, 255)),
             *fair_queueing(UP_TO_255),
@@ -170,12 +170,12 @@ CLAIMS = {
         "placeholders": 3,
     },
     # Times that have become infinite say nothing of shares: see `test_quicker_laws.py`.
-    Mechanism.QUICKER_ZERO_TREE: {
+    SchedulerKind.QUICKER_ZERO_TREE: {
         "claims": (StrictOrder(rank=by_zero_weight, signals=flat(0, 255)),),
         "signals": ZERO_SIGNALS,
         "placeholders": 3,
     },
-    Mechanism.STRICT: {
+    SchedulerKind.STRICT: {
         "claims": (
             StrictOrder(rank=by_strict, signals=UNGROUPED),
             *fair_queueing(ONE_STRICT),
@@ -185,7 +185,7 @@ CLAIMS = {
         "signals": signals(StrictPriority),
         "placeholders": 3,
     },
-    Mechanism.EPS: {
+    SchedulerKind.EPS: {
         "claims": (
             UrgencyOrder(),
             RoundRobinInUrgency(),
@@ -194,15 +194,15 @@ CLAIMS = {
         ),
         "signals": signals(Eps),
     },
-    Mechanism.RANKS: {"claims": (StrictOrder(rank=by_rank),), "signals": RANKS},
-    Mechanism.NGHTTP2_TREE: {
+    SchedulerKind.RANKS: {"claims": (StrictOrder(rank=by_rank),), "signals": RANKS},
+    SchedulerKind.NGHTTP2_TREE: {
         "claims": (CYCLES, BYTE_CYCLES, NO_STARVATION, ROUNDED_WAIT),
         "placeholders": 3,
     },
     # What slot a stream joins in depends on where the calendar stands, so no bound on shares.
-    Mechanism.H2O_CALENDAR: {"claims": (NO_STARVATION, ROUNDED_WAIT), "placeholders": 3},
+    SchedulerKind.H2O_CALENDAR: {"claims": (NO_STARVATION, ROUNDED_WAIT), "placeholders": 3},
     # A stream that comes late has few points, and goes alone until it has as many as others.
-    Mechanism.ATS_HEAP: {"placeholders": 3},
+    SchedulerKind.ATS_HEAP: {"placeholders": 3},
 }
 """By mechanism; one that is not here is held to what holds for every scheduler."""
 
@@ -212,7 +212,7 @@ def claimed(mechanism, factory):
     return Candidate(factory=factory, **CLAIMS.get(mechanism, {}))
 
 
-def candidate_of_mechanism(mechanism):
+def candidate_of_kind(mechanism):
     factory = partial(mechanism.make, turn_bytes=1400)
     return replace(claimed(mechanism, factory), name=mechanism.value)
 

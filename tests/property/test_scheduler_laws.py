@@ -33,11 +33,11 @@ from h3sim.schedulers import (
     TreeScheduler,
     Turn,
 )
-from h3sim.schemes import Mechanism
+from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps, H2Priority, Rank
 from tests.effort import law, scaled
 from tests.property import scheduler_laws
-from tests.property.candidates import candidate_of_mechanism, candidate_of_scheme
+from tests.property.candidates import candidate_of_kind, candidate_of_scheme
 
 
 def of_whole_packets(history):
@@ -48,7 +48,7 @@ def of_whole_packets(history):
 RISING = event_scripts(st.just(H2Priority()), rising=True).map(of_whole_packets)
 
 
-@parametrize_with_checks(map(candidate_of_mechanism, Mechanism))
+@parametrize_with_checks(map(candidate_of_kind, SchedulerKind))
 def test_every_mechanism_keeps_every_law_under_its_claims(scheduler, check):
     check(scheduler)
 

@@ -29,7 +29,7 @@ from h3sim.documents.declared import keys_of
 from h3sim.http import Retransmit
 from h3sim.page import page_from_dict, schema
 from h3sim.schedulers import Mixed
-from h3sim.schemes import Arrangement, Mechanism, scheme_from_dict
+from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
 from h3sim.schemes.model import CONDITIONS
 from h3sim.schemes.ranks import RankBy
 from h3sim.signals import Signalling
@@ -257,11 +257,11 @@ def rules_and_classes(scheme):
 def asked(scheme, class_name):
     """Return the words that must stand in the row of a class."""
     entry = scheme.class_named(class_name)
-    if scheme.mechanism is Mechanism.EPS:
+    if scheme.mechanism is SchedulerKind.EPS:
         return [f"urgency {entry.urgency}"] + (["incremental"] if entry.incremental else [])
     if entry.bucket is not None:
         return [f"bucket {entry.bucket}", f"level {entry.level}"]
-    if scheme.mechanism is Mechanism.STRICT:
+    if scheme.mechanism is SchedulerKind.STRICT:
         return [f"strict priority {entry.strict}"]
     words = [f"weight {entry.weight}"] + ([entry.group] if entry.group else [])
     return words + ([] if entry.arrangement is Arrangement.SIBLINGS else ["chain"])
@@ -280,7 +280,7 @@ def test_every_word_of_a_scheme_file_is_explained():
     documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
     words = {
         option.value
-        for options in (Mechanism, Arrangement, Mixed, RankBy, Signalling)
+        for options in (SchedulerKind, Arrangement, Mixed, RankBy, Signalling)
         for option in options
     }
     words |= {key for document in documents for key in document} | set(CONDITIONS)

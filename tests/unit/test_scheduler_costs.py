@@ -12,7 +12,7 @@ import pytest
 
 from h3sim.conformance.cost_checks import CountedId, operations_of
 from h3sim.schedulers import StrictScheduler
-from h3sim.schemes import Mechanism
+from h3sim.schemes import SchedulerKind
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ FEW, MANY = 500, 8000
 """A logarithm grows by less than half from one to the other, what looks at all sixteenfold."""
 MOST = 2
 
-SIGNALS: dict[Mechanism, Signal] = {
-    Mechanism.BUCKETS: BucketPriority(bucket=31, level=1),
-    Mechanism.EPS: Eps(incremental=True),
-    Mechanism.RANKS: Rank(value=1),
-    Mechanism.STRICT: StrictPriority(),
+SIGNALS: dict[SchedulerKind, Signal] = {
+    SchedulerKind.BUCKETS: BucketPriority(bucket=31, level=1),
+    SchedulerKind.EPS: Eps(incremental=True),
+    SchedulerKind.RANKS: Rank(value=1),
+    SchedulerKind.STRICT: StrictPriority(),
 }
 CALLS: dict[str, Callable[[Scheduler, int, Signal], object]] = {
     "open": lambda scheduler, n, signal: scheduler.open(CountedId(4 * n), signal),
@@ -42,7 +42,7 @@ CALLS: dict[str, Callable[[Scheduler, int, Signal], object]] = {
 }
 
 
-def costs(mechanism: Mechanism, n_streams: int) -> dict[str, int]:
+def costs(mechanism: SchedulerKind, n_streams: int) -> dict[str, int]:
     """Return what each call costs among so many active streams, in the order of `CALLS`."""
     scheduler = mechanism.make(turn_bytes=1400)
     signal = SIGNALS.get(mechanism, H2Priority())
@@ -55,8 +55,8 @@ def costs(mechanism: Mechanism, n_streams: int) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("mechanism", Mechanism)
-def test_no_call_looks_at_all_streams(mechanism: Mechanism) -> None:
+@pytest.mark.parametrize("mechanism", SchedulerKind)
+def test_no_call_looks_at_all_streams(mechanism: SchedulerKind) -> None:
     few, many = costs(mechanism, FEW), costs(mechanism, MANY)
     assert {name: n for name, n in many.items() if n > MOST * few[name] + 20} == {}
 

@@ -18,7 +18,7 @@ from h3sim.schedulers import (
     RoundRobinScheduler,
     TreeScheduler,
 )
-from h3sim.schemes import Mechanism, mechanism_named
+from h3sim.schemes import SchedulerKind, scheduler_kind_named
 from h3sim.schemes.registry import REGISTRY
 
 PAGE = "davies-meenan"
@@ -102,7 +102,7 @@ def test_a_plug_in_is_listed_with_its_package(package, capsys):
     assert "newest-first Sends the newest stream first newest-first-package 1.2" in lines
     assert next(line for line in lines if line.startswith("fifo")).endswith(" h3sim")
     names = [line.split()[0] for line in lines[2:]]
-    assert names == sorted([*(mechanism.value for mechanism in Mechanism), "newest-first"])
+    assert names == sorted([*(mechanism.value for mechanism in SchedulerKind), "newest-first"])
 
 
 def test_a_broken_plug_in_is_warned_about_by_name_and_only_once(package):
@@ -122,16 +122,16 @@ def test_a_broken_plug_in_is_warned_about_by_name_and_only_once(package):
 
 @taken
 def test_a_plug_in_is_loaded_when_it_is_named_and_no_other_one_is(package):
-    mechanism_named("fifo")
+    scheduler_kind_named("fifo")
     assert "newest_first" not in sys.modules
-    assert mechanism_named("newest-first").make(turn_bytes=1200).scheduler.turn_bytes == 1200
+    assert scheduler_kind_named("newest-first").make(turn_bytes=1200).scheduler.turn_bytes == 1200
 
 
 def test_plug_ins_are_left_out_on_demand(package, monkeypatch):
     monkeypatch.setenv(NO_PLUGINS_VARIABLE, "1")
     assert "newest-first" not in REGISTRY.names()
     with pytest.raises(UnknownNameError, match="no scheduler is called 'newest-first'"):
-        mechanism_named("newest-first")
+        scheduler_kind_named("newest-first")
 
 
 @taken
@@ -180,6 +180,14 @@ def test_a_scheduler_hears_what_clients_of_the_scheme_say():
     wrr = h3sim.simulate(PAGE, scheme="wrr")
     assert load.trace.order == wrr.trace.order
     assert load.trace.signals == wrr.trace.signals
+
+
+@pytest.mark.parametrize("scheme", ["nghttp3", "google-quiche", "sander-batched-rr"])
+def test_what_a_scheme_sets_for_its_own_scheduler_another_one_is_not_told(scheme):
+    """Mixed urgencies, and turns."""
+    load = h3sim.simulate(PAGE, scheme=scheme, scheduler=FifoScheduler)
+    assert load.scheme.mixed is load.scheme.turn is None
+    assert load.trace.order == h3sim.simulate(PAGE, scheme="fifo").trace.order
 
 
 def test_a_scheduler_stands_beside_schemes_in_a_comparison():

@@ -1,0 +1,300 @@
+"""The kinds of schedulers that a scheme can run on: one row each, and who brings one's own.
+
+In scheme files the key is `mechanism`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from h3sim.errors import Problem, SchemeError
+from h3sim.schedulers import (
+    BucketScheduler,
+    EpsScheduler,
+    FifoScheduler,
+    GuardedScheduler,
+    Mixed,
+    Queueing,
+    RankScheduler,
+    RoundRobinScheduler,
+    StrictScheduler,
+    TreeScheduler,
+    Turn,
+    UnknownParent,
+    Weights,
+    raised_words,
+)
+from h3sim.signals import Signalling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.schedulers import Scheduler
+
+__all__ = ["CustomScheduler", "SchedulerKind", "new_scheduler"]
+
+
+class SignalKind(enum.Enum):
+    """What the clients of a scheduler say about a stream."""
+
+    NOTHING = "nothing"
+    TREE = "tree"
+    """A place in a dependency tree (`H2Priority`)."""
+    STRICT = "strict"
+    """A placeholder, a strict priority and a weight (`StrictPriority`)."""
+    BUCKETS = "buckets"
+    """A bucket and a level (`BucketPriority`)."""
+    EPS = "eps"
+    """An urgency, and whether it is incremental (`Eps`)."""
+    RANKS = "ranks"
+    """A rank (`Rank`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerSettings:
+    """What a scheduler is made with; each takes what it has a use for.
+
+    *turn_bytes* is what a packet is expected to carry. *signalling* says what a tree makes of a
+    parent that it does not know.
+    """
+
+    turn_bytes: int
+    mixed: Mixed
+    turn: Turn
+    signalling: Signalling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """What there is to know of a kind of scheduler: who adds one adds a row.
+
+    *weights* is what weights mean to it, *has_turns* whether a turn may be more than a packet,
+    *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* tells it from
+    others of its class.
+    """
+
+    make: Callable[[SchedulerSettings], Scheduler]
+    signal_kind: SignalKind = SignalKind.NOTHING
+    weights: Weights = Weights.SHARES
+    has_turns: bool = False
+    has_orphans: bool = False
+    about: str = ""
+
+
+def _tree(weights: Weights, about: str) -> _Row:
+    """Return the row of a tree in exact virtual time, with all that HTTP/3 drafts ask for."""
+
+    def make(settings: SchedulerSettings) -> Scheduler:
+        parent = _UNKNOWN_PARENTS.get(settings.signalling, UnknownParent.DEFAULT)
+        return TreeScheduler(turn_bytes=settings.turn_bytes, weights=weights, unknown_parent=parent)
+
+    signals = SignalKind.TREE
+    return _Row(make=make, signal_kind=signals, weights=weights, has_orphans=True, about=about)
+
+
+def _tree_of(server: Queueing, about: str) -> _Row:
+    """Return the row of the tree that a server of HTTP/2 has."""
+
+    def make(settings: SchedulerSettings) -> Scheduler:
+        return TreeScheduler.of_server(server, turn_bytes=settings.turn_bytes)
+
+    return _Row(make=make, signal_kind=SignalKind.TREE, about=about)
+
+
+_UNKNOWN_PARENTS = {
+    Signalling.DRAFT_20: UnknownParent.CREATE,
+    Signalling.DRAFT_22: UnknownParent.ORPHANS,
+}
+"""What a tree makes of a parent that is not there, where a document says it; else RFC 7540."""
+
+
+class SchedulerKind(enum.Enum):
+    """A scheduler that a scheme can run on: its name in files, and its row.
+
+    >>> SchedulerKind("eps").signal_kind
+    <SignalKind.EPS: 'eps'>
+    """
+
+    _row: _Row
+
+    def __new__(cls, name: str, row: _Row) -> SchedulerKind:
+        """Let the name be the value."""
+        kind = object.__new__(cls)
+        kind._value_ = name
+        kind._row = row
+        return kind
+
+    FIFO = "fifo", _Row(make=lambda _: FifoScheduler())
+    ROUND_ROBIN = (
+        "round-robin",
+        _Row(make=lambda settings: RoundRobinScheduler(turn=settings.turn), has_turns=True),
+    )
+    TREE = (
+        "tree",
+        _tree(Weights.SHARES, "Parents before children; siblings share by weight (RFC 7540)"),
+    )
+    ZERO_TREE = (
+        "zero-weight-tree",
+        _tree(Weights.ZERO, "The tree where 255 goes first and 0 last (Marx 2019 § 3.3)"),
+    )
+    ZERO_LAST_TREE = (
+        "zero-last-tree",
+        _tree(Weights.ZERO_LAST, "The tree where 0 goes last, one at a time (PR 2723)"),
+    )
+    QUICKER_ZERO_TREE = (
+        "quicker-zero-tree",
+        _tree(Weights.QUICKER_ZERO, "Zero weights in Quicker's arithmetic (code of Marx 2019)"),
+    )
+    BUCKETS = (
+        "buckets",
+        _Row(make=lambda _: BucketScheduler(), signal_kind=SignalKind.BUCKETS),
+    )
+    STRICT = (
+        "strict",
+        _Row(
+            make=lambda settings: StrictScheduler(turn_bytes=settings.turn_bytes),
+            signal_kind=SignalKind.STRICT,
+        ),
+    )
+    EPS = (
+        "eps",
+        _Row(
+            make=lambda settings: EpsScheduler(mixed=settings.mixed, turn=settings.turn),
+            signal_kind=SignalKind.EPS,
+            has_turns=True,
+        ),
+    )
+    RANKS = "ranks", _Row(make=lambda _: RankScheduler(), signal_kind=SignalKind.RANKS)
+    NGHTTP2_TREE = (
+        "nghttp2-tree",
+        _tree_of(Queueing.NGHTTP2, "The tree in whole cycles, the rest carried on (nghttp2)"),
+    )
+    H2O_CALENDAR = (
+        "h2o-calendar",
+        _tree_of(Queueing.H2O, "The tree as a calendar of 64 slots, bytes uncounted (h2o)"),
+    )
+    ATS_HEAP = (
+        "ats-heap",
+        _tree_of(Queueing.ATS, "The tree as a heap of points that only grow (Traffic Server)"),
+    )
+
+    @property
+    def signal_kind(self) -> SignalKind:
+        """What its clients say."""
+        return self._row.signal_kind
+
+    @property
+    def weights(self) -> Weights:
+        """What weights mean to it."""
+        return self._row.weights
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether it takes turns of more than a packet."""
+        return self._row.has_turns
+
+    @property
+    def has_orphans(self) -> bool:
+        """Whether it has the orphan placeholder of HTTP/3 draft-22, if that is asked for."""
+        return self._row.has_orphans
+
+    @property
+    def about(self) -> str:
+        """What tells it from others of its class, in a line; empty if it is the only one."""
+        return self._row.about
+
+    def make(
+        self,
+        *,
+        turn_bytes: int,
+        mixed: Mixed | None = None,
+        turn: Turn | None = None,
+        signalling: Signalling = Signalling.SERVER,
+    ) -> Scheduler:
+        """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
+        settings = SchedulerSettings(
+            turn_bytes=turn_bytes,
+            mixed=mixed or Mixed.NON_INCREMENTAL_FIRST,
+            turn=turn or Turn(),
+            signalling=signalling,
+        )
+        return self._row.make(settings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomScheduler:
+    """A scheduler that is not h3sim's: *value* is its name, *factory* makes one.
+
+    Its clients say what *signal_kind* names, with weights in the limits of *weights*. A factory
+    that takes *turn_bytes* is told what a packet is expected to carry; one that is a scheduler is
+    copied for each load.
+    """
+
+    value: str
+    factory: Callable[..., Scheduler] | Scheduler
+    signal_kind: SignalKind = SignalKind.TREE
+    weights: Weights = Weights.SHARES
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.signal_kind))
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether a scheme can tell it how long a turn is: no."""
+        return False
+
+    @property
+    def has_orphans(self) -> bool:
+        """Whether it may be told of the orphan placeholder, as a place in a tree."""
+        return self.signal_kind is SignalKind.TREE
+
+    def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:
+        """Return a new scheduler, guarded; the other *settings* are for those of h3sim.
+
+        Raises:
+            SchemeError: if it cannot be made, or lacks a method of a scheduler.
+        """
+        del settings
+        made = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
+        return GuardedScheduler(made, name=self.value)
+
+
+def new_scheduler(
+    factory: Callable[..., Scheduler] | Scheduler, *, turn_bytes: int, name: str
+) -> Scheduler:
+    """Return a new scheduler of somebody else's; mistakes are told of *name*.
+
+    What can be called is called, with *turn_bytes* if it takes that; else it is copied.
+
+    Raises:
+        SchemeError: if it cannot be made, or lacks a method of a scheduler.
+    """
+    try:
+        made = _made(factory, turn_bytes)
+    # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
+    except (Exception, SystemExit) as error:
+        message = f"making one raised {raised_words(error)}"
+        raise SchemeError([Problem(key="scheduler", message=message)], name) from error
+    missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
+    if missing:
+        message = f"a {type(made).__name__} has no {', '.join(missing)}"
+        raise SchemeError([Problem(key="scheduler", message=message)], name)
+    return made
+
+
+def _made(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Scheduler:
+    import copy  # on use: importing h3sim should stay quick
+    import inspect
+
+    if not callable(factory):
+        return copy.deepcopy(factory)
+    try:
+        takes_turns = "turn_bytes" in inspect.signature(factory).parameters
+    except ValueError:  # some callables made in C do not say
+        takes_turns = False
+    return factory(turn_bytes=turn_bytes) if takes_turns else factory()
+
+
+_METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge")
