@@ -236,7 +236,7 @@ def test_no_more_is_under_way_than_the_client_takes(window_bytes: int) -> None:
     sent, arrived = Counter(), Counter()
     arrivals = sorted((row[1], row[2], row[3] + row[4]) for row in rows if row[1] is not None)
     place, most = 0, 0
-    for sent_at_ns, _, stream_id, offset, n_bytes, _ in rows:
+    for sent_at_ns, _, stream_id, offset, n_bytes, *_ in rows:
         while place < len(arrivals) and arrivals[place][0] <= sent_at_ns:
             _, of, end = arrivals[place]
             arrived[of] = max(arrived[of], end)

@@ -227,7 +227,7 @@ def test_no_cookie_header_value_or_query_string_gets_into_a_page() -> None:
     )
     assert "SECRET" not in json.dumps(page_to_dict(page))
     assert [resource.mime for resource in page.resources] == ["", "", "image/png"]
-    assert page.provenance == {"source": "someone/recordings a.har"}
+    assert page.provenance == {"source": "someone/recordings a.har", "hosts": "1"}
 
 
 def test_a_page_from_a_table_can_be_written_and_read_again() -> None:
