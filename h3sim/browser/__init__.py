@@ -2,11 +2,12 @@
 
 from h3sim.browser.base import Browser, ScheduledRequest
 from h3sim.browser.factory import make_browser
-from h3sim.browser.model import BrowserMode, BrowserModel
+from h3sim.browser.model import OF_PARSING, BrowserMode, BrowserModel
 from h3sim.browser.parse import ParseBrowser
 from h3sim.browser.replay import ReplayBrowser
 
 __all__ = [
+    "OF_PARSING",
     "Browser",
     "BrowserMode",
     "BrowserModel",

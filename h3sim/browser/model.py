@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import enum
-import math
-from collections.abc import Iterator  # noqa: TC003 - doctest
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from h3sim.errors import InputError, Problem
+from h3sim.documents.declared import declared, says, settle
+from h3sim.documents.values import Choice, Flag, Number, Whole
+from h3sim.errors import InputError
 
-__all__ = ["BrowserMode", "BrowserModel"]
-
-_MAX_FACTOR = 1000
+__all__ = ["OF_PARSING", "BrowserMode", "BrowserModel"]
 
 
 class BrowserMode(enum.Enum):
@@ -40,25 +38,34 @@ class BrowserModel:
     >>> BrowserModel(mode=BrowserMode.PARSE, cpu_factor=0, max_requests=0)
     Traceback (most recent call last):
     ...
-    h3sim.errors.InputError: cpu_factor: must be more than 0, to 1000, is 0
-    max_requests: must be 1 or more, is 0
+    h3sim.errors.InputError: cpu_factor: must be more than 0, to 1,000, is 0
+    max_requests: must be at least 1, is 0
     """
 
-    mode: BrowserMode = BrowserMode.REPLAY
-    cpu_factor: float = 1.0
-    preload_scanner: bool = True
-    tight_mode: bool = False
-    max_requests: int | None = None
+    mode: BrowserMode = field(default=BrowserMode.REPLAY, metadata=says(Choice(BrowserMode)))
+    cpu_factor: float = field(
+        default=1.0,
+        metadata=says(
+            Number(low=0, high=1000, is_above=True),
+            "how many times as long parsing and executing take: 4 for a phone, say",
+        ),
+    )
+    preload_scanner: bool = field(
+        default=True, metadata=says(Flag(), "only the parser finds what the document names")
+    )
+    tight_mode: bool = field(
+        default=False,
+        metadata=says(
+            Flag(), "as Chrome: images and the like wait for the head while two requests are open"
+        ),
+    )
+    max_requests: int | None = field(
+        default=None, metadata=says(Whole(low=1), "how many requests may be open at once")
+    )
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise InputError(problems)
+        settle(self, InputError)
 
-    def _problems(self) -> Iterator[Problem]:
-        factor = self.cpu_factor
-        if not (math.isfinite(factor) and 0 < factor <= _MAX_FACTOR):
-            message = f"must be more than 0, to {_MAX_FACTOR}, is {factor:g}"
-            yield Problem(key="cpu_factor", message=message)
-        if self.max_requests is not None and self.max_requests < 1:
-            yield Problem(key="max_requests", message=f"must be 1 or more, is {self.max_requests}")
+
+OF_PARSING = tuple(entry.attribute for entry in declared(BrowserModel) if entry.attribute != "mode")
+"""The settings that act only in `BrowserMode.PARSE`."""

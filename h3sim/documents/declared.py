@@ -49,6 +49,7 @@ __all__ = [
     "read_table",
     "says",
     "settle",
+    "settled",
     "write_table",
 ]
 
@@ -185,11 +186,21 @@ def settle(value: Any, error: type[InputError], source: str = "") -> None:
     Raises:
         error: listing every field that is wrong, and every rule that does not hold.
     """
+    problems = settled(value)
+    if problems:
+        raise error(problems, source if isinstance(source, str) else shown(source))
+
+
+def settled(value: Any) -> list[Problem]:
+    """Do as `settle` does, but return the problems."""
     problems: list[Problem] = []
     stand_ins: dict[str, Any] = {}
     for field in declared(type(value)):
         given = getattr(value, field.attribute)
-        if given is None and field.default is None:
+        if given is None and not isinstance(field.kind, OrNone):
+            if field.default is not None:
+                problems.append(Problem(key=field.key, message="must be given, is None"))
+                stand_ins[field.attribute] = field.stand_in
             continue
         try:
             accepted = field.kind.accept(given)
@@ -199,9 +210,7 @@ def settle(value: Any, error: type[InputError], source: str = "") -> None:
         else:
             if accepted is not given:
                 object.__setattr__(value, field.attribute, accepted)
-    problems = _with_rules(value if not stand_ins else _changed(value, stand_ins), problems)
-    if problems:
-        raise error(problems, source if isinstance(source, str) else shown(source))
+    return _with_rules(value if not stand_ins else _changed(value, stand_ins), problems)
 
 
 def _stand_in(field: Declared, refused: RefusedError) -> Any:

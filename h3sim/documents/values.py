@@ -111,7 +111,7 @@ class Flag(ValueType):
 class Number(ValueType):
     """A finite number from *low* to *high*; *is_above* leaves *low* out, *is_below* *high*.
 
-    *hint* says in messages what the bounds mean.
+    *hint* says in messages what the bounds mean; *example* what the number does.
     """
 
     stand_in: float = 0
@@ -125,15 +125,19 @@ class Number(ValueType):
         is_above: bool = False,
         is_below: bool = False,
         hint: str = "",
+        example: str = "",
         stand_in: float | None = None,
     ) -> None:
         self.low, self.high, self.is_above, self.is_below = low, high, is_above, is_below
-        self.hint = f" ({hint})" if hint else ""
+        self.hint = f" ({hint or example})" if hint or example else ""
+        self._example = f" ({example})" if example else ""
         self.stand_in = (low or 0) if stand_in is None else stand_in
 
     def accept(self, value: Any) -> float:
         if not is_quantity(value):
-            raise RefusedError(f"must be {self._noun}, is {shown(value)}")
+            if isinstance(value, int | float) and not isinstance(value, bool):  # not finite, huge
+                raise RefusedError(f"{self._range(1)}, is {shown(value)}")
+            raise RefusedError(f"must be {self._noun}{self._example}, is {shown(value)}")
         self.check(value, shown(value))
         number: float = value
         return number
@@ -166,6 +170,8 @@ class Number(ValueType):
         if self.is_above:
             end = "" if high is None else f", to {_bound(high)}"
             return f"must be more than {_bound(low)}{end}{self.hint}"
+        if low is None:
+            return "must be a finite number"
         if high is None:
             return f"must be at least {_bound(low)}{self.hint}"
         return f"must be {_bound(low)} to {_bound(high)}{self.hint}"

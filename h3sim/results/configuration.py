@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from h3sim.browser import BrowserMode
+from h3sim.browser import OF_PARSING, BrowserMode
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
 
@@ -90,7 +90,7 @@ def _browser(load: Load) -> dict[str, Any]:
     """Return the browser's settings; what only one that computes its load has is None else."""
     browser = load.browser
     values: dict[str, Any] = {"browser": browser.mode.value}
-    for name in ("cpu_factor", "max_requests", "preload_scanner", "tight_mode"):
+    for name in OF_PARSING:
         values[name] = getattr(browser, name) if browser.mode is BrowserMode.PARSE else None
     return values
 

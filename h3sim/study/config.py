@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import math
-import os
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
-from h3sim.browser import BrowserMode, BrowserModel
-from h3sim.documents import shown
+from h3sim.browser import OF_PARSING, BrowserMode, BrowserModel
+from h3sim.documents.declared import declared, settled
+from h3sim.documents.values import Number, Text, Whole
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import Retransmit
+from h3sim.study.load_option import (
+    Browser,
+    Handshake,
+    JitterText,
+    NameOf,
+    NameOr,
+    of_browser,
+    option,
+)
 from h3sim.transport import ConstantRate, Jitter, Mode, Network, Protocol, TransportProfile
 from h3sim.transport.congestion import controller_names
 from h3sim.units import mbps, ms
@@ -26,34 +34,13 @@ __all__ = ["LoadConfig"]
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
 
-_MAX_BDPS = 10**6
-_NUMBERS = (
-    *("rate_mbps", "interval_ms", "rtt_ms", "loss", "burst", "queue_bdp", "buffer_kb"),
-    "cpu_factor",
-)
-_WHOLE = ("packet_bytes", "queue_bytes", "seed", "max_requests")
-_TEXTS = ("transport", "cc", "jitter", "retransmit")
-_FLAGS = ("preload_scanner", "tight_mode")
-_ALWAYS_GIVEN = ("network", "buffer_kb", "handshake", "seed", "browser")
-_MAX_SEED = 2**63 - 1
 _OF_NETWORK = (
     *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "burst", "queue_bdp"),
     *("queue_bytes", "jitter"),
 )
-_OF_PARSING = ("cpu_factor", "max_requests", "preload_scanner", "tight_mode")
-"""What changes only a browser that computes its load."""
-_RANGES: tuple[tuple[str, float, float], ...] = (
-    ("rate_mbps", 1e-6, 1e7),
-    ("interval_ms", 1e-6, 60_000),
-    ("packet_bytes", 1, 65_507),
-    ("rtt_ms", 0, 600_000),
-    ("burst", 1, 1e6),
-    ("queue_bytes", 1514, 1e12),
-    ("buffer_kb", 0, 1e9),
-)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class LoadConfig:
     """Over what a page is loaded.
 
@@ -70,35 +57,97 @@ class LoadConfig:
         UnknownNameError: if the network, the profile or the controller is not known.
     """
 
-    network: NetworkLike = "marx-2019"
-    transport: str | None = None
-    cc: str | None = None
-    transport_profile: ProfileLike | None = None
-    rate_mbps: float | None = None
-    interval_ms: float | None = None
-    packet_bytes: int | None = None
-    rtt_ms: float | None = None
-    loss: float | None = None
-    burst: float | None = None
-    queue_bdp: float | None = None
-    queue_bytes: int | None = None
-    jitter: str | None = None
-    buffer_kb: float = 0.0
-    retransmit: str | None = None
-    handshake: bool | str = True
-    seed: int = 0
-    browser: BrowserModel | str = "replay"
-    cpu_factor: float | None = None
-    max_requests: int | None = None
-    preload_scanner: bool | None = None
-    tight_mode: bool | None = None
+    network: NetworkLike = option(
+        NameOr(Network), "a shipped network or a file.toml", "NAME", default="marx-2019"
+    )
+    transport: str | None = option(
+        NameOf(Protocol),
+        "what carries HTTP (default: as the transport profile says; quic)",
+    )
+    cc: str | None = option(
+        Text(), "the congestion controller: newreno, cubic, bbr, constant, ...", "NAME"
+    )
+    transport_profile: ProfileLike | None = option(
+        NameOr(TransportProfile),
+        "how a stack sends and recovers: a shipped profile or a file.toml",
+        "NAME",
+    )
+    rate_mbps: float | None = option(
+        Number(low=1e-6, high=1e7), "the pace as a rate, in Mbit/s of payload", "RATE"
+    )
+    interval_ms: float | None = option(
+        Number(low=1e-6, high=60_000), "the pace as the time between two packets", "MS"
+    )
+    packet_bytes: int | None = option(
+        Whole(low=1, high=65_507), "the most payload of a packet", "BYTES"
+    )
+    rtt_ms: float | None = option(Number(low=0, high=600_000), "the round-trip time", "MS")
+    loss: float | None = option(
+        Number(low=0, high=1, is_below=True, example="0.02 is 2 %"),
+        "the share of packets lost each way: 0.02, or 2%",
+        "SHARE",
+        is_share=True,
+    )
+    burst: float | None = option(
+        Number(low=1, high=1e6), "how many packets are lost in a row, on average", "PACKETS"
+    )
+    queue_bdp: float | None = option(
+        Number(low=0, high=1e6, is_above=True),
+        "the queue before the bottleneck, in rate times RTT",
+        "BDPS",
+    )
+    queue_bytes: int | None = option(Whole(low=1514, high=10**12), "the same in bytes", "BYTES")
+    jitter: str | None = option(
+        JitterText(),
+        "hold every n-th packet until N (to M) others were sent, say 4:1-3; or none",
+        "EVERY:N[-M]",
+    )
+    buffer_kb: float = option(
+        Number(low=0, high=1e9),
+        "the send buffer, in kB of 1000 bytes",
+        "KB",
+        default=0.0,
+        is_own=True,
+    )
+    retransmit: str | None = option(
+        NameOf(Retransmit),
+        "when lost bytes go again: before new ones as they were lost, or the most important first,"
+        " or at the stream's turn (default: as the transport profile says)",
+    )
+    handshake: bool | str = option(
+        Handshake(Mode),
+        "how the connection begins: 1-rtt, 0-rtt or none",
+        default=True,
+        switches=(
+            (
+                "--no-handshake",
+                False,
+                "the connection is established: the first request leaves at 0",
+            ),
+            ("--zero-rtt", "0-rtt", "the requests go with the client's first packet"),
+        ),
+    )
+    seed: int = option(
+        Whole(low=0, high=2**63 - 1, hint="2^63 - 1"), "of all that is random", "N", default=0
+    )
+    browser: BrowserModel | str = option(
+        Browser(BrowserMode),
+        "ask for resources as recorded, or compute what parsing, blocking and executing make of"
+        " the page",
+        default="replay",
+        group="browser",
+    )
+    cpu_factor: float | None = of_browser("cpu_factor", "FACTOR")
+    max_requests: int | None = of_browser("max_requests", "N")
+    preload_scanner: bool | None = of_browser(
+        "preload_scanner", switch=("--no-preload-scanner", False)
+    )
+    tight_mode: bool | None = of_browser("tight_mode", switch=("--tight-mode", True))
 
     def __post_init__(self) -> None:
-        problems = list(self._type_problems())
-        if problems:
-            raise InputError(problems)
-        problems = list(self._problems())
-        unknown = list(self._unknown_names())
+        problems = settled(self)
+        names = {key for key in ("network", "transport_profile", "cc") if not _told(problems, key)}
+        unknown = [item for item in self._unknown_names() if item[0] in names]
         if unknown and not problems and len(unknown) == 1:
             raise unknown[0][1]
         problems += (Problem(key=key, message=str(error)) for key, error in unknown)
@@ -112,6 +161,24 @@ class LoadConfig:
             message = "'0-rtt' needs links: a constant pace has no handshake packets"
             raise InputError([Problem(key="handshake", message=message)])
         self.resolved_profile()
+
+    def __repr__(self) -> str:
+        """Return only what is not as usual."""
+        given = ", ".join(
+            f"{entry.attribute}={value!r}"
+            for entry in declared(LoadConfig)
+            if (value := getattr(self, entry.attribute)) != entry.default
+        )
+        return f"LoadConfig({given})"
+
+    def rules(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        if self.rate_mbps is not None and self.interval_ms is not None:
+            yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
+        if self.browser == BrowserMode.REPLAY.value:
+            for key in OF_PARSING:
+                if getattr(self, key) is not None:
+                    yield Problem(key=key, message="goes only with browser = 'parse'")
 
     def _unknown_names(self) -> Iterator[tuple[str, UnknownNameError]]:
         """Yield what is given by name and not known, all of it: a network's own names follow."""
@@ -140,7 +207,7 @@ class LoadConfig:
         browser = self.browser
         if not isinstance(browser, BrowserModel):
             browser = BrowserModel(mode=BrowserMode(browser))
-        names = _OF_PARSING
+        names = OF_PARSING
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return replace(browser, **given)
 
@@ -260,78 +327,6 @@ class LoadConfig:
             message = "says how losses cluster, and there is no loss: give that as well"
             raise InputError([Problem(key="burst", message=message)])
 
-    def _type_problems(self) -> Iterator[Problem]:
-        """Yield what is not of its type: the checks behind this one compare and look up."""
-        for key in _ALWAYS_GIVEN:
-            if getattr(self, key) is None:
-                yield Problem(key=key, message="must be given, is None")
-        for keys, types, what in (
-            (_NUMBERS, (int, float), "a number"),
-            (_WHOLE, (int,), "a whole number"),
-            (_TEXTS, (str,), "text"),
-            (_FLAGS, (bool,), "True or False"),
-            (("handshake",), (bool, str), "text, True or False"),
-            (("browser",), (BrowserModel, str), "text or a BrowserModel"),
-            (("network",), (Network, str, os.PathLike), "a name, a path or a Network"),
-            (
-                ("transport_profile",),
-                (TransportProfile, str, os.PathLike),
-                "a name, a path or a TransportProfile",
-            ),
-        ):
-            for key in keys:
-                value = getattr(self, key)
-                is_flag = isinstance(value, bool) and bool not in types
-                if value is not None and (is_flag or not isinstance(value, types)):
-                    hint = " (0.02 is 2 %)" if key == "loss" else ""
-                    yield Problem(key=key, message=f"must be {what}{hint}, is {shown(value)}")
 
-    def _problems(self) -> Iterator[Problem]:
-        if not 0 <= self.seed <= _MAX_SEED:
-            yield Problem(key="seed", message=f"must be 0 to 2^63 - 1, is {shown(self.seed)}")
-        for key, low, high in _RANGES:
-            value = getattr(self, key)
-            # Whole numbers may be too large for a float: they are compared before they are shown.
-            if value is not None and not (low <= value <= high and math.isfinite(value)):
-                is_huge = isinstance(value, int) and abs(value) > high
-                given = shown(value) if is_huge else f"{value:g}"
-                yield Problem(key=key, message=f"must be {low:g} to {high:g}, is {given}")
-        if self.loss is not None and not 0 <= self.loss < 1:
-            message = f"must be at least 0 and less than 1 (0.02 is 2 %), is {self.loss:g}"
-            yield Problem(key="loss", message=message)
-        if self.queue_bdp is not None and not 0 < self.queue_bdp <= _MAX_BDPS:
-            message = f"must be more than 0, to {_MAX_BDPS:g}, is {self.queue_bdp:g}"
-            yield Problem(key="queue_bdp", message=message)
-        if self.rate_mbps is not None and self.interval_ms is not None:
-            yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
-        if self.jitter is not None:
-            try:
-                Jitter.parse(self.jitter)
-            except InputError as error:
-                yield from error.problems
-        yield from self._choice_problems()
-        yield from self._browser_problems()
-
-    def _browser_problems(self) -> Iterator[Problem]:
-        if self.browser in [mode.value for mode in BrowserMode]:
-            try:
-                model = self.browser_model
-            except InputError as error:
-                yield from error.problems
-                return
-            if model.mode is BrowserMode.REPLAY:
-                for key in _OF_PARSING:
-                    if getattr(self, key) is not None:
-                        yield Problem(key=key, message="goes only with browser = 'parse'")
-
-    def _choice_problems(self) -> Iterator[Problem]:
-        for key, known in (
-            ("transport", [protocol.value for protocol in Protocol]),
-            ("retransmit", [policy.value for policy in Retransmit]),
-            ("handshake", [mode.value for mode in Mode]),
-            ("browser", [mode.value for mode in BrowserMode]),
-        ):
-            value = getattr(self, key)
-            is_given = value is not None and not isinstance(value, bool | BrowserModel)
-            if is_given and value not in known:
-                yield Problem(key=key, message=f"must be one of {', '.join(known)}, is {value!r}")
+def _told(problems: list[Problem], key: str) -> bool:
+    return any(problem.key == key for problem in problems)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from h3sim.browser import BrowserMode, BrowserModel
+from h3sim.browser import OF_PARSING, BrowserMode, BrowserModel
 from h3sim.documents import DocumentReader, listed, open_input, parse_json, read_text
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_from_dict
@@ -31,7 +31,6 @@ __all__ = ["SavedLoad", "SavedLoadError", "is_saved_load", "load_from_dict", "re
 
 _NEEDED = ("version", "page_digest", "transport", "seed", "configuration", "inputs")
 _INPUTS = ("page", "scheme", "network", "transport_profile")
-_OF_PARSING = ("cpu_factor", "max_requests", "preload_scanner", "tight_mode")
 _HEAD_BYTES = 1000
 _OWN = ("version", "build")
 """What may differ between equal loads: who made them."""
@@ -195,7 +194,7 @@ def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
     if mode not in known:
         message = f"must be one of {listed(known)}, is {mode!r}"
         raise InputError([Problem(key="browser", message=message)])
-    of_parsing = {key: given[key] for key in _OF_PARSING if given.get(key) is not None}
+    of_parsing = {key: given[key] for key in OF_PARSING if given.get(key) is not None}
     return LoadConfig(
         **resolved,
         transport=document["transport"],

@@ -178,7 +178,7 @@ class LinkProfile:
     loss: float = field(
         default=0.0,
         metadata=says(
-            Number(low=0, high=1, is_below=True, hint="0.02 is 2 %"), "the share that is lost"
+            Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share that is lost"
         ),
     )
     loss_burst: float | None = _optional(Number(low=1, high=1e6), "how many in a row, on average")

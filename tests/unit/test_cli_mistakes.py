@@ -142,8 +142,8 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
     )
     assert [line.removeprefix("h3sim run: ").partition(":")[0] for line in lines] == [
         "--rate-mbps",
-        "--burst",
         "--loss",
+        "--burst",
         "--transport-profile",
         "--cc",
     ]

@@ -302,7 +302,7 @@ def test_every_nth_packet_is_held_for_packets_of_its_size():
         ),
         ({"queue_packets": 0}, "queue_packets: must be 1 to 1e+12, is 0"),
         ({"queue_bdp": 0}, "queue_bdp: must be more than 0, to 1e+06, is 0"),
-        ({"queue_bdp": float("nan")}, "queue_bdp: must be a number, is nan"),
+        ({"queue_bdp": float("nan")}, "queue_bdp: must be more than 0, to 1e+06, is nan"),
         (
             {"queue_bytes": 3000, "queue_bdp": 1},
             "queue_bdp: says the same as queue_bytes: give only one",

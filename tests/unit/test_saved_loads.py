@@ -160,7 +160,7 @@ def broken(**changes):
         (broken(inputs__network__rtt_ms="x"), r"inputs\.network\.rtt_ms: must be a number"),
         (broken(page_digest="0"), "page_digest: is not that of inputs.page"),
         (broken(seed="x"), r"configuration\.seed: must be a whole number"),
-        (broken(transport="udp"), r"configuration\.transport: must be one of"),
+        (broken(transport="udp"), r"configuration\.transport: 'udp' is not one of quic, tcp"),
         (broken(configuration__browser="lynx"), r"configuration\.browser: must be one of"),
         (broken(configuration__buffer_kb="x"), r"configuration\.buffer_kb: must be a number"),
     ],

@@ -1,0 +1,117 @@
+"""What an option of a load is: its declaration, and how the command line says it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from h3sim.browser import BrowserModel
+from h3sim.documents import shown
+from h3sim.documents.declared import declared, says
+from h3sim.documents.refused import RefusedError
+from h3sim.documents.values import Choice, Text, ValueType
+from h3sim.errors import InputError, Problem
+from h3sim.transport import Jitter
+
+__all__ = [
+    "OPTION",
+    "Browser",
+    "Handshake",
+    "JitterText",
+    "NameOf",
+    "NameOr",
+    "Option",
+    "of_browser",
+    "option",
+    "option_of",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """How the command line says an option of a load, beside what its declaration says of it.
+
+    *switches* are flags that set it, each with the value and a line of help; *is_share* takes 2%
+    as well. *is_own* leaves the option to each command.
+    """
+
+    metavar: str = ""
+    group: str = "network and transport"
+    switches: tuple[tuple[str, Any, str], ...] = ()
+    is_share: bool = False
+    is_own: bool = False
+
+
+OPTION = "option"
+"""Where the metadata of a field of `LoadConfig` has it."""
+
+
+def option(
+    kind: ValueType, about: str, metavar: str = "", *, default: Any = None, **how: Any
+) -> Any:
+    """Return a field of `LoadConfig`; *how* are the other fields of `Option`."""
+    metadata = {**says(kind, about), OPTION: Option(metavar=metavar, **how)}
+    return field(default=default, metadata=metadata)
+
+
+def of_browser(name: str, metavar: str = "", switch: tuple[str, bool] | None = None) -> Any:
+    """Return an option that sets a field of the browser: what it may be is declared there."""
+    entry = next(entry for entry in declared(BrowserModel) if entry.attribute == name)
+    switches = () if switch is None else ((*switch, entry.about),)
+    return option(entry.kind, entry.about, metavar, group="browser", switches=switches)
+
+
+class NameOr(ValueType):
+    """A shipped name, a path, or a value of a class."""
+
+    def __init__(self, cls: type) -> None:
+        self._cls = cls
+
+    def accept(self, value: Any) -> Any:
+        if isinstance(value, (self._cls, str, os.PathLike)):
+            return value
+        what = f"a name, a path or a {self._cls.__name__}"
+        raise RefusedError(f"must be {what}, is {shown(value)}")
+
+
+class JitterText(Text):
+    """What `Jitter.parse` reads."""
+
+    def accept(self, value: Any) -> str:
+        text = super().accept(value)
+        try:
+            Jitter.parse(text)
+        except InputError as error:
+            raise RefusedError(
+                Problem(key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message)
+                for problem in error.problems
+            ) from error
+        return text
+
+
+class NameOf(Choice):
+    """The name of a member of an enumeration; it stays a name."""
+
+    def accept(self, value: Any) -> Any:
+        return super().accept(value).value
+
+
+class Handshake(NameOf):
+    """A mode by its name; True and False stand for one of a round trip, and for none."""
+
+    def accept(self, value: Any) -> Any:
+        return value if isinstance(value, bool) else super().accept(value)
+
+
+class Browser(NameOf):
+    """A mode by its name, or a whole browser."""
+
+    def accept(self, value: Any) -> Any:
+        return value if isinstance(value, BrowserModel) else super().accept(value)
+
+
+def option_of(cls: type, attribute: str) -> Option:
+    """Return how the command line says that field of a class of options."""
+    found: Option = next(item for item in fields(cls) if item.name == attribute).metadata[OPTION]
+    return found
