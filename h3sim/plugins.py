@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from h3sim.errors import UnknownNameError
@@ -35,19 +36,20 @@ class Listed(Generic[PartT]):
 class PluginRegistry(Generic[PartT]):
     """Parts of one *kind*: the *built_in* ones, and those of an entry point *group*.
 
-    Plug-ins are looked for when first a name is asked for that is not built in, or the list. Each
-    is loaded once, when it is asked for. One that cannot be loaded, cannot be called, or has a name
-    that is taken, is left out with a `RuntimeWarning`, once.
+    A built-in part that is told as "module:name" is imported when it is asked for. Plug-ins are
+    looked for when first a name is asked for that is not built in, or the list. Each is loaded
+    once, when it is asked for. One that cannot be loaded, cannot be called, or has a name that is
+    taken, is left out with a `RuntimeWarning`, once.
 
     >>> registry = PluginRegistry("h3sim.colours", "colour", {"red": lambda: 0xFF0000})
     >>> registry.named("red")(), registry.names()
     (16711680, ('red',))
     """
 
-    def __init__(self, group: str, kind: str, built_in: Mapping[str, PartT]) -> None:
+    def __init__(self, group: str, kind: str, built_in: Mapping[str, PartT | str]) -> None:
         self._group = group
         self._kind = kind
-        self._built_in = built_in
+        self._built_in = dict(built_in)
         self._found: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, PartT | None] = {}
 
@@ -58,7 +60,7 @@ class PluginRegistry(Generic[PartT]):
             UnknownNameError: if there is none.
         """
         if name in self._built_in:
-            return self._built_in[name]
+            return self._own(name)
         part = self._plug_in(name)
         if part is None:
             raise UnknownNameError(self._kind, name, self.names())
@@ -66,13 +68,12 @@ class PluginRegistry(Generic[PartT]):
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all parts, in alphabetical order."""
-        return tuple(entry.name for entry in self.listed())
+        plugged_in = (name for name in self._entry_points() if self._plug_in(name) is not None)
+        return tuple(sorted([*self._built_in, *plugged_in]))
 
     def listed(self) -> tuple[Listed[PartT], ...]:
         """Return all parts with their origin, in alphabetical order."""
-        entries = [
-            Listed(name=name, part=part, origin=_OWN) for name, part in self._built_in.items()
-        ]
+        entries = [Listed(name=name, part=self._own(name), origin=_OWN) for name in self._built_in]
         for name, entry_point in self._entry_points().items():
             part = self._plug_in(name)
             if part is not None:
@@ -83,6 +84,14 @@ class PluginRegistry(Generic[PartT]):
         """Look for plug-ins again when next one is asked for, and warn again."""
         self._found = None
         self._loaded.clear()
+
+    def _own(self, name: str) -> PartT:
+        """Return a built-in part; one that is told as "module:name" is imported now."""
+        part = self._built_in[name]
+        if isinstance(part, str):
+            module, _, attribute = part.partition(":")
+            part = self._built_in[name] = cast("PartT", getattr(import_module(module), attribute))
+        return part
 
     def _entry_points(self) -> dict[str, EntryPoint]:
         if os.environ.get(NO_PLUGINS_VARIABLE) == "1":

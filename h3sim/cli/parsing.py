@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from h3sim.errors import InputError, UnknownNameError
 from h3sim.printable import printable
@@ -16,16 +17,29 @@ if TYPE_CHECKING:
 
     ValueT = TypeVar("ValueT")
 
-__all__ = ["BAD_INPUT", "Mistakes", "Parser", "RawHelp", "progress_bar"]
+__all__ = ["BAD_INPUT", "Mistakes", "Parser", "RawHelp", "output_width", "progress_bar"]
 
 BAD_INPUT = 2
 """The exit code of bad usage and of bad input."""
-RawHelp = argparse.RawDescriptionHelpFormatter
 _BAR_AFTER_S = 1.0
+_WIDTH_UNKNOWN = 100
+
+
+class RawHelp(argparse.RawDescriptionHelpFormatter):
+    """Shows examples as they stand; knows its width without importing shutil and its archives.
+
+    argparse makes a formatter for each argument, not for help alone.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=output_width() - 2)
 
 
 class Parser(argparse.ArgumentParser):
     """Says in one line what is wrong with a command line, and where help is."""
+
+    def __init__(self, **keys: Any) -> None:
+        super().__init__(**{"formatter_class": RawHelp} | keys)
 
     def error(self, message: str) -> NoReturn:
         """Exit with 2 after one line."""
@@ -54,6 +68,17 @@ class Mistakes:
         for line in self.lines:
             print(f"h3sim {command}: {line}", file=sys.stderr)
         return BAD_INPUT
+
+
+def output_width() -> int:
+    """Return how many cells are in a line of output: $COLUMNS, or the terminal's, or 100."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH_UNKNOWN
+    except (OSError, ValueError, AttributeError):  # a pipe, a file, or no standard output
+        return _WIDTH_UNKNOWN
 
 
 @contextmanager

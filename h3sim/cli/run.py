@@ -15,7 +15,6 @@ from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, te
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
-from h3sim.qlog import DIALECTS, check_qlog_path
 from h3sim.results import told
 from h3sim.results.document import write_load_qlog
 from h3sim.study import is_saved_load, read_load, run_config
@@ -83,9 +82,9 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     )
     parser.add_argument(
         "--qlog-dialect",
-        choices=tuple(DIALECTS),
+        metavar="NAME",
         default="0.3",
-        help="0.3, which qvis opens, or that of the current drafts (default: %(default)s)",
+        help="0.3, which qvis opens, or draft: the current drafts (default: %(default)s)",
     )
     parser.add_argument(
         "--critical-path",
@@ -109,6 +108,18 @@ def check_plot_path(path: str | None) -> None:
         message = f"must end in {', '.join(PLOT_SUFFIXES)}, is {path!r}"
         raise InputError([Problem(key="--plot", message=message)])
     check_output(path, key="--plot")
+
+
+def _check_qlog(options: argparse.Namespace) -> None:
+    """Refuse, before anything runs, a log that could not be written."""
+    if options.qlog is None:
+        return
+    from h3sim.qlog import DIALECTS, check_qlog_path  # on use: few loads are logged
+
+    if options.qlog_dialect not in DIALECTS:
+        message = f"must be one of {', '.join(DIALECTS)}, is {options.qlog_dialect!r}"
+        raise InputError([Problem(key="--qlog-dialect", message=message)])
+    check_qlog_path(options.qlog)
 
 
 def _check_path(options: argparse.Namespace) -> None:
@@ -161,7 +172,7 @@ def _run(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     cell = _saved(options, mistakes) if is_saved_load(options.page) else _given(options, mistakes)
     mistakes.collect(lambda: check_plot_path(options.plot))
-    mistakes.collect(lambda: check_qlog_path(options.qlog))
+    mistakes.collect(lambda: _check_qlog(options))
     if cell is None or mistakes.lines:
         return mistakes.tell("run")
     with progress_bar("packet") as progress:

@@ -6,10 +6,9 @@ takes to load.
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
+from h3sim.cli.parsing import output_width
 from h3sim.fitting import folded, shortened, width_of
 from h3sim.printable import printable
 
@@ -21,7 +20,6 @@ __all__ = ["add_wide", "figures", "fitted", "in_ms", "plural", "ratio", "table",
 
 _NONE = "-"
 _GAP = "  "
-_WIDTH_UNKNOWN = 100
 _NARROWEST, _FIRST = 8, 32
 """No column is made narrower than that, the first not than this while others can be."""
 
@@ -36,19 +34,8 @@ def add_wide(parser: argparse.ArgumentParser) -> None:
 
 
 def terminal_width(options: argparse.Namespace) -> int | None:
-    """Return how wide output may be, None for as wide as it gets (`--wide`).
-
-    That is $COLUMNS, or the width of the terminal, or 100 where neither is known.
-    """
-    if options.wide:
-        return None
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and int(columns) > 0:
-        return int(columns)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH_UNKNOWN
-    except (OSError, ValueError, AttributeError):  # a pipe, a file, or no standard output
-        return _WIDTH_UNKNOWN
+    """Return how wide output may be, None for as wide as it gets (`--wide`)."""
+    return None if options.wide else output_width()
 
 
 def table(

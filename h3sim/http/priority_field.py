@@ -30,7 +30,7 @@ _BARE_ITEM = "|".join((
 _PARAMETERS = rf"(?:;\ *{_KEY}(?:=(?:{_BARE_ITEM}))?)*"
 _ITEM = rf"(?:{_BARE_ITEM}){_PARAMETERS}"
 _INNER_LIST = rf"\(\ *(?:{_ITEM}(?:\ +{_ITEM})*\ *)?\){_PARAMETERS}"
-_MEMBER = re.compile(
+_MEMBER = (
     rf"(?P<key>{_KEY})(?:=(?:(?P<bare>{_BARE_ITEM}){_PARAMETERS}|{_INNER_LIST})|{_PARAMETERS})"
     # Only what may follow a member ends one (RFC 8941 § 4.2.2).
     r"(?=[ \t]*(?:,|\Z))"
@@ -100,8 +100,9 @@ def _parse_dictionary(text: str) -> dict[str, _Value] | None:
     text = text.lstrip(" ")
     members: dict[str, _Value] = {}
     position = 0
+    of_member = re.compile(_MEMBER)  # on use: few loads parse a field, and this takes a while
     while position < len(text):
-        member = _MEMBER.match(text, position)
+        member = of_member.match(text, position)
         if member is None:
             return None
         # Of members with one key, the last one counts.

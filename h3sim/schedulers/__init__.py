@@ -1,24 +1,29 @@
 """Mechanisms: which stream sends next. No clock, no bytes, no SimPy."""
 
-from h3sim.schedulers.base import Requeuing, Scheduler
-from h3sim.schedulers.buckets import BucketScheduler
-from h3sim.schedulers.eps import EpsScheduler, Mixed
-from h3sim.schedulers.fifo import FifoScheduler
-from h3sim.schedulers.guarded import GuardedScheduler, raised_words
-from h3sim.schedulers.next_adapter import NextAdapter, NextScheduler
-from h3sim.schedulers.ranks import RankScheduler
-from h3sim.schedulers.retransmit import Retransmit
-from h3sim.schedulers.round_robin import RoundRobinScheduler
-from h3sim.schedulers.strict import StrictScheduler
-from h3sim.schedulers.tree import (
-    Orphans,
-    Queueing,
-    SelfDependencyError,
-    TreeScheduler,
-    UnknownParent,
-    Weights,
-)
-from h3sim.schedulers.turns import Turn
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
+
+if TYPE_CHECKING:
+    from h3sim.schedulers.base import Requeuing, Scheduler
+    from h3sim.schedulers.buckets import BucketScheduler
+    from h3sim.schedulers.eps import EpsScheduler, Mixed
+    from h3sim.schedulers.fifo import FifoScheduler
+    from h3sim.schedulers.guarded import GuardedScheduler, raised_words
+    from h3sim.schedulers.next_adapter import NextAdapter, NextScheduler
+    from h3sim.schedulers.ranks import RankScheduler
+    from h3sim.schedulers.retransmit import Retransmit
+    from h3sim.schedulers.round_robin import RoundRobinScheduler
+    from h3sim.schedulers.strict import StrictScheduler
+    from h3sim.schedulers.tree import (
+        Orphans,
+        Queueing,
+        SelfDependencyError,
+        TreeScheduler,
+        UnknownParent,
+        Weights,
+    )
+    from h3sim.schedulers.turns import Turn
 
 __all__ = [
     "BucketScheduler",
@@ -43,3 +48,19 @@ __all__ = [
     "Weights",
     "raised_words",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    base="Requeuing Scheduler",
+    buckets="BucketScheduler",
+    eps="EpsScheduler Mixed",
+    fifo="FifoScheduler",
+    guarded="GuardedScheduler raised_words",
+    next_adapter="NextAdapter NextScheduler",
+    ranks="RankScheduler",
+    retransmit="Retransmit",
+    round_robin="RoundRobinScheduler",
+    strict="StrictScheduler",
+    tree="Orphans Queueing SelfDependencyError TreeScheduler UnknownParent Weights",
+    turns="Turn",
+)

@@ -1,8 +1,13 @@
 """The dependency tree of HTTP/2, and the disciplines by which servers queue in it."""
 
-from h3sim.schedulers.tree.options import Orphans, Queueing, UnknownParent, Weights
-from h3sim.schedulers.tree.scheduler import TreeScheduler
-from h3sim.schedulers.tree.shape import SelfDependencyError
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
+
+if TYPE_CHECKING:
+    from h3sim.schedulers.tree.options import Orphans, Queueing, UnknownParent, Weights
+    from h3sim.schedulers.tree.scheduler import TreeScheduler
+    from h3sim.schedulers.tree.shape import SelfDependencyError
 
 __all__ = [
     "Orphans",
@@ -12,3 +17,10 @@ __all__ = [
     "UnknownParent",
     "Weights",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    options="Orphans Queueing UnknownParent Weights",
+    scheduler="TreeScheduler",
+    shape="SelfDependencyError",
+)

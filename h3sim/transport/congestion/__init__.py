@@ -1,17 +1,22 @@
 """Congestion control: how much may be in flight, and how fast it leaves."""
 
-from h3sim.transport.congestion.base import (
-    CongestionController,
-    ControllerSettings,
-    SentPacket,
-)
-from h3sim.transport.congestion.bbr import BbrController, BbrState
-from h3sim.transport.congestion.constant import ConstantRateController
-from h3sim.transport.congestion.cubic import CubicController
-from h3sim.transport.congestion.hystart import HyStart
-from h3sim.transport.congestion.quicly import QuiclyCubicController, QuiclyRenoController
-from h3sim.transport.congestion.registry import controller_names, make_controller
-from h3sim.transport.congestion.reno import NewRenoController
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
+
+if TYPE_CHECKING:
+    from h3sim.transport.congestion.base import (
+        CongestionController,
+        ControllerSettings,
+        SentPacket,
+    )
+    from h3sim.transport.congestion.bbr import BbrController, BbrState
+    from h3sim.transport.congestion.constant import ConstantRateController
+    from h3sim.transport.congestion.cubic import CubicController
+    from h3sim.transport.congestion.hystart import HyStart
+    from h3sim.transport.congestion.quicly import QuiclyCubicController, QuiclyRenoController
+    from h3sim.transport.congestion.registry import controller_names, make_controller
+    from h3sim.transport.congestion.reno import NewRenoController
 
 __all__ = [
     "BbrController",
@@ -28,3 +33,15 @@ __all__ = [
     "controller_names",
     "make_controller",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    base="CongestionController ControllerSettings SentPacket",
+    bbr="BbrController BbrState",
+    constant="ConstantRateController",
+    cubic="CubicController",
+    hystart="HyStart",
+    quicly="QuiclyCubicController QuiclyRenoController",
+    registry="controller_names make_controller",
+    reno="NewRenoController",
+)

@@ -5,13 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.plugins import NO_PLUGINS_VARIABLE, PluginRegistry
-from h3sim.transport.congestion.aioquic import AioquicCubicController, AioquicRenoController
-from h3sim.transport.congestion.bbr import BbrController
-from h3sim.transport.congestion.constant import ConstantRateController
-from h3sim.transport.congestion.cubic import CubicController
-from h3sim.transport.congestion.linux import LinuxCubicController
-from h3sim.transport.congestion.quicly import QuiclyCubicController, QuiclyRenoController
-from h3sim.transport.congestion.reno import NewRenoController
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,18 +18,19 @@ __all__ = ["ENTRY_POINT_GROUP", "NO_PLUGINS_VARIABLE", "controller_names", "make
 ENTRY_POINT_GROUP = "h3sim.congestion"
 """Where a package announces a controller: a name, and what makes one from settings."""
 
-BUILT_IN: dict[str, Factory] = {
-    "bbr": BbrController,
-    "constant": ConstantRateController,
-    "cubic": CubicController,
-    "cubic-aioquic": AioquicCubicController,
-    "cubic-linux": LinuxCubicController,
-    "cubic-quicly": QuiclyCubicController,
-    "newreno": NewRenoController,
-    "reno-aioquic": AioquicRenoController,
-    "reno-quicly": QuiclyRenoController,
+_HERE = "h3sim.transport.congestion"
+BUILT_IN: dict[str, Factory | str] = {
+    "bbr": f"{_HERE}.bbr:BbrController",
+    "constant": f"{_HERE}.constant:ConstantRateController",
+    "cubic": f"{_HERE}.cubic:CubicController",
+    "cubic-aioquic": f"{_HERE}.aioquic:AioquicCubicController",
+    "cubic-linux": f"{_HERE}.linux:LinuxCubicController",
+    "cubic-quicly": f"{_HERE}.quicly:QuiclyCubicController",
+    "newreno": f"{_HERE}.reno:NewRenoController",
+    "reno-aioquic": f"{_HERE}.aioquic:AioquicRenoController",
+    "reno-quicly": f"{_HERE}.quicly:QuiclyRenoController",
 }
-"""Controllers that come with h3sim, by name."""
+"""Controllers that come with h3sim, by name; each is imported when it is asked for."""
 
 REGISTRY: PluginRegistry[Factory] = PluginRegistry(ENTRY_POINT_GROUP, "controller", BUILT_IN)
 """Controllers, plug-ins among them, by name."""

@@ -1,8 +1,21 @@
 """QUIC (RFC 9000, RFC 9002), without a byte of content."""
 
-from h3sim.transport.quic.endpoint import QuicEndpoint
-from h3sim.transport.quic.handshake import Handshake, Mode, Role
-from h3sim.transport.quic.packets import AckFrame, Packet
-from h3sim.transport.quic.settings import QuicSettings
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
+
+if TYPE_CHECKING:
+    from h3sim.transport.quic.endpoint import QuicEndpoint
+    from h3sim.transport.quic.handshake import Handshake, Mode, Role
+    from h3sim.transport.quic.packets import AckFrame, Packet
+    from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["AckFrame", "Handshake", "Mode", "Packet", "QuicEndpoint", "QuicSettings", "Role"]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    endpoint="QuicEndpoint",
+    handshake="Handshake Mode Role",
+    packets="AckFrame Packet",
+    settings="QuicSettings",
+)

@@ -1,0 +1,34 @@
+"""Packages whose names are loaded when they are first used (PEP 562).
+
+`h3sim run` needs a tenth of what the packages offer, and importing the rest would take longer than
+to load a page. A package says `__getattr__, __dir__ = attach(__name__, ...)`, and imports the same
+names where only type checkers look.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["attach"]
+
+
+def attach(package: str, **homes: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of *package*, whose modules *homes* have these names."""
+    home_of = {name: module for module, names in homes.items() for name in names.split()}
+
+    def load(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{package}.{home_of[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home_of})
+
+    return load, names

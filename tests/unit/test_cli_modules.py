@@ -1,0 +1,52 @@
+"""What a command imports: what it needs, so that a small page is loaded in no time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_PROBE = """\
+import sys
+from h3sim.cli import main
+try:
+    main({arguments!r})
+except SystemExit:
+    pass
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+HEAVY = ("numpy", "matplotlib", "pandas", "networkx", "tabulate", "tqdm", "hypothesis")
+"""What takes longer to import than a small page takes to load."""
+OTHERS = (
+    *("h3sim.capture", "h3sim.conformance", "h3sim.plots", "h3sim.qlog.reader"),
+    *("h3sim.cli.compare", "h3sim.cli.importing", "h3sim.cli.record", "h3sim.cli.measure"),
+)
+ENDPOINTS = (
+    *("h3sim.transport.quic.endpoint", "h3sim.transport.tcp.endpoint", "h3sim.transport.link"),
+    *("h3sim.transport.congestion.bbr", "h3sim.transport.congestion.cubic"),
+)
+
+
+def modules_of(*arguments: str) -> set[str]:
+    """Return what is imported once the command is through."""
+    probe = _PROBE.format(arguments=list(arguments))
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "forbidden"),
+    [
+        (("--version",), (*HEAVY, *OTHERS, "simpy", "h3sim.study", "h3sim.catalog")),
+        (("run", "davies-meenan"), (*HEAVY, *OTHERS, "h3sim.qlog.writer")),
+        (("list", "networks"), (*HEAVY, *OTHERS, *ENDPOINTS, "simpy", "h3sim.engine")),
+        (("show", "scheme", "rr"), (*HEAVY, *OTHERS, *ENDPOINTS, "simpy", "h3sim.engine")),
+    ],
+)
+def test_a_command_imports_what_it_needs(
+    arguments: tuple[str, ...], forbidden: tuple[str, ...]
+) -> None:
+    imported = modules_of(*arguments)
+    assert "h3sim.cli.main" in imported
+    assert sorted(imported & set(forbidden)) == []
