@@ -72,4 +72,4 @@ def check_tags_are_found(html: str, find: Callable[[bytes], list[str]] | None = 
 
 
 def _sources(data: bytes) -> list[str]:
-    return [reference.url for reference in read_markup(scan(data).tags).references]
+    return [reference.url for reference in read_markup(scan(data)).references]

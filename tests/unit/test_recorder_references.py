@@ -6,7 +6,8 @@ import gzip
 
 import pytest
 
-from h3sim.capture.chromium.documents import Document, WireOffsets
+from h3sim.capture.chromium.documents import Document
+from h3sim.capture.markup.compression import WireOffsets
 from h3sim.page import FetchPriority
 
 BASE = "http://x/dir/page.html"
@@ -26,7 +27,7 @@ def test_the_head_ends_with_its_tag_or_with_the_first_element_of_a_body() -> Non
 def test_a_reference_ends_behind_its_tag() -> None:
     html = "<!-- <img src=no.png> -->\n<p>ü<img\n src='a.png'\n alt='>'>after"
     found = references(html)["http://x/dir/a.png"]
-    assert html[found.end_chars :] == "after"
+    assert html.encode()[found.offset_bytes :] == b"after"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_preloads_and_hints_are_kept() -> None:
 
 def test_every_candidate_of_a_srcset_is_found() -> None:
     found = references("<img src=a.png srcset='b.png 1x, c,d.png 2x,'>")
-    assert [*found] == ["http://x/dir/a.png", "http://x/dir/b.png", "http://x/dir/c,d.png"]
+    assert {*found} == {"http://x/dir/a.png", "http://x/dir/b.png", "http://x/dir/c,d.png"}
 
 
 def test_what_is_not_loaded_where_scripts_run_is_not_found() -> None:
@@ -81,7 +82,9 @@ def test_a_base_element_moves_the_references_behind_it() -> None:
 
 def test_the_first_of_two_references_to_one_resource_counts() -> None:
     html = "<link rel=preload href=a.png><img src=a.png>"
-    assert references(html)["http://x/dir/a.png"].end_chars == len("<link rel=preload href=a.png>")
+    assert references(html)["http://x/dir/a.png"].offset_bytes == len(
+        "<link rel=preload href=a.png>"
+    )
 
 
 def test_inline_style_is_found_by_the_name_of_the_file() -> None:
@@ -109,3 +112,16 @@ def test_wire_offsets_are_those_of_the_compressed_stream() -> None:
 def test_wire_offsets_of_a_body_that_is_not_compressed_are_its_own() -> None:
     offsets = WireOffsets(b"abcdef", 6)
     assert [offsets.wire(n) for n in (0, 3, 6, 9)] == [0, 3, 6, 6]
+
+
+@pytest.mark.parametrize("charset", ["", "utf-8", "latin-1", "utf-16", "no such charset"])
+def test_places_are_counted_in_the_bytes_that_came(charset: str) -> None:
+    html = "<p>\n\u00fc\u00fc<img src=a.png> url(b.png)\n<script>\u00fc\n</script>"
+    document = Document(html, BASE, charset)
+    is_narrow = charset == "latin-1"
+    before = len(b"<p>\n") + (2 if is_narrow else 4)
+    assert document.first_image_bytes == before + len("<img src=a.png>")
+    assert document.position(1, 2) == before
+    assert document.mention("http://x/b.png") == before + len("<img src=a.png> url(b.png")
+    assert document.script_end(3) == len(document.data) - 1
+    assert document.position(99, 0) == document.position(3, 0)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.capture.chromium.documents import Document, WireOffsets
+from h3sim.capture.chromium.documents import Document
+from h3sim.capture.markup.compression import WireOffsets
 from h3sim.page import At
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from h3sim.capture.chromium.documents import Reference
     from h3sim.capture.chromium.exchanges import Exchange
     from h3sim.capture.chromium.tracing import Work
+    from h3sim.capture.markup.references import Reference
 
 __all__ = ["ReceivedDocument", "Trigger", "Triggers"]
 
@@ -34,32 +35,22 @@ class ReceivedDocument:
 
     def __init__(self, exchange: Exchange, text: str) -> None:
         self.exchange = exchange
-        self.html = Document(text, exchange.url)
+        self.html = Document(text, exchange.url, exchange.charset)
 
-    def plain_bytes(self, chars: int) -> int:
-        """Return how many bytes so many characters are."""
-        charset = self.exchange.charset or "utf-8"
-        try:
-            return len(self.html.text[:chars].encode(charset, "replace"))
-        except LookupError:
-            return len(self.html.text[:chars].encode())
+    def wire_bytes(self, offset: int) -> int:
+        """Return how many bytes on the wire bring so many of the document."""
+        return self._offsets.wire(offset)
 
-    def wire_bytes(self, chars: int) -> int:
-        """Return how many bytes on the wire bring so many characters."""
-        return self._offsets.wire(self.plain_bytes(chars))
-
-    def delivered_ms(self, chars: int) -> float:
-        """Return when so many characters had been received."""
-        wanted = self.plain_bytes(chars)
+    def delivered_ms(self, offset: int) -> float:
+        """Return when so many bytes of the document had been received."""
         for at_ms, plain_bytes in self.exchange.received:
-            if plain_bytes >= wanted:
+            if plain_bytes >= offset:
                 return at_ms
         return _finished_ms(self.exchange)
 
     @cached_property
     def _offsets(self) -> WireOffsets:
-        plain = self.html.text.encode(errors="replace")
-        return WireOffsets(plain, self.exchange.body_bytes)
+        return WireOffsets(self.html.data, self.exchange.body_bytes)
 
 
 class Triggers:
@@ -122,11 +113,11 @@ class Triggers:
             document = self._documents[parent.key]
         reference = document.html.references.get(exchange.url)
         if reference is not None:
-            return self._offset(exchange, document, reference.end_chars, reference)
-        chars = document.html.mention(exchange.url)
-        if chars is None and initiator.type == "parser" and initiator.line is not None:
-            chars = document.html.position(initiator.line, initiator.column)
-        return None if chars is None else self._offset(exchange, document, chars)
+            return self._offset(exchange, document, reference.offset_bytes, reference)
+        offset = document.html.mention(exchange.url)
+        if offset is None and initiator.type == "parser" and initiator.line is not None:
+            offset = document.html.position(initiator.line, initiator.column)
+        return None if offset is None else self._offset(exchange, document, offset)
 
     def _waited_for(
         self, exchange: Exchange, place: int, urls: AbstractSet[str]
@@ -178,11 +169,11 @@ class Triggers:
         self,
         exchange: Exchange,
         document: ReceivedDocument,
-        chars: int,
+        plain_offset: int,
         reference: Reference | None = None,
     ) -> Trigger:
-        delay_ms = max(exchange.requested_ms - document.delivered_ms(chars), 0.0)
-        offset = document.wire_bytes(chars)
+        delay_ms = max(exchange.requested_ms - document.delivered_ms(plain_offset), 0.0)
+        offset = document.wire_bytes(plain_offset)
         return Trigger(document.exchange, At.OFFSET, offset, delay_ms, reference)
 
 

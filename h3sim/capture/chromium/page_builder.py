@@ -186,12 +186,12 @@ class _Maker:
 
     def _is_after_image(self, trigger: Trigger) -> bool:
         """By its place in the document; what others bring comes after all that stands there."""
-        first = self._documents[self._first.key].html.first_image_chars
+        first = self._documents[self._first.key].html.first_image_bytes
         if first is None:
             return False
         if trigger.reference is None or trigger.parent is not self._first:
             return True
-        return trigger.reference.end_chars > first
+        return trigger.reference.offset_bytes > first
 
     def _above_the_fold(self) -> set[str]:
         """What is seen, what painting waits for, and what brings either."""

@@ -151,13 +151,13 @@ class _Site:
     def _read_document(self, file: _File, data: bytes) -> None:
         found = scan(data)
         document = Document(data, found)
-        markup = read_markup(found.tags)
+        markup = read_markup(found)
         own = f"{_BASE}{quote(file.path)}"
-        base = joined(own, markup.base) or own
         for what in markup.passed_over:
             self._recording.left_out[what] += 1
         named: list[Reference | Style] = [*markup.references, *markup.styles]
         for each in sorted(named, key=lambda each: each.offset_bytes):
+            base = joined(own, each.base) or own
             if isinstance(each, Reference):
                 self._follow(each, base, file)
             else:
@@ -257,7 +257,7 @@ class _Site:
             return
         extension = PurePosixPath(path).suffix.removeprefix(".").lower()
         is_read = kind in (Kind.DOCUMENT, Kind.STYLESHEET)
-        served = serve(data, extension, with_steps=is_read)
+        served = serve(data, extension, with_offsets=is_read)
         kind = kind if kind is not Kind.OTHER else kind_of_extension(path) or kind
         request = Observed(key=key, url=f"{_BASE}{quote(path)}", kind=kind, trigger=trigger)
         request.mime = _MIMES.get(extension, "")

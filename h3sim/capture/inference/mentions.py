@@ -66,11 +66,10 @@ def _apply(document: Observed, requests: Sequence[Observed], inferred: Counter[s
 
 def _named(data: bytes, own: str) -> dict[str, tuple[int, dict[str, Any]]]:
     """Return the first place of each URL in a document, with the flags of all its tags."""
-    markup = read_markup(scan(data).tags)
-    base = joined(own, markup.base) or own
+    markup = read_markup(scan(data))
     named: dict[str, tuple[int, dict[str, Any]]] = {}
     for reference in markup.references:
-        url = joined(base, reference.url)
+        url = joined(joined(own, reference.base) or own, reference.url)
         offset, flags = named.get(url, (reference.offset_bytes, {}))
         named[url] = (offset, _flags_of(reference) | flags)
     return named

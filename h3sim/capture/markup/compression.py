@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from bisect import bisect_left
+from bisect import bisect_right
 from typing import NamedTuple
 
-__all__ = ["Served", "serve"]
+__all__ = ["Served", "WireOffsets", "serve"]
 
 _LEVEL = 6
 """The level that servers use when nothing is set (zlib's own default)."""
@@ -17,47 +17,69 @@ _TEXT = frozenset(
         *("webmanifest", "ttf", "otf", "vtt"),
     )
 )
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS
-_LEAST_STEP = 16
+_ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
+_LEAST_STEP = 8
 _MOST_STEPS = 20_000
 
 
+class WireOffsets:
+    """Says how many bytes of a compressed body bring so many of its plain bytes.
+
+    Where only the plain body is known, it is compressed again (zlib, level 6), and the places in
+    that are stretched to the size on the wire; *packed* is the compressed body where it is at hand.
+
+    >>> WireOffsets(b"x" * 1000, 1000).wire(10), WireOffsets(b"abc" * 1000, 50).wire(3000)
+    (10, 50)
+    """
+
+    def __init__(self, plain: bytes, wire_bytes: int, packed: bytes | None = None) -> None:
+        self._wire_bytes = wire_bytes
+        self._plain_bytes = len(plain)
+        self._plain: list[int] | None = None
+        if wire_bytes < len(plain):
+            packed = zlib.compress(plain, _LEVEL) if packed is None else packed
+            unpacker = zlib.decompressobj(_ZLIB_OR_GZIP)
+            self._step = max(_LEAST_STEP, len(packed) // _MOST_STEPS)
+            self._packed_bytes = len(packed)
+            self._plain, decoded = [0], 0
+            for start in range(0, len(packed), self._step):
+                decoded += len(unpacker.decompress(packed[start : start + self._step]))
+                self._plain.append(decoded)
+
+    def wire(self, plain_offset: int) -> int:
+        """Return how many bytes of the body on the wire bring *plain_offset* bytes of it."""
+        if plain_offset >= self._plain_bytes:
+            return self._wire_bytes
+        if self._plain is None:
+            return min(plain_offset, self._wire_bytes)
+        steps = bisect_right(self._plain, max(plain_offset - 1, 0))
+        packed = min(steps * self._step, self._packed_bytes)
+        return min(self._wire_bytes, round(packed * self._wire_bytes / self._packed_bytes))
+
+
 class Served(NamedTuple):
-    """A file as a server sends it."""
+    """A file as a server sends it; without *offsets* it is sent as it is, or nobody asks."""
 
     size_bytes: int
-    decoded_bytes: int
-    steps: tuple[tuple[int, int], ...]
-    """(decoded, sent): so much is decoded when so much was sent; empty if it is sent as it is."""
+    offsets: WireOffsets | None = None
 
     def sent_for(self, decoded_offset: int) -> int:
         """Return how many bytes must arrive before that many are decoded."""
-        if not self.steps:
+        if self.offsets is None:
             return min(decoded_offset, self.size_bytes)
-        place = bisect_left(self.steps, (decoded_offset, 0))
-        return self.steps[place][1] if place < len(self.steps) else self.size_bytes
+        return self.offsets.wire(decoded_offset)
 
 
-def serve(data: bytes, extension: str, *, with_steps: bool = False) -> Served:
+def serve(data: bytes, extension: str, *, with_offsets: bool = False) -> Served:
     """Return *data* as served: text is compressed with gzip where that makes it smaller.
 
     >>> serve(b"a" * 1000, "css").size_bytes < 100, serve(b"a" * 1000, "png").size_bytes
     (True, 1000)
     """
     if extension not in _TEXT:
-        return Served(len(data), len(data), ())
+        return Served(len(data))
     packed = gzip.compress(data, _LEVEL, mtime=0)
     if len(packed) >= len(data):
-        return Served(len(data), len(data), ())
-    return Served(len(packed), len(data), tuple(_steps(packed)) if with_steps else ())
-
-
-def _steps(packed: bytes) -> list[tuple[int, int]]:
-    """Return how far decoding gets as the compressed bytes come in."""
-    step = max(_LEAST_STEP, len(packed) // _MOST_STEPS)
-    unpacker = zlib.decompressobj(_GZIP_WINDOW)
-    decoded, steps = 0, []
-    for at in range(0, len(packed), step):
-        decoded += len(unpacker.decompress(packed[at : at + step]))
-        steps.append((decoded, min(len(packed), at + step)))
-    return steps
+        return Served(len(data))
+    offsets = WireOffsets(data, len(packed), packed) if with_offsets else None
+    return Served(len(packed), offsets)

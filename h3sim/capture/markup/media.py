@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["HEIGHT_PX", "WIDTH_PX", "chosen", "matches"]
+__all__ = ["HEIGHT_PX", "WIDTH_PX", "candidates", "chosen", "matches"]
 
 WIDTH_PX = 1366
 HEIGHT_PX = 768
@@ -156,6 +156,15 @@ def chosen(srcset: str, sizes: str = "") -> str:
         if not best or (is_better and (density >= 1 or best_density < 1)):
             best, best_density = url, density
     return best
+
+
+def candidates(srcset: str) -> list[str]:
+    """Return all URLs that a `srcset` names.
+
+    >>> candidates("b.png 1x, c,d.png 2x,")
+    ['b.png', 'c,d.png']
+    """
+    return [url for url, _ in _candidates(srcset[: _LONGEST * 10])]
 
 
 def _candidates(srcset: str) -> Iterator[tuple[str, str]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from h3sim.capture.markup.media import chosen, matches
+from h3sim.capture.markup.media import candidates, chosen, matches
 from h3sim.page import FetchPriority, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from h3sim.capture.markup.tags import Tag
+    from h3sim.capture.markup.tags import Scan, Tag
 
 __all__ = ["Markup", "Reference", "Style", "read_markup"]
 
@@ -37,6 +37,26 @@ _IMAGE_TYPES = frozenset(
         *("image/gif", "image/svg+xml", "image/bmp", "image/x-icon"),
     )
 )
+_ADDRESSES = {
+    "audio": ("src",),
+    "body": ("background",),
+    "embed": ("src",),
+    "image": ("href", "xlink:href"),
+    "img": ("src", "srcset"),
+    "input": ("src",),
+    "link": ("href", "imagesrcset"),
+    "object": ("data",),
+    "script": ("src",),
+    "source": ("src", "srcset"),
+    "table": ("background",),
+    "td": ("background",),
+    "track": ("src",),
+    "use": ("href", "xlink:href"),
+    "video": ("src", "poster"),
+}
+"""The attributes of each tag that name something."""
+_SETS = ("srcset", "imagesrcset")
+_KIND_OF_TAG = {"img": Kind.IMAGE, "link": Kind.STYLESHEET, "script": Kind.SCRIPT}
 _MAY_BE_LAZY = ("img", "iframe")
 _FRAMES = ("iframe", "frame")
 _PRIORITIES = {"high": FetchPriority.HIGH, "low": FetchPriority.LOW}
@@ -51,6 +71,8 @@ class Reference:
     tag: str
     offset_bytes: int
     """Behind the tag: so many bytes must be there before the browser knows it."""
+    base: str = ""
+    """What a `base` element before it says; as it stands, "" for none."""
     in_head: bool = False
     is_async: bool = False
     is_defer: bool = False
@@ -68,34 +90,39 @@ class Style:
     text: str
     offset_bytes: int
     is_attribute: bool
+    base: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class Markup:
     """What a document refers to, in its order."""
 
-    base: str = ""
     references: list[Reference] = field(default_factory=list)
     styles: list[Style] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
     """In words, what is named and not loaded for display, once for each time."""
 
 
-def read_markup(tags: Iterable[Tag]) -> Markup:
-    """Return what *tags* refer to.
+def read_markup(found: Scan, *, is_every: bool = False) -> Markup:
+    """Return what the tags of a document refer to.
+
+    That is what the screen of `media` would load. With *is_every* it is all that any tag names,
+    whatever the screen: every candidate of a `srcset`, sources of media, links of any kind.
 
     >>> from h3sim.capture.markup.tags import scan
-    >>> markup = read_markup(scan(b'<head><script defer src=a.js></script></head><img src=b>').tags)
+    >>> markup = read_markup(scan(b'<head><script defer src=a.js></script></head><img src=b>'))
     >>> [(each.url, each.offset_bytes, each.in_head, each.is_defer) for each in markup.references]
     [('a.js', 29, True, True), ('b', 56, False, False)]
     """
-    return _Reader().read(tags)
+    return _Reader(found, is_every=is_every).read(found.tags)
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, found: Scan, *, is_every: bool) -> None:
         self._markup = Markup()
-        self._in_head = True
+        self._is_every = is_every
+        self._head_end = found.head_end
+        self._base = ""
         self._after_image = False
         self._depth = {"template": 0, "picture": 0, "video": 0, "audio": 0}
         self._named: set[tuple[str, Kind, bool]] = set()
@@ -106,14 +133,10 @@ class _Reader:
         for tag in tags:
             if tag.name in self._depth:
                 self._open_or_close(tag)
-            if tag.name in ("body", "img", "iframe", "picture", "video") or (
-                tag.name == "head" and tag.is_end
-            ):
-                self._in_head = False
             if self._depth["template"] or tag.is_end:
                 continue
             self._read_style(tag)
-            for each in self._of(tag):
+            for each in [*self._of(tag), *(self._rest_of(tag) if self._is_every else ())]:
                 what = (each.url, each.kind, each.preload)
                 if each.url and what not in self._named:
                     self._named.add(what)
@@ -128,16 +151,26 @@ class _Reader:
     def _read_style(self, tag: Tag) -> None:
         style = tag.attributes.get("style", "")
         if "url(" in style.lower():
-            self._markup.styles.append(Style(text=style, offset_bytes=tag.end, is_attribute=True))
+            self._add_style(style, tag.end, is_attribute=True)
         if tag.name == "style" and matches(tag.attributes.get("media", "")):
-            self._markup.styles.append(
-                Style(text=tag.text, offset_bytes=tag.text_end, is_attribute=False)
-            )
+            self._add_style(tag.text, tag.text_end, is_attribute=False)
+
+    def _add_style(self, text: str, offset_bytes: int, *, is_attribute: bool) -> None:
+        self._markup.styles.append(
+            Style(text=text, offset_bytes=offset_bytes, is_attribute=is_attribute, base=self._base)
+        )
+
+    def _rest_of(self, tag: Tag) -> Iterator[Reference]:
+        """Yield what a tag names and `_of` leaves out."""
+        for name in _ADDRESSES.get(tag.name, ()):
+            text = tag.attributes.get(name, "")
+            for url in candidates(text) if name in _SETS else (text,):
+                yield self._reference(tag, url, _KIND_OF_TAG.get(tag.name, Kind.OTHER))
 
     def _of(self, tag: Tag) -> Iterator[Reference]:
         values, url = tag.attributes, tag.attributes.get("src", "")
         if tag.name == "base":
-            self._markup.base = self._markup.base or values.get("href", "")
+            self._base = self._base or values.get("href", "")
         elif tag.name == "link":
             yield from self._of_link(tag)
         elif tag.name == "script":
@@ -168,7 +201,7 @@ class _Reader:
         if "stylesheet" in words and "alternate" not in words and "disabled" not in values:
             is_for_screen = matches(values.get("media", ""))
             yield self._reference(
-                tag, href, Kind.STYLESHEET, render_blocking=is_for_screen and self._in_head
+                tag, href, Kind.STYLESHEET, render_blocking=is_for_screen and self._is_in_head(tag)
             )
         elif "preload" in words or "modulepreload" in words:
             kind = _OF_PRELOAD.get(values.get("as", "").lower())
@@ -198,7 +231,7 @@ class _Reader:
             Kind.SCRIPT,
             is_async=is_async,
             is_defer=is_defer,
-            render_blocking=self._in_head and not is_async and not is_defer,
+            render_blocking=self._is_in_head(tag) and not is_async and not is_defer,
         )
 
     def _of_source(self, tag: Tag, url: str) -> Iterator[Reference]:
@@ -219,6 +252,9 @@ class _Reader:
         url = self._source if self._depth["picture"] and self._source else own
         yield self._reference(tag, url, Kind.IMAGE)
         self._after_image = True
+
+    def _is_in_head(self, tag: Tag) -> bool:
+        return tag.end <= self._head_end
 
     def _plays(self, tag: Tag) -> bool:
         if tag.attributes.get("preload", "").lower() == "none" and "autoplay" not in tag.attributes:
@@ -244,7 +280,8 @@ class _Reader:
             kind=kind,
             tag=tag.name,
             offset_bytes=tag.end,
-            in_head=self._in_head,
+            base=self._base,
+            in_head=self._is_in_head(tag),
             is_async=is_async,
             is_defer=is_defer,
             preload=preload,

@@ -40,8 +40,12 @@ _RAW = {
 """What holds text up to its end tag. `noscript` does: the browser runs scripts."""
 _WANTED = frozenset(
     b"base body link script style img image source picture video audio track iframe embed object"
-    b" input use template head frame".split()
+    b" input use template head frame table td".split()
 )
+_OF_HEAD = frozenset(
+    b"html head title meta link script style base noscript template basefont bgsound".split()
+)
+"""What may stand in the head: any other tag ends it (HTML standard § 13.2.6.4.4)."""
 _CONTAINERS = frozenset((b"picture", b"video", b"audio", b"template", b"head"))
 _VOID = frozenset(b"area base br col embed hr img input link meta source track wbr".split())
 _CLOSED_BY_ITSELF = frozenset(b"p li dd dt option tr td th tbody thead tfoot colgroup".split())
@@ -67,6 +71,8 @@ class Scan:
 
     tags: list[Tag]
     depth: int
+    head_end: int
+    """Where the head ends: at its end tag, or at the first tag that cannot stand in it."""
     unscripted: list[tuple[int, int]]
     """Where the texts of `noscript` begin and end."""
 
@@ -76,6 +82,7 @@ def scan(data: bytes) -> Scan:
     tags: list[Tag] = []
     unscripted: list[tuple[int, int]] = []
     depth = _Depth()
+    head_end, n_templates = len(data), 0
     opening = _OPENING.search(data)
     while opening is not None:
         found = _TAG.match(data, opening.start())
@@ -90,6 +97,11 @@ def scan(data: bytes) -> Scan:
             text_end = len(data) if close is None else close.start()
             if name == b"noscript":
                 unscripted.append((found.end(), text_end))
+        if head_end == len(data):
+            n_templates += (name == b"template") * (-1 if slash else 1)
+            is_of_body = not slash and name not in _OF_HEAD and n_templates <= 0
+            if is_of_body or (slash and name == b"head"):
+                head_end = opening.start()
         if name not in _NOT_COUNTED:
             depth.add(name, is_end=bool(slash))
         if (name in _WANTED) if not slash else (name in _CONTAINERS):
@@ -103,7 +115,7 @@ def scan(data: bytes) -> Scan:
             if "style" in values:
                 tags.append(Tag(name.decode("utf-8", "replace"), values, found.end()))
         opening = _OPENING.search(data, text_end)
-    return Scan(tags=tags, depth=depth.most, unscripted=unscripted)
+    return Scan(tags=tags, depth=depth.most, head_end=head_end, unscripted=unscripted)
 
 
 def _behind_what_is_no_tag(data: bytes, at: int) -> int:
