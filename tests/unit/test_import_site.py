@@ -253,7 +253,7 @@ def test_the_smallest_image_that_is_large_enough_is_chosen(
     ],
 )  # fmt: skip
 def test_tags_name_what_is_loaded(html: str, urls: str) -> None:
-    found = [reference.url for reference in read_markup(scan(html.encode()).tags).references]
+    found = [reference.url for reference in read_markup(scan(html.encode())).references]
     assert found == ([urls] if "&" in urls else list(urls))
 
 
