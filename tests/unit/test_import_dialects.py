@@ -52,21 +52,21 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
         "/": ROOT,
         "a.js": SCRIPT | BLOCKING | {"bytes": 700, "discovered": HALF_OF_THE_PAGE},
     },
-    # Without sizes: the decoded size, and Content-Length; headers as long as their text.
+    # Without sizes: the decoded size, and Content-Length; headers as long as the text of HTTP/1.1.
     "har-http1": {
-        "/": ROOT | {"bytes": 2000, "header_bytes": 12 + len("set-cookie: id=SECRET\r\n")},
+        "/": ROOT | {"bytes": 2000, "header_bytes": 16 + len("set-cookie: id=SECRET\r\n")},
         "a.gif": {"kind": "image", "mime": "image/gif", "bytes": 77}
-        | {"header_bytes": 12 + len("content-length: 77\r\n"), "request_bytes": 300}
+        | {"header_bytes": 16 + len("content-length: 77\r\n"), "request_bytes": 300}
         | {"discovered": {"by": "/", "at": "complete", "delay_ms": 20.0}},
     },
     "devtools-log": {
-        "/": ROOT | {"header_bytes": 150, "request_bytes": 58, "response_offsets": [0, 400]},
+        "/": ROOT | {"header_bytes": 150, "request_bytes": 43, "response_offsets": [0, 400]},
         "app.js": SCRIPT
         | BLOCKING
-        | {"header_bytes": 150, "request_bytes": 64, "response_offsets": [0, 400]}
+        | {"header_bytes": 150, "request_bytes": 49, "response_offsets": [0, 400]}
         | {"discovered": {"by": "/", "at": "offset", "offset_bytes": 400}},
         "api": FETCH
-        | {"header_bytes": 150, "request_bytes": 61, "response_offsets": [0, 400]}
+        | {"header_bytes": 150, "request_bytes": 46, "response_offsets": [0, 400]}
         | {"discovered": AFTER_THE_SCRIPT | {"delay_ms": 60.0}},
     },
     "wprofx": {

@@ -255,7 +255,23 @@ def test_ids_are_paths_made_unique(tmp_path: Path) -> None:
     entries = [image(f"/a.png?n={number}", 120 + number) for number in range(3)]
     other = image("https://cdn.example/a.png;jsessionid=SECRET", 130)
     resources = resources_of(tmp_path, har(PAGE, *entries, other))
-    assert list(resources) == ["/", "a.png", "a.png#2", "a.png#3", "a.png#4"]
+    assert list(resources) == ["/", "a.png", "a.png (2)", "a.png (3)", "cdn.example/a.png"]
+
+
+def test_ids_do_not_hang_on_which_of_equal_paths_was_asked_for_first(tmp_path: Path) -> None:
+    def ids(*numbers: int) -> dict[str, int]:
+        entries = [image(f"/a.png?n={n}", 120 + place, response_bodySize=n + 1)
+                   for place, n in enumerate(numbers)]  # fmt: skip
+        resources = resources_of(tmp_path, har(PAGE, *entries))
+        return {id_: resource["bytes"] for id_, resource in resources.items() if id_ != "/"}
+
+    expected = {"a.png": 1, "a.png (2)": 2, "a.png (3)": 3}
+    assert ids(0, 1, 2) == ids(2, 0, 1) == expected
+
+
+def test_escapes_in_a_path_are_undone_but_for_what_cannot_be_seen(tmp_path: Path) -> None:
+    resources = resources_of(tmp_path, har(PAGE, image("/caf%C3%A9%20%0A%1B[2J%ED%A0%80.png", 120)))
+    assert list(resources) == ["/", "caf\u00e9 [2J\ufffd\ufffd\ufffd.png"]
 
 
 def test_a_gzipped_file_is_read_alike(tmp_path: Path) -> None:

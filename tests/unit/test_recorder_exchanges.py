@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.chromium.connection import Event
-from h3sim.capture.chromium.exchanges import Exchange, Frame, exchanges_of
+from h3sim.capture.dialects.network_events import Exchange, Frame, NetworkEvents
+from h3sim.capture.source.fields import Fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def exchanges_of(events: Iterable[Event]) -> list[Exchange]:
+    log = NetworkEvents(lambda *_: None)
+    for each in events:
+        log.add(each.method, Fields(each.params, "", lambda *_: None))
+    return log.finish()
 
 
 def asked(number: str, url: str, at_s: float, **more: Any) -> Event:
@@ -45,7 +56,7 @@ def test_sizes_are_those_on_the_wire_and_the_header_is_not_part_of_the_body() ->
         event("loadingFinished", "1", timestamp=1.5, encodedDataLength=680),
     )
     assert (exchange.header_bytes, exchange.body_bytes, exchange.plain_bytes) == (180, 500, 1000)
-    assert exchange.received == [(1300.0, 400), (1400.0, 1000)]
+    assert exchange.pieces == [(1300.0, 0, 400), (1400.0, 0, 600)]
     assert (exchange.requested_ms, exchange.finished_ms) == (1000.0, 1500.0)
     assert exchange.is_whole
 
@@ -70,7 +81,7 @@ def test_each_hop_of_a_redirection_is_an_exchange() -> None:
     )
     assert (first.url, first.status, first.body_bytes) == ("http://x/a", 302, 0)
     assert first.finished_ms == 1100.0
-    assert (second.url, second.redirected_from) == ("http://x/b", first.key)
+    assert (second.url, second.redirected_from) == ("http://x/b", first)
     assert second.body_bytes == 200
 
 

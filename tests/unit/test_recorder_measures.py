@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from h3sim.capture.chromium.exchanges import Exchange, Initiator
 from h3sim.capture.chromium.headers import request_lists, response_lists, to_qif
 from h3sim.capture.chromium.repeat import differences, merged
 from h3sim.capture.chromium.tracing import Work, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
+from h3sim.capture.dialects.network_events import Exchange, Initiator
 from h3sim.page import At, Discovery, Kind, Page, Resource
 
 
@@ -124,7 +124,7 @@ def exchange(**more: Any) -> Exchange:
         url="https://x/a?secret=1",
         type="Document",
         frame="f",
-        requested_ms=0.0,
+        asked_ms=0.0,
         initiator=Initiator(type="other"),
         priorities=[(0.0, "VeryHigh")],
         status=200,

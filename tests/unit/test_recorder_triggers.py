@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from h3sim.capture.chromium.causes import ReceivedDocument, Trigger, Triggers
-from h3sim.capture.chromium.exchanges import Exchange, Frame, Initiator
 from h3sim.capture.chromium.tracing import Work
+from h3sim.capture.dialects.network_events import Exchange, Frame, Initiator
 from h3sim.page import At
 
 ROOT = "http://x/"
@@ -24,7 +24,7 @@ def exchange(name: str, at_ms: float, initiator: Initiator, **more: Any) -> Exch
         url=f"{ROOT}{name}",
         type="Script",
         frame="f",
-        requested_ms=at_ms,
+        asked_ms=at_ms,
         initiator=initiator,
         priorities=[(at_ms, "High")],
     )
@@ -37,7 +37,7 @@ def exchange(name: str, at_ms: float, initiator: Initiator, **more: Any) -> Exch
 def document() -> Exchange:
     """It comes in two pieces of 100 and the rest, at 5 and 8 ms, and is not compressed."""
     root = exchange("", 0.0, Initiator(type="other"), type="Document")
-    root.received = [(5.0, 100), (8.0, len(HTML))]
+    root.pieces = [(5.0, 0, 100), (8.0, 0, len(HTML) - 100)]
     root.finished_ms = 9.0
     root.wire_bytes = len(HTML)
     return root
@@ -137,7 +137,7 @@ def test_what_follows_a_synchronous_request_waits_for_its_answer() -> None:
 
 def test_a_redirection_leads_from_the_answer_to_the_next_request() -> None:
     first = exchange("old.css", 5.0, parser(), status=302)
-    second = exchange("new.css", 16.0, parser(), redirected_from="old.css")
+    second = exchange("new.css", 16.0, parser(), redirected_from=first)
     assert said(trigger(first, second)) == ("old.css", At.COMPLETE, None, 1.0)
 
 

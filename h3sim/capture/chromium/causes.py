@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from h3sim.capture.chromium.exchanges import Exchange
     from h3sim.capture.chromium.tracing import Work
+    from h3sim.capture.dialects.network_events import Exchange
     from h3sim.capture.markup.references import Reference
 
 __all__ = ["ReceivedDocument", "Trigger", "Triggers"]
@@ -43,8 +43,10 @@ class ReceivedDocument:
 
     def delivered_ms(self, offset: int) -> float:
         """Return when so many bytes of the document had been received."""
-        for at_ms, plain_bytes in self.exchange.received:
-            if plain_bytes >= offset:
+        received = 0
+        for at_ms, _, plain_bytes in self.exchange.pieces:
+            received += plain_bytes
+            if received >= offset:
                 return at_ms
         return _finished_ms(self.exchange)
 
@@ -73,8 +75,8 @@ class Triggers:
     def of(self, exchange: Exchange) -> Trigger:
         """Return what made Chromium ask for *exchange*, which is not the root."""
         place = self._place[exchange.key]
-        if exchange.redirected_from in self._place:
-            before = self._exchanges[self._place[exchange.redirected_from or ""]]
+        before = exchange.redirected_from
+        if before is not None and before.key in self._place:
             return self._complete(exchange, before)
         kind = exchange.initiator.type
         found = self._by_script(exchange, place) if kind == "script" else None

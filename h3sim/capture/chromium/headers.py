@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from h3sim.capture.chromium.exchanges import Exchange
+    from h3sim.capture.dialects.network_events import Exchange
 
 __all__ = ["request_lists", "response_lists", "to_qif"]
 

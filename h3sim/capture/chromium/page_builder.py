@@ -8,10 +8,13 @@ from urllib.parse import urlsplit
 
 from h3sim.capture.chromium.browser import RecordingError
 from h3sim.capture.chromium.causes import ReceivedDocument, Trigger, Triggers
-from h3sim.capture.chromium.exchanges import Exchange, exchanges_of
-from h3sim.capture.chromium.naming import ids_of, is_chore, kind_of
 from h3sim.capture.chromium.tracing import Work, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
+from h3sim.capture.dialects.devtools_log import observed_of
+from h3sim.capture.dialects.network_events import Exchange, NetworkEvents
+from h3sim.capture.inference.ids import ids_of
+from h3sim.capture.inference.kinds import kind_of
+from h3sim.capture.source.fields import Fields
 from h3sim.page import Discovery, Kind, Page, Resource
 from h3sim.units import ms
 
@@ -75,7 +78,7 @@ def recorded_of(
     """
     everything = [
         exchange
-        for exchange in exchanges_of(visit.events)
+        for exchange in _exchanges_of(visit)
         if exchange.url.startswith(_HTTP) and not exchange.is_internal
     ]
     kept = _kept(everything)
@@ -83,9 +86,10 @@ def recorded_of(
         reason = everything[0].failed if everything else ""
         raise RecordingError(f"the document did not come{f': {reason}' if reason else ''}")
     root = kept[0]
-    if root.status >= _MISSING:
+    if (root.status or 0) >= _MISSING:
         raise RecordingError(f"the document did not come: status {root.status}")
-    ids = ids_of(kept, root)
+    keys, urls = [e.key for e in kept], [e.url for e in kept]
+    ids = dict(zip(keys, ids_of(urls, urls[0]), strict=True))
     maker = _Maker(visit, kept, ids)
     page = Page(name=name, url=url, provenance=provenance, resources=maker.resources())
     start_ms = root.requested_ms
@@ -102,13 +106,21 @@ def recorded_of(
     )
 
 
+def _exchanges_of(visit: Visit) -> list[Exchange]:
+    """Return what was exchanged, in the order of the requests."""
+    events = NetworkEvents(lambda *_: None)
+    for event in visit.events:
+        events.add(event.method, Fields(event.params, "", lambda *_: None))
+    return sorted(events.finish(), key=lambda exchange: exchange.requested_ms)
+
+
 def _kept(everything: list[Exchange]) -> list[Exchange]:
     """Return what the page consists of: answers that came, and no redirection to what did not."""
-    kept = [e for e in everything if e.is_whole and not e.failed and not is_chore(e)]
+    kept = [e for e in everything if e.is_whole and not e.failed and not is_favicon(e)]
     there = {exchange.key for exchange in kept}
     for exchange in reversed(everything):
         if exchange.redirected_from is not None and exchange.key not in there:
-            there.discard(exchange.redirected_from)
+            there.discard(exchange.redirected_from.key)
     return [exchange for exchange in kept if exchange.key in there]
 
 
@@ -116,6 +128,7 @@ class _Maker:
     def __init__(self, visit: Visit, kept: list[Exchange], ids: Mapping[str, str]) -> None:
         self._kept = kept
         self._ids = ids
+        self._kinds = {exchange.key: kind_of(observed_of(exchange))[0] for exchange in kept}
         self._work = work_of(visit.trace)
         self._documents = {
             exchange.key: ReceivedDocument(exchange, visit.documents[number])
@@ -140,7 +153,7 @@ class _Maker:
         trigger = self._triggers.get(exchange.key)
         reference = None if trigger is None else trigger.reference
         work = self._work.get(exchange.url, Work())
-        kind = kind_of(exchange)
+        kind = self._kinds[exchange.key]
         works = kind in (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
         flags: dict[str, Any] = {}
         if reference is not None:
@@ -197,7 +210,8 @@ class _Maker:
         """What is seen, what painting waits for, and what brings either."""
         seen: set[str] = {self._first.key, self._kept[0].key}
         for exchange in self._kept:
-            shown = kind_of(exchange) in _PAINTED and exchange.url in self._shares
+            is_painted = self._kinds[exchange.key] in _PAINTED
+            shown = is_painted and exchange.url in self._shares
             if shown or self._is_blocking(exchange):
                 key: str | None = exchange.key
                 while key is not None and key not in seen:
@@ -210,8 +224,13 @@ class _Maker:
 _PAINTED = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
 
 
+def is_favicon(exchange: Exchange) -> bool:
+    """Return whether the browser asks for the icon of its tab, which no page waits for."""
+    return exchange.type == "Other" and exchange.initiator.type == "other"
+
+
 def _redirects(exchange: Exchange) -> bool:
-    return 300 <= exchange.status < _MISSING
+    return 300 <= (exchange.status or 0) < _MISSING
 
 
 def _landed(kept: list[Exchange]) -> Exchange:
@@ -226,7 +245,7 @@ def _timing(exchange: Exchange, ids: Mapping[str, str], start_ms: float) -> Timi
     first = exchange.first_byte_ms
     return Timing(
         id=ids[exchange.key],
-        status=exchange.status,
+        status=exchange.status or 0,
         protocol=exchange.protocol,
         requested_ms=_since(exchange.requested_ms, start_ms),
         first_byte_ms=_since(first, start_ms),
@@ -250,11 +269,11 @@ def _since(at_ms: float | None, start_ms: float) -> float:
 
 def _notes(everything: list[Exchange]) -> list[str]:
     """Say how much of what was asked for is not in the page, and what else is odd."""
-    wanted = [exchange for exchange in everything if not is_chore(exchange)]
+    wanted = [exchange for exchange in everything if not is_favicon(exchange)]
     blocked = sum("NAME_NOT_RESOLVED" in exchange.failed for exchange in wanted)
     failed = sum(bool(exchange.failed) for exchange in wanted) - blocked
-    unfinished = sum(e.finished_ms is None and not e.failed and not e.from_cache for e in wanted)
-    missing = sum(exchange.is_whole and exchange.status >= _MISSING for exchange in wanted)
+    unfinished = sum(exchange.is_unfinished for exchange in wanted)
+    missing = sum(exchange.is_whole and (exchange.status or 0) >= _MISSING for exchange in wanted)
     counted = (
         (blocked, "requests to other hosts, not let through"),
         (failed, "requests that failed"),

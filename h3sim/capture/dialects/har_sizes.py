@@ -8,18 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.capture.inference.observed import REDIRECTS, Size
+from h3sim.capture.inference.sizes import NO_BODY, request_text_bytes, response_text_bytes
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
     from h3sim.capture.source.fields import Fields
 
 __all__ = ["headers_of", "read_sizes"]
-
-_NO_BODY = (204, 205, 304)
-_LINE_BYTES = 12
-"""The version, the status or method, and the blanks of a first line in HTTP/1.1."""
-_FIELD_BYTES = 4
-"""What a field takes beside its name and value: a colon, a blank and the line's end."""
 
 
 def headers_of(message: Fields) -> list[tuple[str, str]]:
@@ -45,13 +40,14 @@ def read_sizes(request: Observed, entry: Fields) -> None:
     elif transfer and body is not None and basis is not Size.WHOLE and transfer > body:
         request.header_bytes, request.header_from = transfer - body, Size.TRANSFER
     elif got:
-        request.header_bytes, request.header_from = _as_text(got), Size.FIELDS
+        request.header_bytes, request.header_from = response_text_bytes(got), Size.FIELDS
     size = asked.size("headersSize") or None
     if size is not None:
         request.request_bytes = size + (asked.size("bodySize") or 0)
         request.request_from = Size.RECORDED
     elif sent:
-        request.request_bytes = _as_text(sent) + len(request.url) + (asked.size("bodySize") or 0)
+        text_bytes = request_text_bytes(request.method, request.url, sent)
+        request.request_bytes = text_bytes + (asked.size("bodySize") or 0)
         request.request_from = Size.FIELDS
 
 
@@ -63,7 +59,7 @@ def _body(
     transfer: int | None,
     header: int | None,
 ) -> tuple[int | None, Size]:
-    if request.status in _NO_BODY or request.method == "HEAD":
+    if request.status in NO_BODY or request.method == "HEAD":
         return 0, Size.RECORDED
     content = answer.table("content")
     recorded = entry.size("_objectSize") if "_objectSize" in entry else None
@@ -93,10 +89,3 @@ def _body(
 
 def _length(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
-
-
-def _as_text(fields: list[tuple[str, str]]) -> int:
-    """Return how long the fields would be in HTTP/1.1; header compression makes them less."""
-    return _LINE_BYTES + sum(
-        len(name) + len(value) + _FIELD_BYTES for name, value in fields if not name.startswith(":")
-    )

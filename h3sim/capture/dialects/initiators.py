@@ -5,28 +5,26 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from h3sim.capture.dialects.network_events import read_initiator
 from h3sim.capture.source.fields import Fields
 
 if TYPE_CHECKING:
+    from h3sim.capture.dialects.network_events import Initiator
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["read_initiator", "read_initiator_fields"]
+__all__ = ["read_initiator_fields", "take_initiator"]
 
-_DEEPEST = 50
-"""So many asynchronous stacks are followed, and so many frames of each are looked at."""
 _LONGEST_DETAIL = 1 << 20
 
 
-def read_initiator(request: Observed, initiator: Fields) -> None:
+def take_initiator(request: Observed, initiator: Initiator) -> None:
     """Take over an initiator as the DevTools protocol has it."""
-    request.initiator_type = initiator.text("type").lower()
-    request.initiator = initiator.text("url")
-    line = initiator.number("lineNumber")
-    request.line = int(line) if line is not None and line >= 0 else None
-    request.stack = _stack(initiator.table("stack"))
-    if request.initiator_type == "script":
-        # The innermost frame decides; Chrome gives the same URL outside of the stack at times.
-        request.initiator = "" if request.stack else request.initiator
+    request.initiator_type = initiator.type
+    request.line = initiator.line
+    request.stack = tuple(dict.fromkeys(frame.url for frame in initiator.stack if frame.url))
+    is_scripted = initiator.type == "script" and bool(request.stack)
+    # The innermost frame decides; Chrome gives the same URL outside of the stack at times.
+    request.initiator = "" if is_scripted else initiator.url
 
 
 def read_initiator_fields(request: Observed, entry: Fields) -> None:
@@ -37,11 +35,11 @@ def read_initiator_fields(request: Observed, entry: Fields) -> None:
     """
     value: Any = entry.raw("_initiator")
     if isinstance(value, dict):
-        read_initiator(request, entry.table("_initiator"))
+        take_initiator(request, read_initiator(entry.table("_initiator")))
         return
     detail = _parsed(entry.raw("_initiator_detail"))
     if detail:
-        read_initiator(request, Fields(detail, entry.key, lambda *_: None))
+        take_initiator(request, read_initiator(Fields(detail, entry.key, lambda *_: None)))
     if not request.stack:
         request.initiator = entry.text("_initiator") or request.initiator
     request.initiator_type = entry.text("_initiator_type").lower() or request.initiator_type
@@ -58,17 +56,3 @@ def _parsed(detail: object) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _stack(stack: Fields) -> tuple[str, ...]:
-    """Return the URLs of a stack's frames, the innermost first, then of what scheduled it."""
-    urls: dict[str, None] = {}
-    for _ in range(_DEEPEST):
-        for frame in stack.tables("callFrames")[:_DEEPEST]:
-            url = frame.text("url")
-            if url:
-                urls[url] = None
-        if not isinstance(stack.raw("parent"), dict):
-            break
-        stack = stack.table("parent")
-    return tuple(urls)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import NOT_MODIFIED, found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.flags import flags_of
-from h3sim.capture.inference.kinds import kind_of_extension, kind_of_mime, plain_mime
+from h3sim.capture.inference.ids import ids_of
+from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
 from h3sim.capture.inference.observed import Outcome
 from h3sim.capture.inference.parents import Basis, find_parents
 from h3sim.capture.inference.triggers import Found, trigger_of
-from h3sim.capture.inference.urls import Names, address
+from h3sim.capture.inference.urls import address
 from h3sim.documents import shown_path
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.page.resource import MAX_TIME_NS
@@ -76,7 +77,10 @@ def _entries(recording: Recording) -> list[_Entry]:
             request.outcome = Outcome.INLINE
         elif parts.scheme not in _WEB or not parts.host:
             request.outcome = Outcome.NOT_HTTP
-        entries.append(_Entry(request, parts, _kind(request, parts, recording.inferred)))
+        kind, basis = kind_of(request)
+        if basis and request.outcome is Outcome.ANSWERED:
+            recording.inferred[basis] += 1
+        entries.append(_Entry(request, parts, kind))
     for request, _, _ in entries:
         if request.redirect_of is not None:
             request.redirect_of = new[request.redirect_of]
@@ -93,22 +97,6 @@ def _with_kinds_of_targets(entries: list[_Entry]) -> list[_Entry]:
             hop = entries[request.redirect_of]
             entries[request.redirect_of] = hop._replace(kind=kind)
     return entries
-
-
-def _kind(request: Observed, parts: Address, inferred: Counter[str]) -> Kind:
-    if request.kind is not None:
-        return request.kind
-    mime = plain_mime(request.mime)
-    kind, basis = kind_of_mime(mime), "kind from the media type"
-    if request.is_xhr and kind in (Kind.DOCUMENT, Kind.FETCH, None):
-        kind, basis = Kind.FETCH, "kind from the header of the request"
-    if kind is None:
-        kind, basis = kind_of_extension(parts.path), "kind from the extension"
-    if kind is None:
-        kind, basis = Kind.OTHER, "kind unknown, taken as other"
-    if request.outcome is Outcome.ANSWERED:
-        inferred[basis] += 1
-    return kind
 
 
 def _is_kept(entry: _Entry, host: str | None) -> bool:
@@ -152,9 +140,9 @@ class _Assembly:
         apply_markup(self._requests, inferred)
         parents, n_unbelieved = find_parents(self._requests, self._kinds, self._order, self._root)
         inferred["initiators that begin later, not believed"] += n_unbelieved
-        names = Names()
-        for place in self._kept:
-            self._ids[place] = names.name(self._entries[place].address.path)
+        urls = [self._requests[place].url for place in self._kept]
+        ids = ids_of(urls, self._requests[self._root].url)
+        self._ids = dict(zip(self._kept, ids, strict=True))
         resources = tuple(self._resource(place, parents) for place in self._kept)
         kept = [self._requests[place] for place in self._kept]
         found = Counter({"requests": len(self._requests), "hosts": len(self._hosts())})

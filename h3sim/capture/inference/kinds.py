@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from h3sim.page import Kind
 
-__all__ = ["GENERIC_MIMES", "kind_of_extension", "kind_of_mime", "kind_of_word", "plain_mime"]
+if TYPE_CHECKING:
+    from h3sim.capture.inference.observed import Observed
+
+__all__ = [
+    "kind_of",
+    "kind_of_extension",
+    "kind_of_mime",
+    "kind_of_word",
+    "plain_mime",
+]
 
 _WORDS = {
     "document": Kind.DOCUMENT,
@@ -67,7 +77,7 @@ _MIMES = (
     (r"(text|application)/(json|.*\+json|xml|.*\+xml|x-protobuf|graphql|grpc.*)", Kind.FETCH),
 )
 _KIND_OF_MIME = tuple((re.compile(pattern), kind) for pattern, kind in _MIMES)
-GENERIC_MIMES = frozenset(
+_GENERIC_MIMES = frozenset(
     ("", "text/plain", "application/octet-stream", "binary/octet-stream", "x-unknown")
 )
 """Media types that say nothing: servers use them for what they do not know."""
@@ -95,7 +105,7 @@ def kind_of_word(word: str) -> Kind | None:
 
 def kind_of_mime(mime: str) -> Kind | None:
     """Return what a plain media type means, None where it says nothing."""
-    if mime in GENERIC_MIMES:
+    if mime in _GENERIC_MIMES:
         return None
     return next((kind for pattern, kind in _KIND_OF_MIME if pattern.fullmatch(mime)), None)
 
@@ -108,3 +118,16 @@ def kind_of_extension(path: str) -> Kind | None:
     """
     _, dot, extension = path.rpartition("/")[2].rpartition(".")
     return _KIND_OF_EXTENSION.get(extension.lower()) if dot else None
+
+
+def kind_of(request: Observed) -> tuple[Kind, str]:
+    """Return what a request asks for, and from what that was told if nobody said it."""
+    if request.kind is not None:
+        return request.kind, ""
+    kind, basis = kind_of_mime(plain_mime(request.mime)), "kind from the media type"
+    if request.is_xhr and kind in (Kind.DOCUMENT, Kind.FETCH, None):
+        return Kind.FETCH, "kind from the header of the request"
+    if kind is None:
+        path = request.url.partition("?")[0].partition("#")[0]
+        kind, basis = kind_of_extension(path), "kind from the extension"
+    return (Kind.OTHER, "kind unknown, taken as other") if kind is None else (kind, basis)

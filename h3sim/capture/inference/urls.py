@@ -10,9 +10,8 @@ import re
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-__all__ = ["Address", "Names", "address", "joined", "public_url"]
+__all__ = ["Address", "address", "joined", "public_url"]
 
-_LONGEST_ID = 200
 _PARAMETERS = re.compile(r";[^/]*")
 _UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
 
@@ -73,22 +72,3 @@ def joined(base: str, url: str) -> str:
         return urljoin(base, url.strip()).partition("#")[0]
     except ValueError:
         return ""
-
-
-class Names:
-    """Gives each resource an id: its path, with a number behind it where that is taken.
-
-    >>> names = Names()
-    >>> [names.name(path) for path in ("/", "/a.js", "/a.js", "/a.js", "/b/")]
-    ['/', 'a.js', 'a.js#2', 'a.js#3', 'b/']
-    """
-
-    def __init__(self) -> None:
-        self._taken: dict[str, int] = {}
-
-    def name(self, path: str) -> str:
-        """Return the id of the next resource with that path."""
-        plain = path.lstrip("/").replace("#", "")[:_LONGEST_ID] or "/"
-        number = self._taken.get(plain, 0) + 1
-        self._taken[plain] = number
-        return plain if number == 1 else f"{plain}#{number}"

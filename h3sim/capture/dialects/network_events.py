@@ -1,0 +1,303 @@
+"""Puts the events of the DevTools protocol's domain Network together: one exchange per request.
+
+Logs that were saved and a browser that is listened to say the same; both are read here. Values of
+a wrong type are noted and not used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from h3sim.capture.inference.sizes import request_text_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from h3sim.capture.source.fields import Fields
+
+__all__ = ["Exchange", "Frame", "Initiator", "NetworkEvents", "read_initiator"]
+
+_MS = 1000
+_DEEPEST = 50
+"""So many asynchronous stacks are followed, and so many frames of each are looked at."""
+_MOST_PIECES = 2_000_000
+"""When more pieces of bodies came is not kept."""
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """One line of a stack of calls: the script, and where in it (from 0)."""
+
+    url: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initiator:
+    """Why Chromium asked: its type ("parser", "script", "preload", "other"), a place, a stack.
+
+    The stack is the innermost call first, followed by the calls that led to it earlier, over
+    timers, promises and events.
+    """
+
+    type: str = ""
+    url: str = ""
+    line: int | None = None
+    column: int = 0
+    stack: tuple[Frame, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Exchange:
+    """One request and its answer; times in ms on Chromium's clock, sizes in bytes.
+
+    `priorities` holds when each was given and what it was, the first of them with the request.
+    `pieces` holds when how many bytes came: as they were sent, and plain. *wire_bytes* counts
+    header and body as they were sent; None where no end of the body was told.
+    """
+
+    key: str
+    url: str
+    place: str = ""
+    """Where its request stands in a file."""
+    type: str = ""
+    frame: str = ""
+    asked_ms: float | None = None
+    """When it was asked for; None where the log does not say."""
+    wall_time_s: float | None = None
+    initiator: Initiator = field(default_factory=Initiator)
+    priorities: list[tuple[float | None, str]] = field(default_factory=list)
+    render_blocking: str = ""
+    is_link_preload: bool = False
+    method: str = "GET"
+    post_bytes: int = 0
+    status: int | None = None
+    mime: str = ""
+    charset: str = ""
+    protocol: str = ""
+    first_byte_ms: float | None = None
+    finished_ms: float | None = None
+    header_bytes: int = 0
+    wire_bytes: int | None = None
+    plain_bytes: int | None = None
+    from_cache: bool = False
+    from_service_worker: bool = False
+    is_pushed: bool = False
+    is_internal: bool = False
+    failed: str = ""
+    redirected_from: Exchange | None = None
+    pieces: list[tuple[float, int, int]] = field(default_factory=list)
+    request_fields: Headers = ()
+    response_fields: Headers = ()
+
+    @property
+    def requested_ms(self) -> float:
+        """When it was asked for, 0 where that is not known."""
+        return self.asked_ms or 0.0
+
+    @property
+    def request_bytes(self) -> int:
+        """The request as HTTP/1.1 would write it: nothing compressed."""
+        return request_text_bytes(self.method, self.url, self.request_fields)
+
+    @property
+    def body_bytes(self) -> int:
+        """The body on the wire: what came in all, less the header."""
+        return max((self.wire_bytes or 0) - self.header_bytes, 0)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether neither an end nor a reason for none was told."""
+        is_over = self.failed or self.from_cache or self.from_service_worker
+        return self.finished_ms is None and not is_over
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether an answer came over the network, to its end."""
+        is_cached = self.from_cache or self.from_service_worker
+        return self.finished_ms is not None and not is_cached and bool(self.status)
+
+
+class NetworkEvents:
+    """Takes the events one after the other; a request that is redirected keeps its id."""
+
+    def __init__(self, note: Callable[[str, str], None]) -> None:
+        self.exchanges: list[Exchange] = []
+        self._note = note
+        self._open: dict[str, Exchange] = {}
+        self._hops: dict[str, int] = {}
+        self._n_pieces = 0
+        self._sent: dict[str, list[Headers]] = {}
+        self._got: dict[str, list[tuple[Headers, int]]] = {}
+        self._on: dict[str, Callable[[Fields, Exchange], None]] = {
+            "Network.requestServedFromCache": self._served_from_cache,
+            "Network.responseReceived": self._response_received,
+            "Network.resourceChangedPriority": self._priority_changed,
+            "Network.dataReceived": self._data_received,
+            "Network.loadingFinished": self._loading_finished,
+            "Network.loadingFailed": self._loading_failed,
+        }
+        self._on_request: dict[str, Callable[[Fields, str], None]] = {
+            "Network.requestWillBeSent": self._will_be_sent,
+            "Network.requestWillBeSentExtraInfo": self._will_be_sent_extra,
+            "Network.responseReceivedExtraInfo": self._response_received_extra,
+        }
+
+    def add(self, method: str, params: Fields) -> None:
+        """Take in an event; those of other domains, and of unknown requests, are passed over."""
+        if method not in self._on and method not in self._on_request:
+            return
+        number = params.text("requestId")
+        if not number:
+            self._note(f"{params.key}.requestId", "skipped: is missing")
+        elif method in self._on_request:
+            self._on_request[method](params, number)
+        elif number in self._open:
+            self._on[method](params, self._open[number])
+
+    def finish(self) -> list[Exchange]:
+        """Return the exchanges in the order of their requests, header lists added."""
+        for exchange in self.exchanges:
+            number, _, hop = exchange.key.rpartition("/")
+            sent, got = self._sent.get(number, []), self._got.get(number, [])
+            if int(hop) < len(sent):
+                exchange.request_fields = sent[int(hop)]
+            if int(hop) < len(got):
+                exchange.response_fields, text_bytes = got[int(hop)]
+                # For a synchronous request Chromium counts the body as header, too.
+                exchange.header_bytes = text_bytes or exchange.header_bytes
+        return self.exchanges
+
+    def _will_be_sent(self, params: Fields, number: str) -> None:
+        asked = params.table("request")
+        url = asked.text("url")
+        if not url:
+            asked.wrong("url", "skipped: is missing")
+            return
+        now_ms = _ms(params)
+        before = self._open.pop(number, None)
+        is_redirected = before is not None and "redirectResponse" in params
+        if before is not None and is_redirected:
+            self._take_answer(before, params.table("redirectResponse"), params)
+            before.finished_ms = now_ms
+        hop = self._hops[number] = self._hops.get(number, -1) + 1
+        exchange = Exchange(
+            key=f"{number}/{hop}",
+            place=params.key.removesuffix(".params"),
+            url=_plain(url),
+            type=params.text("type"),
+            frame=params.text("frameId"),
+            asked_ms=now_ms,
+            wall_time_s=params.duration("wallTime"),
+            initiator=read_initiator(params.table("initiator")),
+            priorities=[(now_ms, asked.text("initialPriority"))],
+            render_blocking=params.text("renderBlockingBehavior"),
+            is_link_preload=asked.flag("isLinkPreload"),
+            method=asked.text("method").upper() or "GET",
+            post_bytes=len(asked.text("postData")),
+            redirected_from=before if is_redirected else None,
+            request_fields=_headers(asked),
+        )
+        self._open[number] = exchange
+        self.exchanges.append(exchange)
+
+    def _will_be_sent_extra(self, params: Fields, number: str) -> None:
+        self._sent.setdefault(number, []).append(_headers(params))
+
+    def _response_received_extra(self, params: Fields, number: str) -> None:
+        text = params.raw("headersText")
+        n_bytes = len(text) if isinstance(text, str) else 0
+        self._got.setdefault(number, []).append((_headers(params), n_bytes))
+
+    def _response_received(self, params: Fields, exchange: Exchange) -> None:
+        exchange.type = params.text("type") or exchange.type
+        self._take_answer(exchange, params.table("response"), params)
+
+    def _take_answer(self, exchange: Exchange, answer: Fields, params: Fields) -> None:
+        status = answer.number("status")
+        exchange.status = None if status is None else int(status)
+        # Chromium itself moves an address to https (HSTS): nothing goes over the network.
+        exchange.is_internal = answer.raw("statusText") == "Internal Redirect"
+        exchange.mime = answer.text("mimeType")
+        exchange.charset = answer.text("charset")
+        exchange.protocol = answer.text("protocol")
+        exchange.header_bytes = answer.size("encodedDataLength") or 0
+        exchange.response_fields = _headers(answer)
+        exchange.from_cache |= answer.flag("fromDiskCache", "fromPrefetchCache")
+        exchange.from_service_worker |= answer.flag("fromServiceWorker")
+        timing = answer.table("timing")
+        exchange.is_pushed = (timing.number("pushStart") or 0) > 0
+        heard_ms = _ms(params)
+        asked_s, waited_ms = timing.duration("requestTime"), timing.duration("receiveHeadersEnd")
+        if asked_s is not None and waited_ms is not None:
+            heard_ms = asked_s * _MS + waited_ms
+        if heard_ms is not None:
+            exchange.first_byte_ms = max(heard_ms, exchange.requested_ms)
+
+    def _served_from_cache(self, _: Fields, exchange: Exchange) -> None:
+        exchange.from_cache = True
+
+    def _priority_changed(self, params: Fields, exchange: Exchange) -> None:
+        exchange.priorities.append((_ms(params), params.text("newPriority")))
+
+    def _data_received(self, params: Fields, exchange: Exchange) -> None:
+        n_plain, n_sent = params.size("dataLength") or 0, params.size("encodedDataLength") or 0
+        exchange.plain_bytes = (exchange.plain_bytes or 0) + n_plain
+        at_ms = _ms(params)
+        if at_ms is not None and self._n_pieces < _MOST_PIECES:
+            self._n_pieces += 1
+            exchange.pieces.append((at_ms, n_sent, n_plain))
+
+    def _loading_finished(self, params: Fields, exchange: Exchange) -> None:
+        exchange.finished_ms = _ms(params)
+        exchange.wire_bytes = params.size("encodedDataLength")
+
+    def _loading_failed(self, params: Fields, exchange: Exchange) -> None:
+        exchange.failed = params.text("errorText") or "canceled"
+
+
+def _plain(url: str) -> str:
+    """Return *url* without its fragment, which is not sent."""
+    return url.partition("#")[0]
+
+
+def _ms(params: Fields) -> float | None:
+    seconds = params.duration("timestamp")
+    return None if seconds is None else seconds * _MS
+
+
+def _headers(message: Fields) -> Headers:
+    """Return a header list; DevTools joins fields of one name with line feeds."""
+    fields = message.raw("headers")
+    if not isinstance(fields, dict):
+        return ()
+    texts = ((name, value) for name, value in fields.items() if isinstance(value, str))
+    return tuple((name, part) for name, value in texts for part in value.split("\n"))
+
+
+def read_initiator(given: Fields) -> Initiator:
+    """Return an initiator as the DevTools protocol has it."""
+    line, column = given.number("lineNumber"), given.number("columnNumber")
+    return Initiator(
+        type=given.text("type").lower(),
+        url=_plain(given.text("url")),
+        line=int(line) if line is not None and line >= 0 else None,
+        column=int(column or 0),
+        stack=tuple(_frames(given.table("stack"))),
+    )
+
+
+def _frames(stack: Fields) -> Iterator[Frame]:
+    for _ in range(_DEEPEST):
+        for call in stack.tables("callFrames")[:_DEEPEST]:
+            yield Frame(
+                url=_plain(call.text("url")),
+                line=int(call.number("lineNumber") or 0),
+                function=call.text("functionName"),
+            )
+        if not isinstance(stack.raw("parent"), dict):
+            return
+        stack = stack.table("parent")
