@@ -9,7 +9,9 @@ from h3sim.study.compare import (
     compare,
 )
 from h3sim.study.config import LoadConfig
+from h3sim.study.design import Range
 from h3sim.study.options import LoadOptions
+from h3sim.study.results import Counts, Results, read_results
 from h3sim.study.run import (
     resolve_pages,
     resolve_scheme,
@@ -25,25 +27,37 @@ from h3sim.study.saved import (
     load_from_dict,
     read_load,
 )
+from h3sim.study.store import Store, StoreError
+from h3sim.study.sweep import Plan, Study, study_of, sweep
 
 __all__ = [
     "Comparison",
     "ComparisonRow",
+    "Counts",
     "LoadConfig",
     "LoadOptions",
     "MeanRow",
+    "Plan",
+    "Range",
+    "Results",
     "SavedLoad",
     "SavedLoadError",
+    "Store",
+    "StoreError",
+    "Study",
     "baseline_of",
     "check_names",
     "compare",
     "is_saved_load",
     "load_from_dict",
     "read_load",
+    "read_results",
     "resolve_pages",
     "resolve_scheme",
     "resolve_schemes",
     "run_config",
     "simulate",
+    "study_of",
+    "sweep",
     "with_scheduler",
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from h3sim.browser import BrowserModel
     from h3sim.transport import Network, TransportProfile
 
-__all__ = ["LoadOptions", "config_of", "with_options"]
+__all__ = ["LoadOptions", "config_of", "unknown_option", "with_options"]
 
 CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
 
@@ -68,7 +68,7 @@ def config_of(
     names = [field.name for field in fields(LoadConfig)]
     unknown = [name for name in options if name not in names]
     if unknown:
-        raise UnknownOptionError(_unknown(name, (*names, *known)) for name in unknown)
+        raise UnknownOptionError(unknown_option(name, (*names, *known)) for name in unknown)
     return LoadConfig(**options) if changed is None else replace(changed, **options)
 
 
@@ -97,7 +97,8 @@ def with_options(function: CallableT) -> CallableT:
     return function
 
 
-def _unknown(name: str, known: tuple[str, ...]) -> Problem:
+def unknown_option(name: str, known: tuple[str, ...]) -> Problem:
+    """Return the mistake that there is no option of that name, with those spelt alike."""
     alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
     return Problem(key=name, message=f"there is no such option{hint}")

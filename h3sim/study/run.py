@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from h3sim.study.config import LoadConfig
 
 __all__ = [
+    "engine_arguments",
     "resolve_page",
     "resolve_pages",
     "resolve_scheme",
     "resolve_schemes",
     "run_config",
     "simulate",
+    "with_retransmission",
     "with_scheduler",
 ]
 
@@ -92,22 +94,33 @@ def run_config(
     With *records_wire* the trace holds every packet both ways. *progress* is told packets sent,
     and in all.
     """
-    if config.retransmit is not None:
-        # What is asked for goes before what the scheme says, and that before the profile.
-        scheme = replace(scheme, retransmission=Retransmit(config.retransmit))
     return engine.simulate(
         page,
-        scheme=scheme,
-        network=config.resolved_network(),
-        protocol=config.protocol,
-        profile=config.resolved_profile(),
-        buffer_bytes=kbyte(config.buffer_kb),
-        mode=config.mode,
+        scheme=with_retransmission(scheme, config),
         seed=config.seed,
         records_wire=records_wire,
-        browser=config.browser_model,
         progress=progress,
+        **engine_arguments(config),
     )
+
+
+def engine_arguments(config: LoadConfig) -> dict[str, Any]:
+    """Return how the engine is called for *config*: all but page, scheme and seed."""
+    return {
+        "network": config.resolved_network(),
+        "protocol": config.protocol,
+        "profile": config.resolved_profile(),
+        "buffer_bytes": kbyte(config.buffer_kb),
+        "mode": config.mode,
+        "browser": config.browser_model,
+    }
+
+
+def with_retransmission(scheme: Scheme, config: LoadConfig) -> Scheme:
+    """Return *scheme* with what is asked for, which goes before what it says itself."""
+    if config.retransmit is None:
+        return scheme
+    return replace(scheme, retransmission=Retransmit(config.retransmit))
 
 
 def resolve_page(page: PageLike) -> Page:

@@ -1,0 +1,212 @@
+"""What a study consists of: every load by its place, worked out when it is asked for.
+
+A study of a million loads is a few lists: nothing here grows with the number of loads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.errors import InputError, MissingExtraError, Problem, UnknownOptionError
+from h3sim.study.config import LoadConfig
+from h3sim.study.options import unknown_option
+
+if TYPE_CHECKING:
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+
+__all__ = ["Cell", "Combinations", "Design", "Range", "check_axes", "sampled"]
+
+OPTIONS = tuple(field.name for field in fields(LoadConfig) if field.name != "seed")
+"""What may be an axis beside pages, schemes and seeds: every option of a load."""
+_MAX_LISTED = 10**6
+
+
+class Cell(NamedTuple):
+    """One load of a study."""
+
+    page: Page
+    scheme: Scheme
+    options: dict[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What samples of an axis are drawn from: *low* to *high*, evenly, or evenly in the logarithm.
+
+    Raises:
+        InputError: listing what is wrong with it.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        problems = []
+        for key in ("low", "high"):
+            value = getattr(self, key)
+            if type(value) not in (int, float) or not math.isfinite(value):
+                problems.append(Problem(key=key, message=f"must be a number, is {value!r}"))
+        if not problems and self.low >= self.high:
+            message = f"must be more than low ({self.low:g}), is {self.high:g}"
+            problems.append(Problem(key="high", message=message))
+        if not problems and self.log and self.low <= 0:
+            problems.append(Problem(key="low", message="must be more than 0 where log is set"))
+        if problems:
+            raise InputError(problems)
+
+    def at(self, share: float) -> float:
+        """Return the value that lies at *share* (0 to 1) of the range.
+
+        >>> Range(low=1, high=100, log=True).at(0.5), Range(low=0, high=9, whole=True).at(0.5)
+        (10.0, 5)
+        """
+        if self.log:
+            value = math.exp(
+                math.log(self.low) + share * (math.log(self.high) - math.log(self.low))
+            )
+        else:
+            value = self.low + share * (self.high - self.low)
+        if self.whole:
+            return min(int(self.high), math.floor(value + 0.5))
+        return float(f"{value:.12g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combinations(Sequence[dict[str, Any]]):
+    """Every combination of *listed* settings with one value of each of *axes*, the last fastest.
+
+    >>> combinations = Combinations(listed=({},), axes={"rtt_ms": (10, 20), "loss": (0, 0.02)})
+    >>> len(combinations), combinations[1]
+    (4, {'rtt_ms': 10, 'loss': 0.02})
+    """
+
+    listed: tuple[Mapping[str, Any], ...]
+    axes: Mapping[str, tuple[Any, ...]]
+
+    def __len__(self) -> int:
+        return len(self.listed) * math.prod(len(values) for values in self.axes.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        rest = range(len(self))[index]  # refuses what lies outside
+        chosen: dict[str, Any] = {}
+        for name, values in reversed(list(self.axes.items())):
+            rest, place = divmod(rest, len(values))
+            chosen[name] = values[place]
+        return {**self.listed[rest], **dict(reversed(list(chosen.items())))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Sequence[Cell]):
+    """Every load of a study: each page, with each setting, each scheme, each seed (the fastest).
+
+    The scheme has no say in the accidents: all schemes of a page, setting and seed meet the same
+    losses, so their loads can be compared in pairs.
+    """
+
+    pages: tuple[Page, ...]
+    schemes: tuple[Scheme, ...]
+    settings: Combinations
+    seeds: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.pages) * len(self.settings) * len(self.schemes) * len(self.seeds)
+
+    def __getitem__(self, index: Any) -> Any:
+        page, setting, scheme, seed = self.places(index)
+        return Cell(
+            self.pages[page], self.schemes[scheme], self.settings[setting], self.seeds[seed]
+        )
+
+    def __iter__(self) -> Iterator[Cell]:
+        return (self[index] for index in range(len(self)))
+
+    def places(self, index: int) -> tuple[int, int, int, int]:
+        """Return the places of page, setting, scheme and seed of the load at *index*."""
+        rest, seed = divmod(range(len(self))[index], len(self.seeds))
+        rest, scheme = divmod(rest, len(self.schemes))
+        page, setting = divmod(rest, len(self.settings))
+        return page, setting, scheme, seed
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The columns in which the loads differ, slowest first."""
+        varying = [name for name, values in self.settings.axes.items() if len(values) > 1]
+        listed = dict.fromkeys(name for entry in self.settings.listed for name in entry)
+        return (
+            *(["page"] if len(self.pages) > 1 else []),
+            *(listed if len(self.settings.listed) > 1 else ()),
+            *varying,
+            *(["scheme"] if len(self.schemes) > 1 else []),
+            *(["seed"] if len(self.seeds) > 1 else []),
+        )
+
+
+def check_axes(axes: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, tuple[Any, ...]]:
+    """Return the values of each axis as a tuple, in the order given; one value is an axis too.
+
+    Raises:
+        UnknownOptionError: naming each axis that is no option of a load.
+        InputError: for each axis without a value, or with one twice.
+    """
+    unknown = [name for name in axes if name not in OPTIONS]
+    if unknown:
+        raise UnknownOptionError(unknown_option(name, (*OPTIONS, *known)) for name in unknown)
+    found: dict[str, tuple[Any, ...]] = {}
+    problems: list[Problem] = []
+    for name, given in axes.items():
+        is_many = isinstance(given, Sequence) and not isinstance(given, str)
+        values = tuple(given) if is_many or hasattr(given, "tolist") else (given,)
+        if any(isinstance(value, Range) for value in values):
+            problems.append(Problem(key=name, message="a range needs samples=: how many to draw"))
+        if not values:
+            problems.append(Problem(key=name, message="at least one value is needed"))
+        for place, value in enumerate(values):
+            if any(value is other or value == other for other in values[:place]):
+                problems.append(Problem(key=name, message=f"{value!r} is given twice"))
+        found[name] = tuple(v.item() if hasattr(v, "item") else v for v in values)
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def sampled(
+    ranges: Mapping[str, Range], n: int, *, method: str = "latin-hypercube", seed: int = 0
+) -> tuple[dict[str, Any], ...]:
+    """Return *n* settings that fill *ranges*: a Latin hypercube, or Sobol' points.
+
+    The same seed gives the same settings. Sobol' points are balanced where *n* is a power of two
+    (scipy.stats.qmc, which scrambles them as Owen 1998).
+
+    Raises:
+        InputError: if there is no such method, or *n* is out of range.
+        MissingExtraError: if scipy is not installed.
+    """
+    if method not in ("latin-hypercube", "sobol"):
+        message = f"must be latin-hypercube or sobol, is {method!r}"
+        raise InputError([Problem(key="sampling", message=message)])
+    if type(n) is not int or not 1 <= n <= _MAX_LISTED:
+        message = f"must be a whole number from 1 to {_MAX_LISTED:,}, is {n!r}"
+        raise InputError([Problem(key="samples", message=message)])
+    if method == "sobol" and n & (n - 1):
+        message = f"must be a power of two for Sobol' points, is {n}"
+        raise InputError([Problem(key="samples", message=message)])
+    try:
+        from scipy.stats import qmc  # on use: an extra
+    except ImportError as error:
+        raise MissingExtraError("scipy", "study") from error
+    maker = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol
+    points = maker(d=len(ranges), rng=seed).random(n)
+    return tuple(
+        {
+            name: limits.at(float(share))
+            for (name, limits), share in zip(ranges.items(), point, strict=True)
+        }
+        for point in points
+    )

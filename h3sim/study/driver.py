@@ -1,0 +1,294 @@
+"""Drives a study: hands out batches of loads, keeps what comes back, and bears what may happen."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import itertools
+import pickle
+import sys
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.errors import InputError, Problem
+from h3sim.study import cells
+from h3sim.study.cells import Done
+from h3sim.study.identity import CellKeys
+from h3sim.study.store import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from h3sim.study.cells import Work
+    from h3sim.study.design import Cell
+    from h3sim.study.executors import Pool
+    from h3sim.study.store import Store
+    from h3sim.study.sweep import Study
+
+__all__ = ["Driver"]
+
+_TASK_S = 0.5
+"""How long a task should take: long beside what it costs to hand one out."""
+_MAX_BATCH = 5000
+_RECENT = 200
+_CHUNK = 1000
+_TRIES = 3
+"""So often a load may lose its worker, alone in it, before it is taken for the cause."""
+_LOST = "the worker that ran it died each time (killed, or out of memory)"
+
+
+class _Batch(NamedTuple):
+    """Cells that go to a worker together; *lost* is how often theirs died."""
+
+    indices: tuple[int, ...]
+    lost: int = 0
+    with_payload: bool = False
+
+
+class _State(enum.Enum):
+    """What a store knows of a cell."""
+
+    MISSING = "missing"
+    FAILED = "failed"
+    DONE = "done"
+
+
+class Driver:
+    """Runs the cells of *study* that *store* does not know."""
+
+    def __init__(self, study: Study, store: Store, *, retry_failed: bool) -> None:
+        self._study = study
+        self._store = store
+        self._retry_failed = retry_failed
+        self._keys = CellKeys(study.design, study.model)
+        self._work: Work = study.work()
+        self._seconds: deque[float] = deque(maxlen=_RECENT)
+        self._suspects: deque[_Batch] = deque()
+        self._pending: Iterator[int] = iter(())
+        self._n_pending = 0
+        self._told: Callable[[int], None] = lambda _: None
+        n, axes = len(study.design), study.design.axes
+        self.study_id = store.begin_study(self._keys.token(), study.name, n, axes)
+        self.reused = self.ran = self.failed = 0
+
+    def place(self) -> None:
+        """Note which cells the study has, and count those that are missing."""
+        n = len(self._study.design)
+        for first in range(self._store.placed(self.study_id), n, _CHUNK):
+            indices = range(first, min(first + _CHUNK, n))
+            self._store.place(self.study_id, first, [self._keys.key(index) for index in indices])
+        for _, state in self._states():
+            self.reused += state is _State.DONE
+            self.failed += state is _State.FAILED
+            self._n_pending += state is _State.MISSING
+        self._pending = (index for index, state in self._states() if state is _State.MISSING)
+
+    def _states(self) -> Iterator[tuple[int, _State]]:
+        """Yield what the store knows of each cell, in order, chunk by chunk."""
+        for first in range(0, len(self._study.design), _CHUNK):
+            keys = self._store.keys_of(self.study_id, first, _CHUNK)
+            known = self._store.known(keys)
+            for index, key in enumerate(keys, first):
+                failed, has_resources = known.get(key, (False, False))
+                if key in known and failed and not self._retry_failed:
+                    yield index, _State.FAILED
+                elif key not in known or failed or self._study.has_resources > has_resources:
+                    yield index, _State.MISSING
+                else:
+                    yield index, _State.DONE
+
+    def try_some(self, seconds: float) -> bool:
+        """Run a few cells here; return whether the rest is over in so many *seconds*."""
+        spent = 0.0
+        while self._n_pending and len(self._seconds) < _RECENT:
+            (index,) = self._take(1)
+            done = self._work.run(index)
+            self._keep([done])
+            spent += done.seconds
+            if spent > seconds / 2:
+                break
+        return self._n_pending * self._cost_s() < seconds
+
+    def run(self, pool: Pool, progress: Any) -> None:
+        """Run all that is missing; *progress* as `sweep` has it."""
+        with _progress(progress, self.reused + self.ran, len(self._study.design)) as self._told:
+            if pool.is_serial:
+                self._run_here()
+            else:
+                self._run_in(pool)
+
+    def _run_here(self) -> None:
+        """Keep what is finished every half a second, and whatever ends this."""
+        while indices := self._take(self._batch_size(1)):
+            done: list[Done] = []
+            try:
+                done.extend(map(self._work.run, indices))
+            finally:
+                self._keep(done)
+
+    def _run_in(self, pool: Pool) -> None:
+        payload = self._payload()
+        token = hashlib.blake2b(payload, digest_size=16).hexdigest()
+        in_flight: dict[Future[Any], _Batch] = {}
+        try:
+            while True:
+                self._fill(pool, token, payload, in_flight)
+                if not in_flight:
+                    return
+                done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
+                # In the order in which they were handed out, whichever are done.
+                self._collect(pool, in_flight, [future for future in in_flight if future in done])
+        finally:
+            self._keep_finished(in_flight)
+
+    def _fill(
+        self, pool: Pool, token: str, payload: bytes, in_flight: dict[Future[Any], _Batch]
+    ) -> None:
+        """Hand out batches until each worker has one and one to go on with."""
+        while len(in_flight) < 2 * pool.workers:
+            if self._suspects:
+                # Alone, so that the one that kills its worker is found out.
+                if in_flight and self._suspects[0].lost:
+                    return
+                batch = self._suspects.popleft()
+            else:
+                if any(batch.lost for batch in in_flight.values()):
+                    return
+                indices = self._take(self._batch_size(pool.workers))
+                if not indices:
+                    return
+                batch = _Batch(indices)
+            sent = payload if batch.with_payload else None
+            try:
+                in_flight[pool.submit(cells.run_batch, token, batch.indices, sent)] = batch
+            except BrokenExecutor:
+                self._suspects.appendleft(batch)
+                self._renew(pool, in_flight)
+                return
+
+    def _collect(
+        self, pool: Pool, in_flight: dict[Future[Any], _Batch], finished: list[Future[Any]]
+    ) -> None:
+        for future in finished:
+            batch = in_flight.pop(future, None)
+            if batch is None:  # a pool that broke took it along
+                continue
+            try:
+                done = future.result()
+            except (BrokenExecutor, CancelledError) as error:
+                self._lose([batch])
+                if isinstance(error, BrokenExecutor):
+                    self._renew(pool, in_flight, error)
+                continue
+            except Exception as error:
+                if type(error).__name__ != "KilledWorker":  # of dask, which need not be there
+                    raise
+                self._lose([batch])
+                continue
+            if done is None:
+                self._suspects.appendleft(batch._replace(with_payload=True))
+            else:
+                self._keep(done)
+
+    def _renew(
+        self, pool: Pool, in_flight: dict[Future[Any], _Batch], error: Exception | None = None
+    ) -> None:
+        """Take back what a broken pool had in hand, and go on with a new one."""
+        self._keep_finished(in_flight)
+        self._lose(list(in_flight.values()))
+        in_flight.clear()
+        if not pool.renew():
+            message = "broke, and cannot be made anew here; what was finished is kept"
+            raise InputError([Problem(key="executor", message=message)]) from error
+
+    def _lose(self, batches: list[_Batch]) -> None:
+        """Try lost batches again: one more time together, then each cell alone."""
+        for batch in batches:
+            lost = batch.lost + 1
+            if len(batch.indices) > 1 and lost > 1:
+                parts = [(index,) for index in batch.indices]
+                self._suspects.extend(_Batch(part, 1) for part in parts)
+            elif lost <= _TRIES:
+                self._suspects.append(_Batch(batch.indices, lost))
+            else:
+                self._keep(Done(index, None, None, _LOST, 0.0) for index in batch.indices)
+
+    def _keep_finished(self, in_flight: dict[Future[Any], _Batch]) -> None:
+        """Keep what has come back, whatever became of the rest."""
+        for future in list(in_flight):
+            if future.done() and not future.cancelled() and future.exception() is None:
+                del in_flight[future]
+                self._keep(future.result() or ())
+
+    def _keep(self, done: Iterable[Done]) -> None:
+        outcomes = []
+        for one in done:
+            error = one.error
+            if error is not None:
+                error = f"{_told(self._study.design[one.cell])}: {error}"
+                self.failed += 1
+            else:
+                self.ran += 1
+            self._seconds.append(one.seconds)
+            key, model = self._keys.key(one.cell), self._study.model
+            outcomes.append(Outcome(key, model, one.row, one.resources, error, one.seconds))
+        if outcomes:
+            self._store.put(outcomes)
+            self._told(len(outcomes))
+
+    def _take(self, n: int) -> tuple[int, ...]:
+        indices = tuple(itertools.islice(self._pending, n))
+        self._n_pending -= len(indices)
+        return indices
+
+    def _cost_s(self) -> float:
+        return sum(self._seconds) / len(self._seconds) if self._seconds else _TASK_S
+
+    def _batch_size(self, workers: int) -> int:
+        """Return how many cells make a task; fewer at the end, so that no worker is left alone."""
+        fair = max(1, self._n_pending // (2 * workers))
+        return min(max(1, round(_TASK_S / max(self._cost_s(), 1e-9))), fair, _MAX_BATCH)
+
+    def _payload(self) -> bytes:
+        try:
+            return pickle.dumps(self._work)
+        except Exception as error:
+            message = f"cannot be sent to workers ({error}): give executor='serial'"
+            raise InputError([Problem(key="schemes", message=message)]) from error
+
+
+def _told(cell: Cell) -> str:
+    options = "".join(
+        f", {name}={getattr(value, 'name', value)}" for name, value in cell.options.items()
+    )
+    return f"{cell.page.name}, {cell.scheme.name}{options}, seed {cell.seed}"
+
+
+@contextmanager
+def _progress(wanted: Any, done: int, total: int) -> Iterator[Callable[[int], None]]:
+    """Yield what is told of each batch that was kept."""
+    if callable(wanted):
+        state = [done]
+
+        def tell(n: int) -> None:
+            state[0] += n
+            wanted(state[0], total)
+
+        yield tell
+        return
+    is_shown = (
+        wanted if isinstance(wanted, bool) else sys.stderr.isatty() or "ipykernel" in sys.modules
+    )
+    if not is_shown:
+        yield lambda _: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, initial=done, unit="load", leave=False) as bar:
+
+        def advance(n: int) -> None:
+            bar.update(n)
+
+        yield advance

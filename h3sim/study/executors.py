@@ -1,0 +1,184 @@
+"""Where the loads of a study run: here, in processes of this machine, or wherever people say."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from h3sim.errors import InputError, MissingExtraError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Pool", "dask_client", "pool_of"]
+
+_UNKNOWN_WORKERS = 4
+"""What is taken for the workers of an executor that does not say how many it has."""
+
+
+class Pool:
+    """An executor and how many workers it has; this one is somebody else's, and stays theirs."""
+
+    is_serial = False
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    @property
+    def workers(self) -> int:
+        """How many loads run at once."""
+        return int(getattr(self._executor, "_max_workers", 0) or _UNKNOWN_WORKERS)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run *function* somewhere."""
+        return self._executor.submit(function, *arguments)
+
+    def renew(self) -> bool:
+        """Begin again after a worker died; return whether that can be done."""
+        return False
+
+    def close(self) -> None:
+        """Let go of what was made for this pool."""
+
+
+class _Serial(Pool):
+    """Runs each load at once, in this process."""
+
+    is_serial = True
+
+    def __init__(self) -> None:
+        """Make nothing: there is no executor."""
+
+    @property
+    def workers(self) -> int:
+        """One."""
+        return 1
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run *function* now."""
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+class _Processes(Pool):
+    """Processes of this machine, made anew when one of them dies."""
+
+    def __init__(self, workers: int) -> None:
+        self._n = workers
+        super().__init__(self._made())
+
+    @property
+    def workers(self) -> int:
+        """As many as were asked for."""
+        return self._n
+
+    def renew(self) -> bool:
+        """Make new processes: one that dies breaks the pool."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor = self._made()
+        return True
+
+    def close(self) -> None:
+        """End the processes, and what they have in hand."""
+        processes = list((getattr(self._executor, "_processes", None) or {}).values())
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+    def _made(self) -> ProcessPoolExecutor:
+        # Not by fork: threads of the parent (a notebook's, numpy's) may hold locks.
+        method = (
+            "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        )
+        context = multiprocessing.get_context(method)
+        return ProcessPoolExecutor(self._n, mp_context=context, initializer=_prepare_worker)
+
+
+def _prepare_worker() -> None:
+    """Let the driver hear Ctrl-C alone, and end this process when the driver is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+class _Dask(Pool):
+    """The workers of a `dask.distributed` cluster: as many as there are at the moment."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        super().__init__(client.get_executor(pure=False, retries=0))
+
+    @property
+    def workers(self) -> int:
+        """The threads of all workers; more may join, and some may leave."""
+        return max(1, int(sum(self._client.ncores().values())))
+
+
+def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> Pool:
+    """Return where to run: "serial", "processes", an executor, or a client of `dask.distributed`.
+
+    None takes processes, one a core or *workers*, unless there is only one, or the study *is_small*
+    and would be over before they have started.
+
+    Raises:
+        InputError: if it is something else.
+    """
+    if workers is not None and (type(workers) is not int or workers < 1):
+        message = f"must be a whole number of at least 1, is {workers!r}"
+        raise InputError([Problem(key="workers", message=message)])
+    if hasattr(executor, "get_executor") and hasattr(executor, "ncores"):
+        return _Dask(executor)
+    if hasattr(executor, "submit"):
+        return Pool(executor)
+    if executor not in (None, "serial", "processes"):
+        message = (
+            "must be 'serial', 'processes', a concurrent.futures.Executor or a dask.distributed"
+            f" client, is {executor!r}"
+        )
+        raise InputError([Problem(key="executor", message=message)])
+    n = workers or os.cpu_count() or 1
+    can_fork = sys.platform not in ("emscripten", "wasi")
+    if executor == "serial" or not can_fork or (executor is None and (is_small or n == 1)):
+        return _Serial()
+    return _Processes(n)
+
+
+@contextlib.contextmanager
+def dask_client(address: str | None) -> Any:
+    """Yield a client of the `dask.distributed` scheduler at *address*, or None for None.
+
+    Raises:
+        MissingExtraError: if `distributed` is not installed.
+        InputError: if no scheduler answers there.
+    """
+    if address is None:
+        yield None
+        return
+    try:
+        import distributed  # on use: an extra
+    except ImportError as error:
+        raise MissingExtraError("distributed", "dask") from error
+    try:
+        client: Any = distributed.Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        message = f"no scheduler answers at {address!r}: {error}"
+        raise InputError([Problem(key="--dask", message=message)]) from error
+    try:
+        yield client
+    finally:
+        client.close()

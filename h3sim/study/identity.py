@@ -1,0 +1,127 @@
+"""By what a cell is known again: everything that has a say in what it comes to."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from functools import cache
+from importlib import metadata, resources
+from typing import TYPE_CHECKING, Any
+
+from h3sim._version import __version__
+from h3sim.browser import BrowserModel
+from h3sim.errors import InputError, Problem
+from h3sim.schemes import scheme_to_dict
+from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.schemes import Scheme
+    from h3sim.study.design import Design
+
+__all__ = ["CellKeys", "model_version"]
+
+_NO_SAY = ("capture", "cli", "conformance", "plots", "study", "corpora", "models")
+"""The packages that have no say in what a load comes to; what is shipped is in the cells."""
+_GROUPS = ("h3sim.schedulers", "h3sim.congestion")
+_KEY_BYTES = 16
+
+
+@cache
+def model_version() -> str:
+    """Return h3sim's version, a digest of the source of its model, and the plug-ins that are there.
+
+    Results of another model are not reused, even between two commits of one version.
+    """
+    digest = hashlib.blake2b(digest_size=6)
+    for name, source in sorted(_sources(resources.files("h3sim"), "")):
+        digest.update(name.encode() + b"\0" + source + b"\0")
+    found = (f"h3sim {__version__}", digest.hexdigest(), *sorted(set(_plugins())))
+    return " ".join(found)
+
+
+def _sources(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            if prefix or entry.name not in _NO_SAY:
+                yield from _sources(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith(".py"):
+            yield f"{prefix}{entry.name}", entry.read_bytes()
+
+
+def _plugins() -> Iterator[str]:
+    for group in _GROUPS:
+        for entry in metadata.entry_points(group=group):
+            if entry.dist is not None:
+                yield f"{entry.dist.name} {entry.dist.version}"
+
+
+class CellKeys:
+    """The keys of a design's cells: equal for equal cells of any design.
+
+    Raises:
+        InputError: if a scheme is code whose source cannot be had.
+    """
+
+    def __init__(self, design: Design, model: str) -> None:
+        self._design = design
+        self._head = _digest(model)
+        self._pages = [_digest(page.digest, page.name) for page in design.pages]
+        self._schemes = [_digest(_scheme(scheme)) for scheme in design.schemes]
+        self._setting: tuple[int, bytes] = (-1, b"")
+
+    def key(self, index: int) -> bytes:
+        """Return the key of the cell at *index*."""
+        page, setting, scheme, seed = self._design.places(index)
+        if self._setting[0] != setting:
+            self._setting = (setting, _digest(_settings(self._design.settings[setting])))
+        hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
+        hashed.update(self._pages[page] + self._schemes[scheme] + self._setting[1])
+        hashed.update(str(self._design.seeds[seed]).encode())
+        return hashed.digest()
+
+    def token(self) -> str:
+        """Return what tells this study from others: all that its cells are made of, in order."""
+        design = self._design
+        hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
+        for part in (*self._pages, *self._schemes):
+            hashed.update(part)
+        for listed in design.settings.listed:
+            hashed.update(_digest("listed", _settings(dict(listed))))
+        for name, values in design.settings.axes.items():
+            hashed.update(_digest("axis", name, *(_settings({name: v}) for v in values)))
+        hashed.update(_digest("seeds", *map(str, design.seeds)))
+        return hashed.hexdigest()
+
+
+def _digest(*parts: str) -> bytes:
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_KEY_BYTES).digest()
+
+
+def _settings(options: dict[str, Any]) -> str:
+    return json.dumps({name: _plain(value) for name, value in sorted(options.items())})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Network):
+        return network_to_dict(value)
+    if isinstance(value, TransportProfile):
+        return profile_to_dict(value)
+    if isinstance(value, BrowserModel):
+        return repr(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+
+def _scheme(scheme: Scheme) -> str:
+    document = scheme_to_dict(scheme)
+    if document is not None:
+        return json.dumps(document)
+    factory: Any = getattr(scheme.mechanism, "factory", None)
+    made_by = factory if inspect.isclass(factory) or inspect.isfunction(factory) else type(factory)
+    try:
+        return f"{scheme!r} {inspect.getsource(made_by)}"
+    except (OSError, TypeError) as error:
+        message = f"{scheme.name} is code whose source cannot be read: no store could know it again"
+        raise InputError([Problem(key="schemes", message=message)]) from error

@@ -1,0 +1,275 @@
+"""The store of a study: what each load came to, in one SQLite file that survives what happens.
+
+Written by one process, the driver, in write-ahead mode: what was committed stays, whoever is
+killed. A cell is known by its content (page, scheme, network, every setting, seed, h3sim's model
+and plug-ins), so any study that has a cell in common with another reuses it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.errors import H3SimError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import TracebackType
+
+__all__ = ["Outcome", "Store", "StoreError", "StoredStudy"]
+
+FORMAT = "h3sim-store/1"
+_APPLICATION_ID = 0x68337331  # "h3s1"
+_BUSY_MS = 60_000
+_CHUNK = 500
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS cells (
+    key BLOB PRIMARY KEY, model TEXT NOT NULL, row TEXT, resources TEXT, error TEXT, seconds REAL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS studies (
+    id INTEGER PRIMARY KEY, token TEXT UNIQUE NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
+    axes TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS study_cells (
+    study INTEGER NOT NULL, position INTEGER NOT NULL, key BLOB NOT NULL,
+    PRIMARY KEY (study, position)
+) WITHOUT ROWID;
+"""
+
+
+class StoreError(H3SimError):
+    """A store cannot be read or written; the message says what to do."""
+
+
+class Outcome(NamedTuple):
+    """What a cell came to: a row and its resources as JSON, or an error."""
+
+    key: bytes
+    model: str
+    row: str | None
+    resources: str | None
+    error: str | None
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredStudy:
+    """A study as a store knows it."""
+
+    id: int
+    name: str
+    n: int
+    axes: tuple[str, ...]
+    done: int
+    failed: int
+
+
+class Store:
+    """The file at *path*, made if it is not there; ":memory:" keeps all in memory.
+
+    Raises:
+        StoreError: if it is no store, of another version, or cannot be opened.
+    """
+
+    def __init__(self, path: str | Path, *, may_write: bool = True) -> None:
+        self.path = str(path)
+        self._may_write = may_write
+        with self._told():
+            self._db = self._connect()
+            self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            self._check()
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.path == ":memory:":
+            return sqlite3.connect(":memory:", check_same_thread=False)
+        if not self._may_write:
+            if not Path(self.path).is_file():
+                raise StoreError(f"{self.path}: there is no such file")
+            uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
+            return sqlite3.connect(uri, uri=True, check_same_thread=False)
+        if not Path(self.path).absolute().parent.is_dir():
+            raise StoreError(f"{self.path}: there is no folder {str(Path(self.path).parent)!r}")
+        return sqlite3.connect(self.path, check_same_thread=False)
+
+    def _check(self) -> None:
+        """Make the tables of a new file; refuse what is something else."""
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        (known,) = self._db.execute("PRAGMA application_id").fetchone()
+        if tables and known != _APPLICATION_ID:
+            raise StoreError(
+                f"{self.path}: is not a store of {FORMAT}: give another file"
+                " (that of another version is read by the h3sim that made it)"
+            )
+        if self._may_write and self.path != ":memory:":
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+        if not tables and self._may_write:
+            with self._db:
+                self._db.executescript(f"BEGIN IMMEDIATE;{_make_tables()}COMMIT;")
+        elif not tables:
+            raise StoreError(f"{self.path}: is empty")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Let what SQLite refuses be told with what to do."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            advice = _ADVICE.get(getattr(error, "sqlite_errorname", ""), "")
+            message = f"{self.path}: {error}{advice}; what was finished before is kept"
+            raise StoreError(message) from error
+
+    # What a sweep does
+
+    def begin_study(self, token: str, name: str, n: int, axes: Sequence[str]) -> int:
+        """Return the number of the study that goes by *token*, new or begun before."""
+        with self._told(), self._db:
+            self._db.execute(
+                "INSERT OR IGNORE INTO studies (token, name, n, axes) VALUES (?, ?, ?, ?)",
+                (token, name, n, json.dumps(list(axes))),
+            )
+            (study,) = self._db.execute(
+                "SELECT id FROM studies WHERE token = ?", (token,)
+            ).fetchone()
+        return int(study)
+
+    def placed(self, study: int) -> int:
+        """Return how many cells of the study have their places noted: the first so many."""
+        query = "SELECT coalesce(max(position) + 1, 0) FROM study_cells WHERE study = ?"
+        with self._told():
+            return int(self._db.execute(query, (study,)).fetchone()[0])
+
+    def place(self, study: int, first: int, keys: Iterable[bytes]) -> None:
+        """Note that the study's cells from *first* on are those of *keys*."""
+        rows = ((study, first + n, key) for n, key in enumerate(keys))
+        with self._told(), self._db:
+            self._db.executemany("INSERT OR IGNORE INTO study_cells VALUES (?, ?, ?)", rows)
+
+    def keys_of(self, study: int, first: int, n: int) -> list[bytes]:
+        """Return the keys of *n* cells of the study from *first* on."""
+        query = (
+            "SELECT key FROM study_cells WHERE study = ? AND position >= ? AND position < ?"
+            " ORDER BY position"
+        )
+        with self._told():
+            return [row[0] for row in self._db.execute(query, (study, first, first + n))]
+
+    def known(self, keys: Sequence[bytes]) -> dict[bytes, tuple[bool, bool]]:
+        """Return, of each cell that is there, whether it failed and whether it has resources."""
+        found: dict[bytes, tuple[bool, bool]] = {}
+        with self._told():
+            for start in range(0, len(keys), _CHUNK):
+                some = keys[start : start + _CHUNK]
+                marks = ",".join("?" * len(some))
+                columns = "key, error IS NOT NULL, resources IS NOT NULL"
+                query = f"SELECT {columns} FROM cells WHERE key IN ({marks})"  # noqa: S608 - marks
+                for key, failed, resources in self._db.execute(query, some):
+                    found[key] = (bool(failed), bool(resources))
+        return found
+
+    def put(self, outcomes: Iterable[Outcome]) -> None:
+        """Keep what cells came to: all of them, or, if that fails, none."""
+        with self._told(), self._db:
+            self._db.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?)", outcomes)
+
+    # What is there
+
+    def studies(self) -> list[StoredStudy]:
+        """Return the studies, in the order in which they were begun."""
+        query = (
+            "SELECT id, name, n, axes, count(row), count(error) FROM studies"
+            " LEFT JOIN study_cells ON study = id LEFT JOIN cells USING (key)"
+            " GROUP BY id ORDER BY id"
+        )
+        with self._told():
+            return [
+                StoredStudy(
+                    id=row[0], name=row[1], n=row[2], axes=tuple(json.loads(row[3])),
+                    done=row[4], failed=row[5],
+                )
+                for row in self._db.execute(query)
+            ]  # fmt: skip
+
+    def rows(self, study: int) -> Iterator[tuple[str | None, str | None, str | None]]:
+        """Yield row, resources and error of each finished cell, in the order of the study."""
+        query = (
+            "SELECT row, resources, error FROM study_cells JOIN cells USING (key)"
+            " WHERE study = ? ORDER BY position"
+        )
+        with self._told():
+            yield from self._db.execute(query, (study,))
+
+    def counts(self) -> list[tuple[str, int, int, float]]:
+        """Return, for each model of h3sim, cells done, cells failed, and seconds they took."""
+        query = (
+            "SELECT model, count(row), count(error), total(seconds) FROM cells"
+            " GROUP BY model ORDER BY model"
+        )
+        with self._told():
+            return self._db.execute(query).fetchall()
+
+    def verify(self) -> list[str]:
+        """Return what is wrong with the file; nothing is."""
+        with self._told():
+            found = [row[0] for row in self._db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            query = "SELECT count(*) FROM cells WHERE (row IS NULL) = (error IS NULL)"
+            (odd,) = self._db.execute(query).fetchone()
+            for name in ("row", "resources"):
+                wrong_if = f"{name} IS NOT NULL AND NOT json_valid({name})"
+                query = f"SELECT count(*) FROM cells WHERE {wrong_if}"  # noqa: S608 - ours
+                (wrong,) = self._db.execute(query).fetchone()
+                found += [f"{wrong:,} cells whose {name} is not JSON"] * bool(wrong)
+        return found + [f"{odd:,} cells with neither a row nor an error, or both"] * bool(odd)
+
+    def prune(self, *, keep_model: str | None = None, failed: bool = False) -> int:
+        """Forget cells of other models than *keep_model*, and with *failed* those that failed.
+
+        Returns how many were forgotten.
+        """
+        wanted = []
+        if keep_model is not None:
+            wanted.append("model != :model")
+        if failed:
+            wanted.append("error IS NOT NULL")
+        if not wanted:
+            return 0
+        query = f"DELETE FROM cells WHERE {' OR '.join(wanted)}"  # noqa: S608 - conditions of ours
+        with self._told():
+            with self._db:
+                n = self._db.execute(query, {"model": keep_model}).rowcount
+            self._db.execute("VACUUM")
+        return int(n)
+
+    def close(self) -> None:
+        """Let go of the file; what was written is in it."""
+        self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _make_tables() -> str:
+    return f"PRAGMA application_id = {_APPLICATION_ID};{_SCHEMA}"
+
+
+_ADVICE = {
+    "SQLITE_FULL": ": the disk is full: make room, and run the same again",
+    "SQLITE_READONLY": ": the file or its folder may only be read: give another file",
+    "SQLITE_CANTOPEN": ": cannot be opened: the folder must be there, and writable",
+    "SQLITE_NOTADB": ": give another file",
+    "SQLITE_BUSY": ": another process writes to it: wait for it, or give another file",
+    "SQLITE_IOERR_WRITE": ": the disk may be full: make room, and run the same again",
+    "SQLITE_CORRUPT": ": the file is damaged: `h3sim store verify` says where",
+}

@@ -1,0 +1,307 @@
+"""Sweeps: every load of a study, run where there is room, kept as they finish, and resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim import catalog
+from h3sim.errors import InputError, Problem
+from h3sim.study.cells import Work
+from h3sim.study.compare import check_names
+from h3sim.study.config import LoadConfig
+from h3sim.study.design import Combinations, Design, Range, check_axes, sampled
+from h3sim.study.driver import Driver
+from h3sim.study.executors import pool_of
+from h3sim.study.identity import CellKeys, model_version
+from h3sim.study.results import Counts, Results
+from h3sim.study.run import resolve_pages, resolve_schemes
+from h3sim.study.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.study.run import PageLike, SchemeLike
+
+__all__ = ["Plan", "Study", "study_of", "sweep"]
+
+Progress = Callable[[int, int], None]
+_ARGUMENTS = (
+    *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
+    *("workers", "resources", "retry_failed", "timeout_s", "progress", "name"),
+)
+_CHECKED = 2000
+"""So many settings are tried before anything runs; those of a larger study fail one by one."""
+_TOLD = 20
+_CHUNK = 1000
+_PROBED, _PROBE_S = 5, 2.0
+_SMALL_S = 2.0
+"""A study that is over sooner than processes pay runs here."""
+
+
+class Plan(NamedTuple):
+    """What a study would run: how many loads, how many are known, and how long the rest takes."""
+
+    loads: int
+    reused: int
+    to_run: int
+    workers: int
+    seconds: float
+    """On one worker, by a few loads that were tried."""
+
+    def __str__(self) -> str:
+        long = self.seconds / self.workers
+        shown = f"{long:.1f} s" if long < 90 else f"{long / 60:,.0f} min"
+        return (
+            f"{self.loads:,} loads: {self.reused:,} known, {self.to_run:,} to run,"
+            f" about {shown} on {self.workers} workers"
+        )
+
+
+@dataclass(kw_only=True)
+class Study:
+    """A design and what shall be kept of its loads; `run` may be called again and again."""
+
+    design: Design
+    name: str = ""
+    has_resources: bool = False
+    timeout_s: float | None = None
+    model: str = field(default_factory=model_version)
+    stand_in: Callable[[Any], dict[str, Any]] | None = None
+    """Takes the place of loading, for tests of the machinery."""
+
+    def work(self) -> Work:
+        """Return what a worker needs to know."""
+        return Work(
+            design=self.design,
+            has_resources=self.has_resources,
+            timeout_s=self.timeout_s,
+            stand_in=self.stand_in,
+        )
+
+    def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> Plan:
+        """Return what would run, after trying a few loads; nothing is kept.
+
+        Raises:
+            StoreError: if the store cannot be read.
+        """
+        import os.path  # a store that is not there yet has nothing
+
+        keys = CellKeys(self.design, self.model)
+        missing: list[int] = []
+        n_missing = len(self.design)
+        if store is not None and os.path.exists(store):  # noqa: PTH110 - text or path
+            n_missing = 0
+            with Store(store, may_write=False) as known:
+                for first in range(0, len(self.design), _CHUNK):
+                    some = range(first, min(first + _CHUNK, len(self.design)))
+                    found = known.known([keys.key(index) for index in some])
+                    n_missing += len(some) - len(found)
+        step = max(1, len(self.design) // _PROBED)
+        work, spent = self.work(), 0.0
+        for index in range(0, len(self.design), step):
+            missing.append(index)
+            spent += work.run(index).seconds
+            if spent > _PROBE_S:
+                break
+        n_workers = pool_of("serial", workers, is_small=True).workers if workers == 1 else 0
+        n_workers = n_workers or workers or os.cpu_count() or 1
+        seconds = spent / len(missing) * n_missing
+        return Plan(len(self.design), len(self.design) - n_missing, n_missing, n_workers, seconds)
+
+    def run(
+        self,
+        *,
+        store: str | Path | None = None,
+        executor: Any = None,
+        workers: int | None = None,
+        retry_failed: bool = False,
+        progress: Progress | bool | None = None,
+    ) -> Results:
+        """Run what the store does not know yet, and return all rows; arguments as `sweep`'s.
+
+        Raises:
+            StoreError: if the store cannot be read or written; what was finished is kept.
+        """
+        kept = Store(":memory:" if store is None else store)
+        driver = Driver(self, kept, retry_failed=retry_failed)
+        driver.place()
+        small = driver.try_some(_SMALL_S) if executor is None and workers is None else False
+        pool = pool_of(executor, workers, is_small=small)
+        try:
+            driver.run(pool, progress)
+        finally:
+            pool.close()
+        counts = Counts(driver.reused, driver.ran, driver.failed)
+        return Results(lambda: kept.rows(driver.study_id), axes=self.design.axes, counts=counts)
+
+
+def sweep(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    seeds: int | Iterable[int] = 1,
+    cells: Sequence[Mapping[str, Any]] | None = None,
+    samples: int | None = None,
+    sampling: str = "latin-hypercube",
+    sampling_seed: int = 0,
+    store: str | Path | None = None,
+    executor: Any = None,
+    workers: int | None = None,
+    resources: bool = False,
+    retry_failed: bool = False,
+    timeout_s: float | None = None,
+    progress: Progress | bool | None = None,
+    name: str = "",
+    **axes: Any,
+) -> Results:
+    """Load every page with every setting, scheme and seed, and return one row a load.
+
+    *axes* are options of a load, each with one value or a list of them: `network=["4g", "cable"],
+    loss=[0, 0.02], transport="tcp"`. *cells* lists settings that go together, say
+    `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* draws so many from the axes that are a
+    `Range`, as a "latin-hypercube" or "sobol" points. *seeds* are numbers, or how many from 0 on.
+
+    With a *store*, a file, only what is missing runs; each load that is finished is kept, whatever
+    happens then. Loads that failed keep their error, and run again with *retry_failed*. *executor*
+    is "serial", "processes" (one a core, or *workers*), a `concurrent.futures.Executor` or a client
+    of `dask.distributed`; None chooses by what the study takes. *resources* keeps a row a resource
+    as well; *timeout_s* ends loads that take longer. *progress* is told of loads done and in all;
+    True and False show a bar or none, None one where there is a terminal or a notebook.
+
+    The rows are the same, byte for byte, wherever and in however many pieces they were made.
+
+    Raises:
+        InputError: listing every mistake in what was given.
+        UnknownNameError: if a name is not known.
+        UnknownOptionError: if there is no such axis.
+        StoreError: if the store cannot be read or written.
+
+    >>> results = sweep("davies-meenan", schemes=["rr", "fifo"], rtt_ms=[0, 50], executor="serial")
+    >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
+    [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
+    """
+    study = study_of(
+        pages,
+        schemes=schemes,
+        seeds=seeds,
+        cells=cells,
+        samples=samples,
+        sampling=sampling,
+        sampling_seed=sampling_seed,
+        resources=resources,
+        timeout_s=timeout_s,
+        name=name,
+        **axes,
+    )
+    return study.run(
+        store=store,
+        executor=executor,
+        workers=workers,
+        retry_failed=retry_failed,
+        progress=progress,
+    )
+
+
+def study_of(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    seeds: int | Iterable[int] = 1,
+    cells: Sequence[Mapping[str, Any]] | None = None,
+    samples: int | None = None,
+    sampling: str = "latin-hypercube",
+    sampling_seed: int = 0,
+    resources: bool = False,
+    timeout_s: float | None = None,
+    name: str = "",
+    **axes: Any,
+) -> Study:
+    """Return the study that `sweep` would run, to plan it or to run it later; arguments as there.
+
+    Raises:
+        InputError: listing every mistake in what was given.
+        UnknownNameError: if a name is not known.
+        UnknownOptionError: if there is no such axis.
+    """
+    ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
+    if samples is None and ranges:
+        message = "a range needs samples=, how many settings to draw from it"
+        raise InputError(Problem(key=key, message=message) for key in ranges)
+    plain = {key: value for key, value in axes.items() if key not in ranges}
+    listed: tuple[dict[str, Any], ...] = ({},) if cells is None else tuple(map(dict, cells))
+    check_axes({**dict.fromkeys(ranges, 0), **{k: 0 for cell in listed for k in cell}}, _ARGUMENTS)
+    if ranges:
+        drawn = sampled(ranges, samples or 0, method=sampling, seed=sampling_seed)
+        listed = tuple({**cell, **point} for cell in listed for point in drawn)
+    found_pages = resolve_pages(pages)
+    found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
+    wanted = check_axes(plain, _ARGUMENTS)
+    chosen = _seeds(seeds)
+    _check_some(pages=found_pages, schemes=found_schemes, seeds=chosen, cells=listed)
+    check_names(pages=found_pages, schemes=found_schemes)
+    settings = Combinations(
+        listed=tuple(_loaded(cell) for cell in listed),
+        axes={key: tuple(_named(key, v) for v in values) for key, values in wanted.items()},
+    )
+    _check_settings(settings)
+    design = Design(
+        pages=tuple(found_pages), schemes=tuple(found_schemes), settings=settings, seeds=chosen
+    )
+    return Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
+
+
+def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
+    if isinstance(seeds, int) and not isinstance(seeds, bool):
+        return range(max(0, seeds))
+    chosen: Sequence[Any]
+    if isinstance(seeds, range):
+        chosen = seeds
+    else:
+        chosen = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
+    problems = [
+        Problem(key="seeds", message=f"must be whole numbers from 0 on, is {seed!r}")
+        for seed in ([chosen[0], chosen[-1]] if isinstance(chosen, range) and chosen else chosen)
+        if type(seed) is not int or seed < 0
+    ]
+    if not isinstance(chosen, range) and len(set(map(repr, chosen))) < len(chosen):
+        problems.append(Problem(key="seeds", message="one is given twice"))
+    if problems:
+        raise InputError(problems[:_TOLD])
+    return chosen
+
+
+def _named(key: str, value: Any) -> Any:
+    """Return what is meant by a name: it is read once, and what it says tells the cell."""
+    if key == "network" and isinstance(value, str):
+        return catalog.load_network(value)
+    if key == "transport_profile" and isinstance(value, str):
+        return catalog.load_profile(value)
+    return value
+
+
+def _loaded(cell: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _named(key, value) for key, value in cell.items()}
+
+
+def _check_some(**given: Sequence[object]) -> None:
+    problems = [
+        Problem(key=key, message="at least one is needed") for key in given if not len(given[key])
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _check_settings(settings: Combinations) -> None:
+    """Refuse settings that cannot be loaded over, each mistake once."""
+    if len(settings) > _CHECKED:
+        return
+    found: dict[Problem, None] = {}
+    for options in settings:
+        try:
+            LoadConfig(**options)
+        except InputError as error:
+            found |= dict.fromkeys(error.problems)
+    if found:
+        raise InputError(list(found)[:_TOLD])
