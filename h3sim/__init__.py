@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme, read_scheme
     from h3sim.study.compare import Comparison, compare
     from h3sim.study.config import LoadConfig
+    from h3sim.study.design import Range
+    from h3sim.study.results import Results, read_results
     from h3sim.study.run import simulate
     from h3sim.study.saved import SavedLoad, read_load
+    from h3sim.study.sweep import Study, study_of, sweep
     from h3sim.transport import Network, read_network
 
 __all__ = [
@@ -47,9 +50,12 @@ __all__ = [
     "Measurement",
     "Network",
     "Page",
+    "Range",
     "Resource",
+    "Results",
     "SavedLoad",
     "Scheme",
+    "Study",
     "__version__",
     "compare",
     "import_page",
@@ -66,8 +72,11 @@ __all__ = [
     "read_load",
     "read_network",
     "read_page",
+    "read_results",
     "read_scheme",
     "simulate",
+    "study_of",
+    "sweep",
 ]
 
 _HOMES = {
@@ -81,7 +90,10 @@ _HOMES = {
     "results": ("Load",),
     "results.measured": ("Measurement", "measure"),
     "schemes": ("Scheme", "read_scheme"),
-    "study": ("Comparison", "SavedLoad", "LoadConfig", "compare", "read_load", "simulate"),
+    "study": (
+        *("Comparison", "Range", "Results", "SavedLoad", "LoadConfig", "Study", "compare"),
+        *("read_load", "read_results", "simulate", "study_of", "sweep"),
+    ),
     "transport": ("Network", "read_network"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

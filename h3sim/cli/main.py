@@ -1,4 +1,4 @@
-"""The command line: `run`, `compare`, `headers`, `measure`, `import`, `record`, `list`, `show`."""
+"""The command line: `h3sim run`, `compare`, `sweep` and so on."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ exit codes: 0 good, 1 a run failed, 2 bad usage or bad input
 _COMMANDS = {
     "run": "load one page with one scheme",
     "compare": "load pages with several schemes",
+    "sweep": "run a study: many loads, kept and resumed",
+    "store": "show, check, export or tidy what studies kept",
     "headers": "compare header compression schemes",
     "measure": "measure a qlog",
     "import": "make a page of a recording or a site",
@@ -101,6 +103,10 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.run import add_command
         case "compare":
             from h3sim.cli.compare import add_command
+        case "sweep":
+            from h3sim.cli.sweep import add_command
+        case "store":
+            from h3sim.cli.store import add_command
         case "headers":
             from h3sim.cli.headers import add_command
         case "measure":

@@ -245,7 +245,8 @@ class Results:
         wanted = list(values) or [name for name in frame.columns if _is_figure(name)]
         self._check_columns(wanted)
         dataset: xr.Dataset = frame.set_index(axes)[wanted].to_xarray()
-        return dataset
+        # In the order of the study: xarray sorts what it is not told.
+        return dataset.reindex({axis: frame[axis].unique() for axis in axes})
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows as CSV, whole or not at all; what a load has not is empty.

@@ -248,6 +248,10 @@ class Store:
         """Let go of the file; what was written is in it."""
         self._db.close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_db"):  # it could be opened
+            self.close()
+
     def __enter__(self) -> Store:
         return self
 

@@ -1,0 +1,135 @@
+"""`h3sim sweep`: a study, run where there is room, kept and resumed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
+from h3sim.documents import check_output
+from h3sim.study.executors import dask_client
+from h3sim.study.study_file import read_study
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.study import Results, Study
+
+__all__ = ["add_command"]
+
+_EPILOG = """\
+examples:
+  h3sim sweep study.toml --dry-run
+  h3sim sweep study.toml --store study.db --csv rows.csv
+  h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
+  h3sim store list study.db
+
+What is finished is kept in the store, whatever happens; the same command again runs the rest.
+"""
+_FAILED = 1
+_TOLD = 10
+_SHOWN_BY = ("network", "scheme")
+_FIGURES = ("byte_index_all_ms", "byte_index_atf_ms", "page_load_ms")
+
+
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "sweep",
+        help=summary,
+        description="Run every load of a study, and write one row a load.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument("study", metavar="STUDY", help="a file.toml of format h3sim-study/1")
+    parser.add_argument("--store", metavar="FILE", help="keep and reuse what is finished")
+    parser.add_argument(
+        "-j", "--workers", type=int, metavar="N", help="processes (default: one a core)"
+    )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="run on the workers of this dask.distributed scheduler"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say how many loads there are, and how long it takes"
+    )
+    parser.add_argument(
+        "--retry-failed", action="store_true", help="run again what failed in the store"
+    )
+    parser.add_argument(
+        "--resources", action="store_true", help="keep a row a resource, and write those"
+    )
+    parser.add_argument("--csv", metavar="FILE", help="write the rows as CSV")
+    parser.add_argument("--parquet", metavar="FILE", help="write the rows as Parquet")
+    parser.add_argument("--save", metavar="FILE", help="write the rows for h3sim.read_results")
+    add_wide(parser)
+    parser.set_defaults(command=_sweep)
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    study = mistakes.collect(lambda: read_study(options.study))
+    for name in ("csv", "parquet", "save"):
+        path = getattr(options, name)
+        if path is not None:
+            mistakes.collect(partial(check_output, path, key=f"--{name}"))
+    if study is None or mistakes.lines:
+        return mistakes.tell("sweep")
+    study.has_resources = study.has_resources or options.resources
+    if options.dry_run:
+        print(study.plan(store=options.store, workers=options.workers))
+        return 0
+    began = time.monotonic()
+    with dask_client(options.dask) as client:
+        try:
+            results = _run(study, options, client)
+        except KeyboardInterrupt:
+            kept = f"is kept in {options.store}" if options.store else "is lost: give --store"
+            print(f"h3sim sweep: what was finished {kept}", file=sys.stderr)
+            raise
+    _write(results, options)
+    _show(results, options)
+    seconds = time.monotonic() - began
+    print(f"\n{len(study.design):,} loads: {results.counts}; {seconds:,.1f} s")
+    for error in results.errors[:_TOLD]:
+        print(f"h3sim sweep: failed: {error}", file=sys.stderr)
+    return _FAILED if results.counts and results.counts.failed else 0
+
+
+def _run(study: Study, options: argparse.Namespace, client: object) -> Results:
+    with progress_bar("load") as progress:
+        return study.run(
+            store=options.store,
+            executor=client,
+            workers=options.workers,
+            retry_failed=options.retry_failed,
+            progress=progress or False,
+        )
+
+
+def _write(results: Results, options: argparse.Namespace) -> None:
+    rows = results.resources() if options.resources else results
+    if options.csv is not None:
+        rows.to_csv(options.csv)
+    if options.parquet is not None:
+        rows.to_parquet(options.parquet)
+    if options.save is not None:
+        rows.save(options.save)
+
+
+def _show(results: Results, options: argparse.Namespace) -> None:
+    """Print the means by network and scheme."""
+    if not len(results):
+        return
+    width = terminal_width(options)
+    by = [name for name in _SHOWN_BY if name in results.columns]
+    means = [results.summary(figure, by=by) for figure in _FIGURES]
+    rows = (
+        [*(first[name] for name in by), first["n"], *(in_ms(row["mean"]) for row in (first, *more))]
+        for first, *more in zip(*means, strict=True)
+    )
+    print(fitted("means over all other parameters", width))
+    headers = (*by, "loads", "ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
+    print(f"\n{table(headers, rows, width=width, shorten=True)}")

@@ -1,0 +1,42 @@
+"""What takes the place of a load where the machinery of studies is tested; workers import it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from h3sim.study.design import Cell
+
+__all__ = ["die_always", "die_once", "told", "waiting"]
+
+
+def told(cell: Cell) -> dict[str, Any]:
+    """Return a row that says which cell it is."""
+    return {"page": cell.page.name, "scheme": cell.scheme.name, "seed": cell.seed}
+
+
+def die_once(cell: Cell) -> dict[str, Any]:
+    """Kill the process at seed 5, but only once: marks stand in a folder that the page names."""
+    mark = Path(cell.page.provenance["marks"]) / f"{cell.scheme.name}-{cell.seed}"
+    if cell.seed == 5 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return told(cell)
+
+
+def die_always(cell: Cell) -> dict[str, Any]:
+    """Kill the process at seed 5, whenever."""
+    if cell.seed == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return told(cell)
+
+
+def waiting(cell: Cell) -> dict[str, Any]:
+    """Take a while, as a load does."""
+    import time
+
+    time.sleep(0.01)
+    return told(cell)

@@ -1,0 +1,148 @@
+"""Sweeps in several processes, on other executors and on a dask cluster: the same rows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from h3sim.errors import InputError
+from h3sim.study import Store, study_of, sweep
+from tests import standins
+from tests.helpers import page_of
+
+ROOT = {"id": "/", "kind": "document", "bytes": 28_000}
+IMAGE = {"id": "a", "kind": "image", "bytes": 14_000, "discovered": {"by": "/", "at": "request"}}
+PAGE = page_of(ROOT, IMAGE)
+ARGUMENTS = {"schemes": ["rr", "fifo"], "seeds": 4, "rtt_ms": [0, 50], "loss": [0.0, 0.05]}
+
+
+def stood_in(stand_in, n_seeds=20, marks=""):
+    page = replace(PAGE, provenance={"marks": str(marks)})
+    study = study_of(page, schemes=["rr", "fifo"], seeds=n_seeds)
+    study.stand_in = stand_in
+    return study
+
+
+@pytest.fixture(scope="module")
+def serial():
+    return list(sweep(PAGE, executor="serial", **ARGUMENTS))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_processes_give_the_rows_of_one(serial, workers):
+    results = sweep(PAGE, executor="processes", workers=workers, **ARGUMENTS)
+    assert list(results) == serial
+    assert results.counts == (0, len(serial), 0)
+
+
+def test_any_executor_gives_the_same_rows(serial):
+    with ThreadPoolExecutor(2) as executor:
+        assert list(sweep(PAGE, executor=executor, **ARGUMENTS)) == serial
+
+
+def test_a_study_chooses_where_it_runs(serial):
+    assert list(sweep(PAGE, **ARGUMENTS)) == serial
+
+
+def test_a_worker_that_dies_costs_nothing_but_time(tmp_path):
+    results = stood_in(standins.die_once, marks=tmp_path).run(executor="processes", workers=2)
+    assert results.counts == (0, 40, 0)
+    assert list(results) == list(stood_in(standins.told).run(executor="serial"))
+
+
+def test_a_load_that_kills_its_worker_fails_and_the_others_stand():
+    results = stood_in(standins.die_always, 8).run(executor="processes", workers=2)
+    assert results.counts == (0, 14, 2)
+    assert [error.partition(": ")[0] for error in results.errors] == [
+        "page, rr, seed 5",
+        "page, fifo, seed 5",
+    ]
+    assert "the worker that ran it died each time" in results.errors[0]
+
+
+def test_what_cannot_be_sent_to_workers_is_told():
+    with pytest.raises(InputError, match="give executor='serial'"):
+        stood_in(lambda cell: {"seed": cell.seed}).run(executor="processes", workers=2)
+
+
+_SWEEP = """
+import sys
+from tests import standins
+from tests.unit.test_sweep_workers import stood_in
+if __name__ == "__main__":
+    stood_in(standins.waiting, 200).run(
+        store=sys.argv[1], executor="processes", workers=2, progress=False
+    )
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "after_s"), [(signal.SIGINT, 1.0), (signal.SIGKILL, 0.8), (signal.SIGTERM, 1.2)]
+)
+def test_a_driver_that_is_ended_loses_nothing_and_leaves_no_worker(tmp_path, sent, after_s):
+    store, script = tmp_path / "study.db", tmp_path / "run.py"
+    script.write_text(_SWEEP, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    driver = subprocess.Popen(
+        [sys.executable, str(script), str(store)],
+        env=environment,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    time.sleep(after_s)
+    driver.send_signal(sent)
+    driver.wait(timeout=30)
+    results = stood_in(standins.told, 200).run(store=store, executor="serial")
+    with Store(store, may_write=False) as kept:
+        assert kept.verify() == []
+    assert sum(results.counts[:2]) == 400
+    assert list(results) == list(stood_in(standins.told, 200).run(executor="serial"))
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and _is_alive(driver.pid):
+        time.sleep(0.05)
+    assert not _is_alive(driver.pid)
+
+
+def _is_alive(group: int) -> bool:
+    """Return whether a process of the driver's session is still there."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        yield client
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_gives_the_same_rows(cluster, serial):
+    assert list(sweep(PAGE, executor=cluster, **ARGUMENTS)) == serial
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_worker_may_die_and_another_may_join(cluster, tmp_path):
+    cluster.cluster.scale(3)
+    results = stood_in(standins.die_once, marks=tmp_path).run(executor=cluster)
+    assert sum(results.counts[:2]) + results.counts.failed == 40
+    assert list(results) == [
+        row for row in stood_in(standins.told).run(executor="serial")
+        if results.counts.failed == 0 or row["seed"] != 5
+    ]  # fmt: skip

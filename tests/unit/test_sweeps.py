@@ -1,0 +1,287 @@
+"""Designs, sweeps and their results, in one process."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import h3sim
+from h3sim.errors import InputError, NothingToMeasureError, UnknownNameError, UnknownOptionError
+from h3sim.study import Range, Results, read_results, study_of, sweep
+from h3sim.study.design import Combinations, sampled
+from tests.helpers import page_of
+
+ROOT = {"id": "/", "kind": "document", "bytes": 28_000}
+IMAGE = {"id": "a", "kind": "image", "bytes": 14_000, "discovered": {"by": "/", "at": "request"}}
+PAGE = page_of(ROOT, IMAGE)
+OTHER = page_of(ROOT, IMAGE | {"bytes": 140_000}, name="other")
+FEW = {"schemes": ["rr", "fifo"], "seeds": 2, "executor": "serial"}
+
+
+# Designs
+
+
+def test_every_combination_stands_once_in_the_order_of_the_parameters():
+    design = study_of(
+        [PAGE, OTHER], schemes=["rr", "fifo"], seeds=[5, 3], rtt_ms=[0, 20], loss=[0.0, 0.1]
+    ).design
+    cells = [
+        (cell.page.name, *cell.options.values(), cell.scheme.name, cell.seed) for cell in design
+    ]
+    assert len(design) == len(cells) == len(set(cells)) == 32
+    assert cells[:3] == [
+        ("page", 0, 0.0, "rr", 5),
+        ("page", 0, 0.0, "rr", 3),
+        ("page", 0, 0.0, "fifo", 5),
+    ]
+    assert cells[4][1:3] == (0, 0.1)
+    assert cells[-1] == ("other", 20, 0.1, "fifo", 3)
+    assert design.axes == ("page", "rtt_ms", "loss", "scheme", "seed")
+    with pytest.raises(IndexError):
+        design[32]
+
+
+def test_a_design_of_a_million_loads_is_a_few_lists():
+    design = study_of(PAGE, schemes=["rr", "fifo"], seeds=range(500_000)).design
+    assert len(design) == 1_000_000
+    assert design[999_999].seed == 499_999
+
+
+def test_listed_cells_are_combined_with_the_axes():
+    cells = [{"rtt_ms": 10, "rate_mbps": 50}, {"rtt_ms": 100, "rate_mbps": 1}]
+    design = study_of(PAGE, schemes="rr", cells=cells, transport=["quic", "tcp"]).design
+    assert [tuple(cell.options.values()) for cell in design] == [
+        (10, 50, "quic"), (10, 50, "tcp"), (100, 1, "quic"), (100, 1, "tcp"),
+    ]  # fmt: skip
+    assert design.axes == ("rtt_ms", "rate_mbps", "transport")
+
+
+@pytest.mark.parametrize("method", ["latin-hypercube", "sobol"])
+def test_samples_fill_their_ranges_and_are_the_same_for_one_seed(method):
+    ranges = {"rtt_ms": Range(low=10, high=90), "max_requests": Range(low=1, high=8, whole=True)}
+    drawn = sampled(ranges, 16, method=method, seed=4)
+    assert drawn == sampled(ranges, 16, method=method, seed=4)
+    assert drawn != sampled(ranges, 16, method=method, seed=5)
+    # Of either method each sixteenth of a range holds one point.
+    assert sorted(int((point["rtt_ms"] - 10) / 5) for point in drawn) == list(range(16))
+    assert {type(point["max_requests"]) for point in drawn} == {int}
+    assert {point["max_requests"] for point in drawn} <= set(range(1, 9))
+
+
+def test_sampled_settings_are_loaded():
+    results = sweep(PAGE, samples=4, rtt_ms=Range(low=10, high=90), **FEW)
+    assert len(results) == 16
+    assert all(10 <= row["rtt_ms"] <= 90 for row in results)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rtt": [1]}, "rtt: there is no such option; did you mean rtt_ms"),
+        ({"seed": [1]}, "seed: there is no such option; did you mean .*seeds"),
+        ({"rtt_ms": []}, "rtt_ms: at least one value is needed"),
+        ({"rtt_ms": [5, 5]}, "rtt_ms: 5 is given twice"),
+        ({"rtt_ms": [5, "x"]}, "rtt_ms: must be a number, is 'x'"),
+        ({"rtt_ms": Range(low=1, high=2)}, "rtt_ms: a range needs samples"),
+        ({"cells": []}, "cells: at least one is needed"),
+        ({"cells": [{"rtt": 5}]}, "rtt: there is no such option"),
+        ({"seeds": []}, "seeds: at least one is needed"),
+        ({"seeds": [1.5, -1]}, "seeds: must be whole numbers from 0 on, is 1.5"),
+        ({"seeds": [1, 1]}, "seeds: one is given twice"),
+        ({"seeds": 0}, "seeds: at least one is needed"),
+        ({"samples": 3, "sampling": "sobol", "rtt_ms": Range(low=1, high=2)}, "power of two"),
+        ({"samples": 4, "sampling": "grid", "rtt_ms": Range(low=1, high=2)}, "sampling: must be"),
+        ({"executor": 5}, "executor: must be 'serial'"),
+        ({"workers": 0}, "workers: must be a whole number of at least 1"),
+        ({"burst": [2, 5]}, "burst: says how losses cluster"),
+    ],
+)
+def test_every_mistake_is_told_before_anything_runs(arguments, message):
+    with pytest.raises(InputError, match=message):
+        sweep(PAGE, **{"schemes": "rr", **arguments})
+
+
+def test_unknown_names_are_told_with_those_spelt_alike():
+    with pytest.raises(UnknownNameError, match="4g"):
+        sweep(PAGE, network=["4gg"])
+    with pytest.raises(UnknownOptionError):
+        sweep(PAGE, bandwidth=[5])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"low": 5, "high": 5}, "high: must be more than low"),
+        ({"low": "x", "high": 5}, "low: must be a number"),
+        ({"low": 0, "high": 5, "log": True}, "low: must be more than 0"),
+        ({"low": float("nan"), "high": 5}, "low: must be a number"),
+    ],
+)
+def test_a_range_without_sense_is_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        Range(**given)
+
+
+def test_combinations_end_where_they_end():
+    combinations = Combinations(listed=({},), axes={"a": (1, 2)})
+    assert list(combinations) == [{"a": 1}, {"a": 2}]
+    with pytest.raises(IndexError):
+        combinations[2]
+
+
+# Rows
+
+
+def test_a_row_has_the_settings_and_the_figures_of_its_load():
+    (row,) = sweep(
+        PAGE, schemes="fifo", seeds=[7], executor="serial", network="4g", loss=0.01, cc="newreno"
+    )
+    load = h3sim.simulate(PAGE, scheme="fifo", seed=7, network="4g", loss=0.01, cc="newreno")
+    assert row["network"] == "4g"
+    known = load.configuration | {"network": "4g"}
+    assert {key: row[key] for key in known} == known
+    assert row["page_digest"] == PAGE.digest
+    assert row["version"] == h3sim.__version__
+    assert row["page_load_ms"] == load.page_load_ms
+    assert row["byte_index_all_ms"] == load.byte_index()
+    assert row["byte_index_atf_ms"] is None
+    assert row["hol_stream_bytes"] == load.hol.stream_bytes
+    assert row["packets_lost"] == load.packets.lost
+
+
+def test_resources_are_kept_on_request():
+    results = sweep(PAGE, resources=True, rtt_ms=[0, 50], **FEW)
+    rows = results.resources()
+    assert len(rows) == 2 * len(results)
+    assert rows[0]["id"] == "/"
+    assert {"page", "scheme", "seed", "rtt_ms", "finished_ms"} <= set(rows.columns)
+    with pytest.raises(NothingToMeasureError, match="resources=True"):
+        sweep(PAGE, **FEW).resources()
+
+
+def test_a_load_that_fails_is_told_and_the_others_stand():
+    study = study_of(PAGE, schemes=["rr", "fifo"], seeds=2)
+
+    def stand_in(cell):
+        if cell.scheme.name == "fifo":
+            raise SystemExit("enough")
+        return {"scheme": cell.scheme.name, "seed": cell.seed}
+
+    study.stand_in = stand_in
+    results = study.run(executor="serial")
+    assert results.counts == (0, 2, 2)
+    assert [row["scheme"] for row in results] == ["rr", "rr"]
+    assert results.errors == [f"page, fifo, seed {n}: SystemExit: enough" for n in range(2)]
+
+
+def test_a_load_that_takes_too_long_is_ended():
+    study = study_of(PAGE, schemes="rr", timeout_s=0.05)
+
+    def hang(cell):
+        del cell
+        while True:
+            pass
+
+    study.stand_in = hang
+    results = study.run(executor="serial")
+    assert results.counts.failed == 1
+    assert "took longer than 0.05 s" in results.errors[0]
+
+
+def test_progress_is_told_of_every_load():
+    told = []
+    sweep(PAGE, progress=lambda done, total: told.append((done, total)), **FEW)
+    assert told[-1] == (4, 4)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+# Results
+
+
+def results_of(**axes):
+    return sweep([PAGE, OTHER], **FEW, **axes)
+
+
+def test_results_can_be_filtered_grouped_and_joined():
+    results = results_of(rtt_ms=[0, 50])
+    assert len(results.filter(scheme="rr")) == 8
+    assert len(results.filter(scheme="rr").filter(rtt_ms=[50], page="other")) == 2
+    assert len(results.filter(lambda row: row["seed"] == 1, scheme="fifo")) == 4
+    groups = results.group("page", "scheme")
+    assert list(groups) == [("page", "rr"), ("page", "fifo"), ("other", "rr"), ("other", "fifo")]
+    assert sum(map(len, groups.values())) == len(results)
+    joined = results.filter(scheme="rr").join(results.filter(scheme="fifo"))
+    assert sorted(map(json.dumps, joined)) == sorted(map(json.dumps, results))
+    with pytest.raises(KeyError, match="no column 'schema'"):
+        results.filter(schema="rr")
+
+
+def test_a_summary_goes_by_hand_worked_numbers():
+    results = Results.of([{"s": "a", "v": v} for v in (1.0, 2.0, 6.0)] + [{"s": "b", "v": None}])
+    assert list(results.summary("v", by=("s",))) == [
+        {"s": "a", "value": "v", "n": 3, "mean": 3.0, "sd": 7**0.5, "min": 1.0, "max": 6.0},
+        {"s": "b", "value": "v", "n": 0, "mean": None, "sd": None, "min": None, "max": None},
+    ]
+
+
+def test_results_go_to_pandas_xarray_csv_and_parquet(tmp_path):
+    import pandas
+
+    results = results_of(rtt_ms=[50, 0])
+    frame = results.to_pandas()
+    assert list(frame.columns) == list(results.columns)
+    assert len(frame) == 16
+    data = results.to_xarray("page_load_ms")
+    assert dict(data.sizes) == {"page": 2, "rtt_ms": 2, "scheme": 2, "seed": 2}
+    # In the order of the study, which is not that of the alphabet.
+    assert list(data.coords["rtt_ms"].values) == [50, 0]
+    assert list(data.coords["scheme"].values) == ["rr", "fifo"]
+    where = {"page": "other", "rtt_ms": 0, "scheme": "fifo", "seed": 1}
+    (row,) = results.filter(**where)
+    assert float(data["page_load_ms"].sel(where)) == row["page_load_ms"]
+    results.to_csv(tmp_path / "rows.csv")
+    results.to_parquet(tmp_path / "rows.parquet")
+    for read in (
+        pandas.read_csv(tmp_path / "rows.csv"),
+        pandas.read_parquet(tmp_path / "rows.parquet"),
+    ):
+        assert list(read.columns) == list(results.columns)
+        assert list(read["page_load_ms"]) == list(frame["page_load_ms"])
+        assert list(read["scheme"]) == list(frame["scheme"])
+
+
+def test_saved_results_read_back_as_they_were(tmp_path):
+    results = results_of()
+    results.save(tmp_path / "rows.jsonl")
+    again = read_results(tmp_path / "rows.jsonl")
+    assert list(again) == list(results)
+    assert again.axes == results.axes
+    (tmp_path / "no.jsonl").write_text('{"format": "x"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match="neither saved results nor a store"):
+        read_results(tmp_path / "no.jsonl")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_results(tmp_path / "nothing")
+
+
+def test_rows_that_are_no_grid_have_no_xarray():
+    results = Results.of([{"seed": 1, "page_load_ms": 1.0}] * 2, axes=("seed",))
+    with pytest.raises(InputError, match="no grid over seed"):
+        results.to_xarray()
+
+
+def test_a_notebook_shows_results_and_what_became_of_the_loads():
+    results = results_of()
+    assert repr(results) == (
+        "<Results of 8 loads over page, scheme, seed; reused 0, ran 8, failed 0>"
+    )
+    shown = results._repr_html_()
+    assert shown.count("<tr>") == 9
+    assert "page_load_ms" in shown
+
+
+def test_a_plan_says_how_many_loads_and_how_long():
+    plan = study_of(PAGE, schemes=["rr", "fifo"], seeds=50).plan()
+    assert (plan.loads, plan.reused, plan.to_run) == (100, 0, 100)
+    assert plan.seconds > 0
+    assert str(plan).startswith("100 loads: 0 known, 100 to run, about ")
