@@ -13,7 +13,7 @@ from h3sim.study.sweep import study_of
 if TYPE_CHECKING:
     from h3sim.study.sweep import Study
 
-__all__ = ["StudyError", "read_study"]
+__all__ = ["StudyError", "read_study", "study_from_dict"]
 
 FORMAT = "h3sim-study/1"
 _KEYS = (
@@ -37,18 +37,31 @@ def read_study(path: str | Path) -> Study:
         StudyError: if the file cannot be read, or listing every mistake in it.
     """
     document = parse_toml(read_text(path, StudyError), StudyError, source=str(path))
-    reader = _Reader(Path(path).parent)
+    return study_from_dict(document, source=str(path), folder=Path(path).parent)
+
+
+def study_from_dict(
+    document: dict[str, Any], *, source: str = "study", folder: Path | None = None
+) -> Study:
+    """Return the study that *document*, a parsed study file, describes.
+
+    The files that it names are looked for in *folder* at first.
+
+    Raises:
+        StudyError: listing every mistake in it.
+    """
+    reader = _Reader(folder or Path())
     arguments = reader.arguments(document)
     if reader.problems:
-        raise StudyError(reader.problems, str(path))
+        raise StudyError(reader.problems, source)
     try:
         return study_of(**arguments)
     except UnknownNameError as error:
-        raise StudyError([Problem(key="", message=str(error))], str(path)) from error
+        raise StudyError([Problem(key="", message=str(error))], source) from error
     except InputError as error:
         if error.source:
             raise
-        raise StudyError(error.problems, str(path)) from error
+        raise StudyError(error.problems, source) from error
 
 
 class _Reader(DocumentReader):

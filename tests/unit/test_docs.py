@@ -33,6 +33,7 @@ from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
 from h3sim.schemes.model import CONDITIONS
 from h3sim.schemes.ranks import RankBy
 from h3sim.signals import Signalling
+from h3sim.study.study_file import study_from_dict
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
 from h3sim.transport.link_profile import LinkProfile
@@ -149,6 +150,7 @@ def test_every_example_of_a_file_can_be_read(path):
     read = {
         "h3sim-page/1": page_from_dict,
         "h3sim-scheme/1": scheme_from_dict,
+        "h3sim-study/1": study_from_dict,
         "h3sim-network/1": network_from_dict,
     }
     read_text = {"h3sim-profile/1": profile_from_toml}
