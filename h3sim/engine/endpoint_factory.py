@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from h3sim import seeds
 from h3sim.transport import Handshake, Protocol, QuicEndpoint, Role
+from h3sim.transport.changing_link import ChangingLink
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import Link
 from h3sim.transport.tcp import TcpEndpoint
@@ -56,12 +57,14 @@ class EndpointFactory:
         *,
         mode: Mode,
         seed: int,
+        changes_links: bool = False,
     ) -> None:
         self._network = network
         self._profile = profile
         self._protocol = protocol
         self._mode = mode
         self._seed = seed
+        self._make_link = ChangingLink if changes_links else Link
         network.check_packets(
             down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
         )
@@ -94,7 +97,8 @@ class EndpointFactory:
         def stream(purpose: str) -> random.Random:
             return seeds.stream(self._seed, f"{purpose}.{direction}")
 
-        link = Link(profile, rtt_ns=network.rtt_ns, streams=stream, upward=role is Role.CLIENT)
+        upward = role is Role.CLIENT
+        link = self._make_link(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
         if self._protocol is Protocol.TCP:
             return End(role, self._tcp(role, source), link, _IP_HEADER_BYTES)
         return End(role, self._quic(role, source), link, self._profile.quic.ip_bytes)

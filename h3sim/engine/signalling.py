@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from h3sim.schemes import Policy
     from h3sim.signals import Signal, Signalling
 
-__all__ = ["OracleSignalling", "Signals", "WireSignalling"]
+__all__ = ["OracleSignalling", "PrioritySignalling", "WireSignalling"]
 
 
-class Signals(Protocol):
+class PrioritySignalling(Protocol):
     """What the application tells; the client's side first, then the server's."""
 
     record: list[SignalSent]

@@ -1,25 +1,30 @@
-"""Loads a page: at a constant pace without loss, or over links with two endpoints."""
+"""Loads a page: at a constant rate without loss, or over links with two endpoints."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from h3sim.browser import BrowserModel
-from h3sim.engine.connected import ConnectedRun
-from h3sim.engine.constant_rate import ConstantRateRun
+from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.endpoint_factory import EndpointFactory
+from h3sim.engine.endpoint_transport import EndpointTransport
+from h3sim.engine.environment import LoadEnvironment, Process
+from h3sim.engine.load_run import LoadRun
+from h3sim.engine.packet_log import PacketLog
 from h3sim.errors import PageError, Problem
-from h3sim.http import Retransmit
+from h3sim.http import Retransmit, StreamSender
 from h3sim.results.load import Load
-from h3sim.transport import Mode, Protocol, TransportProfile
+from h3sim.transport import Mode, Protocol, Role, TransportProfile
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
 
+    from h3sim.engine.transport import Progress, Transport
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.transport import Network
+    from h3sim.transport import ConstantRate, Network
 
 __all__ = ["MAX_LOAD_NS", "MAX_PACKETS", "packets_of", "simulate"]
 
@@ -32,8 +37,6 @@ MAX_LOAD_NS = 3600 * NS_PER_S
 _MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
 """A load over links that takes more events is given up: it takes a handful for each packet, and
 more only where nothing but timers runs out."""
-
-Progress: TypeAlias = "Callable[[int, int], None]"
 
 
 def simulate(
@@ -50,14 +53,15 @@ def simulate(
     limit_ns: int = MAX_LOAD_NS,
     browser: BrowserModel | None = None,
     progress: Progress | None = None,
+    processes: Iterable[Process] = (),
 ) -> Load:
     """Return what happens when *page* is loaded.
 
-    A network with a pace is loaded at that pace; over one with links, *profile* says how the two
-    ends send, acknowledge and recover. *buffer_bytes* is the size of the server's send buffer, 0
-    for none; *mode* how the connection begins; *browser* what asks for resources. With
+    A network with a constant rate is loaded at that rate; over one with links, *profile* says how
+    the two ends send, acknowledge and recover. *buffer_bytes* is the size of the server's send
+    buffer, 0 for none; *mode* how the connection begins; *browser* what asks for resources. With
     *records_wire* the trace holds every packet both ways. *progress* is told, every so many
-    packets, how many were sent and how many there are.
+    packets, how many were sent and how many there are. Each of *processes* runs beside the load.
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
@@ -65,58 +69,133 @@ def simulate(
         StalledError: if the load cannot come to its end, or not within *limit_ns* or as many events
             as many loads of that size take.
     """
-    browser = browser or BrowserModel()
-    profile = profile or TransportProfile(name="default")
-    makes = EndpointFactory(network, profile, protocol, mode=mode, seed=seed)
-    turn_bytes = (
-        makes.turn_bytes if network.constant_rate is None else network.constant_rate.packet_bytes
-    )
-    n_packets = packets_of(page, turn_bytes)
-    if n_packets > MAX_PACKETS:
-        message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
-        raise PageError([Problem(key="resources", message=message)], page.name)
-    run: ConstantRateRun | ConnectedRun
-    if network.constant_rate is not None:
-        run = ConstantRateRun(
-            page,
-            scheme,
-            network,
-            network.constant_rate,
-            protocol=protocol,
-            buffer_bytes=buffer_bytes,
-            seed=seed,
-            handshake=mode is Mode.ONE_RTT,
-            browser=browser,
-        )
-    else:
-        run = ConnectedRun(
-            page,
-            scheme,
-            protocol=protocol,
-            makes=makes,
-            turn_bytes=turn_bytes,
-            buffer_bytes=buffer_bytes,
-            retransmit=scheme.retransmission or Retransmit(profile.retransmit),
-            requeues=profile.requeues,
-            limit_ns=limit_ns,
-            max_events=_MIN_EVENTS + _EVENTS_PER_PACKET * n_packets,
-            records_wire=records_wire,
-            browser=browser,
-        )
-    if progress is not None:
-        run.report(progress, n_packets)
-    return Load(
+    plan = _Plan(
         page=page,
         scheme=scheme,
         network=network,
         protocol=protocol,
+        profile=profile or TransportProfile(name="default"),
         buffer_bytes=buffer_bytes,
-        seed=seed,
-        trace=run.run(),
-        profile=None if network.constant_rate is not None else profile,
         mode=mode,
+        seed=seed,
+        records_wire=records_wire,
+        progress=progress,
+        processes=tuple(processes),
+    )
+    return _run(plan, browser or BrowserModel(), limit_ns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What `simulate` was given."""
+
+    page: Page
+    scheme: Scheme
+    network: Network
+    protocol: Protocol
+    profile: TransportProfile
+    buffer_bytes: int
+    mode: Mode
+    seed: int
+    records_wire: bool
+    progress: Progress | None
+    processes: tuple[Process, ...]
+
+    def packets(self, packet_bytes: int) -> int:
+        """Return how many packets the load takes.
+
+        Raises:
+            PageError: if they are too many.
+        """
+        n_packets = packets_of(self.page, packet_bytes)
+        if n_packets > MAX_PACKETS:
+            message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
+            raise PageError([Problem(key="resources", message=message)], self.page.name)
+        return n_packets
+
+
+def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
+    """Return the load that was planned."""
+    rate = plan.network.constant_rate
+    environment, transport = _over_links(plan) if rate is None else _at_rate(plan, rate)
+    for process in plan.processes:
+        environment.run_beside(process)
+    run = LoadRun(
+        plan.page, plan.scheme, environment=environment, transport=transport, browser=browser
+    )
+    # At a constant rate all that happens has an end, but processes may go on for ever.
+    is_bounded = rate is not None and not plan.processes
+    return Load(
+        page=plan.page,
+        scheme=plan.scheme,
+        network=plan.network,
+        protocol=plan.protocol,
+        buffer_bytes=plan.buffer_bytes,
+        seed=plan.seed,
+        trace=run.run(plan.protocol.delivery, limit_ns=None if is_bounded else limit_ns),
+        profile=plan.profile if rate is None else None,
+        mode=plan.mode,
         browser=browser,
     )
+
+
+def _at_rate(plan: _Plan, rate: ConstantRate) -> tuple[LoadEnvironment, Transport]:
+    """Return what carries a load at a constant rate."""
+    turn_bytes = rate.packet_bytes
+    n_packets = plan.packets(turn_bytes)
+    environment = LoadEnvironment()
+    streams = StreamSender(
+        plan.scheme.make_scheduler(turn_bytes=turn_bytes),
+        turn_bytes=turn_bytes,
+        buffer_bytes=plan.buffer_bytes,
+    )
+    transport = ConstantRateTransport(
+        environment,
+        plan.network,
+        rate,
+        streams,
+        protocol=plan.protocol,
+        seed=plan.seed,
+        handshake=plan.mode is Mode.ONE_RTT,
+        progress=plan.progress,
+        n_packets=n_packets,
+    )
+    return environment, transport
+
+
+def _over_links(plan: _Plan) -> tuple[LoadEnvironment, Transport]:
+    """Return what carries a load over links."""
+    profile, scheme = plan.profile, plan.scheme
+    factory = EndpointFactory(
+        plan.network,
+        profile,
+        plan.protocol,
+        mode=plan.mode,
+        seed=plan.seed,
+        changes_links=bool(plan.processes),
+    )
+    turn_bytes = factory.turn_bytes
+    n_packets = plan.packets(turn_bytes)
+    environment = LoadEnvironment(max_events=_MIN_EVENTS + _EVENTS_PER_PACKET * n_packets)
+    retransmit = scheme.retransmission or Retransmit(profile.retransmit)
+    by_priority = retransmit is Retransmit.PRIORITY
+    stream_bytes, connection_bytes = factory.windows(Role.SERVER)
+    streams = StreamSender(
+        scheme.make_scheduler(turn_bytes=turn_bytes),
+        turn_bytes=turn_bytes,
+        buffer_bytes=plan.buffer_bytes,
+        retransmit=retransmit,
+        requeues=profile.requeues,
+        lost_scheduler=scheme.make_scheduler(turn_bytes=turn_bytes) if by_priority else None,
+        keeps_unacked=True,
+        stream_window_bytes=stream_bytes,
+        connection_window_bytes=connection_bytes,
+    )
+    log = PacketLog(records_wire=plan.records_wire, progress=plan.progress, n_packets=n_packets)
+    transport = EndpointTransport(
+        environment, factory, streams, log, delivery=plan.protocol.delivery
+    )
+    return environment, transport
 
 
 def packets_of(page: Page, packet_bytes: int) -> int:

@@ -105,8 +105,9 @@ class StreamSender:
         """Whether `take` may give something out; flow control may still forbid it.
 
         Asked for with each packet, so it is kept and not worked out each time."""
-        self.drained: list[int] = []
-        """The streams that are done with; whoever reads it, clears it."""
+        self._drained: list[int] = []
+        self.has_drained = False
+        """Whether `take_drained` has a stream to return; asked for with each packet, so kept."""
 
     # What it is told
 
@@ -142,7 +143,7 @@ class StreamSender:
                 response.lost.clear()
                 self._rest(stream_id, response)
             del self._responses[stream_id]
-            self.drained.append(stream_id)
+            self._note_drained(stream_id)
 
     def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Take these bytes back, to be given out again unless they have arrived after all."""
@@ -182,6 +183,11 @@ class StreamSender:
         """Let the scheduler forget a stream."""
         for scheduler in self._schedulers():
             scheduler.close(stream_id)
+
+    def take_drained(self) -> list[int]:
+        """Return the streams that were done with since this was last asked."""
+        drained, self._drained, self.has_drained = self._drained, [], False
+        return drained
 
     # What it gives out
 
@@ -252,7 +258,7 @@ class StreamSender:
             self._rest(stream_id, response)
             if not self._keeps_unacked:
                 del self._responses[stream_id]
-                self.drained.append(stream_id)
+                self._note_drained(stream_id)
         elif response.next >= response.limit:
             self._rest(stream_id, response)
         return stream_id, offset, n_bytes
@@ -286,6 +292,10 @@ class StreamSender:
         if stream_id in self._with_lost:
             return stream_id
         return next(iter(self._with_lost), None)
+
+    def _note_drained(self, stream_id: int) -> None:
+        self._drained.append(stream_id)
+        self.has_drained = True
 
     def _schedulers(self) -> tuple[Scheduler, ...]:
         lost = self._lost_scheduler

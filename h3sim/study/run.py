@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from h3sim.engine import Process
     from h3sim.results import Load
     from h3sim.schedulers import Scheduler
     from h3sim.study.config import LoadConfig
@@ -47,6 +48,7 @@ def simulate(
     scheme: SchemeLike | None = None,
     scheduler: SchedulerLike | None = None,
     records_wire: bool = False,
+    processes: Iterable[Process] = (),
     **options: Unpack[LoadOptions],
 ) -> Load:
     """Load *page* and return what happened.
@@ -56,9 +58,10 @@ def simulate(
     function), or an object, which is copied. It hears what clients of the scheme say, by default
     those of "fifo", who say nothing. A scheduler can be given as the *scheme*, too.
 
-    The other arguments are those of `LoadConfig`: *network*, *transport*, *cc*,
-    *transport_profile*, *rate_mbps*, *rtt_ms*, *loss*, *burst*, *queue_bdp*, *buffer_kb*,
-    *jitter*, *handshake*, *seed* and so on.
+    Each of *processes* is a SimPy process function that runs beside the load and may change its
+    links (`docs/processes.md`). The other arguments are those of `LoadConfig`: *network*,
+    *transport*, *cc*, *transport_profile*, *rate_mbps*, *rtt_ms*, *loss*, *burst*, *queue_bdp*,
+    *buffer_kb*, *jitter*, *handshake*, *seed* and so on.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -77,8 +80,10 @@ def simulate(
         wanted = resolve_scheme("rr" if scheme is None else scheme)
     else:
         wanted = with_scheduler(resolve_scheme("fifo" if scheme is None else scheme), scheduler)
-    config = config_of(options, known=("scheme", "scheduler", "records_wire"))
-    return run_config(resolve_page(page), wanted, config, records_wire=records_wire)
+    config = config_of(options, known=("scheme", "scheduler", "records_wire", "processes"))
+    return run_config(
+        resolve_page(page), wanted, config, records_wire=records_wire, processes=processes
+    )
 
 
 def run_config(
@@ -88,6 +93,7 @@ def run_config(
     *,
     records_wire: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    processes: Iterable[Process] = (),
 ) -> Load:
     """Load *page* with *scheme* over *config*.
 
@@ -100,6 +106,7 @@ def run_config(
         seed=config.seed,
         records_wire=records_wire,
         progress=progress,
+        processes=processes,
         **engine_arguments(config),
     )
 

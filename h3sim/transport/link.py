@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.transport.jitter import HoldEveryNth, make_draw
 from h3sim.transport.loss import make_loss
-from h3sim.transport.queueing import UNLIMITED, make_queue, token_units
+from h3sim.transport.queueing import UNLIMITED, make_bottleneck, make_queue, token_units
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Link:
     """
 
     __slots__ = (
+        "_bottleneck",
         "_delay_ns",
         "_extra_ns",
         "_is_lost",
@@ -70,7 +71,8 @@ class Link:
         self.queue_drops = 0
         self.loss_drops = 0
         self._overhead_bytes = profile.frame_overhead_bytes
-        self._leaves_at_ns = make_queue(profile, rtt_ns)
+        self._bottleneck = make_bottleneck(profile)
+        self._leaves_at_ns = make_queue(profile, rtt_ns, self._bottleneck)
         self._delay_ns = rtt_ns - rtt_ns // 2 if upward else rtt_ns // 2
         self._extra_ns = _make_extra(profile, streams)
         loss = make_loss(profile, streams)

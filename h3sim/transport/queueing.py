@@ -27,6 +27,7 @@ __all__ = [
     "DropTail",
     "OpportunityTrace",
     "TokenBucket",
+    "make_bottleneck",
     "make_queue",
     "token_units",
 ]
@@ -83,6 +84,26 @@ class TokenBucket:
         self._spent_until = spent = spent + n_bytes * self._per_byte
         leaves_at_ns = (spent - self._burst) // self._per_ns
         return leaves_at_ns if leaves_at_ns > now_ns else now_ns
+
+    def change_rate(self, now_ns: int, rate_bps: int) -> None:
+        """Pass *rate_bps* from now on.
+
+        What was taken in leaves when it was said to; tokens that are there stay.
+
+        >>> link = TokenBucket(rate_bps=1_000_000, burst_bytes=0)
+        >>> first = link.leaves_at_ns(0, 1250)
+        >>> link.change_rate(5_000_000, 2_000_000)
+        >>> first, link.leaves_at_ns(5_000_000, 1250)
+        (10000000, 15000000)
+        """
+        free_at_ns = -(-(self._spent_until - self._burst) // self._per_ns)
+        spent_bytes = max(0, self._spent_until - now_ns * self._per_ns) // self._per_byte
+        burst_bytes = self._burst // self._per_byte
+        self._per_byte, self._per_ns, self._burst = token_units(rate_bps, burst_bytes)
+        if free_at_ns > now_ns:
+            self._spent_until = free_at_ns * self._per_ns + self._burst
+        else:
+            self._spent_until = now_ns * self._per_ns + spent_bytes * self._per_byte
 
 
 def token_units(rate_bps: int, burst_bytes: int) -> tuple[int, int, int]:
@@ -232,14 +253,16 @@ class CoDelQueue(DropTail):
         return None if is_dropped else leaves_at_ns
 
 
-def make_queue(profile: LinkProfile, rtt_ns: int) -> Leaves:
-    """Return what is told of each packet, and says when it leaves the bottleneck of *profile*."""
-    bottleneck: Bottleneck
+def make_bottleneck(profile: LinkProfile) -> TokenBucket | OpportunityTrace | None:
+    """Return the bottleneck of *profile*, None where it has none."""
     if profile.rate_bps is not None:
-        bottleneck = TokenBucket(rate_bps=profile.rate_bps, burst_bytes=profile.burst_bytes)
-    elif profile.mahimahi is not None:
-        bottleneck = OpportunityTrace(profile.mahimahi)
-    else:
+        return TokenBucket(rate_bps=profile.rate_bps, burst_bytes=profile.burst_bytes)
+    return None if profile.mahimahi is None else OpportunityTrace(profile.mahimahi)
+
+
+def make_queue(profile: LinkProfile, rtt_ns: int, bottleneck: Bottleneck | None) -> Leaves:
+    """Return what is told of each packet, and says when it leaves the bottleneck of *profile*."""
+    if bottleneck is None:
         return lambda now_ns, _: now_ns
     limit_bytes = profile.queue_limit_bytes(rtt_ns)
     limit_packets = profile.queue_packets

@@ -10,7 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.browser import factory
-from h3sim.engine import application, connected, constant_rate
+from h3sim.engine import constant_rate, endpoint_transport, load_run, simulation
 from h3sim.schemes import Scheme
 
 if TYPE_CHECKING:
@@ -72,5 +72,5 @@ def engine_part(name, part):
 
 def homes_of(name):
     """Return the modules that build a load with that part."""
-    modules = (constant_rate, connected, application, factory)
+    modules = (simulation, constant_rate, endpoint_transport, load_run, factory)
     return [module for module in modules if hasattr(module, name)]

@@ -150,6 +150,23 @@ def test_what_is_reported_is_what_the_browser_had(
     laws.check_every_byte_is_delivered_once(load)
 
 
+def only_watches(env):
+    """Go on every millisecond, and change nothing."""
+    while True:
+        assert env.down.offered >= env.down.queue_drops + env.down.loss_drops
+        yield env.timeout(ms(1))
+
+
+@law(40)
+@given(page=pages(), setting=settings())
+def test_a_process_that_changes_nothing_changes_nothing(page, setting) -> None:
+    from h3sim.study import run_config
+
+    scheme = h3sim.load_scheme("rr")
+    beside = run_config(page, scheme, setting, records_wire=True, processes=[only_watches])
+    assert beside.trace == loaded(page, setting).trace
+
+
 @law(60)
 @given(page=pages(), setting=settings())
 def test_equal_runs_are_equal(page: h3sim.Page, setting: h3sim.LoadConfig) -> None:

@@ -58,15 +58,15 @@ def test_a_stream_without_a_response_is_not_sent() -> None:
 
 def test_streams_are_told_as_drained_when_the_scheduler_gives_out_their_last_chunk() -> None:
     server = server_of(FifoScheduler(), 0, s0=TURN, s4=2 * TURN)
-    assert server.drained == []
+    assert not server.has_drained
     server.take()
-    assert server.drained == [0]
+    assert (server.has_drained, server.take_drained()) == (True, [0])
     server.take()
-    assert server.drained == [0]
+    assert (server.has_drained, server.take_drained()) == (False, [])
     server.take()
-    assert server.drained == [0, 4]
+    assert server.take_drained() == [4]
     # With a buffer that is when the chunk enters it, before it is sent.
-    assert server_of(FifoScheduler(), 10**6, s0=TURN, s4=2 * TURN).drained == [0, 4]
+    assert server_of(FifoScheduler(), 10**6, s0=TURN, s4=2 * TURN).take_drained() == [0, 4]
 
 
 class TestSendBuffer:

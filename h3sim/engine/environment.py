@@ -1,0 +1,214 @@
+"""SimPy's environment as loads use it: a call at an instant, in a stated order among equals."""
+
+from __future__ import annotations
+
+import enum
+from heapq import heappush
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import simpy
+
+from h3sim.errors import NetworkError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from h3sim.engine.link_control import LinkControl
+
+__all__ = ["Call", "Callbacks", "LoadEnvironment", "Process", "Rank"]
+
+
+_MAX_PROCESS_EVENTS = 20_000_000
+"""A process that has more may go round without time."""
+
+
+class Rank(enum.IntEnum):
+    """The order of events that fall on the same instant; equal ones go as they were scheduled."""
+
+    DELIVERY = 0
+    """A packet arrives at the client."""
+    REQUEST = 1
+    """The client asks for a resource."""
+    ARRIVAL = 2
+    """A request arrives at the server."""
+    RESPONSE = 3
+    """A response is ready to be sent."""
+    CLOSE = 4
+    """A stream leaves the scheduler."""
+    SEND = 5
+    """The server may send a packet."""
+    PROCESS = 6
+    """A process beside the load goes on: SimPy's urgent events; its normal ones have the next."""
+
+
+Callbacks: TypeAlias = "tuple[Callable[[Call], None], ...]"
+Process: TypeAlias = "Callable[[LoadEnvironment], Generator[simpy.Event, Any, Any]]"
+"""What runs beside a load: a SimPy process function."""
+
+
+class Call:
+    """A SimPy event reduced to what the event loop touches, and the instant at which it happens.
+
+    A full `simpy.Event` costs three times as much, and a process per packet eight times.
+    """
+
+    __slots__ = ("at_ns", "callbacks", "value")
+
+    _ok = True  # SimPy's word for: it has not failed
+
+    callbacks: Callbacks | None
+    value: Any
+    at_ns: int
+
+
+class LoadEnvironment(simpy.Environment):
+    """The clock, in nanoseconds from 0 on, and what is going to happen.
+
+    A load schedules calls. A process that runs beside it schedules events as in any SimPy model
+    (`yield env.timeout(ms(5))`); its turn comes behind all that the load does at that instant, and
+    its delays are whole nanoseconds.
+
+    >>> env = LoadEnvironment()
+    >>> log = []
+    >>> note = (lambda call: log.append((env.now_ns, call.value)),)
+    >>> env.after(5, Rank.SEND, note, "send"); env.after(5, Rank.DELIVERY, note, "arrive")
+    >>> env.after(9, Rank.SEND, (lambda call: env.stop(),), None)
+    >>> env.run_load()
+    True
+    >>> log
+    [(5, 'arrive'), (5, 'send')]
+    """
+
+    _now: int
+    _queue: Any
+
+    def __init__(self, *, max_events: int = 2**62) -> None:
+        super().__init__()
+        self.max_events = max_events
+        # Where nothing ever comes of what happens, time may stand still; so events are counted, by
+        # the number that each gets anyway.
+        self._eid: Any = _numbers(max_events)
+        self._process_eid = _numbers(_MAX_PROCESS_EVENTS)
+        self._stopped = False
+        self._failure: Exception | None = None
+        self._links: dict[str, LinkControl] = {}
+        self.has_overrun = False
+        """Whether `run_load` ended because there were more events than *max_events*."""
+
+    # For a load
+
+    @property
+    def now_ns(self) -> int:
+        """The time, as `now`."""
+        return self._now
+
+    def at(self, at_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
+        """Call each of *callbacks* at *at_ns*, which must not lie in the past."""
+        call = Call()  # set from here: an `__init__` would cost more than all else that is done
+        call.callbacks = callbacks
+        call.value = value
+        call.at_ns = at_ns
+        # Put at once where `schedule` would put it: that takes a delay, which would first have to
+        # be worked out, and adds the time to it again.
+        heappush(self._queue, (at_ns, rank, next(self._eid), call))
+
+    def after(self, delay_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
+        """Call each of *callbacks* once *delay_ns* have passed."""
+        self.at(self._now + delay_ns, rank, callbacks, value)
+
+    def advance_to(self, at_ns: int) -> bool:
+        """Move the clock on to *at_ns* if nothing is due until then, that instant included.
+
+        Whoever would schedule a call for itself at *at_ns* and do nothing else saves an event.
+        """
+        queue = self._queue
+        if queue and queue[0][0] <= at_ns:
+            return False
+        self._now = at_ns
+        return True
+
+    def stop(self) -> None:
+        """Let `run_load` return once the call that is being made has returned."""
+        self._stopped = True
+        raise simpy.core.StopSimulation(None)
+
+    def run_load(self) -> bool:
+        """Let time pass until `stop`; return False if that does not come.
+
+        Then nothing is left to happen, or there were too many events.
+        """
+        try:
+            self.run()
+        except _TooManyEventsError:
+            self.has_overrun = True
+        if self._failure is not None:
+            raise self._failure
+        return self._stopped
+
+    # For processes beside it
+
+    def run_beside(self, process: Process) -> None:
+        """Let *process* run beside the load; what it raises comes out of `run_load`."""
+        self.process(self._guarded(process(self)))
+
+    def _guarded(
+        self, generator: Generator[simpy.Event, Any, Any]
+    ) -> Generator[simpy.Event, Any, Any]:
+        """Keep what a process raises: SimPy would raise a copy, made of its arguments."""
+        try:
+            yield from generator
+        except _TooManyEventsError:
+            raise
+        except Exception as error:
+            self._failure = error
+            raise simpy.core.StopSimulation(None) from error
+
+    def schedule(self, event: simpy.Event, priority: Any = 1, delay: float = 0) -> None:
+        """Let an event of a process happen, behind all that the load does at that instant.
+
+        Raises:
+            ValueError: if *delay* is not a whole number of nanoseconds.
+        """
+        whole = int(delay)
+        if whole != delay:
+            raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
+        rank = Rank.PROCESS + int(priority)
+        heappush(self._queue, (self._now + whole, rank, next(self._process_eid), event))
+
+    def add_link(self, name: str, control: LinkControl) -> None:
+        """Let processes have a link under *name*, "down" or "up"."""
+        self._links[name] = control
+
+    @property
+    def down(self) -> LinkControl:
+        """The link from server to client.
+
+        Raises:
+            NetworkError: if the network has a constant rate, and no links.
+        """
+        return self._link("down")
+
+    @property
+    def up(self) -> LinkControl:
+        """The link from client to server, as `down`."""
+        return self._link("up")
+
+    def _link(self, name: str) -> LinkControl:
+        if name not in self._links:
+            message = "is not there: a network of a constant rate has no links to change"
+            raise NetworkError([Problem(key=name, message=message)], "network")
+        return self._links[name]
+
+
+class _TooManyEventsError(Exception):
+    """An event was scheduled beyond the last that is allowed."""
+
+
+def _numbers(limit: int) -> Iterator[int]:
+    """Return the numbers below *limit*; whoever asks for more is refused."""
+    return chain(range(limit), map(_refuse, repeat(limit)))
+
+
+def _refuse(limit: int) -> int:
+    raise _TooManyEventsError(limit)

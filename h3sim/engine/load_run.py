@@ -1,0 +1,208 @@
+"""One load: browser, signalling and server's streams put together above a transport."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.browser import BrowserModel, make_browser
+from h3sim.engine.environment import Rank
+from h3sim.engine.signalling import OracleSignalling, WireSignalling
+from h3sim.errors import StalledError
+from h3sim.http import RETENTION_NS
+from h3sim.schemes import make_policy
+from h3sim.trace import Request, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from h3sim.browser import ScheduledRequest
+    from h3sim.engine.environment import Call, LoadEnvironment
+    from h3sim.engine.signalling import PrioritySignalling
+    from h3sim.engine.transport import Transport
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+    from h3sim.trace import Delivery
+
+__all__ = ["DEFAULT_REQUEST_BYTES", "STREAM_ID_STEP", "LoadRun"]
+
+STREAM_ID_STEP = 4
+"""Client-initiated bidirectional streams are 0, 4, 8, ... (RFC 9000 § 2.1)."""
+DEFAULT_REQUEST_BYTES = 100
+"""What a request takes where the page does not say (network.md: 60 to 400 bytes)."""
+
+
+class LoadRun:
+    """A browser that loads *page* over *transport* from a server that follows *scheme*.
+
+    It is what the transport tells of what arrives (`transport.Application`). Every method is called
+    at an instant, and only schedules what comes of it.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        scheme: Scheme,
+        *,
+        environment: LoadEnvironment,
+        transport: Transport,
+        browser: BrowserModel,
+    ) -> None:
+        self._page = page
+        self._environment = environment
+        self._transport = transport
+        self._streams = transport.response_streams
+        self._browser = make_browser(page, browser)
+        self._signalling = self._make_signalling(scheme)
+        self._requested: list[tuple[int, int]] = []
+        """The resource of each request, and when it was made."""
+        self._arrived_at_ns: list[int | None] = []
+        self._finished: dict[int, None] = {}
+        # One tuple for all calls of a kind: the event loop takes its callbacks from it.
+        self._when_due = (self._on_due,)
+        self._when_woken = (self._on_woken,)
+        self._when_ready = (self._on_ready,)
+        self._when_closed = (self._on_closed,)
+        self._when_begun = (self._on_begun,)
+
+    def run(self, delivery: Delivery, *, limit_ns: int | None) -> Trace:
+        """Return what happened.
+
+        Raises:
+            StalledError: if the load cannot come to its end, or not within *limit_ns*.
+        """
+        environment = self._environment
+        if limit_ns is not None:
+            environment.at(limit_ns, Rank.SEND, (self._on_limit,), None)
+        self._transport.begin(self)
+        if not environment.run_load():
+            waiting = self._browser.waiting
+            if environment.has_overrun:
+                n_events = environment.max_events
+                raise StalledError(waiting, limit_ns=environment.now_ns, n_events=n_events)
+            raise StalledError(waiting)
+        carried = self._transport.carried()
+        return Trace(
+            delivery=delivery,
+            requests=self._requests(),
+            signals=tuple(self._signalling.record),
+            packet_rows=carried.packet_rows,
+            wire=carried.wire,
+            recovery=carried.recovery,
+            activities=self._browser.activities,
+        )
+
+    # What the transport tells
+
+    def on_connected(self, now_ns: int) -> None:
+        """Open the placeholders, and ask for what is asked for whatever happens."""
+        self._environment.at(now_ns, Rank.REQUEST, self._when_begun, None)
+        self._schedule(self._browser.on_navigation(now_ns))
+
+    def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
+        """Let the browser have *contiguous* bytes of a stream."""
+        resource = self._resource_of(stream_id)
+        self._schedule(self._browser.on_delivered(resource, contiguous, now_ns))
+        self._transport.watch(stream_id, self._browser.next_offset(resource))
+        size_bytes = self._page.resources[resource].stream_bytes
+        if contiguous >= size_bytes and stream_id not in self._finished:
+            self._finished[stream_id] = None
+            self._signalling.on_finished(stream_id)
+        if self._browser.is_done:
+            self._environment.stop()
+
+    def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
+        """Let the server have a request, with what it says of priorities."""
+        self._arrived_at_ns[stream_id // STREAM_ID_STEP] = now_ns
+        resource = self._page.resources[self._resource_of(stream_id)]
+        self._signalling.on_request_arrived(stream_id, resource, now_ns)
+        if resource.server_ns:
+            self._environment.after(resource.server_ns, Rank.RESPONSE, self._when_ready, stream_id)
+        else:
+            self._respond(stream_id)
+
+    def on_signal_arrived(self, number: int, now_ns: int) -> None:
+        """Let the server have a frame of the control stream."""
+        self._signalling.on_message_arrived(number, now_ns)
+
+    def on_drained(self) -> None:
+        """Let streams that are done with leave the scheduler, a while from now."""
+        for stream_id in self._streams.take_drained():
+            self._environment.after(RETENTION_NS, Rank.CLOSE, self._when_closed, stream_id)
+
+    # What happens
+
+    def _on_limit(self, call: Call) -> None:
+        raise StalledError(self._browser.waiting, limit_ns=call.at_ns)
+
+    def _on_begun(self, call: Call) -> None:
+        del call
+        self._signalling.on_connected()
+
+    def _on_due(self, call: Call) -> None:
+        """Ask for a resource."""
+        resource: int = call.value
+        now_ns = call.at_ns
+        stream_id = STREAM_ID_STEP * len(self._requested)
+        self._requested.append((resource, now_ns))
+        self._arrived_at_ns.append(None)
+        self._schedule(self._browser.on_requested(resource, now_ns))
+        self._transport.watch(stream_id, self._browser.next_offset(resource))
+        described = self._page.resources[resource]
+        self._signalling.on_requested(stream_id, described)
+        n_bytes = described.request_bytes or DEFAULT_REQUEST_BYTES
+        self._transport.send_request(stream_id, n_bytes)
+
+    def _on_woken(self, call: Call) -> None:
+        self._schedule(self._browser.on_wake(call.at_ns))
+        if self._browser.is_done:
+            self._environment.stop()
+
+    def _on_ready(self, call: Call) -> None:
+        self._respond(call.value)
+
+    def _on_closed(self, call: Call) -> None:
+        stream_id: int = call.value
+        self._streams.on_closed(stream_id)
+        self._signalling.on_closed(stream_id, call.at_ns)
+
+    def _respond(self, stream_id: int) -> None:
+        resource = self._page.resources[self._resource_of(stream_id)]
+        self._streams.on_response(stream_id, resource.stream_bytes)
+        if self._streams.has_drained:
+            self.on_drained()
+        self._transport.pump()
+
+    def _schedule(self, due: Iterable[ScheduledRequest]) -> None:
+        for at_ns, resource in due:
+            when = self._when_woken if resource is None else self._when_due
+            self._environment.at(at_ns, Rank.REQUEST, when, resource)
+
+    def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
+        policy = make_policy(scheme, self._page)
+        if not scheme.signalling.is_sent:
+            return OracleSignalling(policy, self._streams)
+        return WireSignalling(
+            policy,
+            self._streams,
+            scheme.signalling,
+            self._transport.send_signal,
+            default_weight=scheme.mechanism.weights.default,
+        )
+
+    def _resource_of(self, stream_id: int) -> int:
+        return self._requested[stream_id // STREAM_ID_STEP][0]
+
+    def _requests(self) -> tuple[Request, ...]:
+        """Return the requests that reached the server, in the order made."""
+        made = zip(self._requested, self._arrived_at_ns, strict=True)
+        return tuple(
+            Request(
+                STREAM_ID_STEP * number,
+                resource,
+                requested_at_ns,
+                arrived_at_ns,
+                self._page.resources[resource].stream_bytes,
+            )
+            for number, ((resource, requested_at_ns), arrived_at_ns) in enumerate(made)
+            if arrived_at_ns is not None
+        )

@@ -1,0 +1,164 @@
+"""SimPy processes beside a load, worked out by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim.engine import environment
+from h3sim.errors import NetworkError, StalledError
+from h3sim.schedulers import FifoScheduler
+from h3sim.transport import LinkProfile, Network
+from h3sim.units import mbps, ms
+from tests.helpers import page_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.engine import LoadEnvironment
+
+PAGE = page_of({"id": "/", "kind": "document", "bytes": 600})
+LINKS = Network(
+    name="x",
+    rtt_ns=ms(20),
+    down=LinkProfile(rate_bps=mbps(1), burst_bytes=0, queue_bytes=100_000),
+    up=LinkProfile(),
+)
+
+
+def finished_ms(page: Any = PAGE, network: Any = LINKS, **options: Any) -> float:
+    load = h3sim.simulate(page, scheme="fifo", network=network, handshake=False, **options)
+    return load.page_load_ms
+
+
+def test_cross_traffic_is_waited_for() -> None:
+    # The request comes at 10 ms. From 5 to 15 ms the link sends 1250 bytes of somebody else.
+    def other(env: LoadEnvironment) -> Iterator[Any]:
+        yield env.timeout(ms(5))
+        assert env.down.send(1250) == ms(5 + 10 + 10)
+
+    assert finished_ms(processes=[other]) == pytest.approx(finished_ms() + 5, abs=1e-9)
+
+
+def test_a_rate_holds_for_what_is_sent_from_then_on() -> None:
+    def half(env: LoadEnvironment) -> Iterator[Any]:
+        yield env.timeout(ms(9))
+        env.down.set_rate(mbps(0.5))
+
+    # Of the time since the request came at 10 ms, 10 are the way back and the rest is sending.
+    sending_ms = finished_ms() - 20
+    assert finished_ms(processes=[half]) == pytest.approx(20 + 2 * sending_ms, abs=1e-6)
+
+
+def test_what_waits_leaves_when_it_was_going_to() -> None:
+    seen: list[int | None] = []
+
+    def busy(env: LoadEnvironment) -> Iterator[Any]:
+        seen.append(env.down.send(1250))
+        yield env.timeout(ms(1))
+        env.down.set_rate(mbps(10))
+        seen.append(env.down.send(1250))
+
+    finished_ms(processes=[busy])
+    assert seen == [ms(10 + 10), ms(10 + 1 + 10)]
+
+
+def test_all_is_lost_and_counted_while_a_link_is_gone() -> None:
+    counts: list[tuple[int, int]] = []
+
+    def gone(env: LoadEnvironment) -> Iterator[Any]:
+        env.down.set_loss(0.999999)
+        yield env.timeout(ms(50))
+        counts.append((env.down.offered, env.down.loss_drops))
+        env.down.set_loss(0)
+
+    assert finished_ms(processes=[gone]) > 50
+    assert counts[0][0] == counts[0][1] > 0
+
+
+def test_a_process_goes_on_behind_the_load_at_the_same_instant() -> None:
+    sent: list[int] = []
+
+    def watch(env: LoadEnvironment) -> Iterator[Any]:
+        yield env.timeout(ms(10))  # when the request comes, which is answered at once
+        sent.append(env.down.offered)
+
+    finished_ms(processes=[watch])
+    assert sent == [1]
+
+
+def test_a_process_that_never_ends_does_not_keep_a_load_from_it() -> None:
+    ticks: list[int] = []
+
+    def clock(env: LoadEnvironment) -> Iterator[Any]:
+        while True:
+            ticks.append(env.now)
+            yield env.timeout(ms(1))
+
+    assert finished_ms(network="marx-2019", processes=[clock]) == 10.0
+    assert ticks == [ms(n) for n in range(10)]
+
+
+class Idle(FifoScheduler):
+    """Never sends."""
+
+    def pick(self) -> None:
+        return None
+
+
+def test_a_load_that_cannot_end_is_given_up_whatever_goes_on_beside_it() -> None:
+    def clock(env: LoadEnvironment) -> Iterator[Any]:
+        while True:
+            yield env.timeout(ms(60_000))
+
+    with pytest.raises(StalledError, match="3600"):
+        h3sim.simulate(PAGE, scheduler=Idle, network="marx-2019", processes=[clock])
+
+
+def test_a_process_that_goes_round_without_time_is_given_up(monkeypatch: Any) -> None:
+    monkeypatch.setattr(environment, "_MAX_PROCESS_EVENTS", 1000)
+
+    def spin(env: LoadEnvironment) -> Iterator[Any]:
+        while True:
+            yield env.timeout(0)
+
+    with pytest.raises(StalledError):
+        finished_ms(processes=[spin])
+
+
+def test_what_a_process_raises_comes_out() -> None:
+    def broken(env: LoadEnvironment) -> Iterator[Any]:
+        yield env.timeout(1)
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        finished_ms(processes=[broken])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda env: env.timeout(1.5), "whole nanoseconds"),
+        (lambda env: env.down.set_rate(0), "rate_mbps: must be a whole number of bit/s above 0"),
+        (lambda env: env.down.set_loss(1), "loss: must be 0 up to, but without, 1"),
+        (lambda env: env.up.set_rate(1), "rate_mbps: cannot change: this link has no rate"),
+    ],
+)
+def test_a_change_that_cannot_be_is_told(change: Any, message: str) -> None:
+    def process(env: LoadEnvironment) -> Iterator[Any]:
+        change(env)
+        yield env.timeout(1)
+
+    with pytest.raises(ValueError, match=message):
+        finished_ms(processes=[process])
+
+
+def test_a_constant_rate_has_no_links_to_change() -> None:
+    def process(env: LoadEnvironment) -> Iterator[Any]:
+        env.up.set_loss(0.1)
+        yield env.timeout(1)
+
+    with pytest.raises(NetworkError, match="up: is not there: a network of a constant rate"):
+        finished_ms(network="marx-2019", processes=[process])
