@@ -181,7 +181,7 @@ def keys_of(cls: type) -> tuple[str, ...]:
 def settle(value: Any, error: type[InputError], source: str = "") -> None:
     """Check a value that is being constructed, and bring its fields into the types they have.
 
-    A class may say in `rules()` what must hold between its fields.
+    A class may say in `mistakes()` what must hold between its fields.
 
     Raises:
         error: listing every field that is wrong, and every rule that does not hold.
@@ -210,7 +210,7 @@ def settled(value: Any) -> list[Problem]:
         else:
             if accepted is not given:
                 object.__setattr__(value, field.attribute, accepted)
-    return _with_rules(value if not stand_ins else _changed(value, stand_ins), problems)
+    return _with_mistakes(value if not stand_ins else _changed(value, stand_ins), problems)
 
 
 def _stand_in(field: Declared, refused: RefusedError) -> Any:
@@ -225,15 +225,15 @@ def _changed(value: ValueT, changes: Mapping[str, Any]) -> ValueT:
     return changed
 
 
-def _with_rules(value: Any, problems: list[Problem]) -> list[Problem]:
+def _with_mistakes(value: Any, problems: list[Problem]) -> list[Problem]:
     """Return *problems*, and those of the rules at keys of which nothing was said yet."""
-    rules = getattr(value, "rules", None)
-    if rules is None:
+    mistakes = getattr(value, "mistakes", None)
+    if mistakes is None:
         return problems
     reported = {problem.key for problem in problems}
     if any(field.is_premise and field.key in reported for field in declared(type(value))):
         return problems
-    return problems + [problem for problem in rules() if problem.key not in reported]
+    return problems + [problem for problem in mistakes() if problem.key not in reported]
 
 
 # Reading
@@ -308,7 +308,7 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
         except InputError as error:
             raise RefusedError(error.problems, _unchecked(cls, values)) from error
     stand_in = _unchecked(cls, values)
-    raise RefusedError(_with_rules(stand_in, problems), stand_in)
+    raise RefusedError(_with_mistakes(stand_in, problems), stand_in)
 
 
 def _key_problems(given: Mapping[str, Any], known: Iterable[str]) -> Iterable[Problem]:

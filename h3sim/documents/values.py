@@ -349,7 +349,11 @@ class OneOrMore(ListOf):
             return (self.of.read(given),)
         if not isinstance(given, list):
             raise RefusedError(f"must be text or a list of it, is {shown(given)}")
-        return super().read(given)
+        try:
+            return super().read(given)
+        except RefusedError as refused:  # a word says itself which one it is
+            messages = (Problem(key="", message=problem.message) for problem in refused.problems)
+            raise RefusedError(messages, refused.stand_in) from refused
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self.of.schema(), super().schema()]}

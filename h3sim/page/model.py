@@ -68,7 +68,7 @@ class Page:
     def __post_init__(self) -> None:
         settle(self, PageError, self.name)
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong with its resources taken together."""
         return graph_problems(self.resources)
 

@@ -94,7 +94,7 @@ class Discovery:
     def __post_init__(self) -> None:
         settle(self, PageError)
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its fields."""
         if self.at is not At.TIME and self.by is None:
             yield Problem(key="by", message=f"is needed where at is {self.at.value!r}")
@@ -227,7 +227,7 @@ class Resource:
         """What its stream carries: response header and body."""
         return self.header_bytes + self.size_bytes
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
         offsets = self.response_offsets
         if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):

@@ -2,139 +2,49 @@
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import not_one_of
+from h3sim.documents.declared import Inline, Named, Table, says, settle
+from h3sim.documents.refused import RefusedError
+from h3sim.documents.values import Choice, ListOf, OneOrMore, Text, ValueType
 from h3sim.errors import Problem, SchemeError
 from h3sim.notebook import html_table
-from h3sim.page import Kind
+from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
-from h3sim.signals import DEFAULT_STRICT, DEFAULT_URGENCY, DEFAULT_WEIGHT, Signalling
+from h3sim.schemes.parts import Placeholder, PriorityClass, Rule
+from h3sim.schemes.ranks import RankBy
+from h3sim.schemes.registry import REGISTRY
+from h3sim.signals import (
+    Signalling,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.page import FetchPriority, Resource
-    from h3sim.schedulers import Mixed, Retransmit, Scheduler, Turn
-    from h3sim.schemes.ranks import RankBy
+    from h3sim.page import Resource
+    from h3sim.schedulers import Scheduler
 
-__all__ = [
-    "CONDITIONS",
-    "Arrangement",
-    "CustomScheduler",
-    "Placeholder",
-    "PriorityClass",
-    "Rule",
-    "SchedulerKind",
-    "Scheme",
-    "SignalKind",
-]
+__all__ = ["Scheme"]
 
 
-class Arrangement(enum.Enum):
-    """How the streams of a class stand under its group in the tree."""
+class _Scheduler(ValueType):
+    """A kind of scheduler; its name in a file is looked up before that is read."""
 
-    SIBLINGS = "siblings"
-    """All are children of the group and share by weight."""
-    CHAIN = "chain"
-    """Each is the child of the one before: first in, first out."""
-    STRICT_CHAIN = "strict-chain"
-    """Exclusively below the last stream of the lowest class that is not below its own: classes in
-    the order of the file, first in first out in each (Chromium's lists of streams)."""
-    QUICKER_CHAIN = "quicker-chain"
-    """As `STRICT_CHAIN`, but a class whose last stream leaves the tree takes that stream's parent
-    for its last, whatever class the parent is of (dfifo in the code of Marx 2019)."""
+    stand_in = SchedulerKind.TREE
 
-    @property
-    def is_exclusive(self) -> bool:
-        """Whether streams are inserted exclusively."""
-        return self in (Arrangement.STRICT_CHAIN, Arrangement.QUICKER_CHAIN)
+    def accept(self, value: Any) -> SchedulerKind | CustomScheduler:
+        if isinstance(value, SchedulerKind | CustomScheduler):
+            return value
+        raise RefusedError(not_one_of(value, REGISTRY.names()))
 
+    def write(self, value: Any) -> str:
+        name: str = value.value
+        return name
 
-CONDITIONS = {
-    "in_head": "in_head",
-    "async": "is_async",
-    "defer": "is_defer",
-    "preload": "preload",
-    "after_first_image": "after_first_image",
-    "above_the_fold": "above_the_fold",
-    "critical": "critical",
-    "render_blocking": "render_blocking",
-    "hero": "hero",
-}
-"""The flags that a rule may ask for, each with the attribute of `Resource` that holds it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """Puts a resource into a class if it is of one of *kinds* and each flag is as given.
-
-    *any_of* names flags of which at least one must be set; *root* asks for the main document;
-    *fetchpriority* is what the page's author asks for; *first_images* asks for one of the first so
-    many images that are requested.
-    """
-
-    class_name: str
-    kinds: tuple[Kind, ...] = ()
-    flags: tuple[tuple[str, bool], ...] = ()
-    any_of: tuple[str, ...] = ()
-    root: bool | None = None
-    fetchpriority: FetchPriority | None = None
-    first_images: int | None = None
-
-    def matches(self, resource: Resource, *, images_before: int = 0) -> bool:
-        """Return whether the rule speaks of *resource*, behind so many images."""
-        if self.kinds and resource.kind not in self.kinds:
-            return False
-        if self.root is not None and self.root != (resource.discovered is None):
-            return False
-        if self.fetchpriority not in (None, resource.fetchpriority):
-            return False
-        if self.first_images is not None and not self._is_early_image(resource, images_before):
-            return False
-        if any(getattr(resource, CONDITIONS[name]) != wanted for name, wanted in self.flags):
-            return False
-        return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
-
-    def _is_early_image(self, resource: Resource, images_before: int) -> bool:
-        return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placeholder:
-    """A node of the tree that only groups others, under *parent* or the root.
-
-    While class *yields_to* has a stream in the tree, the weight is *yielding_weight*. With the
-    mechanism `strict` it has a strict priority as well.
-    """
-
-    name: str
-    weight: int
-    strict: int = DEFAULT_STRICT
-    parent: str | None = None
-    yields_to: str | None = None
-    yielding_weight: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriorityClass:
-    """What the streams of a class ask for.
-
-    That is a weight under a placeholder, a strict priority as well or not, a bucket and level, or
-    an urgency, and sharing or not.
-    """
-
-    name: str
-    weight: int = DEFAULT_WEIGHT
-    strict: int = DEFAULT_STRICT
-    group: str | None = None
-    arrangement: Arrangement = Arrangement.SIBLINGS
-    bucket: int | None = None
-    level: int | None = None
-    urgency: int = DEFAULT_URGENCY
-    incremental: bool = False
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -151,27 +61,49 @@ class Scheme:
             mechanism has no meaning for.
     """
 
-    name: str
-    title: str
-    mechanism: SchedulerKind | CustomScheduler
-    signalling: Signalling
-    source: str
-    classes: tuple[PriorityClass, ...]
-    rules: tuple[Rule, ...] = ()
-    otherwise: str = ""
-    placeholders: tuple[Placeholder, ...] = ()
-    notes: str = ""
-    caveat: str = ""
-    knows: tuple[str, ...] = ()
-    rank_by: RankBy | None = None
-    mixed: Mixed | None = None
-    turn: Turn | None = None
-    retransmission: Retransmit | None = None
+    name: str = field(metadata=says(Text(), "what results call it"))
+    title: str = field(metadata=says(Text(), "what it is, in a line"))
+    source: str = field(metadata=says(Text(), "where its rules are from"))
+    mechanism: SchedulerKind | CustomScheduler = field(
+        metadata=says(_Scheduler(), "what the server schedules with")
+    )
+    signalling: Signalling = field(
+        metadata=says(Choice(Signalling), "how priorities reach the server")
+    )
+    notes: str = field(default="", metadata=says(Text(), "what else there is to say"))
+    caveat: str = field(default="", metadata=says(Text(), "shown wherever its results are"))
+    knows: tuple[str, ...] = field(
+        default=(), metadata=says(OneOrMore(Text(), "texts"), "what it uses that no browser knows")
+    )
+    rank_by: RankBy | None = field(
+        default=None, metadata=says(Choice(RankBy), "what a page is ranked by")
+    )
+    mixed: Mixed | None = field(
+        default=None, metadata=says(Choice(Mixed), "who goes first in an urgency")
+    )
+    turn: Turn | None = field(default=None, metadata=says(Inline(Turn), "how long a turn is"))
+    retransmission: Retransmit | None = field(
+        default=None, metadata=says(Choice(Retransmit), "when lost bytes go again")
+    )
+    placeholders: tuple[Placeholder, ...] = field(
+        default=(),
+        metadata=says(ListOf(Table(Placeholder, is_kept=True), "tables"), "what only groups"),
+    )
+    classes: tuple[PriorityClass, ...] = field(
+        metadata=says(Named(PriorityClass), "what streams ask for")
+    )
+    rules: tuple[Rule, ...] = field(
+        default=(),
+        metadata=says(ListOf(Table(Rule, is_kept=True), "tables"), "who is in which class"),
+    )
+    otherwise: str = field(
+        default="", metadata=says(Text(), "the class of the others: the last, by default")
+    )
 
     def __post_init__(self) -> None:
-        problems = list(self._problems())
-        if problems:
-            raise SchemeError(problems, self.name)
+        if self.otherwise == "" and isinstance(self.classes, tuple) and self.classes:
+            object.__setattr__(self, "otherwise", getattr(self.classes[-1], "name", ""))
+        settle(self, SchemeError, self.name)
 
     def __hash__(self) -> int:
         return hash((self.name, self.classes, self.rules))
@@ -200,7 +132,10 @@ class Scheme:
         """Return the class of that name."""
         return next(entry for entry in self.classes if entry.name == name)
 
-    def _problems(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
+        """Yield names that nothing bears, and settings that the scheduler has no meaning for."""
+        if not self.classes:
+            yield Problem(key="classes", message="at least one class is needed")
         yield from self._weight_problems()
         yield from self._setting_problems()
         names = [holder.name for holder in self.placeholders]
@@ -210,7 +145,8 @@ class Scheme:
                 yield Problem(key=f"placeholders[{place}].name", message=message)
         classes = {entry.name: i for i, entry in enumerate(self.classes)}
         groups: dict[str, int] = {entry.name: i for i, entry in enumerate(self.placeholders)}
-        yield from _unknown("otherwise", self.otherwise, classes)
+        if self.otherwise:
+            yield from _unknown("otherwise", self.otherwise, classes)
         for place, rule in enumerate(self.rules):
             yield from _unknown(f"rules[{place}].class", rule.class_name, classes)
         for entry in self.classes:

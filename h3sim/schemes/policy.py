@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from h3sim.page import Kind
-from h3sim.schemes.model import Arrangement, SignalKind
+from h3sim.schemes.kinds import SignalKind
+from h3sim.schemes.parts import Arrangement
 from h3sim.schemes.ranks import RankPolicy
 from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
     from h3sim.page import Page, Resource
-    from h3sim.schemes.model import Placeholder, PriorityClass, Scheme
+    from h3sim.schemes.model import Scheme
+    from h3sim.schemes.parts import Placeholder, PriorityClass
     from h3sim.signals import Signal, SignalChange
 
 __all__ = ["Policy", "make_policy"]

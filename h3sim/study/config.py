@@ -171,7 +171,7 @@ class LoadConfig:
         )
         return f"LoadConfig({given})"
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
         if self.rate_mbps is not None and self.interval_ms is not None:
             yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")

@@ -44,7 +44,7 @@ class Jitter:
     def __post_init__(self) -> None:
         settle(self, NetworkError)
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
         if self.max_overtaken < self.min_overtaken:
             message = f"must be at least min_overtaken ({self.min_overtaken})"
@@ -147,7 +147,7 @@ class LinkJitter:
             object.__setattr__(self, "deviation_ns", self.mean_ns // 2)
         settle(self, NetworkError)
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
         if self.deviation_ns is _HALF or self.distribution is not Distribution.UNIFORM:
             return

@@ -225,7 +225,7 @@ class LinkProfile:
 
     # What is wrong between its values, under the keys of a network file
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
         if self.mahimahi is not None:
             if self.rate_bps is not None:

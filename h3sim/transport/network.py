@@ -283,7 +283,7 @@ class Network:
         if problems:
             raise NetworkError(problems, self.name)
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
         if self.constant_rate is None and self.down is None and self.up is None:
             message = "is missing: a network needs [constant_rate], or [down] for links"

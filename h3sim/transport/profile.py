@@ -79,7 +79,7 @@ class TransportProfile:
     def __repr__(self) -> str:
         return f"<TransportProfile {self.name}: {self.title or 'without a title'}>"
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what cannot be because of another value."""
         is_tcp = self.protocol is Protocol.TCP
         least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes

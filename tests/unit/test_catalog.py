@@ -179,11 +179,15 @@ GOOD_SCHEME = {
             {"placeholders": [{"name": "group", "weight": 1, "parent": "group"}]},
             ["placeholders[0].parent"],
         ),
-        ({"classes": {"all": {"bucket": 3}}}, ["classes.all.bucket", "classes.all"]),
+        ({"classes": {"all": {"bucket": 3}}}, ["classes.all.bucket"]),
+        (
+            {"mechanism": "buckets", "classes": {"all": {"bucket": 3}}},
+            ["classes.all"],
+        ),
         ({"classes": {"all": {"weight": "big"}}}, ["classes.all.weight"]),
         (
             {"mechanism": "buckets"},
-            ["classes.all.group", "classes.all.weight", "classes.all.bucket"],
+            ["classes.all.bucket", "classes.all.group", "classes.all.weight"],
         ),
         ({"classes": {"all": {"weight": 0}}}, ["classes.all.weight"]),
         ({"classes": {"all": {"group": ["group"]}}}, ["classes.all.group"]),

@@ -30,7 +30,7 @@ from h3sim.http import Retransmit
 from h3sim.page import page_from_dict, schema
 from h3sim.schedulers import Mixed
 from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
-from h3sim.schemes.model import CONDITIONS
+from h3sim.schemes.parts import CONDITIONS
 from h3sim.schemes.ranks import RankBy
 from h3sim.signals import Signalling
 from h3sim.study.study_file import study_from_dict

@@ -155,7 +155,7 @@ class TcpSettings:
         """The initial window (RFC 6928 § 2)."""
         return min(_INITIAL_SEGMENTS * self.mss_bytes, max(2 * self.mss_bytes, _INITIAL_BYTES))
 
-    def rules(self) -> Iterator[Problem]:
+    def mistakes(self) -> Iterator[Problem]:
         """Yield what cannot be because of another value."""
         if self.receive_window_bytes < self.mss_bytes:
             message = f"must be at least mss_bytes ({self.mss_bytes:,})"
