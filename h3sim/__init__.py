@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from h3sim.study.saved import SavedLoad, read_load
     from h3sim.study.sweep import Study, study_of, sweep
     from h3sim.transport import Network, read_network
+    from h3sim.versions import show_versions
 
 __all__ = [
     "Comparison",
@@ -74,6 +75,7 @@ __all__ = [
     "read_page",
     "read_results",
     "read_scheme",
+    "show_versions",
     "simulate",
     "study_of",
     "sweep",
@@ -95,6 +97,7 @@ _HOMES = {
         *("read_load", "read_results", "simulate", "study_of", "sweep"),
     ),
     "transport": ("Network", "read_network"),
+    "versions": ("show_versions",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (

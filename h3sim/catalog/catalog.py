@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.catalog.roots import root
-from h3sim.documents import read_text
-from h3sim.errors import InputError, UnknownNameError
+from h3sim.documents import read_text, shown_path
+from h3sim.errors import InputError, PageError, Problem, UnknownNameError
 from h3sim.notebook import Listing
 from h3sim.page import page_from_dict, read_page
 from h3sim.page.resource import MAX_STREAM_BYTES
@@ -45,6 +45,8 @@ __all__ = [
 
 ValueT = TypeVar("ValueT")
 _CORPUS = "corpus"
+_RECORDINGS = (".har", ".har.gz", ".html", ".htm")
+"""Endings of what `h3sim import` reads and nothing else does."""
 _SIZES = {
     "corpus:small": (0, 499_999),
     "corpus:medium": (500_000, 1_000_000),
@@ -63,6 +65,7 @@ def load_page(name: str | Path) -> Page:
     >>> len(load_page("http2rulez").resources)
     32
     """
+    _refuse_recording(os.fspath(name))
     return _load(name, "page", "json", _pages(), _shipped_page, read_page)
 
 
@@ -211,6 +214,13 @@ def _load(
     if looks_like_path or os.path.isfile(text):  # noqa: PTH113
         return from_path(text)
     raise UnknownNameError(kind, text, sorted(shipped))
+
+
+def _refuse_recording(path: str) -> None:
+    """Say how a page is made of a recording or of a site, where one is given in its place."""
+    if path.lower().endswith(_RECORDINGS) and os.path.isfile(path):  # noqa: PTH113
+        message = f"is no page file: `h3sim import {shown_path(path)} -o page.json` makes one of it"
+        raise PageError([Problem(key="", message=message)], path)
 
 
 def _shipped_text(file: Traversable) -> str:

@@ -131,7 +131,7 @@ def _compare(options: argparse.Namespace) -> int:
         for page in pages:
             _show_notes(comparison, page.name, width)
     _show_means(comparison, pages, buffers_kb, options.mean, width)
-    _explain(wanted)
+    _explain(wanted, width)
     return 0
 
 
@@ -159,7 +159,7 @@ def _show_pages(
     for page in pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
         name, digest = printable(page.name), page.digest[:_DIGEST_CHARS]
-        print(f"{name}: {plural(n, 'resource')}, {kb:,.0f} kB, page {digest}")
+        print(f"{printable(name)}: {plural(n, 'resource')}, {kb:,.0f} kB, page {digest}")
         _show_notes(comparison, page.name, width)
         print()
         for buffer_kb in buffers_kb:
@@ -191,7 +191,8 @@ def _show_means(
     mean_name: str,
     width: int | None,
 ) -> None:
-    print(f"{mean_name} mean speedups to {comparison.baseline} over {plural(len(pages), 'page')}\n")
+    baseline = printable(comparison.baseline)
+    print(f"{mean_name} mean speedups to {baseline} over {plural(len(pages), 'page')}\n")
     means = {(row.scheme, row.buffer_kb): row for row in comparison.means_by(_MEANS[mean_name])}
     schemes = dict.fromkeys(scheme for scheme, _ in means)
     headers = [f"{which} {kb:g} kB" for kb in buffers_kb for which in ("all", "above the fold")]
@@ -207,7 +208,7 @@ def _show_means(
     print(table(["scheme", *headers], rows, width=width))
 
 
-def _explain(schemes: list[Scheme]) -> None:
+def _explain(schemes: list[Scheme], width: int | None) -> None:
     """Say what a reader must know of the schemes before comparing them."""
     notes = [f"{scheme.name}: {scheme.caveat}" for scheme in schemes if scheme.caveat]
     notes += [
@@ -216,7 +217,7 @@ def _explain(schemes: list[Scheme]) -> None:
         if scheme.knows
     ]
     if notes:
-        print("\n" + "\n".join(notes))
+        print("\n" + "\n".join(fitted(printable(note), width) for note in notes))
 
 
 def _page_table(rows: list[ComparisonRow], width: int | None) -> str:

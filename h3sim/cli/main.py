@@ -134,7 +134,7 @@ def _have_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Let what is still to be written go nowhere, lest the interpreter complain at exit."""
+    """Send what is still to be written nowhere, lest the interpreter complain at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -18,7 +18,7 @@ _KILLED = 128
 
 @contextmanager
 def exits_on_sigterm() -> Iterator[None]:
-    """Let a request to end the process (SIGTERM) leave as Ctrl-C does: drafts go, browsers end.
+    """Leave on a request to end the process (SIGTERM) as on Ctrl-C: drafts go, browsers end.
 
     Without it, Python ends at once and runs no `finally`. What was there before is put back. Only
     the main thread may set what a signal does; on another nothing is changed.

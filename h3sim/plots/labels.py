@@ -59,11 +59,11 @@ def folded(text: str) -> str:
     return textwrap.fill(text, _LINE_CHARS)
 
 
-def resource_label(page: Page, place: int) -> str:
+def resource_label(page: Page, index: int) -> str:
     """Return the number, name and, where it is above the fold, the mark of a resource."""
-    resource: Resource = page.resources[place]
+    resource: Resource = page.resources[index]
     mark = f" {_ATF_MARK}" if resource.above_the_fold else ""
-    return f"{place + 1}  {plain(shortened(resource.id))}{mark}"
+    return f"{index + 1}  {plain(shortened(resource.id))}{mark}"
 
 
 def lane_labels(loads: Sequence[Load]) -> list[str]:

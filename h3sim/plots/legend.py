@@ -67,18 +67,18 @@ def below(ax: Axes, page: Page) -> None:
 def _handles(page: Page) -> list[Patch]:
     """Return the entries: all, or the root and those of most bytes, and how many there are more."""
     sizes = [resource.size_bytes for resource in page.resources]
-    named = sorted(range(len(sizes)), key=lambda place: (place != page.root, -sizes[place]))
+    named = sorted(range(len(sizes)), key=lambda index: (index != page.root, -sizes[index]))
     if len(named) > MAX_NAMES:
         named = named[: MAX_NAMES - 1]
-    handles = [_handle(page, place) for place in sorted(named)]
+    handles = [_handle(page, index) for index in sorted(named)]
     if len(named) < len(sizes):
         handles.append(Patch(alpha=0, label=f"... and {len(sizes) - len(named)} more"))
     return handles
 
 
-def _handle(page: Page, place: int) -> Patch:
-    look = paint(place)
-    label = resource_label(page, place)
+def _handle(page: Page, index: int) -> Patch:
+    look = paint(index)
+    label = resource_label(page, index)
     return Patch(
         facecolor=look.face, edgecolor=look.ink, hatch=look.hatch, linewidth=0, label=label
     )

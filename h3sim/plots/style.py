@@ -67,14 +67,14 @@ class Line(NamedTuple):
     marker: str
 
 
-def paint(place: int) -> Paint:
-    """Return the paint of the resource at *place* in its page; it comes back after 70 places.
+def paint(index: int) -> Paint:
+    """Return the paint of the resource at *index* in its page; it comes back after 70 of them.
 
-    >>> paint(0) == paint(70), len({paint(place) for place in range(70)})
+    >>> paint(0) == paint(70), len({paint(index) for index in range(70)})
     (True, 70)
     """
-    face, ink = _FACES[place % len(_FACES)]
-    return Paint(face, _HATCHES[place % len(_HATCHES)], ink)
+    face, ink = _FACES[index % len(_FACES)]
+    return Paint(face, _HATCHES[index % len(_HATCHES)], ink)
 
 
 def line(number: int) -> Line:

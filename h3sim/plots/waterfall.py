@@ -24,8 +24,8 @@ def draw(ax: Axes, load: Load) -> None:
     requested, first, finished = (
         load.timings.column(key) for key in ("requested_ms", "first_byte_ms", "finished_ms")
     )
-    places = [load.page.index[timing.id] for timing in load.timings]
-    looks = [paint(place) for place in places]
+    indexes = [load.page.index[timing.id] for timing in load.timings]
+    looks = [paint(index) for index in indexes]
     lengths = [end - start for start, end in zip(first, finished, strict=True)]
     ax.hlines(rows, requested, first, color="0.35", linewidth=0.9)
     ax.barh(
@@ -43,7 +43,7 @@ def draw(ax: Axes, load: Load) -> None:
     ax.barh(
         rows, lengths, left=first, height=_BAR_HEIGHT, color="none", edgecolor="0.2", linewidth=0.8
     )
-    names = [resource_label(load.page, place) for place in places]
+    names = [resource_label(load.page, index) for index in indexes]
     ax.set_yticks(rows, names)
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.set_xlim(0, load.page_load_ms * 1.005 or 1.0)

@@ -113,8 +113,8 @@ def _add_requests(
     did, and left no earlier than it was made, brought its last byte.
     """
     arrived: list[tuple[int, int]] = sorted(
-        (packet.arrived_at_ns, place)
-        for place, packet in enumerate(upward)
+        (packet.arrived_at_ns, index)
+        for index, packet in enumerate(upward)
         if packet.arrived_at_ns is not None
     )
     for request in requests:

@@ -176,8 +176,8 @@ def _trace(
     trace = Trace(
         delivery=delivery,
         requests=tuple(
-            Request(row.stream_id, place, row.requested_at_ns, row.arrived_at_ns, row.length_bytes)
-            for place, row in enumerate(asked)
+            Request(row.stream_id, index, row.requested_at_ns, row.arrived_at_ns, row.length_bytes)
+            for index, row in enumerate(asked)
         ),
         signals=(),
         packet_rows=tuple(with_moves(with_delivery(rows, delivery), moved)),

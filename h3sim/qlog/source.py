@@ -136,7 +136,7 @@ def _contained(document: object, findings: Findings) -> Iterator[RawTrace]:
             findings.wrong(f"{key}.events", "must be a list" if "events" in trace else "is missing")
         else:
             events = (
-                (f"{key}.events[{place}]", event) for place, event in enumerate(trace["events"])
+                (f"{key}.events[{index}]", event) for index, event in enumerate(trace["events"])
             )
             head = {name: value for name, value in trace.items() if name != "events"}
             yield RawTrace(key, _title(document, trace), head, events)
@@ -223,8 +223,8 @@ def _parsed(text: str) -> tuple[Any, str]:
     except json.JSONDecodeError as error:
         if not text.strip():
             return None, "there is nothing"
-        place = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else ""
-        return None, f"{error.msg} at {place or f'column {error.colno}'}"
+        where = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else ""
+        return None, f"{error.msg} at {where or f'column {error.colno}'}"
     except RecursionError:
         return None, "it is nested too deeply"
     except ValueError as error:

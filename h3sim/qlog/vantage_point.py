@@ -112,8 +112,8 @@ class VantagePoint:
             message = f"must be a list, is {said(frames)}"
             self._findings.wrong(f"{event.key}.data.frames", message)
             return
-        for place, frame in enumerate(frames):
-            key = f"{event.key}.data.frames[{place}]"
+        for index, frame in enumerate(frames):
+            key = f"{event.key}.data.frames[{index}]"
             if not isinstance(frame, dict):
                 self._findings.wrong(key, f"must be an object, is {said(frame)}")
             elif str(frame.get("frame_type")).casefold() == frame_type:

@@ -159,8 +159,8 @@ def _write_json(
     for number, (log, head) in enumerate(zip(logs, heads, strict=True)):
         stream.write(",\n" if number else "\n")
         stream.write(_open_object(head) + ', "events": [')
-        for place, row in enumerate(log.events()):
-            stream.write(",\n" if place else "\n")
+        for index, row in enumerate(log.events()):
+            stream.write(",\n" if index else "\n")
             stream.write(json.dumps(schema.event(*row), allow_nan=False))
         stream.write("\n]}")
     stream.write("\n]}\n")
