@@ -62,6 +62,11 @@ FUZZ_SECONDS ?= 60
 fuzz: $(DEV) ## break recordings and sites for a minute, or for FUZZ_SECONDS=n
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
+KILLS ?= 200
+.PHONY: interrupt-sweeps
+interrupt-sweeps: $(READY) ## kill sweeps and their workers at 200 random moments, or KILLS=n: nothing finished is lost
+	$(BIN)/python -m tests.interrupting $(KILLS)
+
 .PHONY: golden
 golden: $(DEV) ## rewrite the recorded loads in tests/golden
 	$(BIN)/python -m tests.golden.rewrite

@@ -20,6 +20,7 @@ from benchmarks.links import over_links
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.picks import picks
 from benchmarks.probes import with_heapq, with_simpy_callbacks
+from benchmarks.studies import studies
 from benchmarks.timing import least_seconds
 from h3sim import engine
 from h3sim.transport import Mode
@@ -105,7 +106,7 @@ def _headers() -> str:
 
 def main() -> None:
     """Print all of it."""
-    for part in (_against_probes, over_links, _scaling, _picks, _headers, _import_time):
+    for part in (_against_probes, over_links, _scaling, _picks, _headers, studies, _import_time):
         print(part(), end="\n\n")
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Outcome", "Store", "StoreError", "StoredStudy"]
 
-FORMAT = "h3sim-store/1"
+_VERSION = 1
+FORMAT = f"h3sim-store/{_VERSION}"
 _APPLICATION_ID = 0x68337331  # "h3s1"
 _BUSY_MS = 60_000
 _CHUNK = 500
@@ -99,10 +100,13 @@ class Store:
         """Make the tables of a new file; refuse what is something else."""
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (known,) = self._db.execute("PRAGMA application_id").fetchone()
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if tables and known != _APPLICATION_ID:
+            raise StoreError(f"{self.path}: is not a store of studies: give another file")
+        if tables and version != _VERSION:
             raise StoreError(
-                f"{self.path}: is not a store of {FORMAT}: give another file"
-                " (that of another version is read by the h3sim that made it)"
+                f"{self.path}: is h3sim-store/{version}, and this h3sim reads {FORMAT}: give"
+                " another file, or export its rows with the h3sim that made it"
             )
         if self._may_write and self.path != ":memory:":
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -265,7 +269,8 @@ class Store:
 
 
 def _make_tables() -> str:
-    return f"PRAGMA application_id = {_APPLICATION_ID};{_SCHEMA}"
+    ids = f"PRAGMA application_id = {_APPLICATION_ID};PRAGMA user_version = {_VERSION};"
+    return ids + _SCHEMA
 
 
 _ADVICE = {

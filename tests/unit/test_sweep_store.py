@@ -165,8 +165,17 @@ def test_a_file_that_is_no_store_is_left_alone(store):
     with sqlite3.connect(foreign) as database:
         database.execute("CREATE TABLE things (name)")
     database.close()
-    with pytest.raises(StoreError, match="is not a store of h3sim-store/1"):
+    with pytest.raises(StoreError, match="is not a store of studies"):
         run(study(1), foreign)
+
+
+def test_a_store_of_another_version_is_told(store):
+    run(study(1), store)
+    with sqlite3.connect(store) as database:
+        database.execute("PRAGMA user_version = 7")
+    database.close()
+    with pytest.raises(StoreError, match="is h3sim-store/7, and this h3sim reads h3sim-store/1"):
+        run(study(1), store)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

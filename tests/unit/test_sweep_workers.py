@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from h3sim.errors import InputError
-from h3sim.study import Store, study_of, sweep
-from tests import standins
+from h3sim.study import study_of, sweep
+from tests import interrupting, standins
 from tests.helpers import page_of
 
 ROOT = {"id": "/", "kind": "document", "bytes": 28_000}
@@ -73,51 +69,21 @@ def test_what_cannot_be_sent_to_workers_is_told():
         stood_in(lambda cell: {"seed": cell.seed}).run(executor="processes", workers=2)
 
 
-_SWEEP = """
-import sys
-from tests import standins
-from tests.unit.test_sweep_workers import stood_in
-if __name__ == "__main__":
-    stood_in(standins.waiting, 200).run(
-        store=sys.argv[1], executor="processes", workers=2, progress=False
-    )
-"""
-
-
-@pytest.mark.parametrize(
-    ("sent", "after_s"), [(signal.SIGINT, 1.0), (signal.SIGKILL, 0.8), (signal.SIGTERM, 1.2)]
-)
-def test_a_driver_that_is_ended_loses_nothing_and_leaves_no_worker(tmp_path, sent, after_s):
-    store, script = tmp_path / "study.db", tmp_path / "run.py"
-    script.write_text(_SWEEP, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    driver = subprocess.Popen(
-        [sys.executable, str(script), str(store)],
-        env=environment,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    time.sleep(after_s)
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_driver_that_is_ended_loses_nothing_and_leaves_no_worker(tmp_path, sent):
+    store = tmp_path / "study.db"
+    driver = interrupting.driver_of(store)
+    time.sleep(1.2)
     driver.send_signal(sent)
     driver.wait(timeout=30)
-    results = stood_in(standins.told, 200).run(store=store, executor="serial")
-    with Store(store, may_write=False) as kept:
-        assert kept.verify() == []
-    assert sum(results.counts[:2]) == 400
-    assert list(results) == list(stood_in(standins.told, 200).run(executor="serial"))
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and _is_alive(driver.pid):
-        time.sleep(0.05)
-    assert not _is_alive(driver.pid)
+    assert interrupting.ended(driver.pid)
+    results = interrupting.study().run(store=store, executor="serial")
+    assert sum(results.counts[:2]) == 2 * interrupting.SEEDS
+    assert list(results) == list(interrupting.study().run(executor="serial"))
 
 
-def _is_alive(group: int) -> bool:
-    """Return whether a process of the driver's session is still there."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def test_sweeps_that_are_killed_at_random_moments_lose_nothing():
+    assert interrupting.kill_often(10) == []
 
 
 @pytest.fixture(scope="module")
