@@ -36,7 +36,8 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
     "har-chrome-har": {
         "/": ROOT | {"response_offsets": [0, 600]},
         "app.js": SCRIPT
-        | {"async": True, "discovered": {"by": "/", "at": "offset", "offset_bytes": 600}},
+        | {"async": True}
+        | {"discovered": {"by": "/", "at": "offset", "offset_bytes": 600, "delay_ms": 5.0}},
         "api": FETCH | {"discovered": AFTER_THE_SCRIPT},
     },
     "har-webpagetest": {
@@ -64,7 +65,7 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
         "app.js": SCRIPT
         | BLOCKING
         | {"header_bytes": 150, "request_bytes": 49, "response_offsets": [0, 400]}
-        | {"discovered": {"by": "/", "at": "offset", "offset_bytes": 400}},
+        | {"discovered": {"by": "/", "at": "offset", "offset_bytes": 400, "delay_ms": 10.0}},
         "api": FETCH
         | {"header_bytes": 150, "request_bytes": 46, "response_offsets": [0, 400]}
         | {"discovered": AFTER_THE_SCRIPT | {"delay_ms": 60.0}},

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.capture.dialects.facts_graph import Graph
+from h3sim.capture.dialects.facts_graph import KIND_OF, Graph
 from h3sim.capture.dialects.facts_rows import FactsTable, Row, RowType, read_table
 from h3sim.capture.imported import ImportedPage
 from h3sim.capture.inference.observed import first_of
@@ -28,17 +28,6 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Recording
 
 __all__ = ["FactsReport", "ReadFacts", "facts_from_dict", "read_facts"]
-
-_KIND_OF = {
-    RowType.HTML: Kind.DOCUMENT,
-    RowType.CSS: Kind.STYLESHEET,
-    RowType.SCRIPT: Kind.SCRIPT,
-    RowType.FONT: Kind.FONT,
-    RowType.IMAGE: Kind.IMAGE,
-    RowType.FETCH: Kind.FETCH,
-    RowType.MEDIA: Kind.MEDIA,
-    RowType.OTHER: Kind.OTHER,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +202,7 @@ def _kind(row: Row, counts: _Counts) -> Kind:
         counts.inferred["kind"] += 1
         return Kind.DOCUMENT
     counts.found["kind"] += 1
-    return _KIND_OF[row.type]
+    return KIND_OF[row.type]
 
 
 def _size(row: Row, counts: _Counts) -> int:

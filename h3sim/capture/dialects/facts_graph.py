@@ -1,13 +1,7 @@
 """What made a browser ask for each row of a fact table, and how it treated it.
 
-A recording says when a request began and who caused it; a replay needs the event. The rules:
-
-- begun before the parent's first byte: the parent's request (a push, a hint, a cached parent);
-- named by HTML at a known offset: when that offset was there;
-- begun while the parent came: the bytes that were there by then;
-- begun later: the parent was complete, or executed where it is a script with a known execution.
-
-What was recorded between event and request becomes the delay.
+A recording says when a request began and who caused it; a replay needs the event. That follows by
+the rules for all dialects (`inference.triggers`); what held the parser stands in the table itself.
 """
 
 from __future__ import annotations
@@ -16,12 +10,30 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.dialects.facts_rows import FactsTable, Row, RowType
-from h3sim.page import At, Discovery
+from h3sim.capture.inference.observed import Observed
+from h3sim.capture.inference.triggers import trigger_of
+from h3sim.page import At, Discovery, Kind
+from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Basis", "Graph"]
+    from h3sim.capture.inference.triggers import Found
+
+__all__ = ["KIND_OF", "Basis", "Graph"]
+
+KIND_OF = {
+    RowType.HTML: Kind.DOCUMENT,
+    RowType.CSS: Kind.STYLESHEET,
+    RowType.SCRIPT: Kind.SCRIPT,
+    RowType.FONT: Kind.FONT,
+    RowType.IMAGE: Kind.IMAGE,
+    RowType.FETCH: Kind.FETCH,
+    RowType.MEDIA: Kind.MEDIA,
+    RowType.OTHER: Kind.OTHER,
+}
+_DIGITS = 3
+"""Clocks of recorders do not tell more than a microsecond."""
 
 _BY_PARSER = ("parser", "preload", None)
 """How what stands in a document is found; None where the recording does not tell."""
@@ -43,6 +55,7 @@ class Graph:
     def __init__(self, table: FactsTable) -> None:
         self._rows = {row.id: row for row in table.rows}
         self._order = {row.id: place for place, row in enumerate(table.rows)}
+        self._observed = {row.id: _observed(row) for row in table.rows}
         self._held_by = table.held_by
 
     def discovery(self, row: Row) -> tuple[Discovery | None, Basis]:
@@ -50,24 +63,16 @@ class Graph:
         if row.parent is None:
             return None, Basis("", is_recorded=True)
         parent = self._rows[row.parent]
-        first_ns, end_ns = parent.first_byte_ns, parent.end_ns
-        if row.start_ns < (parent.start_ns if first_ns is None else first_ns):
-            delay_ns = max(0, row.start_ns - parent.start_ns)
-            return self._said(At.REQUEST, row, delay_ns), Basis("request", is_recorded=True)
-        if row.offset_bytes is not None and parent.type is RowType.HTML:
-            offset, is_recorded = _encoded(row.offset_bytes, parent)
-            if offset is not None:
-                delay_ns = max(0, row.start_ns - _there_ns(parent, offset))
-                return (
-                    self._said(At.OFFSET, row, delay_ns, offset),
-                    Basis("offset", is_recorded=is_recorded),
-                )
-        if end_ns is not None and first_ns is not None and row.start_ns < end_ns:
-            offset, delay_ns = _arrived(parent, row.start_ns)
-            if offset:
-                discovery = self._said(At.OFFSET, row, delay_ns, offset)
-                return discovery, Basis("offset by time", is_recorded=False)
-        return self._after(row, parent)
+        found = trigger_of(
+            self._observed[row.id], self._observed[parent.id], KIND_OF[parent.type], direct=True
+        )
+        discovery = Discovery(
+            at=found.at,
+            by=row.parent,
+            offset_bytes=found.offset_bytes,
+            delay_ns=ms(round(found.delay_ms, _DIGITS)),
+        )
+        return discovery, _basis(found, row, parent)
 
     def flags(self, row: Row) -> Mapping[str, tuple[bool, bool]]:
         """Return each flag of *row* as (whether it holds, whether that was recorded)."""
@@ -88,23 +93,6 @@ class Graph:
             "in_head": (in_head, False),
             "render_blocking": (held == "css" or in_head, held == "css"),
         }
-
-    def _after(self, row: Row, parent: Row) -> tuple[Discovery, Basis]:
-        """What follows when all of the parent is there."""
-        is_known = parent.end_ns is not None
-        end_ns = parent.end_ns
-        if end_ns is None:
-            end_ns = parent.start_ns if parent.first_byte_ns is None else parent.first_byte_ns
-        delay_ns = max(0, row.start_ns - end_ns)
-        executes_ns = parent.executes_ns
-        is_run = parent.type is RowType.SCRIPT and executes_ns is not None
-        if is_run and executes_ns is not None and delay_ns >= executes_ns:
-            discovery = self._said(At.EXECUTED, row, delay_ns - executes_ns)
-            return discovery, Basis("executed", is_recorded=is_known)
-        return self._said(At.COMPLETE, row, delay_ns), Basis("complete", is_recorded=is_known)
-
-    def _said(self, at: At, row: Row, delay_ns: int, offset_bytes: int | None = None) -> Discovery:
-        return Discovery(at=at, by=row.parent, offset_bytes=offset_bytes, delay_ns=delay_ns)
 
     @cached_property
     def _document(self) -> str:
@@ -141,45 +129,26 @@ class Graph:
         return self._first_image is not None and self._order[row.id] > self._first_image
 
 
-def _encoded(offset: int, parent: Row) -> tuple[int | None, bool]:
-    """Return where in the body on the wire a decoded *offset* is; None where it is behind the end.
-
-    An encoded body is taken to be as dense everywhere.
-    """
-    body, content = parent.body_bytes, parent.content_bytes
-    if not body:
-        return None, False
-    if content is None or content == body:
-        return (offset, True) if offset <= body else (None, False)
-    if not content or offset > content:
-        return None, False
-    return offset * body // content, False
+def _observed(row: Row) -> Observed:
+    """Return a row as a request that was seen, as far as triggers go."""
+    request = Observed(key=row.id, url="", status=row.status)
+    request.start_ms = to_ms(row.start_ns)
+    request.first_byte_ms = None if row.first_byte_ns is None else to_ms(row.first_byte_ns)
+    request.end_ms = None if row.end_ns is None else to_ms(row.end_ns)
+    request.body_bytes, request.decoded_bytes = row.body_bytes, row.content_bytes
+    request.offset = row.offset_bytes
+    request.execute_ms = to_ms(row.executes_ns or 0)
+    request.pieces = tuple((to_ms(at_ns), n_bytes) for at_ns, n_bytes in row.chunks)
+    return request
 
 
-def _there_ns(parent: Row, offset: int) -> int:
-    """Return when *offset* bytes of *parent* were there: by chunks, else by a straight line."""
-    got = 0
-    for at_ns, n_bytes in parent.chunks:
-        got += n_bytes
-        if got >= offset:
-            return at_ns
-    first_ns, end_ns, body = parent.first_byte_ns, parent.end_ns, parent.body_bytes
-    if first_ns is None or end_ns is None or not body:
-        return parent.start_ns
-    return first_ns + (end_ns - first_ns) * min(offset, body) // body
-
-
-def _arrived(parent: Row, now_ns: int) -> tuple[int, int]:
-    """Return how many bytes of *parent* were there at *now_ns*, and for how long by then."""
-    body = parent.body_bytes or 0
-    first_ns, end_ns = parent.first_byte_ns, parent.end_ns
-    if parent.chunks:
-        there = [(at_ns, n_bytes) for at_ns, n_bytes in parent.chunks if at_ns <= now_ns]
-        got = min(body, sum(n_bytes for _, n_bytes in there))
-        if got:
-            return got, now_ns - there[-1][0]
-    if first_ns is None or end_ns is None or end_ns == first_ns:
-        return 0, 0
-    if parent.chunks:  # the first bytes came, but no chunk tells how many
-        return min(1, body), now_ns - first_ns
-    return max(1, body * (now_ns - first_ns) // (end_ns - first_ns)) if body else 0, 0
+def _basis(found: Found, row: Row, parent: Row) -> Basis:
+    """Return what a trigger follows from, in the words of the report on a table."""
+    if found.at is At.OFFSET:
+        is_named = row.offset_bytes is not None and parent.type is RowType.HTML
+        is_even = is_named and parent.content_bytes not in (None, parent.body_bytes)
+        return Basis(
+            "offset" if is_named else "offset by time", is_recorded=is_named and not is_even
+        )
+    is_known = found.at is At.REQUEST or parent.end_ns is not None
+    return Basis(found.at.value, is_recorded=is_known)

@@ -1,7 +1,8 @@
 """What event of its parent made the browser ask for a resource, from when both happened.
 
-The rules stand in `docs/importing.md`. They are chosen so that a load over a network like the
-recorded one asks for each resource about when the recorded load did.
+The rules stand in `docs/importing.md`, and are the same for every dialect that has times. They are
+chosen so that a load over a network like the recorded one asks for each resource when the recorded
+load did. What was recorded between event and request becomes the delay.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.page import At, Kind
+from h3sim.units import ms
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
@@ -34,73 +36,77 @@ def trigger_of(child: Observed, parent: Observed, parent_kind: Kind, *, direct: 
         return Found(At.REQUEST, None, _after(child, parent.start_ms), "trigger from the push")
     if child.redirect_of is not None and direct:
         return Found(At.COMPLETE, None, _after(child, parent.end_ms), "trigger from the redirect")
-    if parent_kind is Kind.DOCUMENT and not _is_scripted(child, direct=direct):
-        return _by_parser(child, parent, direct=direct)
-    event = At.EXECUTED if parent_kind is Kind.SCRIPT else At.COMPLETE
-    ready_ms = parent.end_ms
-    if event is At.EXECUTED and ready_ms is not None:
-        ready_ms += parent.parse_ms + parent.execute_ms
-    basis = "trigger from the kind of the parent"
-    if _is_before(child, ready_ms):
-        basis = "trigger for a request that began before its parent's end"
-    return Found(event, None, _after(child, ready_ms), basis)
-
-
-def _is_scripted(child: Observed, *, direct: bool) -> bool:
-    """Return whether what stood between a document and *child* cannot be its parser."""
-    return not direct and child.offset is None
-
-
-def _by_parser(child: Observed, parent: Observed, *, direct: bool) -> Found:
-    """Return where in a document its parser, or a script in it, was."""
-    size = parent.body_bytes or 0
-    if direct and child.offset is not None and size:
-        offset = min(size, _on_the_wire(child.offset, parent))
-        delay_ms = _after(child, _arrival_ms(offset / size, parent))
-        return Found(At.OFFSET, offset, delay_ms, "trigger from the place in the document")
-    start_ms, first_ms, end_ms = child.start_ms, parent.first_byte_ms, parent.end_ms
-    if start_ms is None or end_ms is None:
-        return Found(At.COMPLETE, None, 0.0, "trigger without times")
-    first_ms = end_ms if first_ms is None else first_ms
-    if start_ms >= end_ms or not size:
-        return Found(At.COMPLETE, None, _after(child, end_ms), "trigger from the clock")
-    if start_ms < first_ms:
+    first_ms = parent.start_ms if parent.first_byte_ms is None else parent.first_byte_ms
+    if _is_before(child, first_ms):
         delay_ms = _after(child, parent.start_ms)
-        return Found(At.REQUEST, None, delay_ms, "trigger from the clock")
-    offset = int(size * _share_by(start_ms, parent))
-    return Found(At.OFFSET, offset, 0.0, "trigger from the clock")
+        return Found(At.REQUEST, None, delay_ms, "trigger for a request before its parent came")
+    if parent_kind is Kind.DOCUMENT and direct and child.offset is not None:
+        offset = _on_the_wire(child.offset, parent)
+        if offset is not None:
+            delay_ms = _after(child, _arrival_ms(offset, parent))
+            return Found(At.OFFSET, offset, delay_ms, "trigger from the place in the document")
+    if _is_before(child, parent.end_ms):
+        offset, delay_ms = _arrived(parent, child)
+        if offset:
+            return Found(At.OFFSET, offset, delay_ms, "trigger from the clock")
+    return _when_there(child, parent, parent_kind)
 
 
-def _on_the_wire(decoded_offset: int, parent: Observed) -> int:
-    """Return the offset in what was transferred, as if each part were compressed alike."""
-    decoded, size = parent.decoded_bytes, parent.body_bytes or 0
-    if not decoded or decoded <= size:
-        return decoded_offset
-    return -(-decoded_offset * size // decoded)
+def _when_there(child: Observed, parent: Observed, parent_kind: Kind) -> Found:
+    """Return what follows when all of the parent is there; a script has then to run, too."""
+    ends = (parent.end_ms, parent.first_byte_ms, parent.start_ms)
+    end_ms = next((at_ms for at_ms in ends if at_ms is not None), None)
+    if child.start_ms is None or end_ms is None:
+        event = At.EXECUTED if parent_kind is Kind.SCRIPT else At.COMPLETE
+        return Found(event, None, 0.0, "trigger without times")
+    basis = "trigger from the kind of the parent"
+    ran_ms = end_ms + parent.parse_ms + parent.execute_ms
+    if parent_kind is Kind.SCRIPT and child.start_ms >= ran_ms:
+        return Found(At.EXECUTED, None, child.start_ms - ran_ms, basis)
+    return Found(At.COMPLETE, None, _after(child, end_ms), basis)
 
 
-def _arrival_ms(share: float, parent: Observed) -> float | None:
-    """Return when so much of *parent* had come: by its pieces, else as if at an even pace."""
-    if parent.end_ms is None:
+def _on_the_wire(decoded_offset: int, parent: Observed) -> int | None:
+    """Return the offset in what was transferred, as if each part were compressed alike.
+
+    None stands for what lies behind the end: a decoded size, or the offset, is not what it seems.
+    """
+    size, decoded = parent.body_bytes, parent.decoded_bytes
+    if not size:
         return None
-    total, come = sum(n_bytes for _, n_bytes in parent.pieces), 0
-    for at_ms, n_bytes in parent.pieces if total else ():
+    if decoded is None or decoded <= size:
+        return decoded_offset if decoded_offset <= size else None
+    return decoded_offset * size // decoded if decoded_offset <= decoded else None
+
+
+def _arrival_ms(offset: int, parent: Observed) -> float | None:
+    """Return when *offset* bytes of *parent* had come: by its pieces, else at an even pace."""
+    come = 0
+    for at_ms, n_bytes in parent.pieces:
         come += n_bytes
-        if come >= share * total:
+        if come >= offset:
             return at_ms
-    first_ms = parent.end_ms if parent.first_byte_ms is None else parent.first_byte_ms
-    return first_ms + share * (parent.end_ms - first_ms)
+    first_ms, end_ms, size = parent.first_byte_ms, parent.end_ms, parent.body_bytes
+    if first_ms is None or end_ms is None or not size:
+        return parent.start_ms if end_ms is None else end_ms
+    return first_ms + (end_ms - first_ms) * min(offset, size) / size
 
 
-def _share_by(at_ms: float, parent: Observed) -> float:
-    """Return how much of *parent* had come by then, 0 to 1; it is between first byte and end."""
-    total = sum(n_bytes for _, n_bytes in parent.pieces)
-    if total:
-        return sum(n_bytes for when, n_bytes in parent.pieces if when <= at_ms) / total
+def _arrived(parent: Observed, child: Observed) -> tuple[int, float]:
+    """Return how many bytes of *parent* had come when *child* was asked for, and for how long."""
+    now_ms, size = child.start_ms or 0.0, parent.body_bytes or 0
     first_ms, end_ms = parent.first_byte_ms, parent.end_ms
+    come = [(at_ms, n_bytes) for at_ms, n_bytes in parent.pieces if at_ms <= now_ms]
+    n_come = min(size, sum(n_bytes for _, n_bytes in come))
+    if n_come:
+        return n_come, now_ms - come[-1][0]
     if first_ms is None or end_ms is None or end_ms <= first_ms:
-        return 1.0
-    return min(1.0, max(0.0, (at_ms - first_ms) / (end_ms - first_ms)))
+        return 0, 0.0
+    if parent.pieces:  # the first bytes came, but no piece tells how many
+        return min(1, size), now_ms - first_ms
+    # In whole nanoseconds: a share as a float may fall a hair short of a byte.
+    n_come = size * ms(now_ms - first_ms) // ms(end_ms - first_ms)
+    return max(1, n_come) if size else 0, 0.0
 
 
 def _after(child: Observed, event_ms: float | None) -> float:
