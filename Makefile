@@ -114,3 +114,7 @@ validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frin
 .PHONY: record-headers
 record-headers: $(READY) ## record the shipped header lists again (a minute; needs Chromium and npm)
 	$(BIN)/python -m tools.record_headers
+
+.PHONY: validate-header-blocking
+validate-header-blocking: $(READY) ## what header blocking adds to page loads, beside what bodies add (minutes)
+	$(BIN)/python -m validation.header_blocking $(ARGS)

@@ -23,7 +23,13 @@ from h3sim.compression.base import (
     field_bytes,
 )
 from h3sim.compression.delivery import DecodingEnd, EncodingEnd, Part
-from h3sim.compression.registry import CODEC_NAMES, CodecScheme, codec_scheme, make_codec
+from h3sim.compression.registry import (
+    CODEC_NAMES,
+    CodecScheme,
+    HeaderCompression,
+    codec_scheme,
+    make_codec,
+)
 
 __all__ = [
     "CODEC_NAMES",
@@ -37,6 +43,7 @@ __all__ = [
     "EncodingEnd",
     "Field",
     "FieldSection",
+    "HeaderCompression",
     "Held",
     "Part",
     "SectionDecoder",

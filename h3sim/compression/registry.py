@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from h3sim.compression.base import SectionDecoder, SectionEncoder
 
-__all__ = ["CODEC_NAMES", "CodecScheme", "codec_scheme", "make_codec"]
+__all__ = ["CODEC_NAMES", "CodecScheme", "HeaderCompression", "codec_scheme", "make_codec"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,3 +125,22 @@ def make_codec(name: str, settings: CodecSettings | None = None) -> Codec:
     scheme = codec_scheme(name)
     allowed = settings or CodecSettings()
     return Codec(scheme.make_encoder(allowed), scheme.make_decoder(allowed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderCompression:
+    """How the headers of a load are compressed, both ways.
+
+    Where nothing *blocks*, a section can be read once it has arrived, whatever it refers to. No
+    decoder can do that: it is there to tell what blocking costs from what bytes cost.
+
+    Raises:
+        UnknownNameError: if there is no such codec.
+    """
+
+    codec: str
+    settings: CodecSettings = CodecSettings()  # noqa: RUF009 - it is frozen
+    blocks: bool = True
+
+    def __post_init__(self) -> None:
+        codec_scheme(self.codec)

@@ -48,7 +48,7 @@ class EndpointTransport:
         self._log = log
         self.response_streams = response_streams
         stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
-        self._request_streams = StreamSender(
+        self.request_streams = StreamSender(
             # Of one rank: requests and frames go up in the order in which they were made.
             RankScheduler(),
             turn_bytes=factory.turn_bytes,
@@ -57,7 +57,7 @@ class EndpointTransport:
             connection_window_bytes=connection_bytes,
         )
         self._messages = WholeMessages()
-        client = factory.end(Role.CLIENT, self._request_streams)
+        client = factory.end(Role.CLIENT, self.request_streams)
         server = factory.end(Role.SERVER, response_streams)
         self._client = EndpointDriver(
             client, environment, note=log.noting(client.endpoint, is_down=False)
@@ -130,8 +130,8 @@ class EndpointTransport:
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:
         self._messages.expect(stream_id, n_bytes)
-        self._request_streams.on_request(stream_id, H2Priority())
-        self._request_streams.on_response(stream_id, n_bytes)
+        self.request_streams.on_request(stream_id, H2Priority())
+        self.request_streams.on_response(stream_id, n_bytes)
         self._client.flush_soon(self._environment.now_ns)
 
     # What arrives

@@ -100,7 +100,7 @@ class LoadRun:
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
         """Let the browser have *contiguous* bytes of a stream."""
-        resource = self._resource_of(stream_id)
+        resource = self.resource_of(stream_id)
         self._schedule(self._browser.on_delivered(resource, contiguous, now_ns))
         self._transport.watch(stream_id, self._browser.next_offset(resource))
         size_bytes = self._page.resources[resource].stream_bytes
@@ -113,7 +113,7 @@ class LoadRun:
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
         """Let the server have a request, with what it says of priorities."""
         self._arrived_at_ns[stream_id // STREAM_ID_STEP] = now_ns
-        resource = self._page.resources[self._resource_of(stream_id)]
+        resource = self._page.resources[self.resource_of(stream_id)]
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
         if resource.server_ns:
             self._environment.after(resource.server_ns, Rank.RESPONSE, self._when_ready, stream_id)
@@ -128,6 +128,10 @@ class LoadRun:
         """Let streams that are done with leave the scheduler, a while from now."""
         for stream_id in self._streams.take_drained():
             self._environment.after(RETENTION_NS, Rank.CLOSE, self._when_closed, stream_id)
+
+    def resource_of(self, stream_id: int) -> int:
+        """Return the place in the page of the resource that a stream asks for."""
+        return self._requested[stream_id // STREAM_ID_STEP][0]
 
     # What happens
 
@@ -166,7 +170,7 @@ class LoadRun:
         self._signalling.on_closed(stream_id, call.at_ns)
 
     def _respond(self, stream_id: int) -> None:
-        resource = self._page.resources[self._resource_of(stream_id)]
+        resource = self._page.resources[self.resource_of(stream_id)]
         self._streams.on_response(stream_id, resource.stream_bytes)
         if self._streams.has_drained:
             self.on_drained()
@@ -188,9 +192,6 @@ class LoadRun:
             self._transport.send_signal,
             default_weight=scheme.mechanism.weights.default,
         )
-
-    def _resource_of(self, stream_id: int) -> int:
-        return self._requested[stream_id // STREAM_ID_STEP][0]
 
     def _requests(self) -> tuple[Request, ...]:
         """Return the requests that reached the server, in the order made."""

@@ -10,10 +10,12 @@ from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.endpoint_factory import EndpointFactory
 from h3sim.engine.endpoint_transport import EndpointTransport
 from h3sim.engine.environment import LoadEnvironment, Process
+from h3sim.engine.header_layer import without_headers
+from h3sim.engine.header_transport import HeaderTransport
 from h3sim.engine.load_run import LoadRun
 from h3sim.engine.packet_log import PacketLog
 from h3sim.errors import PageError, Problem
-from h3sim.http import Retransmit, StreamSender
+from h3sim.http import Retransmit, SectionSender, StreamSender
 from h3sim.results.load import Load
 from h3sim.transport import Mode, Protocol, Role, TransportProfile
 from h3sim.units import NS_PER_S
@@ -21,6 +23,7 @@ from h3sim.units import NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from h3sim.compression import HeaderCompression
     from h3sim.engine.transport import Progress, Transport
     from h3sim.page import Page
     from h3sim.schemes import Scheme
@@ -52,6 +55,7 @@ def simulate(
     records_wire: bool = False,
     limit_ns: int = MAX_LOAD_NS,
     browser: BrowserModel | None = None,
+    headers: HeaderCompression | None = None,
     progress: Progress | None = None,
     processes: Iterable[Process] = (),
 ) -> Load:
@@ -79,6 +83,7 @@ def simulate(
         mode=mode,
         seed=seed,
         records_wire=records_wire,
+        headers=headers,
         progress=progress,
         processes=tuple(processes),
     )
@@ -98,6 +103,7 @@ class _Plan:
     mode: Mode
     seed: int
     records_wire: bool
+    headers: HeaderCompression | None
     progress: Progress | None
     processes: tuple[Process, ...]
 
@@ -120,11 +126,13 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
     environment, transport = _over_links(plan) if rate is None else _at_rate(plan, rate)
     for process in plan.processes:
         environment.run_beside(process)
-    run = LoadRun(
-        plan.page, plan.scheme, environment=environment, transport=transport, browser=browser
-    )
+    page = plan.page if plan.headers is None else without_headers(plan.page)
+    run = LoadRun(page, plan.scheme, environment=environment, transport=transport, browser=browser)
     # At a constant rate all that happens has an end, but processes may go on for ever.
     is_bounded = rate is not None and not plan.processes
+    trace = run.run(plan.protocol.delivery, limit_ns=None if is_bounded else limit_ns)
+    if isinstance(transport, HeaderTransport):
+        trace = transport.with_sections(trace)
     return Load(
         page=plan.page,
         scheme=plan.scheme,
@@ -132,10 +140,11 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
         protocol=plan.protocol,
         buffer_bytes=plan.buffer_bytes,
         seed=plan.seed,
-        trace=run.run(plan.protocol.delivery, limit_ns=None if is_bounded else limit_ns),
+        trace=trace,
         profile=plan.profile if rate is None else None,
         mode=plan.mode,
         browser=browser,
+        headers=plan.headers,
     )
 
 
@@ -180,7 +189,8 @@ def _over_links(plan: _Plan) -> tuple[LoadEnvironment, Transport]:
     retransmit = scheme.retransmission or Retransmit(profile.retransmit)
     by_priority = retransmit is Retransmit.PRIORITY
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
-    streams = StreamSender(
+    sender = StreamSender if plan.headers is None else SectionSender
+    streams = sender(
         scheme.make_scheduler(turn_bytes=turn_bytes),
         turn_bytes=turn_bytes,
         buffer_bytes=plan.buffer_bytes,
@@ -195,6 +205,8 @@ def _over_links(plan: _Plan) -> tuple[LoadEnvironment, Transport]:
     transport = EndpointTransport(
         environment, factory, streams, log, delivery=plan.protocol.delivery
     )
+    if plan.headers is not None and isinstance(streams, SectionSender):
+        return environment, HeaderTransport(transport, streams, plan.page, plan.headers)
     return environment, transport
 
 

@@ -45,6 +45,9 @@ class Application(Protocol):
     def on_drained(self) -> None:
         """Streams of the server are done with; `StreamSender.take_drained` says which."""
 
+    def resource_of(self, stream_id: int) -> int:
+        """Return the place in the page of the resource that a stream asks for."""
+
 
 class Transport(Protocol):
     """Carries requests and signals up, and what the server's streams have to send down."""

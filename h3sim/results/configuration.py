@@ -51,6 +51,7 @@ def configuration(load: Load) -> dict[str, Any]:
         "handshake": load.mode.value,
         "seed": load.seed,
         **_browser(load),
+        "headers": None if load.headers is None else load.headers.codec,
     }
 
 
@@ -109,6 +110,7 @@ def in_words(load: Load) -> dict[str, str]:
         "buffer": f"{buffer_kb:g} kB buffer" if buffer_kb else "no buffer",
         "handshake": _HANDSHAKES[load.mode],
         **_browser_words(load),
+        **({} if load.headers is None else {"headers": f"headers by {load.headers.codec}"}),
         "seed": f"seed {load.seed}",
     }
 

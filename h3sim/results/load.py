@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from h3sim.compression import HeaderCompression
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.milestones import PathRow
@@ -91,6 +92,8 @@ class Load:
     """How the two ends sent and recovered; None at a constant rate, where nothing is lost."""
     mode: Mode = Mode.ONE_RTT
     browser: BrowserModel = field(default_factory=BrowserModel)
+    headers: HeaderCompression | None = None
+    """How headers were compressed; None where they took what the page says."""
 
     def byte_index(self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS) -> float:
         """Return the ByteIndex in ms from the first request on.

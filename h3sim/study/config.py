@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import OF_PARSING, BrowserMode, BrowserModel
+from h3sim.compression import HeaderCompression
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import Retransmit
 from h3sim.study.load_option import (
+    NO_CODEC,
     Browser,
+    CodecName,
     Handshake,
     JitterText,
     NameOf,
@@ -47,7 +50,8 @@ class LoadConfig:
     None keeps what the network, or the transport profile, says. *interval_ms* and *rate_mbps* set
     the same thing. *loss* is a share, in bursts of mean *burst* packets, both ways. *handshake* is
     "1-rtt", "0-rtt" or "none"; True and False stand for the first and the last. *browser* is
-    "replay" or "parse", or a `BrowserModel`; the four settings behind it change that.
+    "replay" or "parse", or a `BrowserModel`; the four settings behind it change that. *headers*
+    names a codec of `h3sim.compression`; without one headers take what the page says.
 
     A network of a constant pace is loaded at that pace, without loss; a congestion controller
     other than "constant", loss or a queue turns it into links.
@@ -127,6 +131,12 @@ class LoadConfig:
             ("--zero-rtt", "0-rtt", "the requests go with the client's first packet"),
         ),
     )
+    headers: str | None = option(
+        CodecName(),
+        "how headers are compressed, both ways, over links: hpack, qpack, qcram, static, ..., or"
+        " none (default: they take what the page says, and block nothing)",
+        "CODEC",
+    )
     seed: int = option(
         Whole(low=0, high=2**63 - 1, hint="2^63 - 1"), "of all that is random", "N", default=0
     )
@@ -160,6 +170,9 @@ class LoadConfig:
         if self.mode is Mode.ZERO_RTT and network.constant_rate is not None:
             message = "'0-rtt' needs links: a constant pace has no handshake packets"
             raise InputError([Problem(key="handshake", message=message)])
+        if self.header_compression is not None and network.constant_rate is not None:
+            message = "needs links: at a constant rate requests have no packets"
+            raise InputError([Problem(key="headers", message=message)])
         self.resolved_profile()
 
     def __repr__(self) -> str:
@@ -217,6 +230,12 @@ class LoadConfig:
         if isinstance(self.handshake, bool):
             return Mode.ONE_RTT if self.handshake else Mode.NONE
         return Mode(self.handshake)
+
+    @property
+    def header_compression(self) -> HeaderCompression | None:
+        """How headers are compressed; None where they take what the page says."""
+        codec = self.headers
+        return None if codec in (None, NO_CODEC) else HeaderCompression(codec=str(codec))
 
     def resolved_network(self) -> Network:
         """Return the network with what is changed of it, and called so."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from h3sim.browser import BrowserModel
-from h3sim.documents import shown
+from h3sim.compression import CODEC_NAMES
+from h3sim.documents import not_one_of, shown
 from h3sim.documents.declared import declared, says
 from h3sim.documents.refused import RefusedError
 from h3sim.documents.values import Choice, Text, ValueType
@@ -15,8 +16,10 @@ from h3sim.errors import InputError, Problem
 from h3sim.transport import Jitter
 
 __all__ = [
+    "NO_CODEC",
     "OPTION",
     "Browser",
+    "CodecName",
     "Handshake",
     "JitterText",
     "NameOf",
@@ -43,6 +46,8 @@ class Option:
     is_own: bool = False
 
 
+NO_CODEC = "none"
+"""What stands for headers that take what the page says."""
 OPTION = "option"
 """Where the metadata of a field of `LoadConfig` has it."""
 
@@ -87,6 +92,16 @@ class JitterText(Text):
                 Problem(key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message)
                 for problem in error.problems
             ) from error
+        return text
+
+
+class CodecName(Text):
+    """The name of a header codec, or "none"."""
+
+    def accept(self, value: Any) -> str:
+        text = super().accept(value)
+        if text not in (NO_CODEC, *CODEC_NAMES):
+            raise RefusedError(not_one_of(text, (NO_CODEC, *CODEC_NAMES)))
         return text
 
 

@@ -41,6 +41,7 @@ class LoadOptions(TypedDict, total=False):
     buffer_kb: float
     retransmit: str | None
     handshake: bool | str
+    headers: str | None
     seed: int
     browser: BrowserModel | str
     cpu_factor: float | None

@@ -120,6 +120,7 @@ def engine_arguments(config: LoadConfig) -> dict[str, Any]:
         "buffer_bytes": kbyte(config.buffer_kb),
         "mode": config.mode,
         "browser": config.browser_model,
+        "headers": config.header_compression,
     }
 
 

@@ -202,6 +202,7 @@ def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
         handshake=given.get("handshake", Mode.ONE_RTT.value),
         seed=document["seed"],
         browser=BrowserModel(mode=BrowserMode(mode), **of_parsing),
+        headers=given.get("headers"),
     )
 
 

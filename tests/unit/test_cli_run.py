@@ -44,6 +44,7 @@ CONFIGURATION = {
     "max_requests": None,
     "preload_scanner": None,
     "tight_mode": None,
+    "headers": None,
 }
 
 

@@ -29,6 +29,7 @@ SETTINGS = [
     {"browser": "parse", "cpu_factor": 4, "max_requests": 6, "preload_scanner": False},
     {"browser": BrowserModel(mode=BrowserMode.PARSE, tight_mode=True), "rtt_ms": 33.3},
     {"interval_ms": 3.7, "packet_bytes": 999},
+    {"network": "4g", "loss": 0.03, "headers": "qpack"},
 ]
 
 

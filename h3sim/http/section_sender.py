@@ -1,0 +1,124 @@
+"""A sender of responses that begin with field sections, and of header compression's streams."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from h3sim.http.stream_sender import StreamSender
+from h3sim.ranges import Ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.http.stream_sender import HeaderBytes
+
+__all__ = ["SectionSender"]
+
+
+class SectionSender(StreamSender):
+    """A `StreamSender` that puts a field section in front of each response.
+
+    A section is encoded when the scheduler first lets its stream send: so sections are encoded in
+    the order in which they leave, and an important one waits for no other that leaves later. Bytes
+    of encoder and decoder streams go first, without asking the scheduler, as stacks send their
+    critical streams; what they take of a packet, others do not get.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._encode: Callable[[int], int] = _nothing
+        self._on_section_acked: Callable[[int], object] = _nothing
+        self._critical: deque[tuple[int, int, int]] = deque()
+        """Spans of encoder and decoder streams that wait: stream, offset, bytes."""
+        self._critical_streams: set[int] = set()
+        self._unencoded: set[int] = set()
+        self._unacked: dict[int, tuple[int, Ranges]] = {}
+
+    def take_sections(
+        self, encode: Callable[[int], int], on_acked: Callable[[int], object]
+    ) -> None:
+        """Ask *encode* what the section of a stream takes, once that may be sent.
+
+        *on_acked* is told of the stream when the section has arrived for good.
+        """
+        self._encode, self._on_section_acked = encode, on_acked
+
+    def on_critical(self, stream_id: int, n_bytes: int) -> None:
+        """Let *n_bytes* of an encoder or decoder stream wait to be sent."""
+        self._critical_streams.add(stream_id)
+        self._critical.append((stream_id, 0, n_bytes))
+        self._note_data()
+
+    def on_response(self, stream_id: int, n_bytes: int) -> None:
+        """Let the response of a stream be ready, with *n_bytes* behind its section."""
+        self._unencoded.add(stream_id)
+        super().on_response(stream_id, n_bytes)
+
+    def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
+        """Let the client have these bytes for good."""
+        waiting = self._unacked.get(stream_id)
+        if waiting is not None:
+            section_bytes, acked = waiting
+            acked.add(offset, offset + n_bytes)
+            if acked.contiguous >= section_bytes:
+                del self._unacked[stream_id]
+                self._on_section_acked(stream_id)
+        super().on_acked(stream_id, offset, n_bytes)
+
+    def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
+        """Take these bytes back, to be given out again."""
+        if stream_id in self._critical_streams:
+            self._critical.appendleft((stream_id, offset, n_bytes))
+            self._note_data()
+        else:
+            super().on_lost(stream_id, offset, n_bytes)
+
+    def peek(self) -> tuple[int, int] | None:
+        """Return the stream and the offset that `take` would give, or None."""
+        self._encode_next()
+        return self._critical[0][:2] if self._critical else super().peek()
+
+    def take(
+        self, max_bytes: int | None = None, header: HeaderBytes | None = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        """Return what goes into the next packet, as `StreamSender.take`; critical streams first."""
+        self._encode_next()
+        if not self._critical:
+            return super().take(max_bytes, header, least)
+        stream_id, offset, n_bytes = self._critical[0]
+        room = self._turn_bytes if max_bytes is None else max_bytes
+        room -= header(stream_id, offset) if header is not None else 0
+        if room < max(least, 1):
+            return None
+        self._critical.popleft()
+        if n_bytes > room:
+            self._critical.appendleft((stream_id, offset + room, n_bytes - room))
+            n_bytes = room
+        self._note_data()
+        return stream_id, offset, n_bytes
+
+    def _turn(
+        self, max_bytes: int, header: HeaderBytes | None = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        self._encode_next()
+        return super()._turn(max_bytes, header, least)
+
+    def _encode_next(self) -> None:
+        """Encode the section of the stream that is next, before what it needs of others is sent."""
+        stream_id = self._next_stream() if self._unencoded else None
+        if stream_id in self._unencoded:
+            self._unencoded.remove(stream_id)
+            section_bytes = self._encode(stream_id)
+            self._unacked[stream_id] = (section_bytes, Ranges())
+            self._responses[stream_id].size += section_bytes
+
+    def _note_data(self) -> None:
+        super()._note_data()
+        if self._critical:
+            self.has_data = True
+
+
+def _nothing(stream_id: int) -> int:
+    del stream_id
+    return 0

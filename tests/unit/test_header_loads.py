@@ -1,0 +1,116 @@
+"""Loads whose headers are compressed, worked by hand: sizes, and what waits for what."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import h3sim
+from h3sim import engine
+from h3sim.compression import CODEC_NAMES, HeaderCompression, make_codec
+from h3sim.compression.page_sections import response_section
+from h3sim.errors import InputError
+from h3sim.transport import LinkProfile, Mode, Network, Protocol
+from h3sim.units import mbps, ms
+from tests.helpers import page_of
+
+LINK = LinkProfile(rate_bps=mbps(100), queue_bytes=1_000_000)
+NETWORK = Network(name="hand", rtt_ns=ms(100), down=LINK, up=LINK)
+PAGE = page_of(
+    {"id": "/", "kind": "document", "bytes": 300, "header_bytes": 99},
+    {"id": "a" * 120, "kind": "image", "bytes": 300, "discovered": {"at": "time", "delay_ms": 400}},
+    {"id": "b" * 120, "kind": "image", "bytes": 300, "discovered": {"at": "time", "delay_ms": 410}},
+)
+
+
+def loaded(codec, *, network=NETWORK, blocks=True, page=PAGE, **options):
+    return engine.simulate(
+        page,
+        scheme=h3sim.load_scheme("fifo"),
+        network=network,
+        mode=Mode.NONE,
+        headers=HeaderCompression(codec=codec, blocks=blocks),
+        **options,
+    )
+
+
+def losing(direction, number, from_bytes):
+    """Return the network that loses one packet, counted from 0 among those of so many bytes."""
+    link = replace(LINK, loss_list=(number,), loss_list_from_bytes=from_bytes)
+    return replace(NETWORK, **{direction: link})
+
+
+def finished(load):
+    return [row.finished_ms for row in load.timings]
+
+
+@pytest.mark.parametrize("codec", ["static", "hpack", "early-qpack"])
+def test_a_stream_carries_what_the_codec_makes_of_its_section_and_the_body(codec):
+    encoder = make_codec(codec).encoder
+    encoder.start()
+    sizes = []
+    for number, resource in enumerate(PAGE.resources):
+        sizes.append(len(encoder.encode(4 * number, response_section(resource)).section))
+        encoder.on_acked(4 * number)
+    assert [r.length_bytes for r in loaded(codec).trace.requests] == [300 + n for n in sizes]
+
+
+def test_headers_that_are_not_compressed_take_what_the_page_says():
+    load = h3sim.simulate(PAGE, network=NETWORK, headers="none")
+    assert load.trace == h3sim.simulate(PAGE, network=NETWORK).trace
+    assert [request.length_bytes for request in load.trace.requests] == [399, 300, 300]
+
+
+@pytest.mark.parametrize(("codec", "waits"), [("hpack", True), ("qcram", False), ("static", False)])
+def test_a_lost_response_holds_up_the_next_one_with_hpack_alone(codec, waits):
+    # Of packets of 200 bytes or more the second down is that with the response of a.
+    network = losing("down", 1, 200)
+    blocking = finished(loaded(codec, network=network))
+    free = finished(loaded(codec, network=network, blocks=False))
+    assert free[2] < free[1]
+    assert blocking[1] == free[1]
+    assert blocking[2] == (free[1] if waits else free[2])
+
+
+@pytest.mark.parametrize(("codec", "waits"), [("hpack", True), ("qcram", False), ("static", False)])
+def test_a_lost_request_holds_up_the_next_one_with_hpack_alone(codec, waits):
+    network = losing("up", 1, 100)
+    blocking = loaded(codec, network=network).trace.requests
+    free = loaded(codec, network=network, blocks=False).trace.requests
+    assert free[2].arrived_at_ns < free[1].arrived_at_ns
+    late = free[1].arrived_at_ns if waits else free[2].arrived_at_ns
+    assert blocking[2].arrived_at_ns == late
+
+
+def test_over_tcp_hpack_holds_up_nothing_that_tcp_does_not():
+    network = losing("down", 1, 200)
+    blocking, free = (
+        loaded("hpack", network=network, protocol=Protocol.TCP, blocks=b) for b in (True, False)
+    )
+    assert blocking.trace == free.trace
+
+
+@pytest.mark.parametrize("codec", CODEC_NAMES)
+def test_every_codec_is_an_option_of_loads(codec):
+    load = h3sim.simulate("creative", network="4g", loss=0.02, headers=codec)
+    assert load.configuration["headers"] == codec
+    assert len(load.timings) == len(load.page.resources)
+
+
+def test_streams_of_header_compression_are_not_in_the_trace():
+    load = loaded("qpack", page=h3sim.load_page("creative"))
+    requested = {request.stream_id for request in load.trace.requests}
+    assert {row[2] for row in load.trace.packet_rows} == requested
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"headers": "hpak", "loss": 0.1}, "headers: 'hpak' is not one of none, hpack, qpack"),
+        ({"headers": "hpack"}, "headers: needs links: at a constant rate"),
+    ],
+)
+def test_what_cannot_be_compressed_is_told(options, message):
+    with pytest.raises(InputError, match=message):
+        h3sim.simulate(PAGE, **options)

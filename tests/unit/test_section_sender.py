@@ -1,0 +1,100 @@
+"""A sender of field sections: when they are encoded, what goes first, what is told when."""
+
+from __future__ import annotations
+
+from h3sim.http import SectionSender
+from h3sim.schedulers import RankScheduler
+from h3sim.signals import Rank
+
+TURN = 1000
+
+
+def sender(sizes, *, buffer_bytes=0):
+    """Return a sender, what it has encoded, and what it was told is acknowledged."""
+    encoded, acked = [], []
+    made = SectionSender(
+        RankScheduler(), turn_bytes=TURN, buffer_bytes=buffer_bytes, keeps_unacked=True
+    )
+
+    def encode(stream_id):
+        encoded.append(stream_id)
+        return sizes[stream_id]
+
+    made.take_sections(encode, acked.append)
+    return made, encoded, acked
+
+
+def respond(made, stream_id, n_bytes, rank):
+    made.on_request(stream_id, Rank(value=rank))
+    made.on_response(stream_id, n_bytes)
+
+
+def taken(made):
+    return list(iter(made.take, None))
+
+
+def test_a_section_stands_before_the_body():
+    made, _, _ = sender({0: 50})
+    respond(made, 0, 1200, 0)
+    assert taken(made) == [(0, 0, 1000), (0, 1000, 250)]
+
+
+def test_a_response_without_a_body_is_its_section():
+    made, _, _ = sender({0: 50})
+    respond(made, 0, 0, 0)
+    assert taken(made) == [(0, 0, 50)]
+
+
+def test_sections_are_encoded_in_the_order_in_which_they_leave():
+    made, encoded, _ = sender({0: 50, 4: 60})
+    respond(made, 0, 100, 2)
+    respond(made, 4, 100, 1)
+    assert encoded == []
+    assert [chunk[0] for chunk in taken(made)] == encoded == [4, 0]
+
+
+def test_what_an_encoder_has_to_say_goes_before_the_section_that_needs_it():
+    made, _, _ = sender({0: 50})
+    made.take_sections(lambda _: made.on_critical(3, 20) or 50, lambda _: None)
+    respond(made, 0, 100, 0)
+    assert taken(made) == [(3, 0, 20), (0, 0, 150)]
+    assert not made.has_data
+
+
+def test_critical_bytes_are_cut_where_a_packet_ends():
+    made, _, _ = sender({})
+    made.on_critical(3, 30)
+    assert made.peek() == (3, 0)
+    assert made.take(20, lambda *_: 5) == (3, 0, 15)
+    assert made.take(20, lambda *_: 5, 18) is None
+    assert made.take(20, lambda *_: 5) == (3, 15, 15)
+
+
+def test_lost_critical_bytes_go_again_and_first():
+    made, _, _ = sender({0: 50})
+    made.on_critical(3, 30)
+    respond(made, 0, 10, 0)
+    made.take()
+    made.on_lost(3, 0, 30)
+    assert made.has_data
+    assert taken(made) == [(3, 0, 30), (0, 0, 60)]
+
+
+def test_it_is_told_when_a_section_has_arrived_for_good():
+    made, _, acked = sender({0: 500})
+    respond(made, 0, 1000, 0)
+    assert taken(made) == [(0, 0, 1000), (0, 1000, 500)]
+    made.on_acked(0, 300, 700)
+    assert acked == []
+    made.on_acked(0, 0, 300)
+    assert acked == [0]
+    made.on_acked(0, 1000, 500)
+    assert made.take_drained() == [0]
+
+
+def test_the_send_buffer_takes_sections_in():
+    made, encoded, _ = sender({0: 50, 4: 50}, buffer_bytes=10_000)
+    respond(made, 0, 100, 0)
+    respond(made, 4, 100, 0)
+    assert encoded == [0, 4]
+    assert taken(made) == [(0, 0, 150), (4, 0, 150)]
