@@ -103,6 +103,10 @@ corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/image
 validate-recordings: $(DEV) ## compare with loads in a real Chromium over a link (minutes; needs Chromium and the registries)
 	$(BIN)/python -m validation.recordings
 
+.PHONY: validate-intervals
+validate-intervals: $(READY) ## how often intervals of made-up studies cover the truth (minutes)
+	$(BIN)/python -m validation.intervals
+
 .PHONY: validate-table2
 validate-table2: $(DEV) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
 	$(BIN)/python -m validation.table2

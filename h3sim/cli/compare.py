@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from h3sim.cli.options import add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.run import check_plot_path
+from h3sim.cli.seeds import add_seed_options, check_seed_options, compare_over_seeds
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
@@ -35,6 +36,7 @@ examples:
   h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
   h3sim compare my-page.json --buffer-kb 0,14,280,1000 --mean geometric
   h3sim compare davies-meenan --plot schemes.png
+  h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --buffer-kb 0
   h3sim compare corpus --scheme fifo,chrome-eps --by-page --wide | less -S
 
 A speedup is a ratio of ByteIndexes: that of the baseline without a send buffer to that of the
@@ -91,6 +93,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         action=argparse.BooleanOptionalAction,
         help=f"show each page's table, too (default: of up to {_FEW_PAGES} pages)",
     )
+    add_seed_options(parser)
     add_wide(parser)
     parser.set_defaults(command=_compare)
 
@@ -107,8 +110,11 @@ def _compare(options: argparse.Namespace) -> int:
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]
     config = read_config(options, mistakes, buffer_kb=buffers_kb[0])
     mistakes.collect(lambda: check_plot_path(options.plot))
-    if mistakes.lines or baseline is None:
+    mistakes.collect(lambda: check_seed_options(options))
+    if mistakes.lines or baseline is None or config is None:
         return mistakes.tell("compare")
+    if options.seeds is not None:
+        return compare_over_seeds(options, pages, wanted, baseline, config, buffers_kb)
     with progress_bar("load") as progress:
         comparison = compare(
             pages,

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from h3sim.study.statistics import Correlation, RelativeRow, SchemeRow
+    from h3sim.trace import Rows
+
 __all__ = ["Counts", "Results", "ResultsError", "read_results"]
 
 FORMAT = "h3sim-results/1"
@@ -209,6 +212,40 @@ class Results:
             dict(zip(by, key, strict=True)) | {"value": value} | moments.told()
             for key, moments in sums.items()
         )
+
+    # What they say
+
+    def compare(
+        self,
+        baseline: str = "rr",
+        *,
+        value: str = "byte_index_all_ms",
+        confidence: float = 0.95,
+        seed: int = 0,
+    ) -> Rows[SchemeRow]:
+        """Return each scheme against *baseline*: speedup, interval, test, wins and losses.
+
+        See `h3sim.study.statistics.compare_schemes`, which says what they mean and assume.
+        """
+        from h3sim.study.statistics import compare_schemes  # on use: scipy is an extra
+
+        return compare_schemes(
+            self, baseline=baseline, value=value, confidence=confidence, seed=seed
+        )
+
+    def relative_medians(
+        self, baseline: str = "rr", *, value: str = "byte_index_all_ms"
+    ) -> Rows[RelativeRow]:
+        """Return medians relative to *baseline*, as `h3sim.study.statistics.relative_medians`."""
+        from h3sim.study.statistics import relative_medians
+
+        return relative_medians(self, baseline=baseline, value=value)
+
+    def correlation(self, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
+        """Return how two columns go together, as `h3sim.study.statistics.correlation`."""
+        from h3sim.study.statistics import correlation
+
+        return correlation(self, x, y, confidence=confidence)
 
     # To other forms
 

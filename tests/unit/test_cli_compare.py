@@ -200,3 +200,46 @@ def test_figures_of_pages_named_like_paths_are_files_of_their_own(
         "figure-docs-index.html-2.svg",
         "figure-docs-index.html.svg",
     ]
+
+
+def test_many_seeds_give_intervals_and_wins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "rows.csv"
+    options = ("--scheme", "fifo", "--seeds", "4", "--buffer-kb", "0", "--loss", "5%", "-j", "1")
+    out = printed(capsys, "davies-meenan", *options, "--rtt-ms", "20", "--csv", str(rows))
+    assert out.startswith("1 page, 4 seeds each: reused 0, ran 8, failed 0\n")
+    assert "ByteIndex, above the fold, 0 kB buffer:" in out
+    results = h3sim.sweep(
+        "davies-meenan", schemes=["rr", "fifo"], seeds=4, loss=0.05, rtt_ms=20, buffer_kb=[0.0]
+    )
+    row = results.compare("rr")[1]
+    assert f"{row.low:.2f} to {row.high:.2f}" in out
+    assert len(rows.read_text(encoding="utf-8").splitlines()) == 9
+
+
+def test_tables_of_many_seeds_can_be_sorted_and_be_markdown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ("--scheme", "rr,fifo", "--seeds", "2", "--buffer-kb", "0", "-j", "1")
+    out = printed(capsys, "davies-meenan", *options, "--sort", "--markdown")
+    rows = [line for line in out.splitlines() if line.startswith(("| fifo", "| rr"))]
+    assert rows[0].startswith("| fifo | 1.40 |")
+    assert rows[1].startswith("| rr | 1.00 |")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--sort",), "--sort: goes only with --seeds"),
+        (("--csv", "x.csv"), "--csv: goes only with --seeds"),
+        (("--seeds", "0"), "--seeds: must be at least 1, is 0"),
+        (("--seeds", "2", "--json"), "--json: does not go with --seeds"),
+        (("--seeds", "2", "--csv", "/nowhere/x.csv"), "--csv: "),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], complaint: str
+) -> None:
+    assert main(["compare", "davies-meenan", *options]) == 2
+    assert complaint in capsys.readouterr().err

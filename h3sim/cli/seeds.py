@@ -1,0 +1,156 @@
+"""`h3sim compare --seeds N`: schemes over many accidents, with intervals and wins."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from h3sim.cli.parsing import progress_bar
+from h3sim.cli.tables import fitted, plural, ratio, table, terminal_width
+from h3sim.documents import check_output
+from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.study import study_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+    from h3sim.study import LoadConfig, Results
+    from h3sim.study.statistics import SchemeRow
+
+__all__ = ["add_seed_options", "check_seed_options", "compare_over_seeds"]
+
+_FIGURES = {
+    "byte_index_all_ms": "ByteIndex, all",
+    "byte_index_atf_ms": "ByteIndex, above the fold",
+    "page_load_ms": "page load",
+    "first_paint_ms": "first paint",
+    "largest_paint_ms": "largest paint",
+    "speed_index_ms": "SpeedIndex",
+    "load_event_ms": "load event",
+}
+_HEADERS = (
+    *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
+    *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
+)
+_NOT_WITH = ("json", "plot", "by_page")
+
+
+def add_seed_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of comparisons over seeds."""
+    group = parser.add_argument_group("many seeds")
+    group.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="load each with N seeds, from --seed on, and show intervals and wins (needs scipy)",
+    )
+    group.add_argument("-j", "--workers", type=int, metavar="N", help="processes for that")
+    group.add_argument("--csv", metavar="FILE", help="write a row a load")
+    group.add_argument(
+        "--markdown", action="store_true", help="print the tables for a page of Markdown"
+    )
+    group.add_argument(
+        "--sort", action="store_true", help="the fastest scheme first (default: as given)"
+    )
+
+
+def check_seed_options(options: argparse.Namespace) -> None:
+    """Refuse options that go only with many seeds, or not with them.
+
+    Raises:
+        InputError: listing them.
+    """
+    problems = []
+    if options.seeds is None:
+        wrong = [name for name in ("workers", "csv", "markdown", "sort") if getattr(options, name)]
+        problems = [Problem(key=f"--{name}", message="goes only with --seeds") for name in wrong]
+    else:
+        wrong = [name.replace("_", "-") for name in _NOT_WITH if getattr(options, name)]
+        problems = [Problem(key=f"--{n}", message="does not go with --seeds") for n in wrong]
+        if options.seeds < 1:
+            message = f"must be at least 1, is {options.seeds}"
+            problems.append(Problem(key="--seeds", message=message))
+    if problems:
+        raise InputError(problems)
+    if options.csv is not None:
+        check_output(options.csv, key="--csv")
+
+
+def compare_over_seeds(
+    options: argparse.Namespace,
+    pages: Sequence[Page],
+    schemes: Sequence[Scheme],
+    baseline: Scheme,
+    config: LoadConfig,
+    buffers_kb: Sequence[float],
+) -> int:
+    """Run the loads, and print how each scheme fares against the baseline."""
+    changed: dict[str, Any] = {
+        field.name: getattr(config, field.name)
+        for field in fields(config)
+        if field.name not in ("seed", "buffer_kb") and getattr(config, field.name) != field.default
+    }
+    study = study_of(
+        pages,
+        schemes=list(dict.fromkeys([baseline, *schemes])),
+        seeds=range(config.seed, config.seed + options.seeds),
+        buffer_kb=list(buffers_kb),
+        **changed,
+    )
+    with progress_bar("load") as progress:
+        results = study.run(workers=options.workers, progress=progress or False)
+    if options.csv is not None:
+        results.to_csv(options.csv)
+    width = terminal_width(options)
+    seeds = plural(options.seeds, "seed")
+    print(fitted(f"{plural(len(pages), 'page')}, {seeds} each: {results.counts}", width))
+    for buffer_kb in buffers_kb:
+        some = results.filter(buffer_kb=buffer_kb)
+        for text in _tables(options, some, baseline.name, width, f"{buffer_kb:g} kB buffer"):
+            print(f"\n{text}")
+    note = (
+        f"Speedups to {baseline.name} with the same buffer: geometric means over pages, each the"
+        " mean of its seeds; intervals: bootstrap over pages (over seeds, if there is one page); p:"
+        " Wilcoxon, corrected for the number of schemes; wins and losses count loads."
+    )
+    print(f"\n{fitted(note, width)}")
+    return 1 if results.counts and results.counts.failed else 0
+
+
+def _tables(
+    options: argparse.Namespace, results: Results, baseline: str, width: int | None, what: str
+) -> Iterator[str]:
+    for value, name in _FIGURES.items():
+        try:
+            rows: Iterable[SchemeRow] = results.compare(baseline, value=value)
+        except NothingToMeasureError:
+            continue
+        if options.sort:
+            rows = sorted(rows, key=lambda row: -row.geometric)
+        cells = [_cells(row) for row in rows]
+        heading = f"{name}, {what}"
+        if options.markdown:
+            yield f"**{heading}**\n\n{_markdown(cells)}"
+        else:
+            yield f"{heading}:\n\n{table(_HEADERS, cells, width=width, shorten=True)}"
+
+
+def _cells(row: SchemeRow) -> tuple[str, ...]:
+    has_interval = row.low is not None and row.high is not None
+    return (
+        row.scheme,
+        ratio(row.geometric),
+        f"{row.low:.2f} to {row.high:.2f}" if has_interval else "-",
+        "-" if row.p_holm is None else f"{row.p_holm:.3f}",
+        f"{row.effect:+.2f}",
+        *(str(n) for n in (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)),
+    )
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    lines = [_HEADERS, ["---", *["---:"] * (len(_HEADERS) - 1)], *rows]
+    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)

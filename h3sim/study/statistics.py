@@ -1,0 +1,345 @@
+"""What a study says of its schemes: how much faster, how surely, and of how many pages.
+
+Each method is documented with its source and what it assumes; `docs/studies.md` has them together.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.trace import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from h3sim.study.results import Results, Row
+
+__all__ = [
+    "Correlation",
+    "RelativeRow",
+    "SchemeRow",
+    "compare_schemes",
+    "correlation",
+    "holm",
+    "rank_biserial",
+    "relative_medians",
+]
+
+EPSILON = 1e-10
+"""Keeps Sander 2022's relative medians finite (printed "1-10" there)."""
+_RESAMPLES = 2000
+_SMALL, _LARGE = 0.05, 0.25
+"""A speedup counts as a win beyond these (Sander 2022 § 5)."""
+_FIELLER = 0.437
+_LEAST_FOR_TAU = 10
+_SCHEME = "scheme"
+
+
+class SchemeRow(NamedTuple):
+    """One scheme against the baseline; a speedup above 1 is faster.
+
+    `geometric` is the geometric mean of the clusters' speedups, `low` to `high` its confidence
+    interval, `arithmetic` the mean as in Marx 2019, Table 2. `p` is Wilcoxon's, `p_holm` the same
+    after Holm's correction for all schemes, `effect` the matched-pairs rank-biserial correlation.
+    """
+
+    scheme: str
+    pairs: int
+    clusters: int
+    arithmetic: float
+    geometric: float
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    effect: float
+    wins_5: int
+    losses_5: int
+    ties_5: int
+    wins_25: int
+    losses_25: int
+
+
+class RelativeRow(NamedTuple):
+    """One scheme on one page and setting: medians over seeds, as Sander 2022 compares them."""
+
+    page: str
+    setting: str
+    scheme: str
+    n: int
+    median: float
+    baseline_median: float
+    delta: float
+    p: float | None
+
+
+class Correlation(NamedTuple):
+    """How two columns go together: Spearman's rho, and Kendall's tau-b with its interval."""
+
+    n: int
+    rho: float
+    p_rho: float
+    tau: float
+    p_tau: float
+    tau_low: float | None
+    tau_high: float | None
+
+
+def compare_schemes(
+    results: Results,
+    *,
+    baseline: str = "rr",
+    value: str = "byte_index_all_ms",
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Rows[SchemeRow]:
+    """Return each scheme against *baseline*, paired by page, setting and seed.
+
+    All schemes of a cell meet the same losses, so the ratio of their *value* is taken pair by pair.
+    Pairs of one page are not independent: they are averaged (as logarithms) into a cluster, and
+    interval and test are about clusters. So they speak about other pages like these. Of a single
+    page each seed is a cluster, and they speak about other seeds of that page.
+
+    - Interval: bias-corrected and accelerated bootstrap over clusters (Efron 1987), 2,000 samples.
+    - Test: Wilcoxon's signed ranks, two-sided, zeros split (Pratt 1959); it assumes that the
+      differences lie symmetrically about their median. Corrected over schemes as Holm 1979.
+    - Effect: matched-pairs rank-biserial correlation (Kerby 2014), -1 to 1; above 0 is faster.
+    - Wins and losses count pairs whose speedup lies beyond 5 % and 25 %.
+
+    Raises:
+        InputError: if there is no such scheme or column.
+        NothingToMeasureError: if no pair has the value.
+        MissingExtraError: if scipy is not installed.
+    """
+    _check_confidence(confidence)
+    pairs = _pairs(results, baseline, value)
+    rows = [
+        _scheme_row(scheme, ratios, confidence, seed) for scheme, ratios in pairs.items() if ratios
+    ]
+    if not rows:
+        raise NothingToMeasureError(f"no load has {value} beside one of {baseline}")
+    # The baseline beside itself is no test, and counts as none.
+    rows = [row._replace(p=None) if row.scheme == baseline else row for row in rows]
+    tested = [row for row in rows if row.p is not None]
+    corrected = holm([row.p for row in tested if row.p is not None])
+    known = dict(zip((row.scheme for row in tested), corrected, strict=True))
+    return Rows(SchemeRow, (row._replace(p_holm=known.get(row.scheme)) for row in rows))
+
+
+def _scheme_row(
+    scheme: str, ratios: Mapping[str, Sequence[float]], confidence: float, seed: int
+) -> SchemeRow:
+    import numpy as np  # on use: scipy brings it
+
+    every = [ratio for cluster in ratios.values() for ratio in cluster]
+    logs = np.array([np.mean(np.log(cluster)) for cluster in ratios.values()])
+    low, high = _interval(logs, confidence, seed)
+    return SchemeRow(
+        scheme=scheme,
+        pairs=len(every),
+        clusters=len(logs),
+        arithmetic=math.fsum(every) / len(every),
+        geometric=float(np.exp(np.mean(logs))),
+        low=None if low is None else math.exp(low),
+        high=None if high is None else math.exp(high),
+        p=_wilcoxon(logs),
+        p_holm=None,
+        effect=rank_biserial([float(log) for log in logs]),
+        wins_5=sum(ratio > 1 + _SMALL for ratio in every),
+        losses_5=sum(ratio < 1 / (1 + _SMALL) for ratio in every),
+        ties_5=sum(1 / (1 + _SMALL) <= ratio <= 1 + _SMALL for ratio in every),
+        wins_25=sum(ratio > 1 + _LARGE for ratio in every),
+        losses_25=sum(ratio < 1 / (1 + _LARGE) for ratio in every),
+    )
+
+
+def _pairs(results: Results, baseline: str, value: str) -> dict[str, dict[str, list[float]]]:
+    """Return, by scheme and cluster, the ratio of the baseline's value to the scheme's."""
+    columns = results.columns
+    if value not in columns:
+        raise InputError([Problem(key="value", message=f"there is no column {value!r}")])
+    cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != _SCHEME]
+    rows = list(results)
+    if baseline not in {row[_SCHEME] for row in rows}:
+        raise InputError([Problem(key="baseline", message=f"no load has scheme {baseline!r}")])
+    base = {_key(row, cell): row[value] for row in rows if row[_SCHEME] == baseline}
+    by_seed = len({row["page"] for row in rows}) == 1
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        before = base.get(_key(row, cell))
+        if row[value] and before:
+            cluster = str(row["seed"] if by_seed else row["page"])
+            found.setdefault(row[_SCHEME], {}).setdefault(cluster, []).append(before / row[value])
+    return found
+
+
+def _key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+def _interval(values: Any, confidence: float, seed: int) -> tuple[float, float] | tuple[None, None]:
+    """Return the BCa interval of the mean; none of fewer than three values."""
+    import numpy as np
+
+    if len(values) < 3:
+        return None, None
+    if np.ptp(values) == 0:
+        return float(values[0]), float(values[0])
+    found = (
+        _stats()
+        .bootstrap(
+            (values,),
+            np.mean,
+            n_resamples=_RESAMPLES,
+            confidence_level=confidence,
+            method="BCa",
+            rng=np.random.default_rng(seed),
+        )
+        .confidence_interval
+    )
+    return float(found.low), float(found.high)
+
+
+def _wilcoxon(differences: Any) -> float | None:
+    """Return the two-sided p of Wilcoxon's signed ranks; none of fewer than two values."""
+    if len(differences) < 2:
+        return None
+    if not any(differences):
+        return 1.0
+    return float(_stats().wilcoxon(differences, zero_method="zsplit").pvalue)
+
+
+def rank_biserial(differences: Sequence[float]) -> float:
+    """Return the matched-pairs rank-biserial correlation (Kerby 2014).
+
+    It is the share of the ranks of absolute differences that stand for it, less the share against.
+
+    >>> rank_biserial([3.0, 1.0, -2.0]), rank_biserial([1.0, 2.0]), rank_biserial([0.0])
+    (0.3333333333333333, 1.0, 0.0)
+    """
+    ordered = sorted(abs(value) for value in differences)
+    total = for_it = 0.0
+    for value in differences:
+        first = ordered.index(abs(value)) + 1
+        rank = first + (ordered.count(abs(value)) - 1) / 2
+        total += rank
+        for_it += rank if value > 0 else -rank if value < 0 else 0.0
+    return for_it / total if total else 0.0
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values corrected for being many (Holm 1979), in the order given.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    corrected = [0.0] * len(p_values)
+    least = 0.0
+    for place, index in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
+        least = max(least, min(1.0, p_values[index] * (len(p_values) - place)))
+        corrected[index] = least
+    return corrected
+
+
+def relative_medians(
+    results: Results, *, baseline: str = "rr", value: str = "byte_index_all_ms"
+) -> Rows[RelativeRow]:
+    """Return the change of the median over seeds, per page and setting, as Sander 2022 § 5.
+
+    delta = (median of the scheme - median of the baseline) / (median of the baseline + epsilon),
+    with epsilon 1e-10; below 0 is faster. `p` is that of the Mann-Whitney U test, two-sided, which
+    takes the loads of both schemes as independent; Sander calls p < 0.005 significant.
+
+    Raises:
+        InputError: if there is no such scheme or column.
+        MissingExtraError: if scipy is not installed.
+    """
+    if value not in results.columns:
+        raise InputError([Problem(key="value", message=f"there is no column {value!r}")])
+    axes = [name for name in results.axes if name not in ("page", _SCHEME, "seed")]
+    groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    for row in results:
+        if row[value] is not None:
+            by_scheme = groups.setdefault(_key(row, ["page", *axes]), {})
+            by_scheme.setdefault(row[_SCHEME], []).append(row[value])
+    rows = [
+        _relative_row(key, axes, scheme, values, by_scheme[baseline])
+        for key, by_scheme in groups.items()
+        if baseline in by_scheme
+        for scheme, values in by_scheme.items()
+    ]
+    if not rows:
+        raise InputError([Problem(key="baseline", message=f"no load has scheme {baseline!r}")])
+    return Rows(RelativeRow, rows)
+
+
+def _relative_row(
+    key: tuple[Any, ...], axes: Sequence[str], scheme: str, values: list[float], base: list[float]
+) -> RelativeRow:
+    median, base_median = _median(values), _median(base)
+    p = None
+    if min(len(values), len(base)) > 1:
+        p = float(_stats().mannwhitneyu(values, base).pvalue)
+    page, *settings = key
+    told = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
+    delta = (median - base_median) / (base_median + EPSILON)
+    return RelativeRow(page, told, scheme, len(values), median, base_median, delta, p)
+
+
+def _median(values: Sequence[float]) -> float:
+    import statistics  # on use: importing h3sim should stay quick
+
+    return statistics.median(values)
+
+
+def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
+    """Return how columns *x* and *y* go together over the rows that have both.
+
+    Tau's interval is that of Fieller, Hartley and Pearson 1957: atanh(tau) is nearly normal with
+    variance 0.437 / (n - 4); none for fewer than ten rows. Rows are taken as independent.
+
+    Raises:
+        KeyError: if there is no such column.
+        NothingToMeasureError: if fewer than three rows have both.
+        MissingExtraError: if scipy is not installed.
+    """
+    _check_confidence(confidence)
+    pairs = [
+        pair for pair in zip(results.column(x), results.column(y), strict=True) if None not in pair
+    ]
+    n = len(pairs)
+    if n < 3:
+        raise NothingToMeasureError(f"fewer than three rows have {x} and {y}")
+    first, second = zip(*pairs, strict=True)
+    stats = _stats()
+    rho, tau = stats.spearmanr(first, second), stats.kendalltau(first, second)
+    low = high = None
+    if n >= _LEAST_FOR_TAU and abs(tau.statistic) < 1:
+        reach = stats.norm.ppf((1 + confidence) / 2) * math.sqrt(_FIELLER / (n - 4))
+        middle = math.atanh(tau.statistic)
+        low, high = float(math.tanh(middle - reach)), float(math.tanh(middle + reach))
+    return Correlation(
+        n=n,
+        rho=float(rho.statistic),
+        p_rho=float(rho.pvalue),
+        tau=float(tau.statistic),
+        p_tau=float(tau.pvalue),
+        tau_low=low,
+        tau_high=high,
+    )
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        message = f"must be more than 0 and less than 1, is {confidence}"
+        raise InputError([Problem(key="confidence", message=message)])
+
+
+def _stats() -> Any:
+    try:
+        from scipy import stats  # on use: an extra
+    except ImportError as error:
+        raise MissingExtraError("scipy", "study") from error
+    return stats

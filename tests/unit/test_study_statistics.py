@@ -1,0 +1,138 @@
+"""What is said of schemes: hand-worked numbers, and what scipy says."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy import stats
+
+from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.study import Results
+from h3sim.study.statistics import holm, rank_biserial
+
+AXES = ("page", "scheme", "seed")
+
+
+def results_of(values, axes=AXES):
+    """Return results of {(page, scheme, seed): value}."""
+    rows = [
+        {"page": page, "scheme": scheme, "seed": seed, "ms": value}
+        for (page, scheme, seed), value in values.items()
+    ]
+    return Results.of(rows, axes=axes)
+
+
+# Three pages, two seeds: the scheme takes 1/2, 1/2; 1/1, 1/1; 2/1, 2/1 of the time of rr.
+FAST = results_of(
+    {
+        (page, scheme, seed): 100.0 * (factor if scheme == "x" else 1) * (1 + seed)
+        for page, factor in (("a", 0.5), ("b", 1.0), ("c", 2.0))
+        for scheme in ("rr", "x")
+        for seed in (0, 1)
+    }
+)
+
+
+def test_speedups_wins_and_means_are_those_worked_out_by_hand():
+    base, row = FAST.compare("rr", value="ms")
+    assert (base.scheme, base.geometric, base.arithmetic, base.ties_5) == ("rr", 1, 1, 6)
+    assert (base.p, base.p_holm) == (None, None)
+    assert row.p_holm == row.p
+    assert (row.scheme, row.pairs, row.clusters) == ("x", 6, 3)
+    assert row.arithmetic == pytest.approx((2 + 1 + 0.5) / 3)
+    assert row.geometric == pytest.approx(1)  # 2 x 1 x 1/2
+    assert (row.wins_5, row.ties_5, row.losses_5) == (2, 2, 2)
+    assert (row.wins_25, row.losses_25) == (2, 2)
+    assert row.effect == 0
+    assert row.low <= row.geometric <= row.high
+
+
+def test_pairs_meet_the_same_seed():
+    # Each pair halves; were they not paired, the seeds' spread would hide it.
+    values = {
+        ("p", scheme, seed): ms * 10**seed
+        for scheme, ms in (("rr", 100.0), ("x", 50.0))
+        for seed in range(6)
+    }
+    row = results_of(values).compare("rr", value="ms")[1]
+    # One page: each seed is a cluster. All six agree: p = 2 / 2^6.
+    assert (row.clusters, row.geometric, row.low, row.high) == (6, 2, 2, 2)
+    assert row.p == pytest.approx(2 / 64)
+    assert row.effect == 1
+
+
+def test_pages_are_clusters_so_that_more_seeds_are_not_more_pages():
+    def study(n_seeds):
+        factors = {"a": 0.8, "b": 0.9, "c": 1.1, "d": 0.7, "e": 0.95, "f": 0.6}
+        return results_of(
+            {
+                (page, scheme, seed): 100.0 * (factor if scheme == "x" else 1)
+                for page, factor in factors.items()
+                for scheme in ("rr", "x")
+                for seed in range(n_seeds)
+            }
+        ).compare("rr", value="ms")[1]
+
+    few, many = study(1), study(50)
+    assert few.p == many.p
+    # The bootstrap counts ties, and means of equal numbers differ in their last bit.
+    assert (few.low, few.high) == pytest.approx((many.low, many.high), rel=0.01)
+    logs = [-math.log(f) for f in (0.8, 0.9, 1.1, 0.7, 0.95, 0.6)]
+    assert few.p == pytest.approx(stats.wilcoxon(logs, zero_method="zsplit").pvalue)
+    # Of the ranks 1 to 6 by size, only that of "c" (the second) stands against it.
+    assert few.effect == pytest.approx((21 - 2 * 2) / 21)
+
+
+def test_the_same_seed_gives_the_same_interval():
+    first, second = (FAST.compare("rr", value="ms", seed=3)[1] for _ in range(2))
+    assert first == second
+
+
+def test_holm_multiplies_by_what_is_left_and_never_falls():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1, 1]
+    assert holm([]) == []
+
+
+def test_ties_share_their_ranks():
+    assert rank_biserial([2.0, -2.0, 1.0]) == pytest.approx((2.5 - 2.5 + 1) / 6)
+
+
+def test_medians_are_relative_as_sander_has_them():
+    values = {
+        ("p", scheme, seed): base + seed
+        for scheme, base in (("rr", 100.0), ("x", 150.0))
+        for seed in range(5)
+    }
+    base, row = results_of(values).relative_medians("rr", value="ms")
+    assert (base.delta, base.n) == (0, 5)
+    assert (row.median, row.baseline_median) == (152, 102)
+    assert row.delta == pytest.approx(50 / 102)
+    expected = stats.mannwhitneyu([150 + n for n in range(5)], [100 + n for n in range(5)])
+    assert row.p == expected.pvalue
+
+
+def test_correlations_are_those_of_scipy():
+    rows = [{"x": float(n), "y": float((n * 7) % 11)} for n in range(11)]
+    found = Results.of(rows).correlation("x", "y")
+    xs, ys = zip(*((row["x"], row["y"]) for row in rows), strict=True)
+    assert found.rho == pytest.approx(stats.spearmanr(xs, ys).statistic)
+    assert found.tau == pytest.approx(stats.kendalltau(xs, ys).statistic)
+    reach = 1.959964 * math.sqrt(0.437 / 7)
+    middle = math.atanh(found.tau)
+    assert found.tau_low == pytest.approx(math.tanh(middle - reach), rel=1e-6)
+    assert found.tau_high == pytest.approx(math.tanh(middle + reach), rel=1e-6)
+    with pytest.raises(NothingToMeasureError, match="fewer than three"):
+        Results.of(rows[:2]).correlation("x", "y")
+
+
+def test_what_cannot_be_compared_is_told():
+    with pytest.raises(InputError, match="baseline: no load has scheme 'fifo'"):
+        FAST.compare("fifo", value="ms")
+    with pytest.raises(InputError, match="value: there is no column 'sec'"):
+        FAST.compare("rr", value="sec")
+    with pytest.raises(InputError, match="confidence: must be more than 0"):
+        FAST.compare("rr", value="ms", confidence=95)
+    with pytest.raises(NothingToMeasureError, match="no load has ms"):
+        results_of({("p", "rr", 0): None}).compare("rr", value="ms")
