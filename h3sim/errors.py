@@ -70,7 +70,7 @@ class InputError(H3SimError, ValueError):
 
     def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
-        self.source = source
+        self.source = source if isinstance(source, str) else repr(source)[:_SHOWN_KEY]
         super().__init__("\n".join(self.lines()))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...], str]]:
@@ -123,14 +123,15 @@ class UnknownNameError(H3SimError, KeyError):
         self.name = name
         self.known = tuple(known)
         self.shown_by = shown_by or f"h3sim list {kind}s"
-        self.nearest = tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
+        is_short = isinstance(name, str) and len(name) <= _SHOWN_KEY
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) if is_short else ()
+        self.nearest = tuple(near)
         super().__init__(kind, name, self.known, self.shown_by)
 
     def __str__(self) -> str:
         hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
-        return printable(
-            f"no {self.kind} is called {self.name!r}{hint} (`{self.shown_by}` shows all)"
-        )
+        name = repr(self.name)[:_SHOWN_KEY]
+        return printable(f"no {self.kind} is called {name}{hint} (`{self.shown_by}` shows all)")
 
 
 class StalledError(H3SimError, RuntimeError):

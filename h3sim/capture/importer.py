@@ -15,6 +15,8 @@ from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.capture.source.parts import parts
 from h3sim.capture.source.text_source import opened
 from h3sim.documents import shown, shown_path
+from h3sim.documents.declared import check_arguments
+from h3sim.documents.values import PATH, Text, ValueType, Whole
 from h3sim.errors import Problem
 
 if TYPE_CHECKING:
@@ -50,6 +52,10 @@ def import_page(
         RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
             not be used.
     """
+    given_as: dict[str, tuple[ValueType, Any]] = {"path": (PATH, path), "page": (Whole(), page)}
+    optional = {"dialect": (Text(), dialect), "host": (Text(), host), "root": (PATH, root)}
+    given_as |= {key: entry for key, entry in optional.items() if entry[1] is not None}
+    check_arguments(RecordingError, **given_as)
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is told with the rest
         path = Path(path) / "index.html"
     _check(dialect, page, shown_path(path))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.catalog.roots import root
-from h3sim.documents import read_text, shown_path
+from h3sim.documents import read_text, shown, shown_path
 from h3sim.errors import InputError, PageError, Problem, UnknownNameError
 from h3sim.notebook import Listing
 from h3sim.page import page_from_dict, read_page
@@ -136,7 +136,7 @@ def scheme_set(name: str) -> tuple[str, ...] | None:
     >>> scheme_set("marx-2019")[:3]
     ('rr', 'wrr', 'fifo')
     """
-    names = _sets()["schemes"].get(name)
+    names = _sets()["schemes"].get(name) if isinstance(name, str) else None
     return None if names is None else tuple(names)
 
 
@@ -150,6 +150,9 @@ def page_set(name: str) -> tuple[str, ...] | None:
     >>> page_set("papers")
     ('http2rulez', 'davies-meenan')
     """
+    given: object = name  # whatever the annotation says
+    if not isinstance(given, str):
+        return None
     sets = _sets()["pages"]
     corpus = sorted(set(_pages()) - set(sets["made-up"]))
     if name == _CORPUS:
@@ -206,6 +209,10 @@ def _load(
     from_shipped: Callable[[Traversable], ValueT],
     from_path: Callable[[str | Path], ValueT],
 ) -> ValueT:
+    given: object = name  # whatever the annotation says
+    if not isinstance(given, str | os.PathLike):
+        message = f"must be a name or a path, is {shown(name)}"
+        raise InputError([Problem(key=kind, message=message)])
     text = os.fspath(name)
     if isinstance(name, str) and name in shipped:
         return from_shipped(shipped[name])

@@ -43,6 +43,7 @@ __all__ = [
     "Inline",
     "Named",
     "Table",
+    "check_arguments",
     "declared",
     "keys_of",
     "read_document",
@@ -211,6 +212,28 @@ def settled(value: Any) -> list[Problem]:
             if accepted is not given:
                 object.__setattr__(value, field.attribute, accepted)
     return _with_mistakes(value if not stand_ins else _changed(value, stand_ins), problems)
+
+
+def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> None:
+    """Check the arguments of a function: what each may hold, and what it was called with.
+
+    Raises:
+        error: listing every one that is wrong.
+
+    >>> from h3sim.documents.values import Text
+    >>> check_arguments(InputError, seed=(Text(), 3))
+    Traceback (most recent call last):
+    ...
+    h3sim.errors.InputError: seed: must be text, is 3
+    """
+    problems: list[Problem] = []
+    for key, (kind, value) in given.items():
+        try:
+            kind.accept(value)
+        except RefusedError as refused:
+            problems += refused.under(key)
+    if problems:
+        raise error(problems)
 
 
 def _stand_in(field: Declared, refused: RefusedError) -> Any:

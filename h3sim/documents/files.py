@@ -59,7 +59,7 @@ def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReade
                 raise error([Problem(key="", message=what)], shown_path(path))
             yield file
     except (OSError, ValueError) as caught:
-        if isinstance(caught, InputError | UnicodeError):
+        if isinstance(caught, InputError | UnicodeDecodeError):
             raise
         message = f"cannot be read: {_reason(caught)}"
         raise error([Problem(key="", message=message)], shown_path(path)) from caught

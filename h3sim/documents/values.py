@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from enum import Enum
 from operator import index
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.refused import ABSENT, RefusedError
@@ -20,9 +21,11 @@ from h3sim.errors import Problem
 from h3sim.units import mbps, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = [
+    "CALLABLE",
+    "PATH",
     "Choice",
     "Flag",
     "ListOf",
@@ -30,6 +33,7 @@ __all__ = [
     "Milliseconds",
     "Number",
     "OneOrMore",
+    "Only",
     "OrNone",
     "Text",
     "Texts",
@@ -38,6 +42,7 @@ __all__ = [
 ]
 
 
+_HUGE = 2**63
 _MANY = 10**6
 """An upper bound above this says nothing to somebody whose value is negative."""
 
@@ -222,6 +227,8 @@ class _Scaled(Number):
 
     def accept(self, value: Any) -> int:
         whole = value if type(value) is int else _as_int(value)
+        if abs(whole) > _HUGE:
+            raise RefusedError(f"{self._range(1)}, is {shown(whole)}")
         self.check(self.write(whole), f"{self.write(whole):g}")
         return whole
 
@@ -384,3 +391,19 @@ class Texts(ValueType):
 
 def _is_text(key: object, item: object) -> bool:
     return isinstance(key, str) and isinstance(item, str)
+
+
+class Only(ValueType):
+    """Any value for which *is_right* holds; *what* says in messages what that is."""
+
+    def __init__(self, what: str, is_right: Callable[[Any], bool]) -> None:
+        self._what, self._is_right = what, is_right
+
+    def accept(self, value: Any) -> Any:
+        if self._is_right(value):
+            return value
+        raise RefusedError(f"must be {self._what}, is {shown(value)}")
+
+
+PATH = Only("a path", lambda value: isinstance(value, str | PathLike))
+CALLABLE = Only("something that can be called", callable)

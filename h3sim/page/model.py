@@ -257,7 +257,7 @@ class Page:
         return edited if name is None else replace(edited, name=name)
 
     def _place(self, id_: str) -> int:
-        if id_ not in self.index:
+        if not isinstance(id_, str) or id_ not in self.index:
             raise UnknownNameError("resource", id_, list(self.index), "page.index")
         return self.index[id_]
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h3sim import seeds
+from h3sim.documents.declared import check_arguments
+from h3sim.documents.values import Number, Whole
 from h3sim.errors import PageError, Problem
 from h3sim.page.model import Page
-from h3sim.page.resource import At, Discovery, Kind, Resource
+from h3sim.page.resource import MAX_STREAM_BYTES, At, Discovery, Kind, Resource
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ _EXECUTE_MS_PER_KB = 1.1
 _SEEN = 0.3
 """The images of the first so-much of the document are above the fold."""
 _LARGEST_SHARE = 0.05
+_MOST_RESOURCES = 100_000
 
 
 def synthetic(
@@ -73,12 +76,21 @@ def synthetic(
     >>> len(page.resources), page.total_bytes
     (30, 800000)
     """
-    problems = list(_problems(n_resources, total_bytes, max_depth, script_share))
-    for name, n_bytes in (("html_bytes", html_bytes), ("hero_bytes", hero_bytes)):
-        if n_bytes is not None and n_bytes < 0:
-            problems.append(Problem(key=name, message=f"must not be negative, is {n_bytes}"))
-    if problems:
-        raise PageError(problems, "synthetic")
+    size = Whole(low=0, high=MAX_STREAM_BYTES)
+    given = {
+        "seed": (Whole(low=0), seed),
+        "n_resources": (Whole(low=1, high=_MOST_RESOURCES), n_resources),
+        "total_bytes": (size, total_bytes),
+        "max_depth": (Whole(low=1, high=len(_LEVELS)), max_depth),
+        "script_share": (Number(low=0, high=1), script_share),
+        "html_bytes": (size, html_bytes),
+        "hero_bytes": (size, hero_bytes),
+    }
+    may_be_none = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")
+    check_arguments(
+        PageError,
+        **{key: e for key, e in given.items() if e[1] is not None or key not in may_be_none},
+    )
     source = seeds.stream(seed, "page")
     n_drawn = round(_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
     drafts = _drafts(source, n_resources or n_drawn, max_depth, script_share, hero_bytes)
@@ -107,20 +119,6 @@ class _Draft:
 
     def set_size(self, n_bytes: int) -> None:
         self.size_bytes, self.is_fixed = n_bytes, True
-
-
-def _problems(
-    n_resources: int | None, total_bytes: int | None, max_depth: int, script_share: float
-) -> Iterator[Problem]:
-    if n_resources is not None and n_resources < 1:
-        yield Problem(key="n_resources", message=f"must be 1 or more, is {n_resources}")
-    if total_bytes is not None and total_bytes < 0:
-        yield Problem(key="total_bytes", message=f"must not be negative, is {total_bytes}")
-    if not 1 <= max_depth <= len(_LEVELS):
-        message = f"must be 1 to {len(_LEVELS)}, is {max_depth}"
-        yield Problem(key="max_depth", message=message)
-    if not 0 <= script_share <= 1:
-        yield Problem(key="script_share", message=f"must be 0 to 1, is {script_share}")
 
 
 def _drafts(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from h3sim import metrics
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
-from h3sim.errors import NothingToMeasureError
+from h3sim.documents import is_quantity, shown
+from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.notebook import html_table
 from h3sim.results.configuration import configuration, in_words, notes
 from h3sim.results.document import hol_figures, identity, load_to_dict
@@ -296,7 +297,8 @@ class Load:
 
     def _of(self, which: Which) -> Iterator[tuple[Resource, Timing]]:
         if which not in ("all", "atf"):
-            raise ValueError(f"which must be 'all' or 'atf', is {which!r}")
+            message = f"must be 'all' or 'atf', is {shown(which)}"
+            raise InputError([Problem(key="which", message=message)])
         for timing in self._timings:
             resource = self.page.resources[timing.resource]
             if which == "all" or resource.above_the_fold:
@@ -324,7 +326,8 @@ class Load:
 
 
 def _positive_ns(sample_ms: float) -> int:
-    sample_ns = ms(sample_ms)
+    sample_ns = ms(sample_ms) if is_quantity(sample_ms) else 0
     if sample_ns <= 0:
-        raise ValueError(f"sample_ms must be more than 0, is {sample_ms}")
+        message = f"must be more than 0, is {shown(sample_ms)}"
+        raise InputError([Problem(key="sample_ms", message=message)])
     return sample_ns

@@ -10,6 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
+from h3sim.documents.declared import check_arguments
+from h3sim.documents.values import CALLABLE, Only
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
 from h3sim.study.options import LoadOptions, config_of, with_options
@@ -163,6 +165,13 @@ class Comparison:
         )
 
 
+_CONFIG = Only("a LoadConfig", lambda value: value is None or hasattr(value, "resolved_network"))
+_BUFFERS = Only(
+    "a list of numbers",
+    lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
+)
+
+
 @with_options
 def compare(
     pages: PageLike | Iterable[PageLike],
@@ -193,6 +202,12 @@ def compare(
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.4]
     """
+    check_arguments(
+        InputError,
+        config=(_CONFIG, config),
+        buffers_kb=(_BUFFERS, buffers_kb),
+        **{} if progress is None else {"progress": (CALLABLE, progress)},
+    )
     given = config_of(options, known=_ARGUMENTS, changed=config)
     cells = list(_cells(given, buffers_kb))
     wanted_pages = resolve_pages(pages)

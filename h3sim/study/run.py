@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from h3sim import catalog, engine
+from h3sim.documents.declared import check_arguments
+from h3sim.documents.values import Only
 from h3sim.errors import InputError, Problem
 from h3sim.http import Retransmit
 from h3sim.page import Page
@@ -39,6 +41,14 @@ __all__ = [
 PageLike: TypeAlias = "Page | str | Path"
 SchedulerLike: TypeAlias = "Scheduler | Callable[..., Scheduler] | str"
 SchemeLike: TypeAlias = "Scheme | str | Path | Scheduler | Callable[..., Scheduler]"
+
+_PROCESSES = Only(
+    "functions that make SimPy processes",
+    lambda value: (
+        isinstance(value, Iterable)
+        and (not isinstance(value, list | tuple | str | bytes | dict) or all(map(callable, value)))
+    ),
+)
 
 
 @with_options
@@ -76,6 +86,7 @@ def simulate(
     >>> simulate("davies-meenan", scheduler=FifoScheduler).trace == load.trace
     True
     """
+    check_arguments(InputError, processes=(_PROCESSES, processes))
     if scheduler is None:
         wanted = resolve_scheme("rr" if scheme is None else scheme)
     else:
@@ -169,7 +180,10 @@ def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
 def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
     """Return the pages that are meant; a name may be that of a set."""
     found: list[Page] = []
-    for page in [pages] if isinstance(pages, Page | str | os.PathLike) else list(pages):
+    given: object = pages  # whatever the annotation says
+    one = isinstance(pages, Page | str | os.PathLike) or not isinstance(given, Iterable)
+    several: Any = [pages] if one else pages
+    for page in several:
         names = catalog.page_set(page) if isinstance(page, str) else None
         found += map(resolve_page, names or (page,))
     return found

@@ -26,6 +26,7 @@ _MAX_PACKET_BYTES = 65_507
 """The payload of the largest UDP datagram over IPv4."""
 _MIN_INTERVAL_NS = 1
 _MAX_INTERVAL_NS = 60 * NS_PER_S
+_HUGE_NS = 2**63
 _BITS_PER_BYTE = 8
 _FULL_PACKET_BYTES = 1500
 
@@ -64,7 +65,8 @@ class _Interval(ValueType):
         if isinstance(value, bool) or not isinstance(value, int | Fraction):
             raise RefusedError(self._at(f"must be whole or a Fraction, is {shown(value)}"))
         if not _MIN_INTERVAL_NS <= value <= _MAX_INTERVAL_NS:
-            message = f"must be 1 ns to 60 s between packets, is {float(value):g} ns"
+            given = f"{float(value):g}" if value < _HUGE_NS else "a huge number of"
+            message = f"must be 1 ns to 60 s between packets, is {given} ns"
             raise RefusedError(self._at(message))
         return value if isinstance(value, Fraction) else Fraction(value)
 
@@ -120,9 +122,11 @@ class ConstantRate:
     )
 
     def __post_init__(self) -> None:
-        if isinstance(self.interval_ns, _AtRate) and isinstance(self.packet_bytes, int):
-            bits = self.packet_bytes * _BITS_PER_BYTE
-            interval_ns = Fraction(bits * NS_PER_S, self.interval_ns.rate_bps)
+        if isinstance(self.interval_ns, _AtRate):
+            interval_ns = Fraction(_MIN_INTERVAL_NS)  # where the size is refused, any will do
+            if isinstance(self.packet_bytes, int) and 0 < self.packet_bytes <= _MAX_PACKET_BYTES:
+                bits = self.packet_bytes * _BITS_PER_BYTE
+                interval_ns = Fraction(bits * NS_PER_S, self.interval_ns.rate_bps)
             object.__setattr__(self, "interval_ns", interval_ns)
         settle(self, NetworkError)
 
@@ -133,8 +137,8 @@ class ConstantRate:
         Raises:
             NetworkError: if the rate is not above 0.
         """
-        if not is_quantity(rate_bps) or rate_bps <= 0:
-            message = f"must be more than 0, is {shown(rate_bps)} bit/s"
+        if not is_quantity(rate_bps) or isinstance(rate_bps, float) or rate_bps <= 0:
+            message = f"must be a whole number above 0, is {shown(rate_bps)} bit/s"
             raise NetworkError([Problem(key="rate_mbps", message=message)])
         interval: Any = _AtRate(rate_bps)
         return cls(packet_bytes=packet_bytes, interval_ns=interval)

@@ -1,0 +1,196 @@
+"""Whatever a public function or class is called with, what comes out is an error of h3sim, or none.
+
+A wrong type is somebody's mistake, and is told like one: by a message that names what was given.
+`TypeError` is left for calls that do not fit the signature, and names the argument.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+from enum import EnumMeta
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+import h3sim.page
+import h3sim.schemes
+import h3sim.transport
+from h3sim import catalog
+from h3sim.errors import H3SimError
+from h3sim.page import At, Discovery, Kind, Page, Resource
+from h3sim.schedulers import FifoScheduler
+from h3sim.schemes import SchedulerKind
+from h3sim.signals import Signalling
+from h3sim.transport import ConstantRate, Jitter, LinkProfile
+from h3sim.transport.jitter import LinkJitter
+from h3sim.transport.link_profile import CoDel
+from h3sim.transport.quic import QuicSettings
+from h3sim.transport.tcp import TcpSettings
+
+if TYPE_CHECKING:
+    import types
+    from collections.abc import Callable
+
+WRONG: list[Any] = [
+    None, True, -1, 0, 1.5, 10**400, float("nan"), float("inf"), "", "x", "\x1b[2J", "a\0b",
+    "\ud800", b"x", [], ["x"], [1, None], {}, {"x": 1}, {1: 2}, (), object(), Kind.IMAGE,
+    Kind, len, Fraction(1, 3), pathlib.Path("no/such/file"), pathlib.Path("a\0b"),
+]  # fmt: skip
+
+ROOT = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=3000)
+PAGE = Page(
+    name="two",
+    resources=(
+        ROOT,
+        Resource(
+            id="a.js",
+            kind=Kind.SCRIPT,
+            size_bytes=2000,
+            discovered=Discovery(at=At.OFFSET, by="/", offset_bytes=10),
+        ),
+    ),
+)
+NETWORK = h3sim.load_network("4g")
+SCHEME = h3sim.load_scheme("p+")
+PROFILE = h3sim.load_profile("quicly")
+RESOURCE = {"id": "/", "kind": "document", "bytes": 3}
+DOCUMENT = {"format": "h3sim-page/1", "name": "x", "resources": [RESOURCE]}
+LOAD = h3sim.simulate(PAGE, scheme="fifo")
+MANY = {"network": "4g", "cc": "newreno", "loss": 0.02}
+
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "simulate": (h3sim.simulate, {"page": PAGE, "scheme": "fifo"}),
+    "simulate, parsing": (h3sim.simulate, {"page": PAGE, "browser": "parse"}),
+    "simulate, over links": (h3sim.simulate, {"page": PAGE, **MANY}),
+    "compare": (h3sim.compare, {"pages": PAGE, "schemes": "fifo", "baseline": "fifo"}),
+    "LoadConfig": (h3sim.LoadConfig, {}),
+    "import_page": (h3sim.import_page, {"path": "no-such.har"}),
+    "read_har": (h3sim.read_har, {"path": "no-such.har"}),
+    "read_load": (h3sim.read_load, {"path": "no-such.json"}),
+    "measure": (h3sim.measure, {"path": "no-such.qlog"}),
+    "load_page": (h3sim.load_page, {"name": "http2rulez"}),
+    "load_network": (h3sim.load_network, {"name": "4g"}),
+    "load_scheme": (h3sim.load_scheme, {"name": "rr"}),
+    "load_profile": (h3sim.load_profile, {"name": "quicly"}),
+    "page_set": (catalog.page_set, {"name": "corpus"}),
+    "scheme_set": (catalog.scheme_set, {"name": "marx-2019"}),
+    "list_pages": (h3sim.list_pages, {}),
+    "list_networks": (h3sim.list_networks, {}),
+    "list_schemes": (h3sim.list_schemes, {}),
+    "list_profiles": (h3sim.list_profiles, {}),
+    # Pages
+    "Page": (Page, {"name": "x", "resources": (ROOT,)}),
+    "Resource": (Resource, {"id": "/", "kind": Kind.DOCUMENT, "size_bytes": 3}),
+    "Discovery": (Discovery, {"at": At.OFFSET, "by": "/", "offset_bytes": 1}),
+    "Page.from_dict": (Page.from_dict, {"document": DOCUMENT}),
+    "Page.from_json": (Page.from_json, {"text": "{}"}),
+    "Page.from_file": (Page.from_file, {"path": "no-such.json"}),
+    "Page.with_": (PAGE.with_, {"id_": "a.js", "bytes": 3, "defer": True, "discovered": {}}),
+    "Page.without": (PAGE.without, {"id_": "a.js"}),
+    "read_page": (h3sim.read_page, {"path": "no-such.json"}),
+    "page_from_dict": (h3sim.page.page_from_dict, {"document": DOCUMENT}),
+    "schema": (h3sim.page.schema, {}),
+    "synthetic": (h3sim.page.synthetic, {"seed": 1}),
+    # Schemes
+    "Scheme": (
+        h3sim.Scheme,
+        {
+            "name": "x",
+            "title": "",
+            "source": "",
+            "mechanism": SchedulerKind.FIFO,
+            "signalling": Signalling.SERVER,
+            "classes": SCHEME.classes,
+        },
+    ),
+    "Rule": (h3sim.schemes.Rule, {"class_name": "x"}),
+    "Placeholder": (h3sim.schemes.Placeholder, {"name": "x", "weight": 3}),
+    "PriorityClass": (h3sim.schemes.PriorityClass, {"name": "x"}),
+    "read_scheme": (h3sim.read_scheme, {"path": "no-such.toml"}),
+    "scheme_from_dict": (
+        h3sim.schemes.scheme_from_dict,
+        {"document": h3sim.schemes.scheme_to_dict(SCHEME)},
+    ),
+    "scheduler_kind_named": (h3sim.schemes.scheduler_kind_named, {"name": "fifo"}),
+    "scheduler_named": (h3sim.schemes.scheduler_named, {"given": FifoScheduler}),
+    # Networks and profiles
+    "Network": (h3sim.Network, {"name": "x", "down": NETWORK.down}),
+    "ConstantRate": (ConstantRate, {"packet_bytes": 1400, "interval_ns": Fraction(10)}),
+    "ConstantRate.at_rate": (ConstantRate.at_rate, {"packet_bytes": 1400, "rate_bps": 10}),
+    "Jitter": (Jitter, {"every": 4, "min_overtaken": 1, "max_overtaken": 3}),
+    "Jitter.parse": (Jitter.parse, {"text": "4:1"}),
+    "LinkProfile": (LinkProfile, {"rate_bps": 10**6}),
+    "LinkJitter": (LinkJitter, {"mean_ns": 10}),
+    "CoDel": (CoDel, {}),
+    "TransportProfile": (h3sim.transport.TransportProfile, {"name": "x"}),
+    "QuicSettings": (QuicSettings, {}),
+    "TcpSettings": (TcpSettings, {}),
+    "read_network": (h3sim.read_network, {"path": "no-such.toml"}),
+    "network_from_dict": (
+        h3sim.transport.network_from_dict,
+        {"document": h3sim.transport.network_to_dict(NETWORK)},
+    ),
+    "network_from_toml": (h3sim.transport.network_from_toml, {"text": "", "source": "x"}),
+    "profile_from_dict": (
+        h3sim.transport.profile_from_dict,
+        {"document": h3sim.transport.profile_to_dict(PROFILE)},
+    ),
+    "profile_from_toml": (h3sim.transport.profile_from_toml, {"text": "", "source": "x"}),
+    # Loads
+    "Load.byte_index": (LOAD.byte_index, {"which": "all"}),
+    "Load.to_dict": (LOAD.to_dict, {}),
+}
+TAKE_CODE = ("progress", "processes")
+NOT_CALLED_WITH_VALUES = {
+    # What h3sim makes, or takes from its own parts, and not from people.
+    *("Comparison", "H3SimError", "Load", "Measurement", "Results", "SavedLoad"),
+    *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
+    *("Policy", "make_policy", "new_scheduler", "CustomScheduler"),
+    *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "WholeMessages"),
+    # Studies have laws of their own.
+    *("Range", "Study", "read_results", "study_of", "sweep"),
+}
+
+
+def parameters(function: Callable[..., Any], valid: dict[str, Any]) -> list[str]:
+    found = inspect.signature(function).parameters.values()
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return list(dict.fromkeys([*(p.name for p in found if p.kind not in kinds), *valid]))
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_wrong_value_is_an_error_of_h3sim_or_none(name: str) -> None:
+    function, valid = CALLS[name]
+    leaked: list[str] = []
+    for parameter in parameters(function, valid):
+        for wrong in WRONG:
+            if parameter in TAKE_CODE and callable(wrong):
+                continue  # it may be right, and what it raises is its own
+            try:
+                function(**{**valid, parameter: wrong})
+            except H3SimError as error:
+                if not all(line.isprintable() for line in str(error).split("\n")):
+                    leaked.append(f"{parameter}={wrong!r} is shown raw: {error!r}")
+            except Exception as error:  # noqa: BLE001 - any other is what is looked for
+                if not isinstance(error, TypeError) or f"'{parameter}'" not in str(error):
+                    leaked.append(f"{parameter}={wrong!r}: {type(error).__name__}: {error}")
+    assert leaked == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [h3sim, h3sim.page, h3sim.schemes, h3sim.transport],
+    ids=lambda module: module.__name__,
+)
+def test_every_public_callable_is_called(module: types.ModuleType) -> None:
+    public = {
+        name
+        for name in module.__all__
+        if callable(value := getattr(module, name)) and not isinstance(value, EnumMeta)
+    }
+    called = {name.partition(",")[0] for name in CALLS}
+    assert public - called - NOT_CALLED_WITH_VALUES == set()
