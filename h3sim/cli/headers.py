@@ -80,7 +80,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         ("--interval-ms", "10", "MS", "the time from list to list in QIF files without times"),
     ):
         parser.add_argument(
-            option, metavar=metavar, default=default, help=f"{text} (default: {default})"
+            option, metavar=metavar, default=default, help=f"{text} (default: %(default)s)"
         )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print h3sim-headers/1 instead")

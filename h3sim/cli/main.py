@@ -28,7 +28,7 @@ examples:
 
 exit codes: 0 good, 1 a run failed, 2 bad usage or bad input
 """
-_COMMANDS = {
+COMMANDS = {
     "run": "load one page with one scheme",
     "compare": "load pages with several schemes",
     "sweep": "run a study: many loads, kept and resumed",
@@ -88,7 +88,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"h3sim {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     wanted = next((word for word in arguments if not word.startswith("-")), "")
-    for name, summary in _COMMANDS.items():
+    for name, summary in COMMANDS.items():
         if name == wanted:
             _add_command(name)(commands, summary)
         else:
