@@ -1,4 +1,4 @@
-"""The legend of resources: number, name, and how each is painted."""
+"""The legend of resources or of kinds: what it is called, and how it is painted."""
 
 from __future__ import annotations
 
@@ -7,32 +7,29 @@ from typing import TYPE_CHECKING
 from matplotlib.patches import Patch
 from matplotlib.transforms import blended_transform_factory
 
-from h3sim.plots.labels import resource_label
-from h3sim.plots.style import SMALL, paint
+from h3sim.plots.style import SMALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from h3sim.page import Page
+    from h3sim.plots.palette import Palette
 
-__all__ = ["MAX_NAMES", "below", "beside", "height_in"]
+__all__ = ["below", "beside", "height_in"]
 
-MAX_NAMES = 24
-"""The most lines of a legend."""
 _LINE_IN = 0.165
 _COLUMNS = 4
 
 
-def height_in(page: Page, *, columns: int = _COLUMNS) -> float:
-    """Return how high the legend of *page* is in so many columns, in inches."""
-    lines = -(-min(len(page.resources), MAX_NAMES) // columns)
+def height_in(palette: Palette, *, columns: int = _COLUMNS) -> float:
+    """Return how high the legend of *palette* is in so many columns, in inches."""
+    lines = -(-len(set(palette.groups)) // columns)
     return _LINE_IN * (lines + 0.5)
 
 
-def beside(ax: Axes, page: Page) -> None:
-    """Put the legend of *page* in one column to the right of *ax*."""
+def beside(ax: Axes, palette: Palette) -> None:
+    """Put the legend of *palette* in one column to the right of *ax*."""
     ax.legend(
-        handles=_handles(page),
+        handles=_handles(palette),
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         borderaxespad=0.0,
@@ -44,9 +41,9 @@ def beside(ax: Axes, page: Page) -> None:
     )
 
 
-def below(ax: Axes, page: Page) -> None:
-    """Put the legend of *page* in place of *ax*, over the whole width of the figure."""
-    handles = _handles(page)
+def below(ax: Axes, palette: Palette) -> None:
+    """Put the legend of *palette* in place of *ax*, over the whole width of the figure."""
+    handles = _handles(palette)
     ax.set_axis_off()
     legend = ax.legend(
         handles=handles,
@@ -64,21 +61,16 @@ def below(ax: Axes, page: Page) -> None:
     legend.set_in_layout(False)
 
 
-def _handles(page: Page) -> list[Patch]:
-    """Return the entries: all, or the root and those of most bytes, and how many there are more."""
-    sizes = [resource.size_bytes for resource in page.resources]
-    named = sorted(range(len(sizes)), key=lambda index: (index != page.root, -sizes[index]))
-    if len(named) > MAX_NAMES:
-        named = named[: MAX_NAMES - 1]
-    handles = [_handle(page, index) for index in sorted(named)]
-    if len(named) < len(sizes):
-        handles.append(Patch(alpha=0, label=f"... and {len(sizes) - len(named)} more"))
-    return handles
+def _handles(palette: Palette) -> list[Patch]:
+    return [_handle(palette, group) for group in sorted(set(palette.groups))]
 
 
-def _handle(page: Page, index: int) -> Patch:
-    look = paint(index)
-    label = resource_label(page, index)
+def _handle(palette: Palette, group: int) -> Patch:
+    look = palette.look(group)
     return Patch(
-        facecolor=look.face, edgecolor=look.ink, hatch=look.hatch, linewidth=0, label=label
+        facecolor=look.face,
+        edgecolor=look.ink,
+        hatch=look.hatch,
+        linewidth=0,
+        label=palette.label(group),
     )

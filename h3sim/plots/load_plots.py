@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from h3sim.documents import write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.plots import files, labels, legend, progress, strip, waterfall
+from h3sim.plots.palette import Palette
 from h3sim.plots.style import SMALL, in_style
+from h3sim.plots.window import window_of
 
 if TYPE_CHECKING:
     import os
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LoadPlots"]
 
-MAX_WATERFALL = 60
-"""The most resources that the waterfall of a whole figure shows."""
 _WIDTH_IN = 12.0
 _MAX_HEIGHT_IN = 200.0
 _LANE_IN, _LEVEL_IN, _MAX_LEVELS = 0.37, 0.1, 8
@@ -55,23 +55,35 @@ class LoadPlots:
             names = ", ".join(dict.fromkeys(load.page.name for load in self.loads))
             raise InputError([Problem(key="loads", message=f"must be of one page, are of {names}")])
 
-    def multiplexing(self, ax: Axes | None = None, *, annotate: bool = True) -> Axes:
+    def multiplexing(
+        self, ax: Axes | None = None, *, annotate: bool = True, until_ms: float | None = None
+    ) -> Axes:
         """Draw which resource's bytes reached the application when (Marx 2019, Fig. 8 and 13).
 
         A lane per load and a rectangle per packet, which ends at the time in ms since navigation
         start at which its bytes were handed over; a resource looks the same in all lanes. Packets
         that were handed over at one instant are stacked, first sent lowest, and the highest stack
         of the figure fills its lane. A rectangle is as wide as a send interval, or as what of it
-        has passed since the last handover. In lanes of more than 480 packets, neighbours of one
-        resource are joined.
+        has passed since the last handover. In lanes of more than 480 packets, neighbours that look
+        alike are joined. Pages of more than 12 resources are coloured by kind, with the colours of
+        WebPageTest. Below a lane stands what was lost, above a single one what was sent again.
 
-        With *annotate*, a resource's number (its place in the page, from 1 on) stands where there
-        is room. Returns *ax*, or the axes of a new figure with a legend of the resources.
+        The axis ends with the last resource, before a late one that would squash the others (and
+        says so), or at *until_ms*. With *annotate*, a resource's number (from 1 on, in the order of
+        the page) stands where there is room. Returns *ax*, or the axes of a new figure with its
+        legend.
         """
         with in_style():
             if ax is None:
                 ax = self._new_figure([])[1][0]
-            strip.draw(ax, self._lanes, self._lane_labels, annotate=annotate)
+            strip.draw(
+                ax,
+                self._lanes,
+                self._lane_labels,
+                self._palette,
+                window_of(self.loads, until_ms),
+                annotate=annotate,
+            )
         return ax
 
     def byte_index(self, ax: Axes | None = None, *, which: Which = "atf") -> Axes:
@@ -93,37 +105,39 @@ class LoadPlots:
             progress.draw(ax, self.loads, names, shown=shown, wanted=which)
         return ax
 
-    def waterfall(self, ax: Axes | None = None) -> Axes:
+    def waterfall(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
         """Draw when each resource of the first load was requested, began to come and was there.
 
         Rows stand in request order; times are ms since navigation start. A thin line runs from the
         request to the first byte handed over, a bar from there to the last. Colours, hatches and
         numbers are those of `multiplexing` (Marx 2019, Fig. 8); a triangle marks what is above the
-        fold. Returns *ax*, or the axes of a new figure.
+        fold. Of more than 60 resources, the smallest below the fold share rows with neighbours that
+        were folded too. Where the browser computed its load, lines mark paints and load event. The
+        axis ends as that of `multiplexing`. Returns *ax*, or the axes of a new figure.
         """
         with in_style():
             if ax is None:
                 ax = _figure_of(self._waterfall_in + _AXIS_IN).subplots()
-            waterfall.draw(ax, self.loads[0])
+            waterfall.draw(ax, self.loads[0], self._palette, window_of(self.loads[:1], until_ms))
         return ax
 
-    def figure(self) -> Figure:
+    def figure(self, *, until_ms: float | None = None) -> Figure:
         """Return a new figure of it all: the strip, its legend, and the ByteIndex.
 
-        One load of at most 60 resources comes with its waterfall. All share one axis of time, in
-        ms since navigation start. The legend names at most 24 resources, the root
-        and those of most bytes.
+        A single load comes with its waterfall. All share one axis of time, in ms since navigation
+        start, which ends as that of `multiplexing`. The legend names the resources, or where there
+        are more than 12 the kinds.
         """
-        has_waterfall = len(self.loads) == 1 and len(self._page.resources) <= MAX_WATERFALL
+        has_waterfall = len(self.loads) == 1
         with in_style():
             figure, (first, *more) = self._new_figure(
                 [self._curve_in, self._waterfall_in] if has_waterfall else [self._curve_in],
                 title=labels.title(self.loads),
             )
-            self.multiplexing(first)
+            self.multiplexing(first, until_ms=until_ms)
             self.byte_index(more[0])
             if has_waterfall:
-                self.waterfall(more[1])
+                self.waterfall(more[1], until_ms=until_ms)
             for ax in more:
                 ax.set_xlim(first.get_xlim())
         return figure
@@ -154,7 +168,12 @@ class LoadPlots:
 
     @cached_property
     def _lanes(self) -> list[strip.Lane]:
-        return [strip.lane_of(load) for load in self.loads]
+        end_ms = window_of(self.loads).end_ms
+        return [strip.lane_of(load, self._palette, end_ms) for load in self.loads]
+
+    @cached_property
+    def _palette(self) -> Palette:
+        return Palette(self._page)
 
     @property
     def _lane_labels(self) -> list[str]:
@@ -170,7 +189,7 @@ class LoadPlots:
 
     @property
     def _waterfall_in(self) -> float:
-        return _ROW_IN * len(self._page.resources)
+        return _ROW_IN * len(waterfall.rows_of(self.loads[0], self._palette))
 
     @property
     def _curve_in(self) -> float:
@@ -183,8 +202,8 @@ class LoadPlots:
 
         The legend of the resources is there: beside the strip if that is high enough, else below.
         """
-        is_beside = legend.height_in(self._page, columns=1) <= self._strip_in
-        below_in = [] if is_beside else [legend.height_in(self._page)]
+        is_beside = legend.height_in(self._palette, columns=1) <= self._strip_in
+        below_in = [] if is_beside else [legend.height_in(self._palette)]
         heights_in = [self._strip_in, *below_in, *more_in]
         figure = _figure_of(
             sum(heights_in) + _AXIS_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
@@ -193,9 +212,9 @@ class LoadPlots:
         grid = figure.add_gridspec(len(heights_in), 1, height_ratios=heights_in)
         axes = [figure.add_subplot(grid[row]) for row in range(len(heights_in))]
         if is_beside:
-            legend.beside(axes[0], self._page)
+            legend.beside(axes[0], self._palette)
         else:
-            legend.below(axes.pop(1), self._page)
+            legend.below(axes.pop(1), self._palette)
         return figure, axes
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.path import Path
 
-from h3sim.plots.style import SMALL, paint
-from h3sim.units import to_ms
+from h3sim.plots.style import SMALL
+from h3sim.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from matplotlib.axes import Axes
 
+    from h3sim.plots.palette import Palette
+    from h3sim.plots.style import Paint
+    from h3sim.plots.window import Window
     from h3sim.results import Load
 
 __all__ = ["GUIDE", "MERGED_GUIDE", "Box", "Lane", "boxes", "draw", "lane_of", "tallest"]
@@ -25,32 +28,44 @@ GUIDE = (
     " stacked: delivered together"
 )
 MERGED_GUIDE = (
-    "Packets from left to right in the order their bytes reached the application, neighbours of"
-    " one resource joined; stacked: delivered together"
+    "Packets from left to right in the order their bytes reached the application, neighbours that"
+    " look alike joined; stacked: delivered together"
 )
+_LOST_GUIDE = "\n\N{MULTIPLICATION SIGN} sent and lost"
+_AGAIN_GUIDE = "; \N{WHITE UP-POINTING TRIANGLE} sent again, arrived"
 
 MAX_SINGLE = 480
-"""Lanes of more packets than this show neighbours of one resource as one rectangle."""
+"""Lanes of more packets than this show neighbours that look alike as one rectangle."""
 MAX_VECTORS = 5000
 """Lanes of more rectangles than this go into SVG and PDF as images, which else grow to 100 MB."""
 _LANE_SHARE = 0.84
 """How much of its row a lane fills."""
 _MIN_SHARE = 0.25
 """How much of its lane a lone packet fills at least, however high the stacks beside it."""
+_LEAST_SHARE = 1 / 800
+"""How much of the axis a packet fills at least, where nothing stands before it: a pixel or so."""
 _MIN_HATCHED = 5.0
 """The width, in points, from which on a run shows its hatch."""
+_MOSTLY = 0.9
 _EDGE, _EDGE_SHARE = 0.5, 0.25
 """The width of the white edge of a packet: in points, and at most this share of the packet's."""
 _NUMBER_SIZE = SMALL - 1.5
+_MARK_SIZE = 3.0
+_MANY_MARKS = 150
+"""More marks than this are ticks, which do not cover each other."""
+_LOST = "#c00000"
 _POINTS_PER_INCH = 72
 _EM = 0.68
 """The width of a digit and its surroundings, in font sizes."""
 
 
 class Box(NamedTuple):
-    """A packet, or several that look like one, on *level* (0 lowest) of a stack of *height*."""
+    """A packet, or several that look like one, on *level* (0 lowest) of a stack of *height*.
 
-    resource: int
+    *group* says how it is painted: the index of its resource, or that of a kind.
+    """
+
+    group: int
     start_ms: float
     stop_ms: float
     level: int
@@ -62,6 +77,10 @@ class Lane(NamedTuple):
 
     packets: list[Box]
     drawn: list[Box]
+    lost_ms: list[float]
+    """When packets were sent that were lost."""
+    again_ms: list[float]
+    """When packets arrived whose bytes had been sent before."""
 
     @property
     def is_merged(self) -> bool:
@@ -69,17 +88,33 @@ class Lane(NamedTuple):
         return len(self.packets) > MAX_SINGLE
 
 
-def lane_of(load: Load) -> Lane:
-    """Return the lane of *load*."""
-    packets = list(boxes(load))
-    return Lane(packets, packets if len(packets) <= MAX_SINGLE else list(joined(packets)))
+def lane_of(load: Load, palette: Palette, end_ms: float) -> Lane:
+    """Return the lane of *load* on an axis up to *end_ms*."""
+    packets = list(boxes(load, palette.groups, least_ms=end_ms * _LEAST_SHARE))
+    drawn = packets if len(packets) <= MAX_SINGLE else list(joined(packets))
+    return Lane(packets, drawn, *_losses(load))
 
 
-def boxes(load: Load) -> Iterator[Box]:
+def _losses(load: Load) -> tuple[list[float], list[float]]:
+    """Return when packets left that were lost, and when bytes arrived that were sent again."""
+    lost: dict[int, float] = {}
+    again: dict[int, float] = {}
+    ends: dict[int, int] = {}
+    for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, *_ in load.trace.packet_rows:
+        if arrived_at_ns is None:
+            lost[number] = to_ms(sent_at_ns)
+        elif offset + n_bytes <= ends.get(stream_id, -1):
+            again[number] = to_ms(arrived_at_ns)
+        ends[stream_id] = max(ends.get(stream_id, 0), offset + n_bytes)
+    return list(lost.values()), list(again.values())
+
+
+def boxes(load: Load, groups: Sequence[int], *, least_ms: float = 0.0) -> Iterator[Box]:
     """Yield each packet of *load*, in the order in which they were delivered.
 
     A packet stands where its bytes were delivered to the application, to the left of that instant:
-    as wide as a send interval, or less where something else was delivered within that interval.
+    as wide as a send interval, and as *least_ms*, or less where something else was delivered in
+    that time.
     """
     resource_of = {request.stream_id: request.resource for request in load.trace.requests}
     delivered_at_ns = load.trace.delivered_at_ns
@@ -87,20 +122,20 @@ def boxes(load: Load) -> Iterator[Box]:
     heights = Counter(at_ns for at_ns, _ in in_time)
     starts_ns: dict[int, float] = {}
     before_ns = 0
-    width_ns = load.network.packet_interval_ns
+    width_ns = max(load.network.packet_interval_ns, least_ms * NS_PER_MS)
     for at_ns in sorted(heights):
         starts_ns[at_ns] = max(before_ns, at_ns - width_ns)
         before_ns = at_ns
     levels: Counter[int] = Counter()
     for at_ns, row in in_time:
-        resource = resource_of[load.trace.packet_rows[row][2]]
+        group = groups[resource_of[load.trace.packet_rows[row][2]]]
         start_ms, level = starts_ns[at_ns] / 1e6, levels[at_ns]
-        yield Box(resource, start_ms, to_ms(at_ns), level, heights[at_ns])
+        yield Box(group, start_ms, to_ms(at_ns), level, heights[at_ns])
         levels[at_ns] += 1
 
 
 def joined(packets: Iterable[Box]) -> Iterator[Box]:
-    """Yield *packets* with those of one resource that touch, on equal levels, made one."""
+    """Yield *packets* with those of one group that touch, on equal levels, made one."""
     still_open: dict[int, Box] = {}
     for box in packets:
         last = still_open.get(box.level)
@@ -133,29 +168,40 @@ def stack_share(height: int, highest: int) -> float:
     return alone + (1 - alone) * (height - 1) / (highest - 1)
 
 
-def draw(ax: Axes, lanes: Sequence[Lane], labels: Sequence[str], *, annotate: bool) -> None:
+def draw(
+    ax: Axes,
+    lanes: Sequence[Lane],
+    labels: Sequence[str],
+    palette: Palette,
+    window: Window,
+    *,
+    annotate: bool,
+) -> None:
     """Draw *lanes* from top to bottom; lane n is n rows from the top, rows are 1 high."""
     highest = tallest(lanes)
-    end_ms = max((box.stop_ms for lane in lanes for box in lane.packets), default=0) or 1.0
-    ax.set_xlim(0, end_ms * 1.005)
+    ax.set_xlim(0, window.end_ms)
     ax.set_ylim(0, len(lanes))
     bottoms = [len(lanes) - number - 0.5 - _LANE_SHARE / 2 for number in range(len(lanes))]
     for number, (lane, bottom) in enumerate(zip(lanes, bottoms, strict=True)):
-        _draw_lane(ax, lane, bottom, highest, f"lane-{number + 1}")
-        if annotate:
+        _draw_lane(ax, lane, bottom, highest, f"lane-{number + 1}", palette)
+        _mark_losses(ax, lane, bottom, is_alone=len(lanes) == 1)
+        if annotate and not palette.is_by_kind:
             _number_runs(ax, lane, bottom, highest)
     ax.set_yticks([bottom + _LANE_SHARE / 2 for bottom in bottoms], labels)
     ax.tick_params(labelsize=SMALL)
     ax.tick_params(axis="y", length=0)
     ax.spines[["top", "right", "left"]].set_visible(False)
     guide = MERGED_GUIDE if any(lane.is_merged for lane in lanes) else GUIDE
-    ax.set_xlabel(f"time since navigation start in ms\n{guide}", fontsize=SMALL)
+    if any(lane.lost_ms for lane in lanes):
+        guide += _LOST_GUIDE + _AGAIN_GUIDE * (len(lanes) == 1)
+    note = f"; {window.note}" if window.note else ""
+    ax.set_xlabel(f"time since navigation start in ms{note}\n{guide}", fontsize=SMALL)
 
 
 def _touches(left: Box, right: Box) -> bool:
     width_ms = right.stop_ms - right.start_ms
     return (
-        left.resource == right.resource
+        left.group == right.group
         and left.height == right.height
         and abs(right.start_ms - left.stop_ms) < width_ms / 100
     )
@@ -167,54 +213,78 @@ def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]
     return [(box.start_ms, low), (box.stop_ms, low), (box.stop_ms, high), (box.start_ms, high)]
 
 
-def _draw_lane(ax: Axes, lane: Lane, bottom: float, highest: int, name: str) -> None:
-    """Draw a collection per resource; an artist per packet would be far slower."""
+def _mark_losses(ax: Axes, lane: Lane, bottom: float, *, is_alone: bool) -> None:
+    """Mark, below the lane, what was lost when it was sent; above one alone what came again."""
+    margin = (1 - _LANE_SHARE) / 4
+    is_many = max(len(lane.lost_ms), len(lane.again_ms)) > _MANY_MARKS
+    lost, again = ("|", "|") if is_many else ("x", "^")
+    look: dict[str, Any] = {"linestyle": "", "markersize": _MARK_SIZE, "markeredgewidth": 0.7}
+    if lane.lost_ms:
+        heights = [bottom - margin] * len(lane.lost_ms)
+        ax.plot(lane.lost_ms, heights, marker=lost, color=_LOST, **look)
+    if lane.again_ms and is_alone:
+        heights = [bottom + _LANE_SHARE + margin] * len(lane.again_ms)
+        ax.plot(lane.again_ms, heights, marker=again, color="black", fillstyle="none", **look)
+
+
+def _draw_lane(
+    ax: Axes, lane: Lane, bottom: float, highest: int, name: str, palette: Palette
+) -> None:
+    """Draw a collection per group; an artist per packet would be far slower."""
+    name = f"{name}-{palette.noun}"
     points_per_ms = _points_per_ms(ax)
-    faces = _by_resource(lane.drawn, bottom, highest)
-    # Narrow runs go without their hatch, in which their colour would be lost.
-    wide = [
-        run
-        for run in joined(lane.packets)
-        if (run.stop_ms - run.start_ms) * points_per_ms >= _MIN_HATCHED
-    ]
-    hatched = _by_resource(wide, bottom, highest)
-    for resource, corners in sorted(faces.items()):
-        collection = PolyCollection(corners, facecolors=paint(resource).face, linewidths=0)
-        collection.set_gid(f"{name}-resource-{resource + 1}")
+    faces = _by_group(lane.drawn, bottom, highest)
+    hatched = _by_group(_wide_runs(lane, palette, points_per_ms), bottom, highest)
+    for group, corners in sorted(faces.items()):
+        collection = PolyCollection(corners, facecolors=palette.look(group).face, linewidths=0)
+        collection.set_gid(f"{name}-{group + 1}")
         collection.set_rasterized(len(lane.drawn) > MAX_VECTORS)
         ax.add_collection(collection, autolim=False)
-    for resource, corners in sorted(hatched.items()):
-        ax.add_collection(_hatching(corners, resource, name), autolim=False)
+    for group, corners in sorted(hatched.items()):
+        hatch = _hatching(corners, palette.look(group))
+        hatch.set_gid(f"{name}-{group + 1}-hatch")
+        ax.add_collection(hatch, autolim=False)
     if not lane.is_merged:
         every = [corner for corners in faces.values() for corner in corners]
         narrowest = min((box.stop_ms - box.start_ms for box in lane.drawn), default=0.0)
         width = min(_EDGE, _EDGE_SHARE * narrowest * points_per_ms)
         edges = PolyCollection(every, facecolors="none", edgecolors="white", linewidths=width)
-        edges.set_gid(f"{name}-edges")
+        edges.set_gid(f"{name.rpartition('-')[0]}-edges")
         ax.add_collection(edges, autolim=False)
 
 
-def _by_resource(
+def _wide_runs(lane: Lane, palette: Palette, points_per_ms: float) -> list[Box]:
+    """Return what shows its hatch: narrow runs go without, in which their colour would be lost.
+
+    Where kinds are shown, a hatch here and there would look as if it meant something: there nearly
+    all of a lane is hatched, or nothing.
+    """
+    runs = list(joined(lane.packets))
+    wide = [run for run in runs if (run.stop_ms - run.start_ms) * points_per_ms >= _MIN_HATCHED]
+    if palette.is_by_kind:
+        all_ms, wide_ms = (sum(run.stop_ms - run.start_ms for run in some) for some in (runs, wide))
+        return wide if wide_ms >= _MOSTLY * all_ms else []
+    return wide
+
+
+def _by_group(
     drawn: Iterable[Box], bottom: float, highest: int
 ) -> dict[int, list[list[tuple[float, float]]]]:
     found: dict[int, list[list[tuple[float, float]]]] = {}
     for box in drawn:
-        found.setdefault(box.resource, []).append(_corners(box, bottom, highest))
+        found.setdefault(box.group, []).append(_corners(box, bottom, highest))
     return found
 
 
-def _hatching(corners: list[list[tuple[float, float]]], resource: int, name: str) -> PathCollection:
-    """Return the hatch of a resource as one path: hatching rectangle by rectangle is slow."""
-    look = paint(resource)
-    collection = PathCollection(
+def _hatching(corners: list[list[tuple[float, float]]], look: Paint) -> PathCollection:
+    """Return the hatch of a group as one path: hatching rectangle by rectangle is slow."""
+    return PathCollection(
         [Path.make_compound_path(*(Path(polygon, closed=False) for polygon in corners))],
         facecolors="none",
         edgecolors=look.ink,
         linewidths=0,
         hatch=look.hatch,
     )
-    collection.set_gid(f"{name}-resource-{resource + 1}-hatch")
-    return collection
 
 
 def _points_per_ms(ax: Axes) -> float:
@@ -229,7 +299,7 @@ def _number_runs(ax: Axes, lane: Lane, bottom: float, highest: int) -> None:
     points_per_ms = _points_per_ms(ax)
     middle = bottom + stack_share(1, highest) * _LANE_SHARE / 2
     for run in joined(box for box in lane.packets if box.height == 1):
-        text = str(run.resource + 1)
+        text = str(run.group + 1)
         needed = (len(text) + 1) * _EM * _NUMBER_SIZE
         if (run.stop_ms - run.start_ms) * points_per_ms < needed:
             continue

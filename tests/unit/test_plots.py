@@ -9,8 +9,9 @@ from matplotlib.text import Text
 
 import h3sim
 from h3sim.errors import InputError
-from h3sim.page import page_from_dict
+from h3sim.page import Kind, page_from_dict
 from h3sim.plots import LoadPlots, files, labels, strip
+from h3sim.plots.palette import _KINDS, Palette
 from h3sim.plots.style import paint
 
 
@@ -138,14 +139,14 @@ def test_a_resource_has_one_colour_and_one_hatch_in_all_lanes():
     assert [request.resource for request in loads[0].trace.requests] == [0, 2, 1]
 
 
-def test_resources_look_different_in_grey_where_they_stand_side_by_side():
-    def lightness(place):
-        face = paint(place).face
-        parts = [int(face[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        return sum(share * part for share, part in zip((0.21, 0.72, 0.07), parts, strict=True))
+def lightness(look):
+    parts = [int(look.face[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return sum(share * part for share, part in zip((0.21, 0.72, 0.07), parts, strict=True))
 
+
+def test_resources_look_different_in_grey_where_they_stand_side_by_side():
     for place in range(70):
-        assert abs(lightness(place) - lightness(place + 1)) > 0.1
+        assert abs(lightness(paint(place)) - lightness(paint(place + 1))) > 0.1
         assert paint(place).hatch != paint(place + 1).hatch
 
 
@@ -254,23 +255,99 @@ def n_resources(n):
     return page_of(resource("/", 0), *(resource(f"r{i}", 10, **after("/")) for i in range(1, n)))
 
 
-def test_one_load_of_few_resources_comes_with_its_waterfall_and_others_do_not():
+def test_one_load_comes_with_its_waterfall_and_several_do_not():
     def n_titles(plots):
         return sum(bool(ax.get_title(loc="left")) for ax in plots.figure().axes)
 
     small, other = h3sim.simulate(SMALL), h3sim.simulate(SMALL, scheme="fifo")
     assert n_titles(LoadPlots([small])) == 2
     assert n_titles(LoadPlots([small, other])) == 1
-    assert n_titles(h3sim.simulate(n_resources(60)).plot) == 2
-    assert n_titles(h3sim.simulate(n_resources(61)).plot) == 1
+    assert n_titles(h3sim.simulate(n_resources(61)).plot) == 2
 
 
-@pytest.mark.parametrize(("n", "last"), [(24, "24  r23"), (25, "... and 2 more")])
-def test_a_legend_has_at_most_24_entries(n, last):
-    figure = h3sim.simulate(n_resources(n)).plot.figure()
-    (names,) = (ax for ax in figure.axes if not ax.axison)
-    entries = [text.get_text() for text in names.get_legend().get_texts()]
-    assert (len(entries), entries[0], entries[-1]) == (24, "1  /", last)
+@pytest.mark.parametrize(("n", "n_rows"), [(60, 60), (61, 60), (300, 60), (1200, 60)])
+def test_a_waterfall_of_many_resources_folds_the_smallest_with_their_neighbours(n, n_rows):
+    big = [resource(f"big{i}", 5000 + i, above_the_fold=True, **after("/")) for i in range(20)]
+    rest = n_resources(n - 20).resources
+    page = page_of(resource("/", 0), *big, *(resource(r.id, 10, **after("/")) for r in rest[1:]))
+    load = h3sim.simulate(page)
+    names = [text.get_text() for text in load.plot.waterfall().get_yticklabels()]
+    assert len(names) <= n_rows
+    assert sum("big" in name for name in names) == 20
+    counted = [1 if "  " in name else int(name.split()[0].rstrip(":")) for name in names]
+    assert sum(counted) == n
+    assert names[0] == "1  /"
+
+
+def test_up_to_12_resources_have_colours_of_their_own_and_more_those_of_their_kinds():
+    def entries(n):
+        figure = h3sim.simulate(n_resources(n)).plot.figure()
+        (names,) = (ax for ax in figure.axes if not ax.axison)
+        return [text.get_text() for text in names.get_legend().get_texts()]
+
+    assert entries(12) == ["1  /", *(f"{i + 1}  r{i}" for i in range(1, 12))]
+    kinds = ["document", "image", "script", "image"] * 4
+    page = page_of(*(
+        resource(f"r{i}", 1400, kind=kind, **(after("r0") if i else {}))
+        for i, kind in enumerate(kinds)
+    ))  # fmt: skip
+    load = h3sim.simulate(page, scheme="fifo")
+    palette = Palette(page)
+    figure = load.plot.figure()
+    (legend,) = (
+        ax.get_legend() for ax in figure.axes if ax.get_legend() and not ax.get_title(loc="left")
+    )
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "document: 4, 6 kB", "script: 4, 6 kB", "image: 8, 11 kB"
+    ]  # fmt: skip
+    gids = {c.get_gid() for c in load.plot.multiplexing().collections if "hatch" not in c.get_gid()}
+    assert gids == {"lane-1-edges", *(f"lane-1-kind-{group + 1}" for group in set(palette.groups))}
+    assert not load.plot.multiplexing().texts
+
+
+def test_kinds_look_different_in_grey():
+    looks = [_KINDS[kind] for kind in Kind]
+    for number, look in enumerate(looks):
+        for other in looks[number + 1 :]:
+            assert look.hatch != other.hatch or abs(lightness(look) - lightness(other)) > 0.1
+
+
+def test_a_late_beacon_is_cut_off_and_said():
+    late = resource("beacon", 10, discovered={"at": "time", "delay_ms": 60_000})
+    load = h3sim.simulate(page_of(resource("/", 14_000), late))
+    ax = load.plot.multiplexing()
+    # Ten packets at 10 ms each; the beacon comes at the tick of the minute.
+    assert ax.get_xlim() == (0, pytest.approx(100.5))
+    note = "cut here: 1 resource is complete later, the last at 60,000 ms"
+    assert note in ax.get_xlabel()
+    assert {axes.get_xlim() for axes in load.plot.figure().axes if axes.axison} == {ax.get_xlim()}
+    whole = load.plot.multiplexing(until_ms=70_000)
+    assert whole.get_xlim()[1] == pytest.approx(60_000 * 1.005)
+    assert "cut" not in whole.get_xlabel()
+    # What is late and large stays.
+    large = resource("video", 1400, discovered={"at": "time", "delay_ms": 60_000})
+    kept = h3sim.simulate(page_of(resource("/", 14_000), large)).plot.multiplexing()
+    assert kept.get_xlim()[1] > 60_000
+
+
+def test_lost_packets_are_marked_when_they_were_sent_and_what_came_again_when_it_arrived():
+    load = h3sim.simulate("davies-meenan", scheme="fifo", network="sander-2mbps-100ms-5pct")
+    lost, again = (line.get_xdata() for line in load.plot.multiplexing().get_lines())
+    rows = load.trace.packet_rows
+    assert sorted(lost) == sorted({row[5]: row[0] / 1e6 for row in rows if row[1] is None}.values())
+    assert load.packets.lost == len(lost) > 0
+    assert 0 < len(again) <= load.packets.retransmitted
+    several = LoadPlots([load, load]).multiplexing()
+    assert len(several.get_lines()) == 2
+    assert "lost" in several.get_xlabel()
+    assert not h3sim.simulate(SMALL).plot.multiplexing().get_lines()
+
+
+def test_paints_and_load_event_are_lines_of_the_waterfall():
+    load = h3sim.simulate("davies-meenan", scheme="dfifo", browser="parse")
+    lines = {line.get_label(): line.get_xdata()[0] for line in load.plot.waterfall().get_lines()}
+    assert next(iter(lines.values())) == load.first_paint_ms
+    assert f"load event: {load.load_event_ms:,.0f} ms" in lines
 
 
 def test_a_figure_names_page_network_and_transport_and_has_one_axis_of_time():

@@ -1,0 +1,64 @@
+"""Which colour a resource has: its own on small pages, that of its kind on large ones."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from h3sim.page import Kind
+from h3sim.plots.labels import resource_label
+from h3sim.plots.style import Paint, paint
+
+if TYPE_CHECKING:
+    from h3sim.page import Page
+
+__all__ = ["MAX_OWN", "Palette"]
+
+MAX_OWN = 12
+"""Pages of more resources are coloured by kind: nobody tells so many colours apart."""
+
+_DARK, _LIGHT = "#303030", "#ffffff"
+# The hues of WebPageTest's waterfalls, moved to lightnesses that differ in grey print; where two
+# lie close, one is hatched.
+_KINDS = {
+    Kind.DOCUMENT: Paint("#1f4e99", "", _LIGHT),
+    Kind.STYLESHEET: Paint("#a9dd8c", ".....", _DARK),
+    Kind.SCRIPT: Paint("#f2b04c", "", _DARK),
+    Kind.FONT: Paint("#a3220f", "xxxxx", _LIGHT),
+    Kind.IMAGE: Paint("#a57bd1", "/////", _LIGHT),
+    Kind.FETCH: Paint("#9fe3f0", "-----", _DARK),
+    Kind.MEDIA: Paint("#0c7a63", "|||||", _LIGHT),
+    Kind.OTHER: Paint("#d6d6d6", "", _DARK),
+}
+_ORDER = tuple(_KINDS)
+
+
+class Palette:
+    """The colours of a *page*. A *group* is what looks alike: a resource, or all of a kind."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self.is_by_kind = len(page.resources) > MAX_OWN
+
+    @cached_property
+    def groups(self) -> tuple[int, ...]:
+        """The group of each resource, by its index in the page."""
+        if not self.is_by_kind:
+            return tuple(range(len(self._page.resources)))
+        return tuple(_ORDER.index(resource.kind) for resource in self._page.resources)
+
+    @property
+    def noun(self) -> str:
+        """What a group is."""
+        return "kind" if self.is_by_kind else "resource"
+
+    def look(self, group: int) -> Paint:
+        """Return how the resources of a group are painted."""
+        return _KINDS[_ORDER[group]] if self.is_by_kind else paint(group)
+
+    def label(self, group: int) -> str:
+        """Return what a legend says of a group."""
+        if not self.is_by_kind:
+            return resource_label(self._page, group)
+        sizes = [r.size_bytes for r in self._page.resources if r.kind is _ORDER[group]]
+        return f"{_ORDER[group].value}: {len(sizes)}, {sum(sizes) / 1000:,.0f} kB"

@@ -1,0 +1,52 @@
+"""How much of a load a figure shows: all of it, or all but a late beacon."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.results import Load
+
+__all__ = ["Window", "window_of"]
+
+_GAP_SHARE, _LATE_SHARE = 0.5, 0.02
+"""What comes after a pause of half the time before it, and is no more than 2 % of the bytes, would
+squash the rest: it is cut off."""
+_MARGIN = 1.005
+
+
+class Window(NamedTuple):
+    """The end of the time axis in ms, and what is to be said of what lies beyond."""
+
+    end_ms: float
+    note: str
+
+
+def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:
+    """Return the window of *loads*: up to *until_ms*, or where that is None up to a late rest."""
+    finished = sorted(
+        (timing.finished_ms, timing.bytes) for load in loads for timing in load.timings
+    )
+    last_ms = finished[-1][0] if finished else 0.0
+    end_ms = _cut(finished) if until_ms is None else until_ms
+    if end_ms >= last_ms:
+        return Window(last_ms * _MARGIN or 1.0, "")
+    late = max(sum(timing.finished_ms > end_ms for timing in load.timings) for load in loads)
+    what = "1 resource is" if late == 1 else f"{late} resources are"
+    note = f"cut here: {what} complete later, the last at {last_ms:,.0f} ms"
+    return Window(end_ms * _MARGIN or 1.0, note)
+
+
+def _cut(finished: list[tuple[float, int]]) -> float:
+    """Return when what is not late is complete."""
+    total = sum(n_bytes for _, n_bytes in finished)
+    done = 0
+    for (now_ms, n_bytes), (next_ms, _) in pairwise(finished):
+        done += n_bytes
+        is_long = now_ms > 0 and next_ms - now_ms > _GAP_SHARE * now_ms
+        if is_long and total - done <= _LATE_SHARE * total:
+            return now_ms
+    return finished[-1][0] if finished else 0.0
