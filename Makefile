@@ -49,6 +49,21 @@ format: $(DEV) ## rewrite the code as ruff wants it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+COMPILED := build/compiled
+
+.PHONY: wheel-compiled
+wheel-compiled: $(DEV) ## a wheel for this platform with the core compiled by mypyc, into dist/ (needs a C compiler)
+	H3SIM_COMPILE=1 $(BIN)/python -m build --wheel
+
+.PHONY: test-compiled
+test-compiled: ## every test on the compiled build, in a copy under build/ (minutes; needs a C compiler; ARGS="tests/unit" for a part)
+	rm -rf $(COMPILED) && mkdir -p $(COMPILED)
+	git ls-files -z | xargs -0 cp --parents --target-directory=$(COMPILED)
+	$(PYTHON) -m venv $(COMPILED)/.venv
+	cd $(COMPILED) && H3SIM_COMPILE=1 .venv/bin/pip install --quiet --disable-pip-version-check '.[dev]'
+	@# What was installed is imported, and not the folder h3sim beside the tests.
+	cd $(COMPILED) && H3SIM_COMPILE=1 .venv/bin/python -P -m pytest --import-mode=append --numprocesses auto $(or $(ARGS),tests)
+
 .PHONY: coverage
 coverage: $(DEV) ## the tests again, with branch coverage
 	$(BIN)/pytest --cov --cov-report=term

@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from h3sim._version import __version__
+from h3sim._version import __version__, build
 
 if TYPE_CHECKING:
     from h3sim.capture import import_page, read_har
@@ -58,6 +58,7 @@ __all__ = [
     "Scheme",
     "Study",
     "__version__",
+    "build",
     "compare",
     "import_page",
     "list_networks",

@@ -49,7 +49,7 @@ class ParseBrowser:
         self._page = page
         self._model = model
         self._record = Record()
-        self._thread = MainThread(self._record)
+        self._main_thread = MainThread(self._record)
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
         self._styles = Styles(page)
         self._requests = Requests(model.max_requests)
@@ -70,7 +70,7 @@ class ParseBrowser:
     def is_done(self) -> bool:
         """Whether all was delivered, and the page has come to rest."""
         everything = len(self._finished) == len(self._page.resources)
-        return everything and self._loaded is not None and not self._thread.has_tasks
+        return everything and self._loaded is not None and not self._main_thread.has_tasks
 
     @property
     def waiting(self) -> list[str]:
@@ -144,14 +144,14 @@ class ParseBrowser:
     def _run(self, now_ns: int) -> list[ScheduledRequest]:
         """Do all that can be done now; return the requests that follow, and when to go on."""
         self._requests.ripen(now_ns)
-        while self._thread.finish(now_ns) or self._step(now_ns):
+        while self._main_thread.finish(now_ns) or self._step(now_ns):
             pass
         if self._parser.has_passed_head:
             self._requests.is_tight = False
         due = self._requests.due(now_ns)
         soonest_ns = self._requests.next_at_ns
-        if not self._thread.is_idle:
-            busy_ns = self._thread.busy_until_ns
+        if not self._main_thread.is_idle:
+            busy_ns = self._main_thread.busy_until_ns
             soonest_ns = busy_ns if soonest_ns is None else min(soonest_ns, busy_ns)
         woken_ns = self._woken_at_ns
         if soonest_ns is not None and (woken_ns is None or soonest_ns < woken_ns):
@@ -161,9 +161,9 @@ class ParseBrowser:
 
     def _step(self, now_ns: int) -> bool:
         """Do the next thing on an idle main thread; return whether there was one."""
-        return self._thread.is_idle and (
+        return self._main_thread.is_idle and (
             self._paint(now_ns)
-            or self._thread.start_next(now_ns)
+            or self._main_thread.start_next(now_ns)
             or self._parse(now_ns)
             or self._run_deferred(now_ns)
             or self._end(now_ns)
@@ -194,7 +194,7 @@ class ParseBrowser:
 
         if cost_ns:
             task = (cost_ns, parser.after, parser.ready_at_ns, on_parsed)
-            self._thread.start(Task(Work.PARSE, self._page.root, *task), now_ns)
+            self._main_thread.start(Task(Work.PARSE, self._page.root, *task), now_ns)
         else:
             parser.position = stop
         return True
@@ -218,7 +218,7 @@ class ParseBrowser:
         if sheets is None or download is None:
             return False
         after = self._record.latest([after, *sheets, download])
-        self._thread.start(self._script(place, after, now_ns), now_ns)
+        self._main_thread.start(self._script(place, after, now_ns), now_ns)
         return True
 
     def _run_deferred(self, now_ns: int) -> bool:
@@ -249,14 +249,14 @@ class ParseBrowser:
         if resource.kind is Kind.STYLESHEET:
             cost_ns = self._cost_ns(resource)
             task = (cost_ns, download, now_ns, self._styled(place))
-            self._thread.add(Task(Work.STYLE, place, *task))
+            self._main_thread.add(Task(Work.STYLE, place, *task))
             return
         for child in self._children(place, At.COMPLETE):
             self._ask(child, now_ns, download, delayed=True)
         if place == self._page.root or place in self._in_order:
             return
         if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
-            self._thread.add(self._script(place, download, now_ns))
+            self._main_thread.add(self._script(place, download, now_ns))
         else:
             self._executed(place)(download, now_ns)
 
@@ -302,7 +302,7 @@ class ParseBrowser:
                 Work.DOM_CONTENT_LOADED, None, now_ns, after=after
             )
             return True
-        if self._loaded is not None or self._requests.n_open or self._thread.has_tasks:
+        if self._loaded is not None or self._requests.n_open or self._main_thread.has_tasks:
             return False
         after = self._record.latest(range(len(self._record)))
         self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)

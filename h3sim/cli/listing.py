@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
 from h3sim.cli.parsing import RawHelp
 from h3sim.cli.tables import add_wide, table, terminal_width
+from h3sim.compiling import doc_of
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _registered(kind: str, registry: PluginRegistry[Any], said: Mapping[str, str
 
 def _first_sentence(factory: Callable[..., object]) -> str:
     """Return what the class or function says of itself; of ours, what is made."""
-    text = inspect.getdoc(factory() if isinstance(factory, partial) else factory) or "-"
+    text = doc_of(type(factory()) if isinstance(factory, partial) else factory) or "-"
     return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from h3sim import __version__
+from h3sim._version import __version__, build
 from h3sim.cli.parsing import BAD_INPUT, Parser, RawHelp
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError, InputError
@@ -85,7 +85,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument("--version", action="version", version=f"h3sim {__version__}")
+    parser.add_argument("--version", action="version", version=f"h3sim {__version__} ({build()})")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     wanted = next((word for word in arguments if not word.startswith("-")), "")
     for name, summary in COMMANDS.items():

@@ -99,7 +99,7 @@ class EagerScripts(ParseBrowser):
     """Runs a script as soon as the parser comes upon it, there or not."""
 
     def _run_in_order(self, place, after, now_ns):
-        self._thread.start(self._script(place, after, now_ns), now_ns)
+        self._main_thread.start(self._script(place, after, now_ns), now_ns)
         return True
 
 

@@ -264,11 +264,11 @@ def test_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[s
     assert f"examples:\n  h3sim {' '.join(command)}" in out
 
 
-def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_and_the_build_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
         main(["--version"])
     assert exited.value.code == 0
-    assert capsys.readouterr().out == f"h3sim {h3sim.__version__}\n"
+    assert capsys.readouterr().out == f"h3sim {h3sim.__version__} ({h3sim.build()})\n"
 
 
 def test_a_run_that_fails_exits_with_1_and_a_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import configparser
 import importlib
+import os
 import re
 import sys
 from pathlib import Path, PurePosixPath
@@ -145,3 +146,22 @@ def test_every_library_that_is_imported_is_asked_for() -> None:
     assert strangers - asked_for == set()
     # What is needed for a first figure is there without an extra.
     assert {"simpy", "numpy", "matplotlib", "networkx"} <= strangers
+
+
+def test_what_is_compiled_is_there_once_and_in_order() -> None:
+    names = (CHECKOUT / "compiled.txt").read_text("utf-8").split()
+    assert names == sorted(set(names))
+    assert [name for name in names if not (CHECKOUT / name).is_file()] == []
+
+
+def test_what_is_compiled_holds_no_values_and_no_protocols_that_are_asked_for() -> None:
+    """mypyc checks the fields of dataclasses by their types, and `isinstance` knows no traits."""
+    for name in (CHECKOUT / "compiled.txt").read_text("utf-8").split():
+        text = (CHECKOUT / name).read_text("utf-8")
+        assert "@dataclass" not in text, name
+        assert "runtime_checkable" not in text, name
+
+
+def test_a_run_that_is_meant_for_the_compiled_build_is_one_of_it() -> None:
+    if os.environ.get("H3SIM_COMPILE") == "1":
+        assert h3sim.build() == "compiled"

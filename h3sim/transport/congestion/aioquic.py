@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.cube_root import cube_root_ns
 from h3sim.transport.congestion.loss_based import LossBasedController
 from h3sim.transport.congestion.reno import NewRenoController
@@ -63,6 +64,7 @@ class _RttMonitor:
         return self._increases >= _INCREASES
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AioquicRenoController(NewRenoController):
     """NewReno that grows by whole packets, and leaves slow start once delay has risen by a quarter.
 
@@ -110,6 +112,7 @@ class AioquicRenoController(NewRenoController):
             self.congestion_window += windows * self._datagram_bytes
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class AioquicCubicController(LossBasedController):
     """CUBIC with what aioquic makes of RFC 9438.
 

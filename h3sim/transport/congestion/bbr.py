@@ -6,6 +6,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.bbr_model import PathModel
 from h3sim.units import NS_PER_MS, NS_PER_S
 
@@ -48,6 +49,7 @@ _GAINS: dict[BbrState, tuple[float, float]] = {
 """The gains of pacing and window that each state begins with."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class BbrController:
     """Paces at the measured bandwidth and keeps two bandwidth-delay products in flight at most.
 

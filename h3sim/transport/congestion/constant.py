@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ __all__ = ["ConstantRateController"]
 _UNLIMITED_BYTES = 1 << 62
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ConstantRateController:
     """Paces packets at `rate_bps` of its settings, whatever is lost; the window is never full.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.cube_root import cube_root_ns
 from h3sim.transport.congestion.loss_based import LossBasedController
 from h3sim.units import NS_PER_S
@@ -19,6 +20,7 @@ _MAX_GROWTH = 1.5
 """The target is at most this times the window (RFC 9438 § 4.2)."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CubicController(LossBasedController):
     """Grows along a cubic curve of the time since congestion avoidance began (RFC 9438).
 

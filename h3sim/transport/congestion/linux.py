@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.cube_root import cube_root_ns
 from h3sim.units import NS_PER_MS, NS_PER_S
 
@@ -104,6 +105,7 @@ class LinuxHyStart:
         return self._current_ns > self._min_ns + rise_ns
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class LinuxCubicController:
     """CUBIC that counts whole segments, as `tcp_cubic.c` does.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.hystart import HyStart
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["LossBasedController"]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class LossBasedController:
     """Slow start, one reduction per round trip, the minimum window (RFC 9002 § 7, appendix B).
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.cube_root import cube_root_ns
 from h3sim.units import NS_PER_S
 
@@ -26,6 +27,7 @@ _C = 0.4
 _BETA = 0.7
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class _QuiclyController:
     """Slow start and recovery by packet numbers."""
 
@@ -105,6 +107,7 @@ class _QuiclyController:
         """Take note that the window was reduced from *window*."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class QuiclyRenoController(_QuiclyController):
     """Grows by a packet whenever a window's worth was acknowledged (RFC 5681 § 3.1, by bytes).
 
@@ -125,6 +128,7 @@ class QuiclyRenoController(_QuiclyController):
         self.congestion_window += windows * self._datagram_bytes
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class QuiclyCubicController(_QuiclyController):
     """Grows along the curve of RFC 8312, in which time begins at the loss.
 

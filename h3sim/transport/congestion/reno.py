@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.loss_based import LossBasedController
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ __all__ = ["NewRenoController"]
 _K_LOSS_REDUCTION_FACTOR = 0.5
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class NewRenoController(LossBasedController):
     """Grows by a packet per round trip, halves on loss (RFC 9002 § 7, appendix B).
 
