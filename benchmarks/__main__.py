@@ -6,10 +6,12 @@ so a machine that slows down for a while slows both sides of a ratio.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import time
 from dataclasses import replace
+from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
@@ -19,7 +21,8 @@ from benchmarks.headers import headers
 from benchmarks.links import over_links
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.picks import picks
-from benchmarks.probes import with_heapq, with_simpy_callbacks
+from benchmarks.probes import with_heapq, with_plain_simpy, with_simpy
+from benchmarks.ratios import ratios
 from benchmarks.studies import studies
 from benchmarks.timing import least_seconds
 from h3sim import engine
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 25
 _SCALING_ROUNDS = 7
+_FRESH_ROUNDS = 15
 _SCALING_PACKETS = 10_000
 
 
@@ -46,15 +50,17 @@ def _against_probes() -> str:
     page = reference_page()
     sizes = [resource.size_bytes for resource in page.resources]
     schemes = h3sim.list_schemes()
-    calls = [lambda: with_heapq(sizes), lambda: with_simpy_callbacks(sizes)]
+    probes = (with_heapq, with_simpy, with_plain_simpy)
+    calls = [partial(probe, sizes) for probe in probes]
     seconds = least_seconds([*calls, *(_load(page, s) for s in schemes)], rounds=_ROUNDS)
-    names = ["probe: bare heapq", "probe: SimPy callbacks", *(s.name for s in schemes)]
+    names = ["probe: bare heapq", "probe: SimPy, smallest", "probe: SimPy, plain"]
+    names += [scheme.name for scheme in schemes]
     packets = sum(-(-size // 1400) for size in sizes)
     rows = [
         (name, f"{s * 1e3:.2f}", f"{s / packets * 1e6:.2f}", f"{s / seconds[1]:.2f}")
         for name, s in zip(names, seconds, strict=True)
     ]
-    headers = ("what loads the page", "CPU ms", "us a packet", "x SimPy callbacks")
+    headers = ("what loads the page", "CPU ms", "us a packet", "x smallest SimPy")
     align = ("left", "right", "right", "right")
     return f"{page.name}, {packets} packets, RTT 100 ms\n\n" + str(
         tabulate(rows, headers, colalign=align, disable_numparse=True)
@@ -81,19 +87,32 @@ def _scaling() -> str:
 
 
 def _import_time() -> str:
-    """The time that `import h3sim` adds to a fresh interpreter, and that SimPy alone adds."""
+    """The CPU time of a fresh interpreter up to a first result, and of SimPy's import in it."""
     commands = {
         name: [sys.executable, "-c", code]
-        for name, code in (("nothing", ""), ("simpy", "import simpy"), ("h3sim", "import h3sim"))
+        for name, code in (
+            ("nothing", "pass"),
+            ("simpy", "import simpy"),
+            ("h3sim", "import h3sim"),
+            ("a result", "import h3sim; h3sim.simulate('davies-meenan').byte_index()"),
+        )
     }
-    best = dict.fromkeys(commands, float("inf"))
-    for _ in range(_SCALING_ROUNDS):
-        for name, command in commands.items():
-            begin = time.perf_counter()
-            subprocess.run(command, check=True)
-            best[name] = min(best[name], time.perf_counter() - begin)
-    added = {name: (best[name] - best["nothing"]) * 1e3 for name in ("simpy", "h3sim")}
-    return f"import h3sim: {added['h3sim']:.0f} ms, of which SimPy {added['simpy']:.0f} ms"
+    rounds = [{name: _cpu_seconds(c) for name, c in commands.items()} for _ in range(_FRESH_ROUNDS)]
+    added = {
+        name: median((times[name] - times["nothing"]) * 1e3 for times in rounds)
+        for name in commands
+    }
+    parts = (f"{name} {added[name]:.0f} ms" for name in ("simpy", "h3sim", "a result"))
+    return f"CPU time that a fresh interpreter needs for: {', '.join(parts)}"
+
+
+def _cpu_seconds(command: list[str]) -> float:
+    """Return what a process and those that it starts take of the processor."""
+    before = os.times()
+    subprocess.run(command, check=True)
+    after = os.times()
+    spent = after.children_user + after.children_system
+    return spent - before.children_user - before.children_system
 
 
 def _picks() -> str:
@@ -106,7 +125,16 @@ def _headers() -> str:
 
 def main() -> None:
     """Print all of it."""
-    for part in (_against_probes, over_links, _scaling, _picks, _headers, studies, _import_time):
+    for part in (
+        ratios,
+        _against_probes,
+        over_links,
+        _scaling,
+        _picks,
+        _headers,
+        studies,
+        _import_time,
+    ):
         print(part(), end="\n\n")
 
 

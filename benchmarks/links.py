@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 import h3sim
 from benchmarks.pages import reference_page
-from benchmarks.probes import with_simpy_callbacks
+from benchmarks.probes import with_simpy
 from benchmarks.timing import least_seconds
 from h3sim import engine
 from h3sim.transport import Mode
@@ -36,7 +36,7 @@ def over_links() -> str:
     loads = [_load(_profile(name), _at_loss(loss)) for name, loss in cells]
     packets = [_count(load(records_wire=True)) for load in loads]
     probe_s, *seconds = least_seconds(
-        [lambda: with_simpy_callbacks(sizes), *loads],
+        [lambda: with_simpy(sizes), *loads],
         rounds=_ROUNDS,
     )
     n_probe = sum(-(-size // 1400) for size in sizes)
@@ -71,7 +71,8 @@ def over_links() -> str:
     )
     title = (
         f"{page.name}, rr over {_NETWORK} with CUBIC: all packets on the wire, lost ones too.\n"
-        f"The probe is SimPy callbacks: {n_probe} packets of up to 1400 bytes, one way, no ACKs.\n"
+        "The probe is the smallest with SimPy callbacks:"
+        f" {n_probe} packets of up to 1400 bytes, one way, no ACKs.\n"
         f"{_LIKE_FOR_LIKE} is `default` with datagrams of {_DATAGRAM_BYTES} bytes, which carry as"
         " much: like for like.\nx probe / down: the time of a packet down against that of the"
         " probe's.\n\n"

@@ -1,4 +1,4 @@
-"""The least that a simulator of a page must do, in two ways: the yardsticks of the model's speed.
+"""The least that a simulator of a page must do, in three ways: the yardsticks of the model's speed.
 
 A server sends one packet every 10 ms, round robin over all responses; a packet arrives 50 ms later,
 and the receiver puts the streams together and notes when each is complete. There is no page graph,
@@ -27,9 +27,44 @@ def with_heapq(sizes: Sequence[int]) -> dict[int, int]:
     return _HeapProbe(sizes).run()
 
 
-def with_simpy_callbacks(sizes: Sequence[int]) -> dict[int, int]:
-    """Return when each response is complete, by callbacks on SimPy timeouts."""
+def with_plain_simpy(sizes: Sequence[int]) -> dict[int, int]:
+    """Return when each response is complete, by callbacks on SimPy timeouts, written plainly."""
     return _SimpyProbe(sizes).run()
+
+
+def with_simpy(sizes: Sequence[int]) -> dict[int, int]:
+    """Return the same by the smallest program: no function of Python between SimPy and a packet.
+
+    Ratios are to this one.
+    """
+    env = simpy.Environment()
+    timeout = env.timeout
+    queue = deque((stream, 0, size) for stream, size in enumerate(sizes))
+    received = [0] * len(sizes)
+    early: dict[tuple[int, int], int] = {}
+    finished: dict[int, int] = {}
+
+    def on_tick(_event: simpy.Event) -> None:
+        stream, offset, left = queue.popleft()
+        n_bytes = left if left < _PACKET_BYTES else _PACKET_BYTES
+        if left > n_bytes:
+            queue.append((stream, offset + n_bytes, left - n_bytes))
+        timeout(_DELAY_NS, (stream, offset, n_bytes)).callbacks.append(on_arrival)
+        if queue:
+            timeout(_INTERVAL_NS).callbacks.append(on_tick)
+
+    def on_arrival(event: simpy.Event) -> None:
+        stream, offset, n_bytes = event._value
+        if received[stream] != offset:
+            early[stream, offset] = n_bytes
+            return
+        received[stream] = end = offset + n_bytes
+        if end == sizes[stream]:
+            finished[stream] = env._now  # type: ignore[assignment]  # whole numbers were put in
+
+    timeout(_INTERVAL_NS).callbacks.append(on_tick)
+    env.run()
+    return finished
 
 
 class _Probe:
