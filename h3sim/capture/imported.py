@@ -1,4 +1,4 @@
-"""What comes of reading a recording: the page, and what is behind each of its values."""
+"""The result of reading a recording: the page, and what is behind each of its values."""
 
 from __future__ import annotations
 

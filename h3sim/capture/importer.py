@@ -167,7 +167,7 @@ class _Reading:
         if self._reader is not None:
             self._reader.finish()
             return
-        keys = [key for key, _ in self._before if not key.startswith("[")]
+        keys = [key for key, _ in self._before if "[" not in key]
         if not keys and self._is_list:
             raise self._recording.refuse("holds no request that was answered over HTTP")
         named = ", ".join(shown(key) for key in keys[:5]) or "nothing"

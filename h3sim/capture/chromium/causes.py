@@ -70,47 +70,47 @@ class Triggers:
         self._documents = documents
         self._work = work
         self._waited = frozenset(waited)
-        self._place = {exchange.key: place for place, exchange in enumerate(exchanges)}
+        self._index_of = {exchange.key: index for index, exchange in enumerate(exchanges)}
 
     def of(self, exchange: Exchange) -> Trigger:
         """Return what made Chromium ask for *exchange*, which is not the root."""
-        place = self._place[exchange.key]
+        index = self._index_of[exchange.key]
         before = exchange.redirected_from
-        if before is not None and before.key in self._place:
+        if before is not None and before.key in self._index_of:
             return self._complete(exchange, before)
         kind = exchange.initiator.type
-        found = self._by_script(exchange, place) if kind == "script" else None
+        found = self._by_script(exchange, index) if kind == "script" else None
         if found is None:
-            found = self._by_parser(exchange, place)
-        return found or self._complete(exchange, self._home(exchange, place).exchange)
+            found = self._by_parser(exchange, index)
+        return found or self._complete(exchange, self._home(exchange, index).exchange)
 
-    def _by_script(self, exchange: Exchange, place: int) -> Trigger | None:
+    def _by_script(self, exchange: Exchange, index: int) -> Trigger | None:
         """The script on the stack that ran last: all of them must have run by then."""
         initiator = exchange.initiator
         urls = {frame.url for frame in initiator.stack}
-        scripts = [other for other in self._exchanges[:place] if other.url in urls]
+        scripts = [other for other in self._exchanges[:index] if other.url in urls]
         scripts = [other for other in scripts if other.type != "Document"]
         if scripts:
-            before = self._waited_for(exchange, place, urls)
+            before = self._waited_for(exchange, index, urls)
             if before is not None:
                 return self._complete(exchange, before)
             return self._executed(exchange, max(scripts, key=self._started))
         for frame in initiator.stack:
-            document = self._document(frame.url, place)
+            document = self._document(frame.url, index)
             if document is not None:
                 return self._offset(exchange, document, document.html.script_end(frame.line))
-        importer = self._asked_before(initiator.url, place)
+        importer = self._asked_before(initiator.url, index)
         if importer is None or importer.type == "Document":
             return None
         return self._complete(exchange, importer)
 
-    def _by_parser(self, exchange: Exchange, place: int) -> Trigger | None:
+    def _by_parser(self, exchange: Exchange, index: int) -> Trigger | None:
         """What a document or a stylesheet names."""
         initiator = exchange.initiator
-        parent = self._asked_before(initiator.url, place)
+        parent = self._asked_before(initiator.url, index)
         if parent is not None and parent.key not in self._documents:
             return self._complete(exchange, parent)
-        document = self._home(exchange, place)
+        document = self._home(exchange, index)
         if parent is not None:
             document = self._documents[parent.key]
         reference = document.html.references.get(exchange.url)
@@ -122,10 +122,10 @@ class Triggers:
         return None if offset is None else self._offset(exchange, document, offset)
 
     def _waited_for(
-        self, exchange: Exchange, place: int, urls: AbstractSet[str]
+        self, exchange: Exchange, index: int, urls: AbstractSet[str]
     ) -> Exchange | None:
         """The last synchronous request of the same scripts: they went on when it was answered."""
-        for other in reversed(self._exchanges[:place]):
+        for other in reversed(self._exchanges[:index]):
             is_over = _finished_ms(other) <= exchange.requested_ms
             if other.url in self._waited and other.type == "XHR" and is_over:
                 shared = any(frame.url in urls for frame in other.initiator.stack)
@@ -135,24 +135,24 @@ class Triggers:
     def _started(self, script: Exchange) -> tuple[float, int]:
         """When a script first ran; where the trace does not know, when it was asked for counts."""
         work = self._work.get(script.url)
-        return (0.0 if work is None else work.started_us, self._place[script.key])
+        return (0.0 if work is None else work.started_us, self._index_of[script.key])
 
-    def _home(self, exchange: Exchange, place: int) -> ReceivedDocument:
+    def _home(self, exchange: Exchange, index: int) -> ReceivedDocument:
         """The document of the frame that asks, or else the root."""
-        for other in reversed(self._exchanges[:place]):
+        for other in reversed(self._exchanges[:index]):
             if other.key in self._documents and other.frame == exchange.frame:
                 return self._documents[other.key]
         return self._documents[self._exchanges[0].key]
 
-    def _document(self, url: str, place: int) -> ReceivedDocument | None:
-        found = self._asked_before(url, place)
+    def _document(self, url: str, index: int) -> ReceivedDocument | None:
+        found = self._asked_before(url, index)
         return None if found is None else self._documents.get(found.key)
 
-    def _asked_before(self, url: str, place: int) -> Exchange | None:
+    def _asked_before(self, url: str, index: int) -> Exchange | None:
         """The last exchange with *url* that was asked for before the one at *place*."""
         if not url:
             return None
-        for other in reversed(self._exchanges[:place]):
+        for other in reversed(self._exchanges[:index]):
             if other.url == url:
                 return other
         return None

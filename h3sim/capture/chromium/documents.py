@@ -67,8 +67,8 @@ class Document:
         """Return the place behind the first mention of the last part of *url*, as in inline CSS."""
         name = urldefrag(url).url.partition("?")[0].rsplit("/", 1)[-1]
         part = name.encode(self._charset, "replace")
-        place = self.data.find(part) if part else -1
-        return None if place < 0 else place + len(part)
+        index = self.data.find(part) if part else -1
+        return None if index < 0 else index + len(part)
 
     def script_end(self, line: int) -> int:
         """Return the place behind the inline script that reaches over *line*, from 0."""

@@ -235,10 +235,10 @@ def _redirects(exchange: Exchange) -> bool:
 
 def _landed(kept: list[Exchange]) -> Exchange:
     """The document behind the redirections of the root."""
-    place = 0
-    while place + 1 < len(kept) and _redirects(kept[place]):
-        place += 1
-    return kept[place]
+    index = 0
+    while index + 1 < len(kept) and _redirects(kept[index]):
+        index += 1
+    return kept[index]
 
 
 def _timing(exchange: Exchange, ids: Mapping[str, str], start_ms: float) -> Timing:

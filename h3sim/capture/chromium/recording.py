@@ -14,8 +14,9 @@ from h3sim._version import __version__
 from h3sim.capture.chromium.browser import find_chromium, running_chromium
 from h3sim.capture.chromium.page_builder import Recorded, recorded_of
 from h3sim.capture.chromium.repeat import differences, merged
-from h3sim.capture.chromium.visit import HEIGHT, WIDTH, Patience, visit
+from h3sim.capture.chromium.visit import Patience, visit
 from h3sim.capture.chromium.web_server import COMPRESSIONS, Site, address_of, served
+from h3sim.capture.markup.media import HEIGHT_PX, WIDTH_PX
 from h3sim.documents import shown_path
 from h3sim.errors import InputError, Problem
 
@@ -140,11 +141,12 @@ def record(
 
 def _provenance(source: Source, load: Recorded, compression: str, repeat: int) -> dict[str, str]:
     served_with = "" if source.root is None else f", served on the same machine with {compression}"
+    screen = f"{WIDTH_PX}x{HEIGHT_PX}"
     times = "" if repeat == 1 else f", times are medians of {repeat} loads"
     return {
         "source": source.path if source.root is not None else source.url.partition("?")[0],
         "recorded": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
-        "tool": f"h3sim {__version__} record, {load.browser}, {WIDTH}x{HEIGHT}{served_with}{times}",
+        "tool": f"h3sim {__version__} record, {load.browser}, {screen}{served_with}{times}",
         "hosts": str(load.n_hosts),
         **({"notes": "; ".join(load.notes)} if load.notes else {}),
     }

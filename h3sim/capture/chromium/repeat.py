@@ -35,10 +35,10 @@ def merged(pages: Sequence[Page]) -> tuple[Page, int]:
     its times are the medians over the recordings with that graph.
     """
     graphs = [graph_of(page) for page in pages]
-    place = max(range(len(pages)), key=lambda n: (graphs.count(graphs[n]), -n))
-    alike = [page for page, graph in zip(pages, graphs, strict=True) if graph == graphs[place]]
-    page = pages[place]
-    return replace(page, resources=tuple(_middle(r, alike) for r in page.resources)), place
+    index = max(range(len(pages)), key=lambda n: (graphs.count(graphs[n]), -n))
+    alike = [page for page, graph in zip(pages, graphs, strict=True) if graph == graphs[index]]
+    page = pages[index]
+    return replace(page, resources=tuple(_middle(r, alike) for r in page.resources)), index
 
 
 def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
@@ -59,10 +59,10 @@ def _median(values: Sequence[int]) -> int:
     return statistics.median_low(values)
 
 
-def differences(pages: Sequence[Page], place: int) -> list[str]:
+def differences(pages: Sequence[Page], index: int) -> list[str]:
     """Return a line for each resource whose facts are not the same in all recordings."""
     graphs = [graph_of(page) for page in pages]
-    chosen = graphs[place]
+    chosen = graphs[index]
     lines = []
     for id_ in dict.fromkeys(id_ for graph in graphs for id_ in graph):
         rows = [graph.get(id_) for graph in graphs]

@@ -66,15 +66,15 @@ def _own_times(events: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], f
     """Yield each event of a thread with its CPU time less that of the events inside it."""
     events.sort(key=lambda event: (event["ts"], -event.get("dur", 0)))
     inside: list[float] = [0.0] * len(events)
-    open_places: list[int] = []
-    for place, event in enumerate(events):
-        while open_places and _end(events[open_places[-1]]) <= event["ts"]:
-            open_places.pop()
-        if open_places:
-            inside[open_places[-1]] += _cpu_us(event)
-        open_places.append(place)
-    for place, event in enumerate(events):
-        yield event, max(_cpu_us(event) - inside[place], 0.0)
+    open_indexes: list[int] = []
+    for index, event in enumerate(events):
+        while open_indexes and _end(events[open_indexes[-1]]) <= event["ts"]:
+            open_indexes.pop()
+        if open_indexes:
+            inside[open_indexes[-1]] += _cpu_us(event)
+        open_indexes.append(index)
+    for index, event in enumerate(events):
+        yield event, max(_cpu_us(event) - inside[index], 0.0)
 
 
 def _end(event: dict[str, Any]) -> float:

@@ -12,11 +12,10 @@ from typing import Any
 from h3sim.capture.chromium.browser import RecordingError
 from h3sim.capture.chromium.connection import DevTools, Event
 from h3sim.capture.chromium.tracing import CATEGORIES
+from h3sim.capture.markup.media import HEIGHT_PX, WIDTH_PX
 
-__all__ = ["HEIGHT", "WIDTH", "Patience", "Visit", "visit"]
+__all__ = ["Patience", "Visit", "visit"]
 
-WIDTH, HEIGHT = 1366, 768
-"""The viewport, in CSS pixels."""
 _WORLD = "h3sim"
 """The isolated world in which is measured: the page's scripts cannot replace what it uses."""
 _WAITED = "globalThis.__h3sim_waited ?? []"
@@ -97,8 +96,8 @@ class _Tab:
         self._call("Debugger.setSkipAllPauses", skip=True)
         self._call(
             "Emulation.setDeviceMetricsOverride",
-            width=WIDTH,
-            height=HEIGHT,
+            width=WIDTH_PX,
+            height=HEIGHT_PX,
             deviceScaleFactor=1,
             mobile=False,
         )

@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
+from h3sim.capture.markup.file_types import is_compressible, mime_of_extension
 from h3sim.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -25,39 +26,6 @@ __all__ = ["COMPRESSIONS", "Answer", "Site", "address_of", "compressed", "served
 COMPRESSIONS = ("gzip", "br", "none")
 _GZIP_LEVEL = 6
 _BROTLI_QUALITY = 5
-_MIME = {
-    ".css": "text/css",
-    ".eot": "application/vnd.ms-fontobject",
-    ".htm": "text/html",
-    ".html": "text/html",
-    ".ico": "image/x-icon",
-    ".js": "text/javascript",
-    ".json": "application/json",
-    ".map": "application/json",
-    ".mjs": "text/javascript",
-    ".otf": "font/otf",
-    ".svg": "image/svg+xml",
-    ".ttf": "font/ttf",
-    ".wasm": "application/wasm",
-    ".webmanifest": "application/manifest+json",
-    ".webp": "image/webp",
-    ".woff": "font/woff",
-    ".woff2": "font/woff2",
-    ".xml": "application/xml",
-}
-"""Types that must not depend on what this machine has in its tables."""
-_WORTH_IT = {
-    "application/json",
-    "application/manifest+json",
-    "application/vnd.ms-fontobject",
-    "application/wasm",
-    "application/xml",
-    "font/otf",
-    "font/ttf",
-    "image/svg+xml",
-    "image/x-icon",
-}
-"""Types besides text that servers compress; others are compressed in themselves."""
 
 
 class Answer:
@@ -113,9 +81,9 @@ class Site:
 
     def _found(self, file: Path, compress: bool) -> Answer:
         plain = file.read_bytes()
-        mime = _MIME.get(file.suffix.lower()) or mimetypes.guess_type(file.name)[0]
+        mime = mime_of_extension(file.suffix[1:]) or mimetypes.guess_type(file.name)[0]
         mime = mime or "application/octet-stream"
-        worth = mime.startswith("text/") or mime in _WORTH_IT
+        worth = is_compressible(mime)
         body = compressed(plain, self.compression) if compress and worth else plain
         fields = [
             ("Content-Type", f"{mime}; charset=utf-8" if _is_ours(mime, plain) else mime),

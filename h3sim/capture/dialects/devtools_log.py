@@ -65,15 +65,15 @@ class ProtocolLog:
         """Settle what can be told only when all was read."""
         self._add_first()
         recording = self._recording
-        places: dict[str, int] = {}
+        indexes: dict[str, int] = {}
         for exchange in self._events.finish():
             request = observed_of(exchange)
             if exchange.redirected_from is not None:
-                request.redirect_of = places[exchange.redirected_from.key]
+                request.redirect_of = indexes[exchange.redirected_from.key]
                 hop = recording.requests[request.redirect_of]
                 hop.redirect_to = request.url
                 hop.body_bytes, hop.body_from = 0, Size.RECORDED
-            places[exchange.key] = len(recording.requests)
+            indexes[exchange.key] = len(recording.requests)
             recording.requests.append(request)
             wall_s = exchange.wall_time_s
             if wall_s and not recording.recorded and wall_s < _LATEST_S:
@@ -84,7 +84,7 @@ class ProtocolLog:
 def observed_of(exchange: Exchange) -> Observed:
     """Return an exchange as a request that was seen."""
     sent = {name.lower(): value for name, value in exchange.request_fields}
-    request = Observed(key=exchange.place, url=exchange.url, method=exchange.method)
+    request = Observed(key=exchange.source_key, url=exchange.url, method=exchange.method)
     request.start_ms, request.end_ms = exchange.asked_ms, exchange.finished_ms
     request.first_byte_ms = exchange.first_byte_ms
     request.status, request.mime = exchange.status, exchange.mime

@@ -24,7 +24,7 @@ _ANY_HOST = "unknown.invalid"
 class _Activity(NamedTuple):
     """A download or a computation of a graph."""
 
-    place: int
+    object_index: int
     """The place of the resource that it belongs to."""
     computation: int | None
     """Which of the resource's computations it is; None for the download."""
@@ -75,14 +75,14 @@ class EploadGraph:
             source = self._activities.get(_name(dep, "a1"))
             if target is None or source is None:
                 dep.wrong("a1" if source is None else "a2", "skipped: names no activity")
-            elif target.computation is None and source.place != target.place:
+            elif target.computation is None and source.object_index != target.object_index:
                 time_ms = dep.number("time")
-                n_more += target.place in chosen
-                chosen[target.place] = (source, _AT_ITS_END if time_ms is None else time_ms)
+                n_more += target.object_index in chosen
+                chosen[target.object_index] = (source, _AT_ITS_END if time_ms is None else time_ms)
         recording.inferred["parents where several are given, the last one taken"] += n_more
-        for place, (source, time_ms) in chosen.items():
-            trigger = _trigger(objects[source.place], source, time_ms)
-            objects[place].request.trigger = trigger
+        for index, (source, time_ms) in chosen.items():
+            trigger = _trigger(objects[source.object_index], source, time_ms)
+            objects[index].request.trigger = trigger
         _in_order(objects, chosen, recording)
         recording.dialect = recording.dialect or "epload"
         recording.missing.append("when things happened in the recording")
@@ -93,7 +93,7 @@ def _add_object(entry: Fields, objects: list[_Loaded], activities: dict[str, _Ac
     if not url:
         entry.wrong("path", "skipped: neither path nor url")
         return
-    place = len(objects)
+    index = len(objects)
     download = entry.table("download")
     request = Observed(key=entry.key, url=url)
     request.body_bytes = download.size("len", "length", "size", "bytes")
@@ -107,14 +107,14 @@ def _add_object(entry: Fields, objects: list[_Loaded], activities: dict[str, _Ac
     for comp in entry.tables("comps"):
         name = _name(comp, "id")
         if name:
-            activities.setdefault(name, _Activity(place, len(times_ms)))
+            activities.setdefault(name, _Activity(index, len(times_ms)))
         times_ms.append(_computed_ms(comp))
     request.execute_ms = sum(times_ms)
     starts_early = entry.number("when_comp_start") == _ON_THE_FIRST_BYTES
     objects.append(_Loaded(request, tuple(times_ms), starts_early))
     for name in (_name(download, "id"), _name(entry, "id")):
         if name:
-            activities.setdefault(name, _Activity(place, None))
+            activities.setdefault(name, _Activity(index, None))
 
 
 def _url(entry: Fields) -> str:
@@ -144,16 +144,16 @@ def _trigger(parent: _Loaded, source: _Activity, time_ms: float) -> Trigger:
     """Return the event of *parent* that is meant by *time_ms* after the beginning of *source*."""
     if source.computation is None:
         if time_ms < 0:
-            return Trigger(at=At.COMPLETE, by=source.place)
-        return Trigger(at=At.REQUEST, by=source.place, delay_ms=time_ms)
+            return Trigger(at=At.COMPLETE, by=source.object_index)
+        return Trigger(at=At.REQUEST, by=source.object_index, delay_ms=time_ms)
     before_ms = sum(parent.times_ms[: source.computation])
     delay_ms = before_ms + (parent.times_ms[source.computation] if time_ms < 0 else time_ms)
     if parent.starts_early and time_ms >= 0:
-        return Trigger(at=At.OFFSET, by=source.place, offset_bytes=0, delay_ms=delay_ms)
+        return Trigger(at=At.OFFSET, by=source.object_index, offset_bytes=0, delay_ms=delay_ms)
     if delay_ms >= parent.request.execute_ms:
         delay_ms -= parent.request.execute_ms
-        return Trigger(at=At.EXECUTED, by=source.place, delay_ms=delay_ms)
-    return Trigger(at=At.COMPLETE, by=source.place, delay_ms=delay_ms)
+        return Trigger(at=At.EXECUTED, by=source.object_index, delay_ms=delay_ms)
+    return Trigger(at=At.COMPLETE, by=source.object_index, delay_ms=delay_ms)
 
 
 def _in_order(
@@ -161,25 +161,25 @@ def _in_order(
 ) -> None:
     """Put the requests into the recording, parents first; a circle is cut where it is met."""
     children: dict[int, list[int]] = defaultdict(list)
-    for place, (source, _) in chosen.items():
-        children[source.place].append(place)
+    for index, (source, _) in chosen.items():
+        children[source.object_index].append(index)
     order: list[int] = []
     reached = [False] * len(objects)
-    heads = [place for place in range(len(objects)) if place not in chosen]
+    heads = [index for index in range(len(objects)) if index not in chosen]
     for head in (*heads, *range(len(objects))):
         if not reached[head] and head in chosen:
             objects[head].request.trigger = None
             recording.inferred["circles of parents, cut"] += 1
         waiting = deque([] if reached[head] else [head])
         while waiting:
-            place = waiting.popleft()
-            if not reached[place]:
-                reached[place] = True
-                order.append(place)
-                waiting += children[place]
-    new = {place: number for number, place in enumerate(order)}
-    for place in order:
-        request = objects[place].request
+            index = waiting.popleft()
+            if not reached[index]:
+                reached[index] = True
+                order.append(index)
+                waiting += children[index]
+    new = {index: number for number, index in enumerate(order)}
+    for index in order:
+        request = objects[index].request
         if request.trigger is not None:
             by = new[request.trigger.by]
             given = request.trigger

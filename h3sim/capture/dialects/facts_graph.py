@@ -54,7 +54,7 @@ class Graph:
 
     def __init__(self, table: FactsTable) -> None:
         self._rows = {row.id: row for row in table.rows}
-        self._order = {row.id: place for place, row in enumerate(table.rows)}
+        self._order = {row.id: index for index, row in enumerate(table.rows)}
         self._observed = {row.id: _observed(row) for row in table.rows}
         self._held_by = table.held_by
 
@@ -110,12 +110,12 @@ class Graph:
     @cached_property
     def _first_image(self) -> int | None:
         """The place of the first image that stands in the document."""
-        places = (
-            place
-            for id_, place in self._order.items()
+        indexes = (
+            index
+            for id_, index in self._order.items()
             if self._rows[id_].type is RowType.IMAGE and self._is_in_document(self._rows[id_])
         )
-        return min(places, default=None)
+        return min(indexes, default=None)
 
     def _is_in_document(self, row: Row) -> bool:
         return row.parent == self._document and row.initiator in _BY_PARSER

@@ -133,10 +133,10 @@ def _entries(reader: DocumentReader, value: object) -> dict[int, dict[str, Any]]
         return {}
     if not value:
         reader.report("resources", "a page needs at least one resource")
-    for place, entry in enumerate(value):
+    for index, entry in enumerate(value):
         if not isinstance(entry, dict):
-            reader.report(f"resources[{place}]", f"must be a table, is {shown(entry)}")
-    return {place: entry for place, entry in enumerate(value) if isinstance(entry, dict)}
+            reader.report(f"resources[{index}]", f"must be a table, is {shown(entry)}")
+    return {index: entry for index, entry in enumerate(value) if isinstance(entry, dict)}
 
 
 def _ignored(document: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -252,19 +252,19 @@ def _chunks(
         reader.report(key, f"must be a list of [ms, bytes], is {shown(value)}")
         return ()
     chunks: list[tuple[int, int]] = []
-    for place, pair in enumerate(value):
+    for index, pair in enumerate(value):
         if not isinstance(pair, list) or len(pair) != 2:
-            reader.report(f"{key}[{place}]", f"must be [ms, bytes], is {shown(pair)}")
+            reader.report(f"{key}[{index}]", f"must be [ms, bytes], is {shown(pair)}")
             continue
-        at_ns = _time(reader, f"{key}[{place}][0]", pair[0])
-        n_bytes = reader.whole(f"{key}[{place}][1]", pair[1], low=0, high=MAX_STREAM_BYTES)
+        at_ns = _time(reader, f"{key}[{index}][0]", pair[0])
+        n_bytes = reader.whole(f"{key}[{index}][1]", pair[1], low=0, high=MAX_STREAM_BYTES)
         at_ns = at_ns or 0
         late_ns = chunks[-1][0] - at_ns if chunks else 0
         if 0 < late_ns <= MENDED_NS:
-            mended.append(_mend(f"{key}[{place}][0]", late_ns, "the chunk ahead of it"))
+            mended.append(_mend(f"{key}[{index}][0]", late_ns, "the chunk ahead of it"))
             at_ns = chunks[-1][0]
         elif late_ns > 0:
-            reader.report(f"{key}[{place}][0]", f"lies before the chunk ahead of it: {pair[0]}")
+            reader.report(f"{key}[{index}][0]", f"lies before the chunk ahead of it: {pair[0]}")
         chunks.append((at_ns, n_bytes))
     return tuple(chunks)
 
@@ -274,48 +274,48 @@ def _check_graph(reader: DocumentReader, rows: Mapping[int, Row]) -> None:
     told = set(reader.reported())
     # Where ids or parents could not be read, nobody can say which are missing.
     is_whole = not any(_OF_GRAPH.fullmatch(key) for key in told)
-    places: dict[str, int] = {}
-    for place, row in rows.items():
-        first = places.setdefault(row.id, place)
-        if first != place:
+    indexes: dict[str, int] = {}
+    for index, row in rows.items():
+        first = indexes.setdefault(row.id, index)
+        if first != index:
             message = f"{row.id!r} is already the id of resources[{first}]"
-            reader.report(f"resources[{place}].id", message)
+            reader.report(f"resources[{index}].id", message)
     roots = [
         n for n, row in rows.items() if row.parent is None and f"resources[{n}].parent" not in told
     ]
     if rows and not roots and is_whole:
         reader.report("resources", "no root: one row must have the parent null")
-    for place in roots[1:]:
+    for index in roots[1:]:
         message = f"a second root beside resources[{roots[0]}]: only one may have no parent"
-        reader.report(f"resources[{place}].parent", message)
-    for place, row in rows.items():
-        key = f"resources[{place}].parent"
-        is_known = row.parent is None or row.parent in places or key in told
+        reader.report(f"resources[{index}].parent", message)
+    for index, row in rows.items():
+        key = f"resources[{index}].parent"
+        is_known = row.parent is None or row.parent in indexes or key in told
         if not is_known and is_whole:
             reader.report(key, f"no resource has the id {shown(row.parent)}")
-    _check_circles(reader, rows, places)
+    _check_circles(reader, rows, indexes)
 
 
 def _check_circles(
-    reader: DocumentReader, rows: Mapping[int, Row], places: Mapping[str, int]
+    reader: DocumentReader, rows: Mapping[int, Row], indexes: Mapping[str, int]
 ) -> None:
     good: set[int] = set()
     for start in rows:
         path: dict[int, None] = {}
-        place: int | None = start
-        while place is not None and place not in good and place not in path:
-            path[place] = None
-            parent = rows[place].parent
-            place = None if parent is None else places.get(parent)
-        if place is not None and place in path:
+        index: int | None = start
+        while index is not None and index not in good and index not in path:
+            path[index] = None
+            parent = rows[index].parent
+            index = None if parent is None else indexes.get(parent)
+        if index is not None and index in path:
             steps = [*path]
-            circle = [*steps[steps.index(place) :], place]
+            circle = [*steps[steps.index(index) :], index]
             shown_ids = [rows[n].id for n in circle]
             if len(shown_ids) > _SHOWN_STEPS:
                 n_more = len(shown_ids) - _SHOWN_STEPS
                 shown_ids[_SHOWN_STEPS - 1 : -1] = [f"{n_more:,} more"]
             names = " waits for ".join(shown_ids)
-            reader.report(f"resources[{place}].parent", f"a circle: {names}")
+            reader.report(f"resources[{index}].parent", f"a circle: {names}")
         good.update(path)
 
 
@@ -349,10 +349,10 @@ def _provenance(reader: DocumentReader, document: Mapping[str, Any]) -> Iterator
 def _holds(reader: DocumentReader, value: object, ids: set[str]) -> Iterator[tuple[str, str]]:
     if value is None:
         return
-    for place, entry in enumerate(reader.tables("hol", value)):
-        kind = _text(reader, f"hol[{place}].kind", entry.get("kind"))
-        resource = _text(reader, f"hol[{place}].resource", entry.get("resource"))
+    for index, entry in enumerate(reader.tables("hol", value)):
+        kind = _text(reader, f"hol[{index}].kind", entry.get("kind"))
+        resource = _text(reader, f"hol[{index}].resource", entry.get("resource"))
         if resource is not None and resource not in ids:
-            reader.report(f"hol[{place}].resource", f"no resource has the id {shown(resource)}")
+            reader.report(f"hol[{index}].resource", f"no resource has the id {shown(resource)}")
         elif resource is not None and kind is not None:
             yield resource, kind

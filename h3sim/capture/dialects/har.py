@@ -246,9 +246,9 @@ def _outcome(request: Observed, entry: Fields) -> Outcome:
 def _join_redirects(requests: list[Observed]) -> None:
     """Note for what came of a redirect which one: the nearest before it that names its URL."""
     waiting: dict[str, int] = {}
-    for place, request in enumerate(requests):
+    for index, request in enumerate(requests):
         url = request.url.partition("#")[0]
         if url in waiting:
             request.redirect_of = waiting.pop(url)
         if request.redirect_to:
-            waiting[request.redirect_to] = place
+            waiting[request.redirect_to] = index

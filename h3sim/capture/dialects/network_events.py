@@ -61,7 +61,7 @@ class Exchange:
 
     key: str
     url: str
-    place: str = ""
+    source_key: str = ""
     """Where its request stands in a file."""
     type: str = ""
     frame: str = ""
@@ -186,7 +186,7 @@ class NetworkEvents:
         hop = self._hops[number] = self._hops.get(number, -1) + 1
         exchange = Exchange(
             key=f"{number}/{hop}",
-            place=params.key.removesuffix(".params"),
+            source_key=params.key.removesuffix(".params"),
             url=_plain(url),
             type=params.text("type"),
             frame=params.text("frameId"),

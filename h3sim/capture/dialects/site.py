@@ -16,6 +16,7 @@ from h3sim.capture.inference.observed import Observed, Recording, Size, Trigger
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.markup.compression import Served, serve
 from h3sim.capture.markup.css import read_declarations, read_sheet
+from h3sim.capture.markup.file_types import mime_of_extension
 from h3sim.capture.markup.fonts import BOLD_ELEMENTS, SLANTED_ELEMENTS, chosen_faces
 from h3sim.capture.markup.references import Reference, Style, read_markup
 from h3sim.capture.markup.selectors import Document
@@ -37,35 +38,12 @@ _LONGEST_FILE = 256 << 20
 _LONGEST_SHEET = 4 << 20
 _MOST_FILES = 20_000
 _INLINE = ("data:", "blob:", "about:", "javascript:", "#")
-_MIMES = {
-    "html": "text/html",
-    "htm": "text/html",
-    "css": "text/css",
-    "js": "text/javascript",
-    "mjs": "text/javascript",
-    "json": "application/json",
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "jpg": "image/jpeg",
-    "jpeg": "image/jpeg",
-    "gif": "image/gif",
-    "webp": "image/webp",
-    "avif": "image/avif",
-    "ico": "image/x-icon",
-    "woff": "font/woff",
-    "woff2": "font/woff2",
-    "ttf": "font/ttf",
-    "otf": "font/otf",
-    "mp4": "video/mp4",
-    "webm": "video/webm",
-    "mp3": "audio/mpeg",
-}
 
 
 class _File(NamedTuple):
     """A file of the site that a browser asks for."""
 
-    place: int
+    request_index: int
     path: str
     served: Served
 
@@ -190,7 +168,7 @@ class _Site:
 
     def _at(self, file: _File, offset_bytes: int) -> Trigger:
         offset = file.served.sent_for(offset_bytes)
-        return Trigger(at=At.OFFSET, by=file.place, offset_bytes=offset)
+        return Trigger(at=At.OFFSET, by=file.request_index, offset_bytes=offset)
 
     def _read_all_sheets(self, document: Document) -> None:
         """Read the stylesheets of a document and what they import, then see what is used."""
@@ -233,7 +211,7 @@ class _Site:
     def _of_sheet(self, later: _Later) -> Trigger:
         if later.offset_bytes is not None:
             return self._at(later.file, later.offset_bytes)
-        return Trigger(at=At.COMPLETE, by=later.file.place)
+        return Trigger(at=At.COMPLETE, by=later.file.request_index)
 
     def _ask(
         self, url: str, kind: Kind, key: str, trigger: Trigger | None, flags: dict[str, object]
@@ -260,7 +238,7 @@ class _Site:
         served = serve(data, extension, with_offsets=is_read)
         kind = kind if kind is not Kind.OTHER else kind_of_extension(path) or kind
         request = Observed(key=key, url=f"{_BASE}{quote(path)}", kind=kind, trigger=trigger)
-        request.mime = _MIMES.get(extension, "")
+        request.mime = mime_of_extension(extension)
         request.body_bytes, request.body_from = served.size_bytes, Size.RECORDED
         request.flags = dict(flags)
         file = _File(len(self._recording.requests), path, served)
@@ -275,9 +253,9 @@ class _Site:
         """Add to a file that was preloaded what the tag says that needs it."""
         file = self._files[path]
         if file is not None:
-            known = self._recording.requests[file.place].flags or {}
+            known = self._recording.requests[file.request_index].flags or {}
             if known.get("preload"):
-                self._recording.requests[file.place].flags = flags | known
+                self._recording.requests[file.request_index].flags = flags | known
 
     def _bytes(self, path: str, key: str) -> bytes | None:
         """Return what is in the file, None after noting why it cannot be had."""

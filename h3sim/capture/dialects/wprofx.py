@@ -83,17 +83,17 @@ class WprofxGraph:
         """Settle parents and execution times, which stand apart from the requests."""
         requests = self._recording.requests
         latest: dict[int, tuple[float, str]] = {}
-        for source, place in self._sources():
+        for source, index in self._sources():
             begun = self._begun_ms(source)
-            if place not in latest or begun >= latest[place][0]:
-                latest[place] = (begun, source)
+            if index not in latest or begun >= latest[index][0]:
+                latest[index] = (begun, source)
         done: set[str] = set()
-        for place, request in enumerate(requests):
-            script = self._from_script[place]
+        for index, request in enumerate(requests):
+            script = self._from_script[index]
             if "://" in script and script != request.url:
                 request.initiator = script
-            elif place in latest:
-                request.initiator = self._url_of[latest[place][1]]
+            elif index in latest:
+                request.initiator = self._url_of[latest[index][1]]
             if request.url not in done:  # what a URL executes is told once for all its downloads
                 done.add(request.url)
                 request.execute_ms = self._executed_ms.get(request.url, 0.0)
@@ -110,7 +110,7 @@ class WprofxGraph:
                 yield source, self._owner[target]
 
     def _begun_ms(self, name: str) -> float:
-        place = self._owner.get(name)
-        begun = None if place is None else self._recording.requests[place].start_ms
+        index = self._owner.get(name)
+        begun = None if index is None else self._recording.requests[index].start_ms
         # What is no download is a computation: it tells more of why something was asked for.
-        return float("inf") if place is None else begun or 0.0
+        return float("inf") if index is None else begun or 0.0

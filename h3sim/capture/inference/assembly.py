@@ -91,7 +91,7 @@ def _entries(recording: Recording) -> list[_Entry]:
 
 
 def _with_kinds_of_targets(entries: list[_Entry]) -> list[_Entry]:
-    """Let what was redirected be of the kind of its target, whatever it was answered with."""
+    """Return them with what was redirected being of the kind of its target."""
     for request, _, kind in reversed(entries):
         if request.redirect_of is not None:
             hop = entries[request.redirect_of]
@@ -123,28 +123,28 @@ class _Assembly:
         self._kinds = [entry.kind for entry in entries]
         self._inferred = recording.inferred
         self._order = _by_time(self._requests)
-        kept = [place for place in self._order if _is_kept(entries[place], self._host)]
+        kept = [index for index in self._order if _is_kept(entries[index], self._host)]
         if not kept:
             raise recording.refuse(
                 f"has no request to {host!r}; its hosts are {_hosts_in(entries)}"
             )
         self._kept = kept
-        documents = (place for place in kept if entries[place].kind is Kind.DOCUMENT)
+        documents = (index for index in kept if entries[index].kind is Kind.DOCUMENT)
         self._root = next(documents, kept[0])
         self._ids: dict[int, str] = {}
-        images = (place for place in kept if entries[place].kind is Kind.IMAGE)
-        self._first_image_ms = next((self._requests[place].start_ms for place in images), None)
+        images = (index for index in kept if entries[index].kind is Kind.IMAGE)
+        self._first_image_ms = next((self._requests[index].start_ms for index in images), None)
 
     def imported(self) -> ImportedPage:
         recording, inferred = self._recording, self._inferred
         apply_markup(self._requests, inferred)
         parents, n_unbelieved = find_parents(self._requests, self._kinds, self._order, self._root)
         inferred["initiators that begin later, not believed"] += n_unbelieved
-        urls = [self._requests[place].url for place in self._kept]
+        urls = [self._requests[index].url for index in self._kept]
         ids = ids_of(urls, self._requests[self._root].url)
         self._ids = dict(zip(self._kept, ids, strict=True))
-        resources = tuple(self._resource(place, parents) for place in self._kept)
-        kept = [self._requests[place] for place in self._kept]
+        resources = tuple(self._resource(index, parents) for index in self._kept)
+        kept = [self._requests[index] for index in self._kept]
         found = Counter({"requests": len(self._requests), "hosts": len(self._hosts())})
         return ImportedPage(
             page=self._page(resources),
@@ -158,7 +158,7 @@ class _Assembly:
         )
 
     def _hosts(self) -> set[str]:
-        return {self._entries[place].address.host for place in self._kept}
+        return {self._entries[index].address.host for index in self._kept}
 
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
@@ -174,8 +174,8 @@ class _Assembly:
         root = self._requests[self._root]
         if root.status == NOT_MODIFIED:
             yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
-        places = (place for place in self._order if self._kinds[place] is Kind.DOCUMENT)
-        first = next((place for place in places if self._may_be_root(place)), self._root)
+        indexes = (index for index in self._order if self._kinds[index] is Kind.DOCUMENT)
+        first = next((index for index in indexes if self._may_be_root(index)), self._root)
         outcome = self._requests[first].outcome
         if first == self._root or outcome not in _NOT_SENT:
             return
@@ -186,10 +186,10 @@ class _Assembly:
             f" {_shown_url(self._entries[self._root].address)}, the first {what} that was sent"
         )
 
-    def _may_be_root(self, place: int) -> bool:
+    def _may_be_root(self, index: int) -> bool:
         host = self._host
-        is_wanted = host is None or self._entries[place].address.host == host
-        return is_wanted and self._requests[place].outcome in (Outcome.ANSWERED, *_NOT_SENT)
+        is_wanted = host is None or self._entries[index].address.host == host
+        return is_wanted and self._requests[index].outcome in (Outcome.ANSWERED, *_NOT_SENT)
 
     def _missing_always(self) -> Iterator[str]:
         if self._kinds[self._root] is not Kind.DOCUMENT:
@@ -214,9 +214,9 @@ class _Assembly:
         url = "" if recording.name else root.url
         return Page(name=name, url=url, provenance=clean, resources=resources)
 
-    def _resource(self, place: int, parents: dict[int, Parent]) -> Resource:
-        request, _, kind = self._entries[place]
-        parent, direct = self._ancestor(place, parents)
+    def _resource(self, index: int, parents: dict[int, Parent]) -> Resource:
+        request, _, kind = self._entries[index]
+        parent, direct = self._ancestor(index, parents)
         from_root = (
             parent == self._root
             and direct
@@ -224,7 +224,7 @@ class _Assembly:
             and request.initiator_type != "script"
         )
         return Resource(
-            id=self._ids[place],
+            id=self._ids[index],
             kind=kind,
             mime=plain_mime(request.mime),
             size_bytes=request.body_bytes or 0,
@@ -233,7 +233,7 @@ class _Assembly:
             parse_ns=self._time_ns(request.parse_ms),
             execute_ns=self._time_ns(request.execute_ms),
             response_offsets=_offsets(request),
-            discovered=self._discovered(place, parent, direct=direct),
+            discovered=self._discovered(index, parent, direct=direct),
             **flags_of(
                 request,
                 kind,
@@ -243,27 +243,27 @@ class _Assembly:
             ),
         )
 
-    def _ancestor(self, place: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:
+    def _ancestor(self, index: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:
         """Return the nearest ancestor that is in the page, and whether that is the parent.
 
         Counts how the parent of a request is known; it is asked for once for each.
         """
-        if place == self._root:
+        if index == self._root:
             return None, True
-        first = parents[place]
+        first = parents[index]
         if first.basis not in _RECORDED:
             self._inferred[f"parent from {first.basis.value}"] += 1
-        at, direct = first.place, True
+        at, direct = first.index, True
         while at is not None and at not in self._ids:
-            at, direct = parents[at].place if at in parents else None, False
+            at, direct = parents[at].index if at in parents else None, False
         if not direct:
             self._inferred["parent left out, next ancestor taken"] += 1
         return at, direct
 
-    def _discovered(self, place: int, parent: int | None, *, direct: bool) -> Discovery | None:
-        if place == self._root:
+    def _discovered(self, index: int, parent: int | None, *, direct: bool) -> Discovery | None:
+        if index == self._root:
             return None
-        request = self._requests[place]
+        request = self._requests[index]
         if parent is None:
             start_ms, zero_ms = request.start_ms, self._requests[self._root].start_ms
             known = start_ms is not None and zero_ms is not None
@@ -301,11 +301,11 @@ def _told(counts: Counter[str]) -> dict[str, int]:
 def _by_time(requests: Sequence[Observed]) -> list[int]:
     """Return the places by start; what has none goes with what stands before it in the file."""
     keys, last_ms = [], float("-inf")
-    for place, request in enumerate(requests):
+    for index, request in enumerate(requests):
         if request.start_ms is not None:
             last_ms = request.start_ms
-        keys.append((last_ms, place))
-    return [place for _, place in sorted(keys)]
+        keys.append((last_ms, index))
+    return [index for _, index in sorted(keys)]
 
 
 def _offsets(request: Observed) -> tuple[int, ...]:

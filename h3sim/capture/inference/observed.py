@@ -71,7 +71,7 @@ class Outcome(enum.Enum):
 class Trigger:
     """A trigger that a dialect gives as such: *delay_ms* after event *at* of the request *by*.
 
-    *by* is the place of the parent in the recording's list of requests.
+    *by* is the index of the parent in the recording's list of requests.
     """
 
     at: At

@@ -37,7 +37,7 @@ class Basis(enum.Enum):
 class Parent:
     """The place of a request's parent, None for none, and how it was told."""
 
-    place: int | None
+    index: int | None
     basis: Basis
 
 
@@ -48,16 +48,16 @@ class _Seen:
     by_url: dict[str, int] = field(default_factory=dict)
     by_bare_url: dict[str, int] = field(default_factory=dict)
 
-    def add(self, place: int, request: Observed) -> None:
+    def add(self, index: int, request: Observed) -> None:
         # The latest wins: a page that loads something twice goes on with the later one.
         url = request.url.partition("#")[0]
-        self.by_url[url] = place
-        self.by_bare_url[url.partition("?")[0]] = place
+        self.by_url[url] = index
+        self.by_bare_url[url.partition("?")[0]] = index
 
     def find(self, url: str) -> int | None:
         url = url.partition("#")[0]
-        place = self.by_url.get(url)
-        return self.by_bare_url.get(url.partition("?")[0]) if place is None else place
+        index = self.by_url.get(url)
+        return self.by_bare_url.get(url.partition("?")[0]) if index is None else index
 
 
 class _Clock:
@@ -67,9 +67,9 @@ class _Clock:
         self._ends: dict[Kind, list[tuple[float, int]]] = {}
         for kind in (Kind.SCRIPT, Kind.STYLESHEET):
             self._ends[kind] = sorted(
-                (end_ms, place)
-                for place, request in enumerate(requests)
-                if kinds[place] is kind and (end_ms := request.end_ms) is not None
+                (end_ms, index)
+                for index, request in enumerate(requests)
+                if kinds[index] is kind and (end_ms := request.end_ms) is not None
             )
 
     def last(self, kind: Kind, before_ms: float | None) -> int | None:
@@ -86,7 +86,7 @@ def find_parents(
 ) -> tuple[dict[int, Parent], int]:
     """Return the parent of each request but *root*, and how many initiators were not believed.
 
-    *order* has the places of the requests by time. An initiator is not believed if it begins
+    *order* has the indexes of the requests by time. An initiator is not believed if it begins
     after what it should have begun.
     """
     seen, clock = _Seen(), _Clock(requests, kinds)
@@ -94,20 +94,20 @@ def find_parents(
     urls = {request.url.partition("#")[0] for request in requests}
     parents: dict[int, Parent] = {}
     n_unbelieved = 0
-    for place in order:
-        request = requests[place]
-        if place != root:
-            parents[place] = _parent(place, requests, kinds, seen, known, clock, root)
-            is_weak = parents[place].basis not in (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR)
+    for index in order:
+        request = requests[index]
+        if index != root:
+            parents[index] = _parent(index, requests, kinds, seen, known, clock, root)
+            is_weak = parents[index].basis not in (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR)
             names = request.initiator.partition("#")[0] in urls
             n_unbelieved += is_weak and names
-        seen.add(place, request)
-        known.add(place)
+        seen.add(index, request)
+        known.add(index)
     return parents, n_unbelieved
 
 
 def _parent(
-    place: int,
+    index: int,
     requests: Sequence[Observed],
     kinds: Sequence[Kind],
     seen: _Seen,
@@ -115,7 +115,7 @@ def _parent(
     clock: _Clock,
     root: int,
 ) -> Parent:
-    request = requests[place]
+    request = requests[index]
     if request.trigger is not None and request.trigger.by in known:
         return Parent(request.trigger.by, Basis.GIVEN)
     if request.redirect_of in known:
@@ -125,12 +125,12 @@ def _parent(
     for url in request.stack:
         if (found := seen.find(url)) is not None:
             return Parent(found, Basis.STACK)
-    found = _by_referer(request, kinds[place], kinds, seen)
+    found = _by_referer(request, kinds[index], kinds, seen)
     if found is not None:
         return Parent(found, Basis.REFERER)
     if root not in known:
         return Parent(None, Basis.NONE)
-    return Parent(_by_clock(request, kinds[place], known, clock, root), Basis.TIMING)
+    return Parent(_by_clock(request, kinds[index], known, clock, root), Basis.TIMING)
 
 
 def _by_referer(request: Observed, kind: Kind, kinds: Sequence[Kind], seen: _Seen) -> int | None:

@@ -7,16 +7,12 @@ import zlib
 from bisect import bisect_right
 from typing import NamedTuple
 
+from h3sim.capture.markup.file_types import is_compressible, mime_of_extension
+
 __all__ = ["Served", "WireOffsets", "serve"]
 
 _LEVEL = 6
 """The level that servers use when nothing is set (zlib's own default)."""
-_TEXT = frozenset(
-    (
-        *("html", "htm", "xhtml", "css", "js", "mjs", "json", "svg", "xml", "txt", "map"),
-        *("webmanifest", "ttf", "otf", "vtt"),
-    )
-)
 _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 _LEAST_STEP = 8
 _MOST_STEPS = 20_000
@@ -76,7 +72,7 @@ def serve(data: bytes, extension: str, *, with_offsets: bool = False) -> Served:
     >>> serve(b"a" * 1000, "css").size_bytes < 100, serve(b"a" * 1000, "png").size_bytes
     (True, 1000)
     """
-    if extension not in _TEXT:
+    if not is_compressible(mime_of_extension(extension)):
         return Served(len(data))
     packed = gzip.compress(data, _LEVEL, mtime=0)
     if len(packed) >= len(data):

@@ -158,13 +158,13 @@ def _read_at_rule(rule: Any, sheet: Sheet, tinycss2: Any, depth: int) -> None:
 def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
     """Return the URL of an import and its media query, `layer` and `supports` being passed over."""
     tokens = [token for token in prelude if token.type != "comment"]
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.type == "whitespace":
             continue
         url = token.value if token.type == "string" else next(_urls([token]), "")
         rest = [
             each
-            for each in tokens[place + 1 :]
+            for each in tokens[index + 1 :]
             if not (each.type == "function" and each.lower_name in ("layer", "supports"))
             and not (each.type == "ident" and each.lower_value == "layer")
         ]

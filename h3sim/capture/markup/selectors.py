@@ -97,8 +97,8 @@ def _simple(selector: str, depth: int) -> str:
     plain = _COUNTING.sub("", selector).rpartition("~")[2].strip()
     words = [word for word in re.split(r"\s+|(?=[>+])|(?<=[>+])", plain) if word]
     is_way = [
-        place > 0 and word not in ">+" and words[place - 1] not in ">+"
-        for place, word in enumerate(words)
+        index > 0 and word not in ">+" and words[index - 1] not in ">+"
+        for index, word in enumerate(words)
     ]
     most = 1
     while max(2, depth) ** (most + 1) <= _MOST_WAYS:
@@ -107,7 +107,7 @@ def _simple(selector: str, depth: int) -> str:
         return plain
     if "(" in plain or "[" in plain:
         return ""
-    ways = [place for place, each in enumerate(is_way) if each]
+    ways = [index for index, each in enumerate(is_way) if each]
     return " ".join(words[ways[-most - 1] :])
 
 
@@ -131,9 +131,9 @@ def _scripted(data: bytes, scan: Scan) -> bytes:
 def _split(selector: str) -> list[str]:
     """Return the parts of a selector list; a comma in parentheses divides nothing."""
     parts, depth, begin = [], 0, 0
-    for place, character in enumerate(selector):
+    for index, character in enumerate(selector):
         depth += (character in "([") - (character in ")]")
         if character == "," and depth <= 0:
-            parts.append(selector[begin:place])
-            begin = place + 1
+            parts.append(selector[begin:index])
+            begin = index + 1
     return [*parts, selector[begin:]]

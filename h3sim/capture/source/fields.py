@@ -85,10 +85,10 @@ class Fields:
         """Return the object there, an empty one if there is none."""
         value = self._entry.get(name)
         if isinstance(value, dict):
-            return Fields(value, self._place(name), self._note)
+            return Fields(value, self._key_of(name), self._note)
         if value is not None:
             self.wrong(name, f"must be an object, is {shown(value)}")
-        return Fields({}, self._place(name), self._note)
+        return Fields({}, self._key_of(name), self._note)
 
     def tables(self, name: str) -> list[Fields]:
         """Return the objects of the list there; what is none is noted and left out."""
@@ -99,8 +99,8 @@ class Fields:
             self.wrong(name, f"must be a list, is {shown(value)}")
             return []
         found = []
-        for place, item in enumerate(value):
-            key = f"{self._place(name)}[{place}]"
+        for index, item in enumerate(value):
+            key = f"{self._key_of(name)}[{index}]"
             if isinstance(item, dict):
                 found.append(Fields(item, key, self._note))
             else:
@@ -109,7 +109,7 @@ class Fields:
 
     def wrong(self, name: str, message: str) -> None:
         """Note what is wrong with the value under *name*."""
-        self._note(self._place(name), message)
+        self._note(self._key_of(name), message)
 
     def _number(self, name: str) -> float | None:
         value = self._entry.get(name)
@@ -126,5 +126,5 @@ class Fields:
         self.wrong(name, f"must be a number, is {shown(value)}")
         return None
 
-    def _place(self, name: str) -> str:
+    def _key_of(self, name: str) -> str:
         return f"{self.key}.{name}" if self.key else name

@@ -6,8 +6,8 @@ The parts are parsed by the standard library's decoder; this only finds where ea
 >>> cursor = JsonCursor(io.StringIO('{"a": [1, {"b": 2}], "c": 3}').read)
 >>> for key in cursor.members():
 ...     if key == "a":
-...         for place in cursor.items():
-...             print(place, cursor.value())
+...         for index in cursor.items():
+...             print(index, cursor.value())
 0 1
 1 {'b': 2}
 """
@@ -47,6 +47,12 @@ def _whole_number(digits: str) -> int | float:
     return int(digits) if len(digits) <= _LONGEST_INT else float(digits)
 
 
+_decode_patiently = json.JSONDecoder(
+    parse_constant=lambda _: None, parse_int=_whole_number
+).raw_decode
+"""Takes numbers of any length; it is slower, so only files that have such are read by it."""
+
+
 class JsonCursor:
     """Stands before a value. *read* takes a number of bytes, and returns "" at the end."""
 
@@ -58,8 +64,7 @@ class JsonCursor:
         self._ended = False
         self._is_crowded: bool | None = None
         """Whether what was read and not used has more signs than a value may; None: not known."""
-        decoder = json.JSONDecoder(parse_constant=lambda _: None, parse_int=_whole_number)
-        self._decode = decoder.raw_decode
+        self._decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
 
     @property
     def position(self) -> int:
@@ -93,7 +98,9 @@ class JsonCursor:
             except RecursionError as error:
                 raise self._broken("nested too deeply") from error
             except (ValueError, OverflowError) as error:
-                raise self._broken(str(error)) from error
+                if self._decode is _decode_patiently:
+                    raise self._broken(str(error)) from error
+                self._decode = _decode_patiently
             else:
                 is_number = isinstance(value, int | float)
                 may_go_on = is_number and end + _NUMBER_TAIL > len(self._text)
@@ -120,10 +127,10 @@ class JsonCursor:
     def items(self) -> Iterator[int]:
         """Yield the places in a list, likewise."""
         self._expect("[")
-        place = 0
-        while self._more_parts("]", is_first=place == 0):
-            yield from self._offered(place)
-            place += 1
+        index = 0
+        while self._more_parts("]", is_first=index == 0):
+            yield from self._offered(index)
+            index += 1
 
     def _offered(self, name: Any) -> Iterator[Any]:
         """Yield the name of a part, then pass over the part if nobody read it."""

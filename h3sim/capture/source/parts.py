@@ -51,17 +51,17 @@ def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[tupl
         yield f"event {number}", cursor.value()
 
 
-def _items(cursor: JsonCursor, place: str) -> Iterator[tuple[str, Any]]:
+def _items(cursor: JsonCursor, prefix: str) -> Iterator[tuple[str, Any]]:
     for index in cursor.items():
-        yield f"{place}[{index}]", cursor.value()
+        yield f"{prefix}[{index}]", cursor.value()
 
 
 def _members(
-    cursor: JsonCursor, place: str, note: Callable[[str, str], None]
+    cursor: JsonCursor, prefix: str, note: Callable[[str, str], None]
 ) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
     for name in cursor.members():
-        key = f"{place}{name}"
+        key = f"{prefix}{name}"
         if name in seen:
             note(key if len(key) < 100 else shown(key), "stands twice: only the first is read")
             continue
