@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.chromium.connection import Event
-from h3sim.capture.dialects.network_events import Exchange, Frame, NetworkEvents
+from h3sim.capture.dialects.initiators import Frame
+from h3sim.capture.dialects.network_events import Exchange, NetworkEvents
 from h3sim.capture.source.fields import Fields
 
 if TYPE_CHECKING:

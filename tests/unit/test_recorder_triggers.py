@@ -6,7 +6,8 @@ from typing import Any
 
 from h3sim.capture.chromium.causes import ReceivedDocument, Trigger, Triggers
 from h3sim.capture.chromium.tracing import Work
-from h3sim.capture.dialects.network_events import Exchange, Frame, Initiator
+from h3sim.capture.dialects.initiators import Frame, Initiator
+from h3sim.capture.dialects.network_events import Exchange
 from h3sim.page import At
 
 ROOT = "http://x/"

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from h3sim.capture.dialects.facts_checks import check_graph
 from h3sim.capture.inference.observed import first_of
 from h3sim.documents import DocumentReader, shown
 from h3sim.errors import PageError, Problem
@@ -32,12 +33,8 @@ _SOURCE = ("source_repo", "source_path", "commit")
 _TABLE_KEYS = ("name", "resources", "hol", *_SOURCE, *_PROVENANCE)
 MENDED_NS = ms(100)
 """Times that run backwards by no more are mended: two processes' clocks differ, digits are cut."""
-_SHOWN_STEPS = 6
 _NOT_IN_IDS = "?#;&"
 """What begins or parts a query string, which may hold what is nobody's business."""
-
-
-_OF_GRAPH = re.compile(r"resources(\[\d+\](\.id|\.parent)?)?")
 _MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(;|$)")
 
 
@@ -112,7 +109,7 @@ def read_table(document: object, source: str) -> FactsTable:
     entries = _entries(reader, document["resources"]) if "resources" in document else {}
     mended: list[Problem] = []
     rows = {n: _row(reader, f"resources[{n}]", entry, mended) for n, entry in entries.items()}
-    _check_graph(reader, rows)
+    check_graph(reader, rows)
     table = FactsTable(
         name=_text(reader, "name", document.get("name", "")) or "",
         rows=tuple(rows.values()),
@@ -267,56 +264,6 @@ def _chunks(
             reader.report(f"{key}[{index}][0]", f"lies before the chunk ahead of it: {pair[0]}")
         chunks.append((at_ns, n_bytes))
     return tuple(chunks)
-
-
-def _check_graph(reader: DocumentReader, rows: Mapping[int, Row]) -> None:
-    """Note ids that stand twice, parents that do not exist, several roots, circles."""
-    told = set(reader.reported())
-    # Where ids or parents could not be read, nobody can say which are missing.
-    is_whole = not any(_OF_GRAPH.fullmatch(key) for key in told)
-    indexes: dict[str, int] = {}
-    for index, row in rows.items():
-        first = indexes.setdefault(row.id, index)
-        if first != index:
-            message = f"{row.id!r} is already the id of resources[{first}]"
-            reader.report(f"resources[{index}].id", message)
-    roots = [
-        n for n, row in rows.items() if row.parent is None and f"resources[{n}].parent" not in told
-    ]
-    if rows and not roots and is_whole:
-        reader.report("resources", "no root: one row must have the parent null")
-    for index in roots[1:]:
-        message = f"a second root beside resources[{roots[0]}]: only one may have no parent"
-        reader.report(f"resources[{index}].parent", message)
-    for index, row in rows.items():
-        key = f"resources[{index}].parent"
-        is_known = row.parent is None or row.parent in indexes or key in told
-        if not is_known and is_whole:
-            reader.report(key, f"no resource has the id {shown(row.parent)}")
-    _check_circles(reader, rows, indexes)
-
-
-def _check_circles(
-    reader: DocumentReader, rows: Mapping[int, Row], indexes: Mapping[str, int]
-) -> None:
-    good: set[int] = set()
-    for start in rows:
-        path: dict[int, None] = {}
-        index: int | None = start
-        while index is not None and index not in good and index not in path:
-            path[index] = None
-            parent = rows[index].parent
-            index = None if parent is None else indexes.get(parent)
-        if index is not None and index in path:
-            steps = [*path]
-            circle = [*steps[steps.index(index) :], index]
-            shown_ids = [rows[n].id for n in circle]
-            if len(shown_ids) > _SHOWN_STEPS:
-                n_more = len(shown_ids) - _SHOWN_STEPS
-                shown_ids[_SHOWN_STEPS - 1 : -1] = [f"{n_more:,} more"]
-            names = " waits for ".join(shown_ids)
-            reader.report(f"resources[{index}].parent", f"a circle: {names}")
-        good.update(path)
 
 
 def _hosts(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -3,18 +3,82 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.dialects.network_events import read_initiator
 from h3sim.capture.source.fields import Fields
 
 if TYPE_CHECKING:
-    from h3sim.capture.dialects.network_events import Initiator
+    from collections.abc import Iterator
+
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["read_initiator_fields", "take_initiator"]
+__all__ = [
+    "Frame",
+    "Initiator",
+    "read_initiator",
+    "read_initiator_fields",
+    "take_initiator",
+    "without_fragment",
+]
 
+_DEEPEST = 50
+"""So many asynchronous stacks are followed, and so many frames of each are looked at."""
 _LONGEST_DETAIL = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """One line of a stack of calls: the script, and where in it (from 0)."""
+
+    url: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initiator:
+    """Why Chromium asked: its type ("parser", "script", "preload", "other"), a place, a stack.
+
+    The stack is the innermost call first, followed by the calls that led to it earlier, over
+    timers, promises and events.
+    """
+
+    type: str = ""
+    url: str = ""
+    line: int | None = None
+    column: int = 0
+    stack: tuple[Frame, ...] = ()
+
+
+def without_fragment(url: str) -> str:
+    """Return *url* without its fragment, which is not sent."""
+    return url.partition("#")[0]
+
+
+def read_initiator(given: Fields) -> Initiator:
+    """Return an initiator as the DevTools protocol has it."""
+    line, column = given.number("lineNumber"), given.number("columnNumber")
+    return Initiator(
+        type=given.text("type").lower(),
+        url=without_fragment(given.text("url")),
+        line=int(line) if line is not None and line >= 0 else None,
+        column=int(column or 0),
+        stack=tuple(_frames(given.table("stack"))),
+    )
+
+
+def _frames(stack: Fields) -> Iterator[Frame]:
+    for _ in range(_DEEPEST):
+        for call in stack.tables("callFrames")[:_DEEPEST]:
+            yield Frame(
+                url=without_fragment(call.text("url")),
+                line=int(call.number("lineNumber") or 0),
+                function=call.text("functionName"),
+            )
+        if not isinstance(stack.raw("parent"), dict):
+            return
+        stack = stack.table("parent")
 
 
 def take_initiator(request: Observed, initiator: Initiator) -> None:

@@ -9,45 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from h3sim.capture.dialects.initiators import Initiator, read_initiator, without_fragment
 from h3sim.capture.inference.sizes import request_text_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from h3sim.capture.source.fields import Fields
 
-__all__ = ["Exchange", "Frame", "Initiator", "NetworkEvents", "read_initiator"]
+__all__ = ["Exchange", "NetworkEvents"]
 
 _MS = 1000
-_DEEPEST = 50
-"""So many asynchronous stacks are followed, and so many frames of each are looked at."""
 _MOST_PIECES = 2_000_000
 """When more pieces of bodies came is not kept."""
 Headers = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """One line of a stack of calls: the script, and where in it (from 0)."""
-
-    url: str
-    line: int
-    function: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Initiator:
-    """Why Chromium asked: its type ("parser", "script", "preload", "other"), a place, a stack.
-
-    The stack is the innermost call first, followed by the calls that led to it earlier, over
-    timers, promises and events.
-    """
-
-    type: str = ""
-    url: str = ""
-    line: int | None = None
-    column: int = 0
-    stack: tuple[Frame, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -187,7 +162,7 @@ class NetworkEvents:
         exchange = Exchange(
             key=f"{number}/{hop}",
             source_key=params.key.removesuffix(".params"),
-            url=_plain(url),
+            url=without_fragment(url),
             type=params.text("type"),
             frame=params.text("frameId"),
             asked_ms=now_ms,
@@ -259,11 +234,6 @@ class NetworkEvents:
         exchange.failed = params.text("errorText") or "canceled"
 
 
-def _plain(url: str) -> str:
-    """Return *url* without its fragment, which is not sent."""
-    return url.partition("#")[0]
-
-
 def _ms(params: Fields) -> float | None:
     seconds = params.duration("timestamp")
     return None if seconds is None else seconds * _MS
@@ -276,28 +246,3 @@ def _headers(message: Fields) -> Headers:
         return ()
     texts = ((name, value) for name, value in fields.items() if isinstance(value, str))
     return tuple((name, part) for name, value in texts for part in value.split("\n"))
-
-
-def read_initiator(given: Fields) -> Initiator:
-    """Return an initiator as the DevTools protocol has it."""
-    line, column = given.number("lineNumber"), given.number("columnNumber")
-    return Initiator(
-        type=given.text("type").lower(),
-        url=_plain(given.text("url")),
-        line=int(line) if line is not None and line >= 0 else None,
-        column=int(column or 0),
-        stack=tuple(_frames(given.table("stack"))),
-    )
-
-
-def _frames(stack: Fields) -> Iterator[Frame]:
-    for _ in range(_DEEPEST):
-        for call in stack.tables("callFrames")[:_DEEPEST]:
-            yield Frame(
-                url=_plain(call.text("url")),
-                line=int(call.number("lineNumber") or 0),
-                function=call.text("functionName"),
-            )
-        if not isinstance(stack.raw("parent"), dict):
-            return
-        stack = stack.table("parent")
