@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from h3sim.study.compare import Comparison, compare
     from h3sim.study.config import LoadConfig
     from h3sim.study.design import Range
-    from h3sim.study.results import Results, read_results
+    from h3sim.study.results import Results
     from h3sim.study.run import simulate
     from h3sim.study.saved import SavedLoad, read_load
+    from h3sim.study.saved_results import read_results
     from h3sim.study.sweep import Study, study_of, sweep
     from h3sim.transport import Network, read_network
     from h3sim.versions import show_versions

@@ -1,5 +1,6 @@
-"""Figures of loads: who was sent when, and what that did to the page. Loads matplotlib."""
+"""Figures of loads and of studies: who was sent when, what that did. Loads matplotlib."""
 
 from h3sim.plots.load_plots import LoadPlots
+from h3sim.plots.study_plots import StudyPlots
 
-__all__ = ["LoadPlots"]
+__all__ = ["LoadPlots", "StudyPlots"]

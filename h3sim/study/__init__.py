@@ -11,7 +11,7 @@ from h3sim.study.compare import (
 from h3sim.study.config import LoadConfig
 from h3sim.study.design import Range
 from h3sim.study.options import LoadOptions
-from h3sim.study.results import Counts, Results, read_results
+from h3sim.study.results import Counts, Results
 from h3sim.study.run import (
     resolve_pages,
     resolve_scheme,
@@ -27,6 +27,7 @@ from h3sim.study.saved import (
     load_from_dict,
     read_load,
 )
+from h3sim.study.saved_results import read_results
 from h3sim.study.store import Store, StoreError
 from h3sim.study.sweep import Plan, Study, study_of, sweep
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
+import importlib
 import itertools
 import json
-import math
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
-from h3sim.documents import parse_json, read_text, write_whole
-from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.errors import MissingExtraError, NothingToMeasureError
 from h3sim.notebook import html_table
-from h3sim.study.store import Store, StoreError
+from h3sim.study import export
+from h3sim.study.moments import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,21 +24,14 @@ if TYPE_CHECKING:
     from h3sim.study.statistics import Correlation, RelativeRow, SchemeRow
     from h3sim.trace import Rows
 
-__all__ = ["Counts", "Results", "ResultsError", "read_results"]
+__all__ = ["Counts", "Results", "Stored"]
 
-FORMAT = "h3sim-results/1"
 _SHOWN = 10
-_CHUNK = 5000
-_SQLITE = b"SQLite format 3\0"
 _HEADLINES = ("byte_index_all_ms", "byte_index_atf_ms", "page_load_ms")
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = tuple[str | None, str | None, str | None]
 """Row and resources as JSON, and error: of each, one or the other."""
-
-
-class ResultsError(InputError):
-    """Results cannot be read, written or used so."""
 
 
 class Counts(NamedTuple):
@@ -203,9 +194,9 @@ class Results:
             KeyError: if there is no such column.
         """
         self._check_columns([value, *by])
-        sums: dict[tuple[Any, ...], _Moments] = {}
+        sums: dict[tuple[Any, ...], Moments] = {}
         for row in self:
-            moments = sums.setdefault(tuple(row[name] for name in by), _Moments())
+            moments = sums.setdefault(tuple(row[name] for name in by), Moments())
             if row[value] is not None:
                 moments.add(row[value])
         return Results.of(
@@ -247,6 +238,12 @@ class Results:
 
         return correlation(self, x, y, confidence=confidence)
 
+    @property
+    def plot(self) -> Any:
+        """Figures: `plot.cdf()`, `plot.forest()`, `plot.lines(over)`, `plot.heat(x, y)`."""
+        # Figures stand a floor above; they are found by name so that none is loaded for numbers.
+        return importlib.import_module("h3sim.plots").StudyPlots(self)
+
     # To other forms
 
     def to_pandas(self) -> pd.DataFrame:
@@ -270,20 +267,7 @@ class Results:
             MissingExtraError: if pandas or xarray is not installed.
             ResultsError: if the rows are no grid: two of them stand at one place of the axes.
         """
-        try:
-            import xarray  # noqa: F401 - pandas calls it
-        except ImportError as error:
-            raise MissingExtraError("xarray", "study") from error
-        frame = self.to_pandas()
-        axes = list(self.axes) or ["page"]
-        if frame.duplicated(axes).any():
-            message = f"are no grid over {', '.join(axes)}: two stand at one place"
-            raise ResultsError([Problem(key="rows", message=message)])
-        wanted = list(values) or [name for name in frame.columns if _is_figure(name)]
-        self._check_columns(wanted)
-        dataset: xr.Dataset = frame.set_index(axes)[wanted].to_xarray()
-        # In the order of the study: xarray sorts what it is not told.
-        return dataset.reindex({axis: frame[axis].unique() for axis in axes})
+        return export.to_xarray(self, values)
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows as CSV, whole or not at all; what a load has not is empty.
@@ -291,7 +275,7 @@ class Results:
         Raises:
             InputError: if the file cannot be written.
         """
-        write_whole(path, self._write_csv, error=ResultsError)
+        export.write_csv(self, path)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows as a Parquet file, whole or not at all, some thousands at a time.
@@ -300,19 +284,7 @@ class Results:
             InputError: if the file cannot be written.
             MissingExtraError: if pyarrow is not installed.
         """
-        try:
-            import pyarrow.parquet  # on use: an extra
-        except ImportError as error:
-            raise MissingExtraError("pyarrow", "study") from error
-        schema = self._arrow_schema()
-
-        def write(file: BinaryIO) -> None:
-            with pyarrow.parquet.ParquetWriter(file, schema) as writer:
-                rows = iter(self)
-                while some := list(itertools.islice(rows, _CHUNK)):
-                    writer.write_table(pyarrow.Table.from_pylist(some, schema=schema))
-
-        write_whole(path, write, error=ResultsError)
+        export.write_parquet(self, path)
 
     def save(self, path: str | Path) -> None:
         """Write the results such that `read_results` gives them back: a line of JSON for each row.
@@ -320,13 +292,7 @@ class Results:
         Raises:
             InputError: if the file cannot be written.
         """
-        head = {"format": FORMAT, "version": __version__, "axes": list(self.axes)}
-
-        def write(file: BinaryIO) -> None:
-            for line in itertools.chain([head], self):
-                file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
-
-        write_whole(path, write, error=ResultsError)
+        export.write_lines(self, path)
 
     # What people see
 
@@ -342,32 +308,6 @@ class Results:
         more = f"<p>The first {_SHOWN} rows, {len(shown)} of {len(columns)} columns.</p>"
         return f"<p>{html.escape(repr(self))}</p>{html_table(shown or columns, rows)}{more}"
 
-    def _write_csv(self, file: BinaryIO) -> None:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        writer = csv.DictWriter(text, self.columns, lineterminator="\n", extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(self)
-        text.detach()
-
-    def _arrow_schema(self) -> Any:
-        """Return the types of the columns, which takes a pass over all rows."""
-        import pyarrow  # on use: an extra
-
-        kinds: dict[str, set[type]] = {}
-        for row in self:
-            for name, value in row.items():
-                kinds.setdefault(name, set()).add(type(value))
-        types = {bool: pyarrow.bool_(), int: pyarrow.int64(), str: pyarrow.string()}
-        fields = []
-        for name, found in kinds.items():
-            found.discard(type(None))
-            (kind,) = found if len(found) == 1 else (float,)
-            if str in found and len(found) > 1:
-                message = f"{name} holds text and numbers: Parquet has one type a column"
-                raise ResultsError([Problem(key="rows", message=message)])
-            fields.append((name, types.get(kind, pyarrow.float64())))
-        return pyarrow.schema(fields)
-
     def _check_columns(self, names: Iterable[str]) -> None:
         columns = self.columns
         for name in names:
@@ -375,74 +315,5 @@ class Results:
                 raise KeyError(f"no column {name!r}; there are {', '.join(columns)}")
 
 
-class _Moments:
-    """Count, mean and spread of numbers that come one by one (Welford 1962)."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.mean = self._squares = 0.0
-        self.least = math.inf
-        self.most = -math.inf
-
-    def add(self, value: float) -> None:
-        self.n += 1
-        before = value - self.mean
-        self.mean += before / self.n
-        self._squares += before * (value - self.mean)
-        self.least, self.most = min(self.least, value), max(self.most, value)
-
-    def told(self) -> dict[str, Any]:
-        if not self.n:
-            return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
-        spread = math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
-        numbers = {"mean": self.mean, "sd": spread, "min": self.least, "max": self.most}
-        return {"n": self.n, **numbers}
-
-
 _LOAD = ("page", "scheme", "network", "seed")
 """What a row of a resource says of its load, beside the axes."""
-
-
-def _is_figure(name: str) -> bool:
-    return name.startswith(("byte_index", "object_index", "hol_", "packets_")) or name in (
-        *("page_load_ms", "first_paint_ms", "largest_paint_ms", "speed_index_ms"),
-        *("dom_content_loaded_ms", "load_event_ms"),
-    )
-
-
-def read_results(path: str | Path, *, study: int | None = None) -> Results:
-    """Return the results that `Results.save` wrote, or those of a *study* in a store (the last).
-
-    Raises:
-        ResultsError: if the file holds neither.
-        StoreError: if it is a store that cannot be read, or has no such study.
-    """
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - paths and names alike
-            is_store = file.read(len(_SQLITE)) == _SQLITE
-    except OSError as error:
-        raise ResultsError(
-            [Problem(key="", message=f"cannot be read: {error.strerror}")], str(path)
-        ) from error
-    return _of_store(path, study) if is_store else _of_lines(path)
-
-
-def _of_store(path: str | Path, study: int | None) -> Results:
-    store = Store(path, may_write=False)
-    known = {stored.id: stored for stored in store.studies()}
-    wanted = max(known, default=0) if study is None else study
-    if wanted not in known:
-        raise StoreError(f"{path}: has no study {wanted}; there are {', '.join(map(str, known))}")
-    return Results(lambda: store.rows(wanted), axes=known[wanted].axes)
-
-
-def _of_lines(path: str | Path) -> Results:
-    head, *lines = read_text(path, ResultsError).splitlines() or [""]
-    document = parse_json(head, ResultsError, source=str(path))
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        message = f"must be {FORMAT!r}: neither saved results nor a store"
-        raise ResultsError([Problem(key="format", message=message)], str(path))
-    texts: list[Stored] = [(line, None, None) for line in lines]
-    for line in lines:
-        parse_json(line, ResultsError, source=str(path))
-    return Results(lambda: iter(texts), axes=tuple(document.get("axes", ())))

@@ -250,7 +250,8 @@ def relative_medians(
 
     delta = (median of the scheme - median of the baseline) / (median of the baseline + epsilon),
     with epsilon 1e-10; below 0 is faster. `p` is that of the Mann-Whitney U test, two-sided, which
-    takes the loads of both schemes as independent; Sander calls p < 0.005 significant.
+    takes the loads of both schemes as independent; Sander calls p < 0.005 significant. It is None
+    where seeds make no difference: nothing was random.
 
     Raises:
         InputError: if there is no such scheme or column.
@@ -280,7 +281,8 @@ def _relative_row(
 ) -> RelativeRow:
     median, base_median = _median(values), _median(base)
     p = None
-    if min(len(values), len(base)) > 1:
+    # Where nothing is random all seeds are one load: there is nothing to test.
+    if min(len(values), len(base)) > 1 and len({*values}) + len({*base}) > 2:
         p = float(_stats().mannwhitneyu(values, base).pvalue)
     page, *settings = key
     told = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))

@@ -1,0 +1,190 @@
+"""Figures of studies: how schemes differ over pages, seeds and settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from h3sim.errors import InputError, Problem
+from h3sim.plots.labels import plain
+from h3sim.plots.style import SMALL, in_style, line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.study import Results
+
+__all__ = ["StudyPlots"]
+
+_SIGNIFICANT = 0.005
+"""Sander 2022 § 5."""
+_THICK, _THIN = 2.2, 0.8
+_PERCENT = 100
+_SIZE_IN = (7.0, 4.0)
+_ROW_IN = 0.28
+
+
+class StudyPlots:
+    """Draws *results*. Each method returns the axes that it drew on, and shows nothing."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+
+    def cdf(
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        relative_to: str = "rr",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw, per scheme, which share of pages has its median change below what (Sander, Fig. 5).
+
+        A page and setting is a step, at the change of its median over seeds against *relative_to*,
+        in percent; left of 0 is faster. A step is thick where Mann and Whitney's U test calls the
+        change significant (p < 0.005). Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such scheme or column.
+            MissingExtraError: if scipy is not installed.
+        """
+        rows = self._results.relative_medians(relative_to, value=value)
+        with in_style():
+            ax = _axes(ax)
+            schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
+            for number, scheme in enumerate(schemes):
+                steps = sorted(
+                    (_PERCENT * row.delta, row.p is not None and row.p < _SIGNIFICANT)
+                    for row in rows
+                    if row.scheme == scheme
+                )
+                _draw_steps(ax, number, scheme, steps)
+            ax.axvline(0, color="0.6", linewidth=0.8)
+            ax.set_ylim(0, 1.02)
+            _label(ax, f"change of the median {value} to {relative_to} in %", "share of pages")
+            ax.legend(fontsize=SMALL, frameon=False)
+        return ax
+
+    def forest(
+        self, value: str = "byte_index_all_ms", *, baseline: str = "rr", ax: Axes | None = None
+    ) -> Axes:
+        """Draw each scheme's speedup with its 95 % interval, one below the other.
+
+        Raises:
+            InputError: if there is no such scheme or column.
+            MissingExtraError: if scipy is not installed.
+        """
+        rows = self._results.compare(baseline, value=value)
+        with in_style():
+            ax = _axes(ax, height_in=1 + _ROW_IN * len(rows))
+            for place, row in enumerate(rows):
+                look = line(place)
+                if row.low is not None and row.high is not None:
+                    ax.plot([row.low, row.high], [place, place], color=look.color, linewidth=1.5)
+                ax.plot(row.geometric, place, marker="D", color=look.color, markersize=5)
+            ax.axvline(1, color="0.6", linewidth=0.8)
+            ax.set_yticks(range(len(rows)), [plain(row.scheme) for row in rows])
+            ax.invert_yaxis()
+            _label(ax, f"speedup of {value} to {baseline}, geometric mean, 95 % interval", "")
+        return ax
+
+    def lines(self, over: str, value: str = "byte_index_all_ms", *, ax: Axes | None = None) -> Axes:
+        """Draw the mean of *value* over a column of numbers: a line a scheme, a band of one sd.
+
+        Raises:
+            InputError: if there is no such column of numbers.
+        """
+        rows = [row for row in self._summary(value, ["scheme", over]) if row["n"]]
+        self._check_numbers(over, [row[over] for row in rows])
+        with in_style():
+            ax = _axes(ax)
+            for number, scheme in enumerate(dict.fromkeys(row["scheme"] for row in rows)):
+                own = [row for row in rows if row["scheme"] == scheme]
+                points = sorted((row[over], row["mean"], row["sd"] or 0) for row in own)
+                xs, means, spreads = zip(*points, strict=True)
+                look = line(number)
+                style: dict[str, Any] = look._asdict()
+                ax.plot(xs, means, label=plain(scheme), markersize=4, linewidth=1.2, **style)
+                low = [mean - sd for mean, sd in zip(means, spreads, strict=True)]
+                high = [mean + sd for mean, sd in zip(means, spreads, strict=True)]
+                ax.fill_between(xs, low, high, color=look.color, alpha=0.12, linewidth=0)
+            _label(ax, over, f"mean {value}, band: one standard deviation")
+            ax.legend(fontsize=SMALL, frameon=False)
+        return ax
+
+    def heat(
+        self, x: str, y: str, value: str = "byte_index_all_ms", *, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the mean of *value* over two columns as a map, with the numbers in it.
+
+        Raises:
+            InputError: if there is no such column.
+        """
+        rows = self._summary(value, [x, y])
+        columns, lines = (list(dict.fromkeys(row[name] for row in rows)) for name in (x, y))
+        means = {(row[x], row[y]): row["mean"] for row in rows}
+        nan = float("nan")
+        grid = [[_or(means.get((column, row)), nan) for column in columns] for row in lines]
+        with in_style():
+            ax = _axes(ax)
+            ax.imshow(grid, aspect="auto", cmap="cividis")
+            known = [mean for mean in means.values() if mean is not None]
+            middle = (min(known, default=0) + max(known, default=0)) / 2
+            for place, row in enumerate(grid):
+                for at, mean in enumerate(row):
+                    color = "white" if mean < middle else "black"
+                    ax.text(at, place, f"{mean:,.0f}", ha="center", va="center", color=color)
+            ax.set_xticks(range(len(columns)), [plain(str(name)) for name in columns])
+            ax.set_yticks(range(len(lines)), [plain(str(name)) for name in lines])
+            _label(ax, x, y)
+            ax.set_title(f"mean {value}", fontsize=SMALL + 1, loc="left")
+        return ax
+
+    def __repr__(self) -> str:
+        return f"<Figures of {self._results!r}: cdf, forest, lines, heat>"
+
+    def _summary(self, value: str, by: Sequence[str]) -> list[dict[str, Any]]:
+        try:
+            return list(self._results.summary(value, by=by))
+        except KeyError as error:
+            raise InputError([Problem(key="column", message=str(error.args[0]))]) from error
+
+    def _check_numbers(self, name: str, values: Sequence[Any]) -> None:
+        if not values or any(type(value) not in (int, float) for value in values):
+            raise InputError([Problem(key="over", message=f"{name} is no column of numbers")])
+
+
+def _or(value: float | None, other: float) -> float:
+    return other if value is None else value
+
+
+def _axes(ax: Axes | None, height_in: float = _SIZE_IN[1]) -> Axes:
+    if ax is not None:
+        return ax
+    return Figure(figsize=(_SIZE_IN[0], height_in), layout="constrained").subplots()
+
+
+def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float, bool]]) -> None:
+    """Draw a cumulative share, each step as thick as it is significant."""
+    look = line(number)
+    before, share = steps[0][0], 0.0
+    for place, (change, is_significant) in enumerate(steps):
+        after = (place + 1) / len(steps)
+        ax.plot(
+            [before, change, change],
+            [share, share, after],
+            color=look.color,
+            linestyle=look.linestyle,
+            linewidth=_THICK if is_significant else _THIN,
+            label=plain(scheme) if not place else None,
+        )
+        before, share = change, after
+
+
+def _label(ax: Axes, x: str, y: str) -> None:
+    ax.set_xlabel(plain(x), fontsize=SMALL)
+    ax.set_ylabel(plain(y), fontsize=SMALL)
+    ax.tick_params(labelsize=SMALL)
+    ax.spines[["top", "right"]].set_visible(False)

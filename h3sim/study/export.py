@@ -1,0 +1,114 @@
+"""Results in other forms: xarray, CSV, Parquet, lines of JSON; files whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from h3sim._version import __version__
+from h3sim.documents import write_whole
+from h3sim.errors import InputError, MissingExtraError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import xarray as xr
+
+    from h3sim.study.results import Results
+
+__all__ = ["FORMAT", "ResultsError", "to_xarray", "write_csv", "write_lines", "write_parquet"]
+
+FORMAT = "h3sim-results/1"
+_CHUNK = 5000
+_FIGURES = ("byte_index", "object_index", "hol_", "packets_")
+_MILESTONES = (
+    *("page_load_ms", "first_paint_ms", "largest_paint_ms", "speed_index_ms"),
+    *("dom_content_loaded_ms", "load_event_ms"),
+)
+
+
+class ResultsError(InputError):
+    """Results cannot be read, written or used so."""
+
+
+def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
+    """Return *values*, all figures if none is named, over the axes of *results*."""
+    try:
+        import xarray  # noqa: F401 - pandas calls it
+    except ImportError as error:
+        raise MissingExtraError("xarray", "study") from error
+    frame = results.to_pandas()
+    axes = list(results.axes) or ["page"]
+    if frame.duplicated(axes).any():
+        message = f"are no grid over {', '.join(axes)}: two stand at one place"
+        raise ResultsError([Problem(key="rows", message=message)])
+    figures = [n for n in frame.columns if n.startswith(_FIGURES) or n in _MILESTONES]
+    dataset: xr.Dataset = frame.set_index(axes)[list(values) or figures].to_xarray()
+    # In the order of the study: xarray sorts what it is not told.
+    return dataset.reindex({axis: frame[axis].unique() for axis in axes})
+
+
+def write_csv(results: Results, path: str | Path) -> None:
+    """Write the rows as CSV; what a load has not is empty."""
+
+    def write(file: BinaryIO) -> None:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+        columns = results.columns
+        writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(results)
+        text.detach()
+
+    write_whole(path, write, error=ResultsError)
+
+
+def write_parquet(results: Results, path: str | Path) -> None:
+    """Write the rows as Parquet, some thousands at a time."""
+    try:
+        import pyarrow.parquet  # on use: an extra
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "study") from error
+    schema = _arrow_schema(results)
+
+    def write(file: BinaryIO) -> None:
+        with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+            rows = iter(results)
+            while some := list(itertools.islice(rows, _CHUNK)):
+                writer.write_table(pyarrow.Table.from_pylist(some, schema=schema))
+
+    write_whole(path, write, error=ResultsError)
+
+
+def write_lines(results: Results, path: str | Path) -> None:
+    """Write a line of JSON for each row, behind one that says what they are."""
+    head = {"format": FORMAT, "version": __version__, "axes": list(results.axes)}
+
+    def write(file: BinaryIO) -> None:
+        for line in itertools.chain([head], results):
+            file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+
+    write_whole(path, write, error=ResultsError)
+
+
+def _arrow_schema(results: Results) -> Any:
+    """Return the types of the columns, which takes a pass over all rows."""
+    import pyarrow  # on use: an extra
+
+    kinds: dict[str, set[type]] = {}
+    for row in results:
+        for name, value in row.items():
+            kinds.setdefault(name, set()).add(type(value))
+    types = {bool: pyarrow.bool_(), int: pyarrow.int64(), str: pyarrow.string()}
+    fields = []
+    for name, found in kinds.items():
+        found.discard(type(None))
+        (kind,) = found if len(found) == 1 else (float,)
+        if str in found and len(found) > 1:
+            message = f"{name} holds text and numbers: Parquet has one type a column"
+            raise ResultsError([Problem(key="rows", message=message)])
+        fields.append((name, types.get(kind, pyarrow.float64())))
+    return pyarrow.schema(fields)

@@ -1,0 +1,58 @@
+"""Results read back: from lines of JSON, or from a store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.documents import parse_json, read_text
+from h3sim.errors import Problem
+from h3sim.study.export import FORMAT, ResultsError
+from h3sim.study.results import Results
+from h3sim.study.store import Store, StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.study.results import Stored
+
+__all__ = ["read_results"]
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def read_results(path: str | Path, *, study: int | None = None) -> Results:
+    """Return the results that `Results.save` wrote, or those of a *study* in a store (the last).
+
+    Raises:
+        ResultsError: if the file holds neither.
+        StoreError: if it is a store that cannot be read, or has no such study.
+    """
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - paths and names alike
+            is_store = file.read(len(_SQLITE)) == _SQLITE
+    except OSError as error:
+        raise ResultsError(
+            [Problem(key="", message=f"cannot be read: {error.strerror}")], str(path)
+        ) from error
+    return _of_store(path, study) if is_store else _of_lines(path)
+
+
+def _of_store(path: str | Path, study: int | None) -> Results:
+    store = Store(path, may_write=False)
+    known = {stored.id: stored for stored in store.studies()}
+    wanted = max(known, default=0) if study is None else study
+    if wanted not in known:
+        raise StoreError(f"{path}: has no study {wanted}; there are {', '.join(map(str, known))}")
+    return Results(lambda: store.rows(wanted), axes=known[wanted].axes)
+
+
+def _of_lines(path: str | Path) -> Results:
+    head, *lines = read_text(path, ResultsError).splitlines() or [""]
+    document = parse_json(head, ResultsError, source=str(path))
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        message = f"must be {FORMAT!r}: neither saved results nor a store"
+        raise ResultsError([Problem(key="format", message=message)], str(path))
+    texts: list[Stored] = [(line, None, None) for line in lines]
+    for line in lines:
+        parse_json(line, ResultsError, source=str(path))
+    return Results(lambda: iter(texts), axes=tuple(document.get("axes", ())))
