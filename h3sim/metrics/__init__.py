@@ -1,7 +1,7 @@
 """Metrics: a trace turned into numbers. Each is a pure function of a trace, or of plain numbers."""
 
 from h3sim.metrics.bound import Response, lower_bound_ns
-from h3sim.metrics.count import count_packets, frames_by_number
+from h3sim.metrics.count import count_packets, count_sander, frames_by_number
 from h3sim.metrics.critical import PathStep, critical_path
 from h3sim.metrics.hol import HolBlocking, hol_blocking, stack_heights, stack_histogram
 from h3sim.metrics.indexes import byte_index_ns, object_index_ns
@@ -19,6 +19,7 @@ __all__ = [
     "Timing",
     "byte_index_ns",
     "count_packets",
+    "count_sander",
     "critical_path",
     "frames_by_number",
     "hol_blocking",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.metrics.sander import Frame
+from h3sim.metrics.sander import Frame, SanderCount, sander_count
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
@@ -12,22 +12,35 @@ if TYPE_CHECKING:
 
     from h3sim.trace import Trace
 
-__all__ = ["count_packets", "frames_by_number"]
+__all__ = ["count_packets", "count_sander", "frames_by_number"]
 
 
 def count_packets(trace: Trace) -> tuple[int, int, int]:
     """Return how many data packets were sent, were lost, and carried something sent before."""
-    sent: dict[int, None] = {}
+    rows = trace.packet_rows
+    sent = {row[5]: None for row in rows}
+    asked_bytes = sum(request.length_bytes for request in trace.requests)
+    if trace.is_in_order and sum(row[4] for row in rows) == asked_bytes:
+        return len(sent), 0, 0
     lost: dict[int, None] = {}
     again: dict[int, None] = {}
     known: dict[int, Ranges] = {}
-    for _, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
-        sent[number] = None
+    for _, arrived_at_ns, stream_id, offset, n_bytes, number, _ in rows:
         if arrived_at_ns is None:
             lost[number] = None
-        if known.setdefault(stream_id, Ranges()).add(offset, offset + n_bytes) < n_bytes:
+        ranges = known.get(stream_id)
+        if ranges is None:
+            ranges = known[stream_id] = Ranges()
+        if ranges.add(offset, offset + n_bytes) < n_bytes:
             again[number] = None
     return len(sent), len(lost), len(again)
+
+
+def count_sander(trace: Trace) -> SanderCount:
+    """Return Sander's count over the packets of *trace*."""
+    if trace.is_in_order:
+        return SanderCount(0, 0)  # no frame has a hole before it
+    return sander_count(frames_by_number(trace))
 
 
 def frames_by_number(trace: Trace) -> Iterator[list[Frame] | None]:

@@ -42,6 +42,8 @@ def hol_blocking(trace: Trace) -> HolBlocking:
     """
     rows = trace.packet_rows
     per_stream = trace.delivered_at_ns
+    if trace.is_in_order:
+        return HolBlocking(0, 0, 0, 0)
     if trace.delivery is Delivery.CONNECTION:
         per_stream = delivered_per_stream(rows)
     in_one_order = delivered_in_one_order(rows, per_stream)
@@ -67,8 +69,7 @@ def stack_heights(delivered_at_ns: Sequence[int | None]) -> list[int]:
     >>> stack_heights([10, 20, 20, 30])
     [1, 2, 1]
     """
-    counted = Counter(at_ns for at_ns in delivered_at_ns if at_ns is not None)
-    return [height for _, height in sorted(counted.items())]
+    return [height for _, height in sorted(_heights(delivered_at_ns).items())]
 
 
 def stack_histogram(delivered_at_ns: Sequence[int | None]) -> dict[int, int]:
@@ -77,4 +78,9 @@ def stack_histogram(delivered_at_ns: Sequence[int | None]) -> dict[int, int]:
     >>> stack_histogram([10, 20, 20, 30])
     {1: 2, 2: 1}
     """
-    return dict(sorted(Counter(stack_heights(delivered_at_ns)).items()))
+    return dict(sorted(Counter(_heights(delivered_at_ns).values()).items()))
+
+
+def _heights(delivered_at_ns: Sequence[int | None]) -> dict[int, int]:
+    """Return how many packets were delivered at each instant."""
+    return Counter(at_ns for at_ns in delivered_at_ns if at_ns is not None)

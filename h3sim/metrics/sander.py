@@ -6,6 +6,8 @@ losses and the place of retransmissions count; reordering on the way does not sh
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.ranges import Ranges
@@ -31,20 +33,43 @@ class SanderCount(NamedTuple):
     connection_bytes: int
 
 
-class _Blocked(NamedTuple):
-    """While *by* lacked bytes before *at*, this stream had none from *own_end* on."""
-
-    by: int
-    at: int
-    own_end: int
-
-
 class _Stream:
-    __slots__ = ("blocked", "got")
+    """What has come of one stream, and when it was seen to be blocked.
 
-    def __init__(self) -> None:
+    Times are numbers of blocked frames, counted over all streams.
+    """
+
+    __slots__ = ("born", "ends", "got", "holes", "times")
+
+    def __init__(self, born: int) -> None:
+        self.born = born
+        """So many frames were blocked before its first one came."""
         self.got = Ranges()
-        self.blocked: list[_Blocked] = []
+        self.times: list[int] = []
+        self.ends: list[int] = []
+        """How far the stream had come, from each of those times on."""
+        self.holes: deque[tuple[int, int]] = deque()
+        """Its own blocked frames: the time, and the offset before which bytes lacked then."""
+
+    def note_end(self, now: int) -> None:
+        """Remember how far it has come by now."""
+        end = self.got.end
+        if self.times and self.times[-1] == now:
+            self.ends[-1] = end
+        elif not self.ends or self.ends[-1] != end:
+            self.times.append(now)
+            self.ends.append(end)
+
+    def end_at(self, time: int) -> int:
+        """Return how far it had come when that frame was blocked."""
+        return self.ends[bisect_right(self.times, time) - 1]
+
+    def first_hole(self, since: int) -> int | None:
+        """Return when it was first seen to be blocked, *since* then, where it still is."""
+        holes, contiguous = self.holes, self.got.contiguous
+        while holes and holes[0][1] <= contiguous:
+            holes.popleft()
+        return next((time for time, at in holes if time >= since and at > contiguous), None)
 
 
 def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
@@ -60,28 +85,42 @@ def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
     SanderCount(stream_bytes=7000, connection_bytes=7000)
     """
     streams: dict[int, _Stream] = {}
-    stream_bytes = connection_bytes = 0
+    blocking: dict[int, _Stream] = {}
+    """Those that have been seen to be blocked, and may still be."""
+    stream_bytes = connection_bytes = n_blocked = 0
     for packet in packets:
         for frame in packet or ():
             if not frame.n_bytes:
                 continue
-            stream = streams.setdefault(frame.stream_id, _Stream())
+            stream = streams.get(frame.stream_id)
+            if stream is None:
+                stream = streams[frame.stream_id] = _Stream(n_blocked)
             before = stream.got.contiguous
             unseen = stream.got.add(frame.offset, frame.offset + frame.n_bytes)
             if stream.got.contiguous == before:
                 stream_bytes += unseen
                 connection_bytes += unseen
-                _remember(streams, frame)
-            elif any(_still_blocks(streams, entry, frame) for entry in stream.blocked):
+                stream.holes.append((n_blocked, frame.offset))
+                blocking[frame.stream_id] = stream
+                n_blocked += 1
+            elif blocking and _is_withheld(stream, frame, blocking):
                 connection_bytes += unseen
+            stream.note_end(n_blocked)
     return SanderCount(stream_bytes, connection_bytes)
 
 
-def _remember(streams: dict[int, _Stream], frame: Frame) -> None:
-    for stream_id, stream in streams.items():
-        if stream_id != frame.stream_id:
-            stream.blocked.append(_Blocked(frame.stream_id, frame.offset, stream.got.end))
+def _is_withheld(stream: _Stream, frame: Frame, blocking: dict[int, _Stream]) -> bool:
+    """Return whether some other stream still is blocked since before *frame*'s place was reached.
 
-
-def _still_blocks(streams: dict[int, _Stream], entry: _Blocked, frame: Frame) -> bool:
-    return streams[entry.by].got.contiguous < entry.at and frame.offset > entry.own_end
+    How far a stream has come only grows, so of the times at which another was seen to be blocked,
+    and still is, the first one says it.
+    """
+    for stream_id, other in list(blocking.items()):
+        if other is stream:
+            continue
+        time = other.first_hole(stream.born)
+        if not other.holes:
+            del blocking[stream_id]
+        if time is not None and frame.offset > stream.end_at(time):
+            return True
+    return False

@@ -106,7 +106,7 @@ def _both(load: Load, *, sampled: bool) -> dict[str, float | None]:
 def hol_figures(trace: Trace) -> dict[str, Any]:
     """Return the figures of head-of-line blocking by their names in the document."""
     exact = metrics.hol_blocking(trace)
-    counted = metrics.sander_count(metrics.frames_by_number(trace))
+    counted = metrics.count_sander(trace)
     return {
         "stream_bytes": exact.stream_bytes,
         "stream_delay_ms": to_ms(exact.stream_delay_ns),

@@ -7,6 +7,7 @@ come again were delivered before or wait already; their rows have None.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
@@ -117,7 +118,8 @@ class StreamOrder:
         if got.add(*span):
             heappush(waiting, (span[1], row))
         contiguous = got.contiguous
-        _deliver(waiting, contiguous, self.delivered_at_ns, now_ns)
+        while waiting and waiting[0][0] <= contiguous:
+            self.delivered_at_ns[heappop(waiting)[1]] = now_ns
         if contiguous == got.end:
             del self._ahead[stream_id]
         return contiguous
@@ -161,6 +163,18 @@ class ConnectionOrder:
         return [entry for entry in delivered if entry[1] >= self._watched.get(entry[0], 0)]
 
 
+class _Waiting:
+    """The rows of one stream that have arrived and wait, by their ends, which rise."""
+
+    __slots__ = ("delivered", "ends", "rows")
+
+    def __init__(self) -> None:
+        self.delivered = -1
+        """How far the stream was delivered; before anything not even its end, if it is empty."""
+        self.ends: list[int] = []
+        self.rows: list[int] = []
+
+
 class RecordOrder:
     """Bytes are delivered by TLS record, in order: none before the last byte of its record (TCP).
 
@@ -176,30 +190,43 @@ class RecordOrder:
     def __init__(self, delivered_at_ns: DeliveryTimes) -> None:
         self.delivered_at_ns = delivered_at_ns
         self._watched: dict[int, int] = {}
-        self._arrived: dict[int, Ranges] = {}
-        self._waiting: dict[int, list[tuple[int, int]]] = {}
-        """For each stream a heap of the rows that have arrived and wait, as (end, row)."""
+        self._streams: dict[int, _Waiting] = {}
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Report nothing of the stream before *n_bytes* of it have been delivered."""
         self._watched[stream_id] = n_bytes
 
     def on_row(self, row: int, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Note that a segment brings the bytes of a row."""
-        arrived = self._arrived.get(stream_id)
-        is_first = arrived is None
-        if arrived is None:
-            arrived = self._arrived[stream_id] = Ranges()
-            self._waiting[stream_id] = []
-        if arrived.add(offset, offset + n_bytes) or (is_first and not n_bytes):
-            heappush(self._waiting[stream_id], (offset + n_bytes, row))
+        """Note that a segment brings the bytes of a row.
+
+        A segment that goes again carries the same rows, so where one ends tells it from all others.
+        """
+        stream = self._streams.get(stream_id)
+        if stream is None:
+            stream = self._streams[stream_id] = _Waiting()
+        end, ends = offset + n_bytes, stream.ends
+        if end <= stream.delivered:
+            return
+        if not ends or end > ends[-1]:
+            ends.append(end)
+            stream.rows.append(row)
+            return
+        at = bisect_left(ends, end)
+        if ends[at] != end:
+            ends.insert(at, end)
+            stream.rows.insert(at, row)
 
     def on_frame(
         self, stream_id: int, offset: int, n_bytes: int, now_ns: int
     ) -> Sequence[Delivered]:
         """Deliver a frame of a record that is whole; return it if it is watched."""
         contiguous = offset + n_bytes
-        _deliver(self._waiting[stream_id], contiguous, self.delivered_at_ns, now_ns)
+        stream, delivered_at_ns = self._streams[stream_id], self.delivered_at_ns
+        stream.delivered = contiguous
+        n_rows = bisect_right(stream.ends, contiguous)
+        for row in stream.rows[:n_rows]:
+            delivered_at_ns[row] = now_ns
+        del stream.rows[:n_rows], stream.ends[:n_rows]
         if contiguous < self._watched.get(stream_id, 0):
             return _NOTHING
         return ((stream_id, contiguous),)
@@ -208,11 +235,3 @@ class RecordOrder:
 def rows_of(sent: Iterable[SentRow], delivered_at_ns: DeliveryTimes) -> tuple[PacketRow, ...]:
     """Return the rows of a trace, each with the time at which its bytes were delivered."""
     return tuple((*row, at_ns) for row, at_ns in zip(sent, delivered_at_ns, strict=True))
-
-
-def _deliver(
-    waiting: list[tuple[int, int]], contiguous: int, delivered_at_ns: DeliveryTimes, now_ns: int
-) -> None:
-    """Write down that rows up to *contiguous* are delivered now."""
-    while waiting and waiting[0][0] <= contiguous:
-        delivered_at_ns[heappop(waiting)[1]] = now_ns

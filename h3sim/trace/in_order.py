@@ -51,25 +51,49 @@ def delivered_in_one_order(
     *per_stream* says when they are if each goes by itself. A row waits until everything has come
     that was sent for the first time before its last byte was: what is sent again keeps its place.
     """
-    reached = _reached(rows, per_stream)
+    came_ns = _Coming(rows, per_stream)
     firsts: dict[int, tuple[list[int], list[int | None]]] = {}
     """For each stream: the ends of rows that sent something new, and when all up to there came."""
     latest: int | None = 0
-    for _, _, stream_id, offset, n_bytes, *_ in rows:
-        ends, until = firsts.setdefault(stream_id, ([], []))
-        end = offset + n_bytes
-        if not ends or end > ends[-1]:
-            came_ns = _came_ns(reached.get(stream_id), end)
-            latest = None if latest is None or came_ns is None else max(latest, came_ns)
-            ends.append(end)
-            until.append(latest)
     times: DeliveryTimes = []
     for row, own_ns in zip(rows, per_stream, strict=True):
-        ends, until = firsts[row[2]]
-        last = max(row[3] + row[4] - 1, 0)
-        until_ns = until[min(bisect_right(ends, last), len(ends) - 1)]
-        times.append(None if own_ns is None or until_ns is None else max(own_ns, until_ns))
+        stream_id, end = row[2], row[3] + row[4]
+        first = firsts.get(stream_id)
+        if first is None:
+            first = firsts[stream_id] = ([], [])
+        ends, until = first
+        if not ends or end > ends[-1]:
+            # When its stream had come so far is when it was delivered, if it was.
+            at_ns = came_ns.up_to(stream_id, end) if own_ns is None else own_ns
+            if latest is not None and (at_ns is None or at_ns > latest):
+                latest = at_ns
+            ends.append(end)
+            until.append(latest)
+            until_ns = latest
+        else:
+            until_ns = until[bisect_right(ends, max(end - 1, 0)) if end > ends[0] else 0]
+        if own_ns is None or until_ns is None:
+            times.append(None)
+        else:
+            times.append(own_ns if own_ns > until_ns else until_ns)
     return times
+
+
+class _Coming:
+    """When streams had come how far; worked out only where something was lost."""
+
+    def __init__(self, rows: Sequence[SentRow | PacketRow], per_stream: DeliveryTimes) -> None:
+        self._rows = rows
+        self._per_stream = per_stream
+        self._reached: dict[int, tuple[list[int], list[int]]] | None = None
+
+    def up_to(self, stream_id: int, end: int) -> int | None:
+        """Return when a stream had come to *end*, None if it never did."""
+        if self._reached is None:
+            self._reached = _reached(self._rows, self._per_stream)
+        ends, times = self._reached.get(stream_id, ([], []))
+        at = bisect_left(ends, end)
+        return times[at] if at < len(ends) else None
 
 
 def _reached(
@@ -85,11 +109,3 @@ def _reached(
             ends.append(row[3] + row[4])
             times.append(at_ns)
     return reached
-
-
-def _came_ns(reached: tuple[list[int], list[int]] | None, end: int) -> int | None:
-    """Return when a stream had come to *end*, None if it never did."""
-    if reached is None:
-        return None
-    at = bisect_left(reached[0], end)
-    return reached[1][at] if at < len(reached[0]) else None
