@@ -130,8 +130,8 @@ class EndpointTransport:
 
     def _send_up(self, stream_id: int, n_bytes: int) -> None:
         self._messages.expect(stream_id, n_bytes)
-        self.request_streams.on_request(stream_id, H2Priority())
-        self.request_streams.on_response(stream_id, n_bytes)
+        self.request_streams.open(stream_id, H2Priority())
+        self.request_streams.send(stream_id, n_bytes)
         self._client.flush_soon(self._environment.now_ns)
 
     # What arrives

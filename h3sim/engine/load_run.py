@@ -166,12 +166,12 @@ class LoadRun:
 
     def _on_closed(self, call: Call) -> None:
         stream_id: int = call.value
-        self._streams.on_closed(stream_id)
+        self._streams.close(stream_id)
         self._signalling.on_closed(stream_id, call.at_ns)
 
     def _respond(self, stream_id: int) -> None:
         resource = self._page.resources[self.resource_of(stream_id)]
-        self._streams.on_response(stream_id, resource.stream_bytes)
+        self._streams.send(stream_id, resource.stream_bytes)
         if self._streams.has_drained:
             self.on_drained()
         self._transport.pump()

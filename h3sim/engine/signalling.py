@@ -47,16 +47,16 @@ class PrioritySignalling(Protocol):
 class OracleSignalling:
     """The server knows what the client wants when the request comes (Marx 2019)."""
 
-    def __init__(self, policy: Policy, server: StreamSender) -> None:
+    def __init__(self, policy: Policy, streams: StreamSender) -> None:
         self._policy = policy
-        self._server = server
+        self._streams = streams
         self.record: list[SignalSent] = []
 
     def on_connected(self) -> None:
         """Open the placeholders."""
         for element_id, signal in self._policy.on_connected():
             self.record.append(SignalSent(0, element_id, signal))
-            self._server.on_request(element_id, signal)
+            self._streams.open(element_id, signal)
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
         """Say nothing."""
@@ -69,9 +69,9 @@ class OracleSignalling:
         for element_id, signal in self._policy.on_requested(stream_id, resource):
             self.record.append(SignalSent(now_ns, element_id, signal))
             if element_id == stream_id:
-                self._server.on_request(element_id, signal)
+                self._streams.open(element_id, signal)
             else:
-                self._server.on_signal(element_id, signal)
+                self._streams.update(element_id, signal)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
         """Nothing is sent, so nothing comes."""
@@ -80,7 +80,7 @@ class OracleSignalling:
         """Let the server know what the policy makes of it."""
         for element_id, signal in self._policy.on_closed(stream_id):
             self.record.append(SignalSent(now_ns, element_id, signal))
-            self._server.on_signal(element_id, signal)
+            self._streams.update(element_id, signal)
 
 
 class _Message(NamedTuple):
@@ -101,14 +101,14 @@ class WireSignalling:
     def __init__(
         self,
         policy: Policy,
-        server: StreamSender,
+        streams: StreamSender,
         signalling: Signalling,
         send_message: Callable[[int, int], None],
         *,
         default_weight: int = DEFAULT_WEIGHT,
     ) -> None:
         self._policy = policy
-        self._server = server
+        self._streams = streams
         self._signalling = signalling
         self._send_message = send_message
         self._receiver = PriorityReceiver(signalling, default_weight=default_weight)
@@ -158,6 +158,6 @@ class WireSignalling:
         for element_id, signal, opens in heard:
             self.record.append(SignalSent(now_ns, element_id, signal))
             if opens:
-                self._server.on_request(element_id, signal)
+                self._streams.open(element_id, signal)
             else:
-                self._server.on_signal(element_id, signal)
+                self._streams.update(element_id, signal)

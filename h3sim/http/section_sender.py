@@ -50,10 +50,10 @@ class SectionSender(StreamSender):
         self._critical.append((stream_id, 0, n_bytes))
         self._note_data()
 
-    def on_response(self, stream_id: int, n_bytes: int) -> None:
-        """Let the response of a stream be ready, with *n_bytes* behind its section."""
+    def send(self, stream_id: int, n_bytes: int) -> None:
+        """Let a stream have *n_bytes* to send behind its section."""
         self._unencoded.add(stream_id)
-        super().on_response(stream_id, n_bytes)
+        super().send(stream_id, n_bytes)
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Let the client have these bytes for good."""
@@ -73,11 +73,6 @@ class SectionSender(StreamSender):
             self._note_data()
         else:
             super().on_lost(stream_id, offset, n_bytes)
-
-    def peek(self) -> tuple[int, int] | None:
-        """Return the stream and the offset that `take` would give, or None."""
-        self._encode_next()
-        return self._critical[0][:2] if self._critical else super().peek()
 
     def take(
         self, max_bytes: int | None = None, header: HeaderBytes | None = None, least: int = 0
@@ -111,7 +106,7 @@ class SectionSender(StreamSender):
             self._unencoded.remove(stream_id)
             section_bytes = self._encode(stream_id)
             self._unacked[stream_id] = (section_bytes, Ranges())
-            self._responses[stream_id].size += section_bytes
+            self._outgoing[stream_id].size += section_bytes
 
     def _note_data(self) -> None:
         super()._note_data()

@@ -26,9 +26,6 @@ class Source(Protocol):
     def has_data(self) -> bool:
         """Whether `take` may give something out; if not, it gives nothing."""
 
-    def peek(self) -> tuple[int, int] | None:
-        """Return the stream and offset that `take` would give, or None; changes nothing."""
-
     def take(
         self, max_bytes: int, header: Callable[[int, int], int] | None = None, least: int = 0
     ) -> StreamBytes | None:

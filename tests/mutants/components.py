@@ -60,7 +60,7 @@ class LastInFirstOutSender(StreamSender):
     """Takes from the wrong end of its send buffer."""
 
     def take(self):
-        self._buffer.rotate(1)
+        self._buffer._chunks.rotate(1)
         return super().take()
 
 

@@ -26,4 +26,4 @@ class LastHeardCounts(WireSignalling):
     def on_request_arrived(self, stream_id, resource, now_ns):
         super().on_request_arrived(stream_id, resource, now_ns)
         if stream_id in self._with_request:
-            self._server.on_signal(stream_id, self._with_request[stream_id])
+            self._streams.update(stream_id, self._with_request[stream_id])

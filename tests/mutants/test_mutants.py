@@ -213,7 +213,12 @@ MUTATIONS = [
         components.stacks_of_one,
         LONE.but(jitter="4:2"),
     ),
-    building("StreamSender", laws.check_sander_counts_nothing, components.BackwardSender, LONE),
+    building(
+        "StreamSender",
+        laws.check_sander_counts_nothing,
+        components.BackwardSender,
+        LONE.but(jitter="4:2"),
+    ),
     building(
         "StreamSender", laws.check_no_scheme_beats_the_bound, components.GenerousSender, MIXED
     ),

@@ -84,9 +84,9 @@ def test_random_loss_takes_one_number_for_each_packet():
 
 def test_a_server_has_data_exactly_as_long_as_it_gives_something_out():
     server = StreamSender(RoundRobinScheduler(), turn_bytes=1000, keeps_unacked=True)
-    server.on_request(0, H2Priority())
+    server.open(0, H2Priority())
     assert (server.has_data, server.take()) == (False, None)
-    server.on_response(0, 1500)
+    server.send(0, 1500)
     assert (server.has_data, server.take()) == (True, (0, 0, 1000))
     assert (server.has_data, server.take()) == (True, (0, 1000, 500))
     assert (server.has_data, server.take()) == (False, None)

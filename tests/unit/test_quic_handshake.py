@@ -31,8 +31,8 @@ def open_connection():
     assert give(client.packets_to_send(0), server, 50) == []
     flight = server.packets_to_send(ms(50))
     assert give(flight, client, 100) == []
-    source.on_request(0, H2Priority())
-    source.on_response(0, 300)
+    source.open(0, H2Priority())
+    source.send(0, 300)
     assert give(client.packets_to_send(ms(100)), server, 150) == [(0, 0, 300)]
     assert give(server.packets_to_send(ms(150)), client, 200) == []
     assert client.is_ready

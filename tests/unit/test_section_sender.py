@@ -26,7 +26,7 @@ def sender(sizes, *, buffer_bytes=0):
 
 def respond(made, stream_id, n_bytes, rank):
     made.on_request(stream_id, Rank(value=rank))
-    made.on_response(stream_id, n_bytes)
+    made.send(stream_id, n_bytes)
 
 
 def taken(made):

@@ -28,8 +28,8 @@ def server_of(
 
 
 def answer(server: StreamSender, stream_id: int, n_bytes: int) -> None:
-    server.on_request(stream_id, H2Priority())
-    server.on_response(stream_id, n_bytes)
+    server.open(stream_id, H2Priority())
+    server.send(stream_id, n_bytes)
 
 
 def all_of(server: StreamSender) -> list[Chunk]:
@@ -51,7 +51,7 @@ def test_a_response_without_a_byte_is_one_empty_chunk(buffer_bytes: int) -> None
 
 def test_a_stream_without_a_response_is_not_sent() -> None:
     server = StreamSender(FifoScheduler(), turn_bytes=TURN)
-    server.on_request(0, H2Priority())
+    server.open(0, H2Priority())
     answer(server, 4, 100)
     assert all_of(server) == [(4, 0, 100)]
 

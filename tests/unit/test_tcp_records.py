@@ -158,11 +158,11 @@ def test_a_late_response_overtakes_less_the_larger_the_socket_is():
         server = StreamSender(FifoScheduler(), turn_bytes=1400)
         pair.sources[SERVER] = server
         pair.ends[SERVER]._stream._source = server
-        server.on_request(4, H2Priority())
-        server.on_response(4, 400_000)
+        server.open(4, H2Priority())
+        server.send(4, 400_000)
         pair.run(until_ms=10)
-        server.on_request(0, H2Priority())
-        server.on_response(0, 1400)
+        server.open(0, H2Priority())
+        server.send(0, 1400)
         pair.run()
         rows = pair.delivered[CLIENT]
         assert pair.bytes_of(CLIENT, 0) == 1400
@@ -185,11 +185,11 @@ def test_a_server_drains_streams_that_were_acknowledged():
     server = StreamSender(FifoScheduler(), turn_bytes=16_384, keeps_unacked=True)
     pair = Pair(server_source=server, server_controller=FixedWindow(10 * MSS), drop=drops(2))
     for stream_id in (0, 4):
-        server.on_request(stream_id, H2Priority())
-        server.on_response(stream_id, 30_000)
+        server.open(stream_id, H2Priority())
+        server.send(stream_id, 30_000)
     pair.run()
     assert [pair.bytes_of(CLIENT, stream_id) for stream_id in (0, 4)] == [30_000, 30_000]
-    assert server.drained == [0, 4]
+    assert server.take_drained() == [0, 4]
 
 
 def test_the_peers_window_limits_what_is_under_way():

@@ -1,0 +1,72 @@
+"""What is left to send of one stream."""
+
+from __future__ import annotations
+
+from bisect import insort
+
+from h3sim.ranges import Ranges
+
+__all__ = ["OutgoingStream"]
+
+
+class OutgoingStream:
+    """A stream of *size* bytes, of which the peer takes *limit* as yet."""
+
+    __slots__ = ("acked", "has_ended", "is_active", "limit", "lost", "next", "size")
+
+    def __init__(self, size: int, limit: int) -> None:
+        self.size = size
+        self.next = 0
+        """The first byte that was never given out."""
+        self.has_ended = False
+        """Whether its end was given out."""
+        self.limit = limit
+        self.lost: list[tuple[int, int]] = []
+        """What was given out and must go again, lowest first."""
+        self.acked: Ranges | None = None
+        self.is_active = False
+        """Whether it takes part in the scheduler."""
+
+    def has_new(self) -> bool:
+        """Return whether it has bytes that were never given out and may be, or its end."""
+        return not self.has_ended and (self.next < self.limit or self.next == self.size)
+
+    def next_span(self) -> tuple[int, int]:
+        """Return where its next bytes begin, and where those that follow on them end."""
+        return self.lost[0] if self.lost else (self.next, self.size)
+
+    def ack(self, offset: int, n_bytes: int) -> bool:
+        """Let the peer have these bytes for good; return whether it has all now."""
+        if self.acked is None:
+            self.acked = Ranges()
+        self.acked.add(offset, offset + n_bytes)
+        return self.has_ended and self.acked.contiguous >= self.size
+
+    def lose(self, offset: int, n_bytes: int) -> None:
+        """Take back these bytes, as far as the peer has not got them after all."""
+        if not n_bytes and not self.size:
+            self.has_ended = False
+        for span in self.missing(offset, offset + n_bytes):
+            insort(self.lost, span)
+
+    def missing(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return what is left of a span without what was acknowledged, or waits to go again.
+
+        >>> stream = OutgoingStream(100, 100)
+        >>> stream.lost = [(20, 30)]
+        >>> stream.missing(10, 40)
+        [(10, 20), (30, 40)]
+        """
+        done = [] if self.acked is None else self.acked.spans()
+        left = []
+        for a, b in sorted([*done, *self.lost]):
+            if b <= start:
+                continue
+            if a >= stop:
+                break
+            if a > start:
+                left.append((start, a))
+            start = b
+        if start < stop:
+            left.append((start, stop))
+        return left

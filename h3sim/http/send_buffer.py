@@ -1,0 +1,49 @@
+"""A send buffer: what the scheduler has given out and can no longer be re-ordered."""
+
+from __future__ import annotations
+
+from collections import deque
+
+__all__ = ["SendBuffer"]
+
+
+class SendBuffer:
+    """Holds chunks (stream, offset, bytes), first in, first out, up to *limit_bytes* of them.
+
+    >>> buffer = SendBuffer(1000)
+    >>> buffer.put((0, 0, 700)); buffer.has_room(301), buffer.take(500), buffer.first
+    (False, (0, 0, 500), (0, 500))
+    """
+
+    __slots__ = ("_chunks", "_limit_bytes", "_n_bytes")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._chunks: deque[tuple[int, int, int]] = deque()
+        self._n_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._chunks)
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """The stream and the offset that come next."""
+        return self._chunks[0][:2]
+
+    def has_room(self, n_bytes: int) -> bool:
+        """Return whether so many bytes more fit; an empty buffer takes any."""
+        return not self._chunks or self._n_bytes + n_bytes <= self._limit_bytes
+
+    def put(self, chunk: tuple[int, int, int]) -> None:
+        """Append a chunk."""
+        self._chunks.append(chunk)
+        self._n_bytes += chunk[2]
+
+    def take(self, max_bytes: int | None) -> tuple[int, int, int]:
+        """Return the first chunk, or its first *max_bytes*; what is left of it stays first."""
+        stream_id, offset, n_bytes = self._chunks.popleft()
+        if max_bytes is not None and n_bytes > max_bytes:
+            self._chunks.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
+            n_bytes = max_bytes
+        self._n_bytes -= n_bytes
+        return stream_id, offset, n_bytes
