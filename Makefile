@@ -86,6 +86,10 @@ interrupt-sweeps: $(READY) ## kill sweeps and their workers at 200 random moment
 golden: $(DEV) ## rewrite the recorded loads in tests/golden
 	$(BIN)/python -m tests.golden.rewrite
 
+.PHONY: formats
+formats: $(READY) ## write the published schema of pages anew, from its declaration
+	$(BIN)/python -m tools.formats
+
 .PHONY: clean
 clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info

@@ -15,6 +15,7 @@ from h3sim.catalog.catalog import (
     scheme_set_names,
     text_of,
 )
+from h3sim.catalog.formats import schemas
 
 __all__ = [
     "list_networks",
@@ -27,6 +28,7 @@ __all__ = [
     "load_scheme",
     "page_set",
     "page_set_names",
+    "schemas",
     "scheme_set",
     "scheme_set_names",
     "text_of",

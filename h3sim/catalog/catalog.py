@@ -65,7 +65,7 @@ def load_page(name: str | Path) -> Page:
     >>> len(load_page("http2rulez").resources)
     32
     """
-    _refuse_recording(os.fspath(name))
+    _refuse_recording(_name_or_path(name, "page"))
     return _load(name, "page", "json", _pages(), _shipped_page, read_page)
 
 
@@ -201,6 +201,14 @@ def text_of(kind: str, name: str) -> str:
     return _load(name, kind, suffix, shipped(), _shipped_text, from_path)
 
 
+def _name_or_path(name: str | Path, kind: str) -> str:
+    given: object = name  # whatever the annotation says
+    if not isinstance(given, str | os.PathLike):
+        message = f"must be a name or a path, is {shown(name)}"
+        raise InputError([Problem(key=kind, message=message)])
+    return os.fspath(name)
+
+
 def _load(
     name: str | Path,
     kind: str,
@@ -209,11 +217,7 @@ def _load(
     from_shipped: Callable[[Traversable], ValueT],
     from_path: Callable[[str | Path], ValueT],
 ) -> ValueT:
-    given: object = name  # whatever the annotation says
-    if not isinstance(given, str | os.PathLike):
-        message = f"must be a name or a path, is {shown(name)}"
-        raise InputError([Problem(key=kind, message=message)])
-    text = os.fspath(name)
+    text = _name_or_path(name, kind)
     if isinstance(name, str) and name in shipped:
         return from_shipped(shipped[name])
     looks_like_path = text.endswith(f".{suffix}") or os.sep in text or isinstance(name, Path)

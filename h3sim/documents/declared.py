@@ -426,6 +426,9 @@ class Inline(Table):
         """The keys of the value's own fields."""
         return keys_of(self.cls)
 
+    def schema(self) -> dict[str, Any]:
+        return {field.key: field.kind.schema() for field in declared(self.cls)}
+
 
 class Named(ValueType):
     """A table of tables, each of which describes a value whose `name` is its key."""

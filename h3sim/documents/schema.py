@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.declared import declared
+from h3sim.documents.declared import Named, declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,15 +38,22 @@ def schema_of(
 
 
 def _table(
-    cls: type, definitions: dict[str, Any], rules: Mapping[str, Mapping[str, Any]]
+    cls: type,
+    definitions: dict[str, Any],
+    rules: Mapping[str, Mapping[str, Any]],
+    *,
+    but: str = "",
 ) -> dict[str, Any]:
+    """Return the schema of a table, and note in *definitions* those of the tables in it."""
+    fields = [field for field in declared(cls) if field.key != but]
     properties: dict[str, Any] = {}
-    for field in declared(cls):
+    for field in fields:
         for part in _classes(field.kind):
             name = part.__name__.lower()
             if name not in definitions:
                 definitions[name] = {}  # it stands before those that it refers to
-                definitions[name] = _table(part, definitions, rules)
+                but = "name" if isinstance(field.kind, Named) else ""
+                definitions[name] = _table(part, definitions, rules, but=but)
         schema = field.kind.schema()
         if field.kind.keys:
             properties |= schema
@@ -56,7 +63,7 @@ def _table(
         if not field.is_needed and field.default not in (None, (), {}):
             schema["default"] = _as_json(field.kind.write(field.default))
         properties[field.key] = schema
-    needed = [field.key for field in declared(cls) if field.is_needed]
+    needed = [field.key for field in fields if field.is_needed]
     table: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,

@@ -25,14 +25,17 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
-from h3sim.documents.declared import keys_of
+from h3sim.cli.options import switch
+from h3sim.documents.declared import declared, keys_of
+from h3sim.documents.refused import ABSENT
 from h3sim.http import Retransmit
-from h3sim.page import page_from_dict, schema
+from h3sim.page import Page, Resource, page_from_dict, schema
 from h3sim.schedulers import Mixed
 from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
 from h3sim.schemes.parts import CONDITIONS
 from h3sim.schemes.ranks import RankBy
 from h3sim.signals import Signalling
+from h3sim.study.load_option import option_of
 from h3sim.study.study_file import study_from_dict
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
@@ -43,6 +46,7 @@ from h3sim.transport.tcp import TcpSettings
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+SCHEMAS = catalog.schemas()
 BROKEN = "broken"
 """The name of the page that shows mistakes."""
 
@@ -165,13 +169,81 @@ def test_every_example_of_a_file_can_be_read(path):
         assert made.name == document["name"]
 
 
-@docs_with("json")
-def test_every_example_of_a_page_fits_the_schema(path):
+FORMATS = {
+    "h3sim-page/1": Page,
+    "h3sim-scheme/1": h3sim.Scheme,
+    "h3sim-network/1": h3sim.Network,
+    "h3sim-profile/1": TransportProfile,
+}
+
+
+def tables_of(cls, found):
+    """Note, by class, the keys of a format's tables."""
+    if cls in found:
+        return
+    found[cls] = {key for field in declared(cls) for key in field.keys}
+    for field in declared(cls):
+        kind = getattr(field.kind, "of", field.kind)
+        if hasattr(kind, "cls") and not kind.keys:
+            tables_of(kind.cls, found)
+    return
+
+
+def keys_in(value):
+    if isinstance(value, dict):
+        return set(value).union(*(keys_in(item) for item in value.values()))
+    return set().union(*map(keys_in, value)) if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_every_key_of_every_format_stands_in_an_example(format_):
+    """Each example is read by `test_every_example_of_a_file_can_be_read`."""
+    shown = set()
+    for path in DOCS:
+        for block in blocks_of(path, "json", "toml"):
+            document = document_of(block)
+            if document["format"] == format_ and document["name"] != BROKEN:
+                shown |= keys_in(document)
+    tables = {}
+    tables_of(FORMATS[format_], tables)
+    assert {cls.__name__: keys - shown for cls, keys in tables.items() if keys - shown} == {}
+
+
+@docs_with("json", "toml")
+def test_every_example_fits_its_schema(path):
     jsonschema = pytest.importorskip("jsonschema")
-    for block in blocks_of(path, "json"):
+    for block in blocks_of(path, "json", "toml"):
         document = document_of(block)
-        if document["name"] != BROKEN:
-            jsonschema.validate(document, schema())
+        if document["name"] != BROKEN and document["format"] in SCHEMAS:
+            jsonschema.validate(document, SCHEMAS[document["format"]])
+
+
+@pytest.mark.parametrize("folder", ["schemes", "networks", "profiles"])
+def test_every_shipped_file_fits_its_schema(folder):
+    jsonschema = pytest.importorskip("jsonschema")
+    for file in (ROOT / "models" / folder).glob("*.toml"):
+        document = tomllib.loads(file.read_text("utf-8"))
+        jsonschema.validate(document, SCHEMAS[document["format"]])
+
+
+def test_every_key_of_a_page_is_told_as_it_is_declared():
+    text = (ROOT / "docs" / "page-format.md").read_text("utf-8")
+    rows = {}
+    for field in declared(Resource):
+        usual = "needed" if field.is_needed else ""
+        if field.default not in (ABSENT, None, ()):
+            usual = str(field.kind.write(field.default)).removesuffix(".0").lower()
+        rows[field.key] = usual
+    found = dict(re.findall(r"^\| `(\w+)` \| `?(\w*)`? ?\|", text, re.M))
+    assert {key: found.get(key) for key in rows} == rows | {"mime": ""}
+
+
+def test_every_load_option_is_explained():
+    text = "".join(path.read_text("utf-8") for path in DOCS)
+    for field in declared(h3sim.LoadConfig):
+        how = option_of(h3sim.LoadConfig, field.attribute)
+        flags = [flag for flag, *_ in how.switches] or [switch(field.attribute)]
+        assert [flag for flag in flags if f"`{flag}`" not in text] == []
 
 
 def test_every_set_of_pages_is_described():
