@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,8 +18,20 @@ if TYPE_CHECKING:
 __all__ = ["attach"]
 
 
+class _Package(ModuleType):
+    """A package in which a function goes before the module of its name: `study.compare`.
+
+    Whoever imports a module puts it into its package, under its name.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        is_child = isinstance(value, ModuleType) and value.__name__ == f"{self.__name__}.{name}"
+        super().__setattr__(name, vars(value).get(name, value) if is_child else value)
+
+
 def attach(package: str, **homes: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of *package*, whose modules *homes* have these names."""
+    sys.modules[package].__class__ = _Package
     home_of = {name: module for module, names in homes.items() for name in names.split()}
 
     def load(name: str) -> Any:

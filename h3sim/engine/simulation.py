@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from h3sim.browser import BrowserModel
 from h3sim.engine.constant_rate import ConstantRateTransport
-from h3sim.engine.endpoint_factory import EndpointFactory
-from h3sim.engine.endpoint_transport import EndpointTransport
 from h3sim.engine.environment import LoadEnvironment, Process
 from h3sim.engine.header_layer import without_headers
 from h3sim.engine.header_transport import HeaderTransport
@@ -174,6 +172,10 @@ def _at_rate(plan: _Plan, rate: ConstantRate) -> tuple[LoadEnvironment, Transpor
 
 def _over_links(plan: _Plan) -> tuple[LoadEnvironment, Transport]:
     """Return what carries a load over links."""
+    # On use: the endpoints are a fifth of all modules, and a constant rate has none.
+    from h3sim.engine.endpoint_factory import EndpointFactory
+    from h3sim.engine.endpoint_transport import EndpointTransport
+
     profile, scheme = plan.profile, plan.scheme
     factory = EndpointFactory(
         plan.network,

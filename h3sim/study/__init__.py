@@ -1,35 +1,40 @@
 """Studies: single loads by name, and comparisons of many."""
 
-from h3sim.study.compare import (
-    Comparison,
-    ComparisonRow,
-    MeanRow,
-    baseline_of,
-    check_names,
-    compare,
-)
-from h3sim.study.config import LoadConfig
-from h3sim.study.design import Range
-from h3sim.study.options import LoadOptions
-from h3sim.study.results import Counts, Results
-from h3sim.study.run import (
-    resolve_pages,
-    resolve_scheme,
-    resolve_schemes,
-    run_config,
-    simulate,
-    with_scheduler,
-)
-from h3sim.study.saved import (
-    SavedLoad,
-    SavedLoadError,
-    is_saved_load,
-    load_from_dict,
-    read_load,
-)
-from h3sim.study.saved_results import read_results
-from h3sim.study.store import Store, StoreError
-from h3sim.study.sweep import Plan, Study, study_of, sweep
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
+
+if TYPE_CHECKING:
+    from h3sim.study.compare import (
+        Comparison,
+        ComparisonRow,
+        MeanRow,
+        baseline_of,
+        check_names,
+        compare,
+    )
+    from h3sim.study.config import LoadConfig
+    from h3sim.study.design import Range
+    from h3sim.study.options import LoadOptions
+    from h3sim.study.results import Counts, Results
+    from h3sim.study.run import (
+        resolve_pages,
+        resolve_scheme,
+        resolve_schemes,
+        run_config,
+        simulate,
+        with_scheduler,
+    )
+    from h3sim.study.saved import (
+        SavedLoad,
+        SavedLoadError,
+        is_saved_load,
+        load_from_dict,
+        read_load,
+    )
+    from h3sim.study.saved_results import read_results
+    from h3sim.study.store import Store, StoreError
+    from h3sim.study.sweep import Plan, Study, study_of, sweep
 
 __all__ = [
     "Comparison",
@@ -62,3 +67,17 @@ __all__ = [
     "sweep",
     "with_scheduler",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    compare="Comparison ComparisonRow MeanRow baseline_of check_names compare",
+    config="LoadConfig",
+    design="Range",
+    options="LoadOptions",
+    results="Counts Results",
+    run="resolve_pages resolve_scheme resolve_schemes run_config simulate with_scheduler",
+    saved="SavedLoad SavedLoadError is_saved_load load_from_dict read_load",
+    saved_results="read_results",
+    store="Store StoreError",
+    sweep="Plan Study study_of sweep",
+)

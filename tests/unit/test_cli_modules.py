@@ -22,6 +22,7 @@ OTHERS = (
     *("h3sim.capture", "h3sim.conformance", "h3sim.plots", "h3sim.qlog.reader"),
     *("h3sim.cli.compare", "h3sim.cli.importing", "h3sim.cli.record", "h3sim.cli.measure"),
 )
+STUDIES = ("h3sim.study.compare", "h3sim.study.sweep", "h3sim.study.store")
 ENDPOINTS = (
     *("h3sim.transport.quic.endpoint", "h3sim.transport.tcp.endpoint", "h3sim.transport.link"),
     *("h3sim.transport.congestion.bbr", "h3sim.transport.congestion.cubic"),
@@ -39,7 +40,7 @@ def modules_of(*arguments: str) -> set[str]:
     ("arguments", "forbidden"),
     [
         (("--version",), (*HEAVY, *OTHERS, "simpy", "h3sim.study", "h3sim.catalog")),
-        (("run", "davies-meenan"), (*HEAVY, *OTHERS, "h3sim.qlog.writer")),
+        (("run", "davies-meenan"), (*HEAVY, *OTHERS, *ENDPOINTS, *STUDIES, "h3sim.qlog.writer")),
         (("list", "networks"), (*HEAVY, *OTHERS, *ENDPOINTS, "simpy", "h3sim.engine")),
         (("show", "scheme", "rr"), (*HEAVY, *OTHERS, *ENDPOINTS, "simpy", "h3sim.engine")),
     ],
@@ -50,3 +51,14 @@ def test_a_command_imports_what_it_needs(
     imported = modules_of(*arguments)
     assert "h3sim.cli.main" in imported
     assert sorted(imported & set(forbidden)) == []
+
+
+def test_a_function_goes_before_the_module_of_its_name() -> None:
+    code = (
+        "import h3sim.study.compare as module; from h3sim.study import compare;"
+        "import h3sim.study; print(callable(compare), h3sim.study.compare is compare, module)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert done.startswith("True True")
