@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from h3sim.capture.dialects.har_sizes import headers_of
+from h3sim.capture.dialects.har_sizes import headers_of, started_at
 from h3sim.capture.source.fields import Fields
 from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
+from h3sim.capture.source.parts import parts
 from h3sim.capture.source.text_source import opened
 from h3sim.compression.exchanges import Exchange
 from h3sim.compression.qif import HeaderListError, read_qif
@@ -32,8 +32,6 @@ _CONNECTION = frozenset(
 """Fields that HTTP/2 and HTTP/3 do not have (RFC 9114 § 4.2)."""
 _HAR_BEGINS = (b"{", b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
 _PEEKED_BYTES = 256
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _NS_PER_US = 1000
 
 
@@ -70,24 +68,12 @@ def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
     with opened(shown_path(path)) as source:
         cursor = JsonCursor(source.read)
         try:
-            _read_log(cursor, log)
+            for key, value in parts(cursor, lambda *_: None):
+                if key.startswith("log.entries["):
+                    log.add(key, value)
         except BrokenJsonError as error:
             raise log.refuse(str(error)) from error
     return log.exchanges()
-
-
-def _read_log(cursor: JsonCursor, log: _Log) -> None:
-    for name in cursor.members():
-        if name != "log" or cursor.peek() != "{":
-            cursor.value()
-            continue
-        for inner in cursor.members():
-            if inner == "entries" and cursor.peek() == "[":
-                for number in cursor.items():
-                    log.add(number, cursor.value())
-            else:
-                cursor.value()
-        return
 
 
 class _Log:
@@ -99,15 +85,16 @@ class _Log:
         self._found: list[tuple[int, Exchange]] = []
         self._n_entries = 0
 
-    def add(self, number: int, value: Any) -> None:
-        """Read one entry."""
+    def add(self, key: str, value: Any) -> None:
+        """Read the entry at *key*."""
         self._n_entries += 1
         if not isinstance(value, dict):
             return
-        entry = Fields(value, f"log.entries[{number}]", self._note)
+        entry = Fields(value, key, self._note)
         asked, answer = entry.table("request"), entry.table("response")
         sent, got = headers_of(asked), headers_of(answer)
-        at_us = _microseconds(entry.text("startedDateTime"))
+        started = started_at(entry.text("startedDateTime"))
+        at_us = None if started is None else started.at_us
         if not sent or at_us is None:
             return
         wait_ms = max(0.0, (entry.duration("time") or 0.0) - _receive_ms(entry))
@@ -186,12 +173,3 @@ def _encoded(fields: Iterable[tuple[str, str]]) -> Iterable[Field]:
 
 def _receive_ms(entry: Fields) -> float:
     return entry.table("timings").duration("receive") or 0.0
-
-
-def _microseconds(text: str) -> int | None:
-    try:
-        when = datetime.fromisoformat(text)
-        when = when if when.tzinfo else when.replace(tzinfo=UTC)
-        return (when - _EPOCH) // _MICROSECOND
-    except (ValueError, OverflowError):
-        return None

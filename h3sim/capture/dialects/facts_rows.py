@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.dialects.facts_checks import check_graph
+from h3sim.capture.inference.kinds import plain_mime
 from h3sim.capture.inference.observed import first_of
 from h3sim.documents import DocumentReader, shown
 from h3sim.errors import PageError, Problem
@@ -35,7 +35,6 @@ MENDED_NS = ms(100)
 """Times that run backwards by no more are mended: two processes' clocks differ, digits are cut."""
 _NOT_IN_IDS = "?#;&"
 """What begins or parts a query string, which may hold what is nobody's business."""
-_MEDIA_TYPE = re.compile(r"\s*([\w.+-]+/[\w.+-]+)\s*(;|$)")
 
 
 class RowType(enum.Enum):
@@ -155,7 +154,7 @@ def _row(reader: DocumentReader, key: str, entry: Mapping[str, Any], mended: lis
         parent=text["parent"],
         basis=text["parent_basis"] or "unknown",
         type=reader.choice(f"{key}.type", entry.get("type", "other"), RowType),
-        mime=_media_type(text["mime"]),
+        mime=plain_mime(text["mime"] or ""),
         status=size["status"],
         body_bytes=size["body_bytes"],
         content_bytes=size["content_bytes"],
@@ -208,12 +207,6 @@ def _id(reader: DocumentReader, key: str, value: object) -> str:
     if any(character in text for character in _NOT_IN_IDS):
         reader.report(key, f"must be a plain name, without a query string: {shown(text)}")
     return text
-
-
-def _media_type(text: str | None) -> str:
-    """Return the media type alone: nothing else of a header gets into a page."""
-    found = _MEDIA_TYPE.match(text or "")
-    return "" if found is None else found[1]
 
 
 def _text(reader: DocumentReader, key: str, value: object) -> str | None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import base64
 import re
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.dialects.har_sizes import headers_of, read_sizes
+from h3sim.capture.dialects.har_sizes import headers_of, read_sizes, started_at
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
@@ -40,8 +39,6 @@ _EVIDENCE = (
     ("_initiator_detail", "har-chrome-har"),
 )
 _DEVTOOLS = "har-devtools"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
 
 
@@ -172,15 +169,12 @@ class HarReader:
         text = entry.text("startedDateTime")
         if not text:
             return None
-        try:
-            when = datetime.fromisoformat(text)
-            # The day is that of the place where the recording was made.
-            self._recording.recorded = self._recording.recorded or when.date().isoformat()
-            when = when if when.tzinfo else when.replace(tzinfo=UTC)
-            return (when - _EPOCH) // _MICROSECOND
-        except (ValueError, OverflowError):
+        started = started_at(text)
+        if started is None:
             entry.wrong("startedDateTime", f"must be a date and time (ISO 8601), is {shown(text)}")
             return None
+        self._recording.recorded = self._recording.recorded or started.day
+        return started.at_us
 
     def _read_type(self, request: Observed, entry: Fields) -> None:
         sent = headers_of(entry.table("request"))
