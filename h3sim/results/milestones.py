@@ -56,11 +56,11 @@ class Milestones:
 
     @property
     def largest_paint_ms(self) -> float | None:
-        """When the largest element was painted."""
-        painted_ns = self._at_ns(Work.FIRST_PAINT)
-        if painted_ns is None:
+        """When the largest element was painted; None too where nobody said what is seen."""
+        painted_ns, elements = self._at_ns(Work.FIRST_PAINT), self._elements()
+        if painted_ns is None or not (elements or self._shows_text_only()):
             return None
-        return to_ms(metrics.largest_paint_ns(painted_ns, self._elements()))
+        return to_ms(metrics.largest_paint_ns(painted_ns, elements))
 
     @property
     def speed_index_ms(self) -> float | None:
@@ -85,6 +85,11 @@ class Milestones:
 
     def _at_ns(self, work: Work) -> int | None:
         return next((done.began_at_ns for done in self.trace.activities if done.work is work), None)
+
+    def _shows_text_only(self) -> bool:
+        """Return whether the page says what is seen, and that no image is."""
+        seen = (each for each in self.page.resources if each.kind in _SEEN)
+        return self.page.knows_above_the_fold and not any(each.above_the_fold for each in seen)
 
     def _elements(self) -> list[metrics.Element]:
         """Return what is seen: images and media that say so."""
