@@ -18,13 +18,16 @@ from h3sim.compression.qif import HeaderListError
 from h3sim.documents import is_quantity, listed, shown, shown_path
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
-from h3sim.study.header_study import header_study, rows_to_dict
+from h3sim.study.config import LoadConfig
+from h3sim.study.header_loads import DEFAULT_NETWORK
+from h3sim.study.header_study import header_loads, header_study, rows_to_dict
 from h3sim.units import ms
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Sequence
 
-    from h3sim.compression.exchanges import TimedSection
+    from h3sim.compression.exchanges import Exchange, TimedSection
     from h3sim.study.header_study import HeaderRow
 
 __all__ = ["add_command"]
@@ -35,14 +38,17 @@ examples:
   h3sim headers requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
   h3sim headers load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
   h3sim headers load.har --of responses --table-bytes 65536 --json > rows.json
+  h3sim headers load.har --over quic --network fibre
 
 schemes: {", ".join(CODEC_NAMES)}
 
-The path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round trips more for each
-time that a packet of 1400 bytes is lost. HOL delay is the time from the arrival of a header list to
-its decoding.
+Without --over quic the path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round
+trips more for each time that a packet of 1400 bytes is lost. HOL delay is the time from the arrival
+of a header list to its decoding.
 """
 _MOST_RUNS = 10_000
+_SOME_LOSS = 0.1
+"""Any loss turns a constant rate into links; so the network is checked as it will be used."""
 _LARGEST_RTT_MS = 60_000.0
 
 
@@ -70,6 +76,19 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         choices=("requests", "responses"),
         default="requests",
         help="whose header lists (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--over",
+        choices=("model", "quic"),
+        default="model",
+        help="the model of a path of Frindell 2017, or QUIC next to response bodies"
+        " (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--network",
+        metavar="NAME",
+        default=DEFAULT_NETWORK,
+        help="with --over quic: rate and queue of the path (default: %(default)s)",
     )
     for option, default, metavar, text in (
         ("--rtt-ms", "100", "MS", "round-trip times, with commas between"),
@@ -106,12 +125,15 @@ def _headers(options: argparse.Namespace) -> int:
     )
     interval_ms = next(iter(numbers.several("interval_ms", most=_LARGEST_RTT_MS)), 0.0)
     mistakes.collect(lambda: check_plot_path(options.plot))
-    sections = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
-    if mistakes.lines or sections is None:
+    exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
+    network = options.network if options.over == "quic" else None
+    if network is not None:
+        mistakes.collect(partial(LoadConfig, network=network, loss=_SOME_LOSS))
+    if mistakes.lines or exchanges is None:
         return mistakes.tell("headers")
+    study = _study(exchanges, options.of, network)
     with progress_bar("row") as progress:
-        rows = header_study(
-            sections,
+        rows = study(
             schemes=list(dict.fromkeys(schemes)),
             rtts_ms=rtts_ms,
             losses=losses,
@@ -124,28 +146,46 @@ def _headers(options: argparse.Namespace) -> int:
         _draw(rows, options.plot)
     if options.json:
         document = rows_to_dict(
-            rows, source=Path(options.file).name, settings=settings, seed=options.seed
+            rows,
+            source=Path(options.file).name,
+            settings=settings,
+            seed=options.seed,
+            network=network,
         )
         print(json.dumps(document, allow_nan=False))
         return 0
     print(
-        f"{printable(Path(options.file).name)}: {plural(len(sections), options.of[:-1])},"
+        f"{printable(Path(options.file).name)}: {plural(rows[0].sections, options.of[:-1])},"
         f" {plural(runs, 'run')}, table of {settings.table_bytes:,} bytes"
+        + (f", QUIC over {network}" if network else "")
     )
     _show(rows, terminal_width(options))
     return 0
 
 
-def _read(given: str, what: str, interval_ns: int) -> tuple[TimedSection, ...]:
+def _study(
+    exchanges: tuple[Exchange, ...], what: str, network: str | None
+) -> Callable[..., list[HeaderRow]]:
+    """Return the study of these lists, over the model where there is no network."""
+    of_responses = what == "responses"
+    if network is None:
+        return partial(header_study, _sections(exchanges, what))
+    return partial(header_loads, exchanges, of_responses=of_responses, network=network)
+
+
+def _sections(exchanges: Sequence[Exchange], what: str) -> tuple[TimedSection, ...]:
+    choose = requests_of if what == "requests" else responses_of
+    return tuple(section for section in choose(exchanges) if section.fields)
+
+
+def _read(given: str, what: str, interval_ns: int) -> tuple[Exchange, ...]:
     path = _path(given, what)
     exchanges = read_exchanges(path, interval_ns=interval_ns)
-    choose = requests_of if what == "requests" else responses_of
-    sections = tuple(section for section in choose(exchanges) if section.fields)
-    if not sections:
+    if not _sections(exchanges, what):
         other = "responses" if what == "requests" else "requests"
         message = f"has header lists of {other} only (--of {other})"
         raise HeaderListError([Problem(key="", message=message)], given)
-    return sections
+    return exchanges
 
 
 def _path(given: str, what: str) -> str:

@@ -17,7 +17,7 @@ from h3sim.errors import UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.compression.base import SectionDecoder, SectionEncoder
+    from h3sim.compression.base import FieldSection, SectionDecoder, SectionEncoder
 
 __all__ = ["CODEC_NAMES", "CodecScheme", "HeaderCompression", "codec_scheme", "make_codec"]
 
@@ -132,7 +132,9 @@ class HeaderCompression:
     """How the headers of a load are compressed, both ways.
 
     Where nothing *blocks*, a section can be read once it has arrived, whatever it refers to. No
-    decoder can do that: it is there to tell what blocking costs from what bytes cost.
+    decoder can do that: it is there to tell what blocking costs from what bytes cost. *lists* are
+    the sections of request and response for each resource of the page; without them they follow
+    from the page (`page_sections`).
 
     Raises:
         UnknownNameError: if there is no such codec.
@@ -141,6 +143,7 @@ class HeaderCompression:
     codec: str
     settings: CodecSettings = CodecSettings()  # noqa: RUF009 - it is frozen
     blocks: bool = True
+    lists: tuple[tuple[FieldSection, FieldSection], ...] | None = None
 
     def __post_init__(self) -> None:
         codec_scheme(self.codec)

@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from h3sim.compression import DecodingEnd, EncodingEnd, make_codec
+from h3sim.compression import DecodingEnd, EncodingEnd, field_bytes, make_codec
+from h3sim.compression.header_run import HeaderRun, SectionTimes
 from h3sim.compression.page_sections import request_section, response_section
 
 if TYPE_CHECKING:
@@ -21,12 +22,20 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.trace import Request
 
+    _Arrive = Callable[[Part, int], list[int]]
+    """What is to be done with a part that arrives, and when that is."""
+
 __all__ = ["HeaderLayer", "is_critical", "without_headers"]
 
 _STREAM_ID_STEP = 4
 _CRITICAL = 3
 """What streams of header compression are, modulo 4. Each part of one is a stream of its own here:
 parts are put in order where they arrive."""
+
+
+_SHARED_BYTES = 1000
+"""Sections of so many bytes share a packet with the next one: the smallest datagram of QUIC is 1200
+bytes (RFC 9000 § 14.1), and frames take some of it."""
 
 
 def is_critical(stream_id: int) -> bool:
@@ -45,51 +54,81 @@ class _Direction:
     """The field sections of one direction: the encoder at one end, the decoder at the other.
 
     *send* takes a part of the encoder stream, *send_back* one of the decoder stream; both say whom
-    to call when it has arrived.
+    to call when it has arrived. Up to *shared_bytes* of sections go into one packet.
     """
 
     def __init__(
         self,
         headers: HeaderCompression,
-        send: Callable[[Part, Callable[[Part], list[int]]], None],
-        send_back: Callable[[Part, Callable[[Part], list[int]]], None],
+        send: Callable[[Part, _Arrive], None],
+        send_back: Callable[[Part, _Arrive], None],
+        *,
+        shared_bytes: int,
     ) -> None:
         encoder, decoder = make_codec(headers.codec, headers.settings)
         self._sender, self._receiver = EncodingEnd(encoder), DecodingEnd(decoder)
         self._blocks = headers.blocks
         self._send, self._send_back = send, send_back
         self._sections: dict[int, Part] = {}
+        self._times: dict[int, SectionTimes] = {}
+        self._shared_bytes = shared_bytes
+        self._packet_at_ns = -1
+        self._packet_bytes = 0
+        self.run = HeaderRun()
+        """What came of it so far."""
 
     def size(self, stream_id: int) -> int:
         """Return what the section of a stream takes, 0 where it is not encoded yet."""
         section = self._sections.get(stream_id)
         return 0 if section is None else len(section.data)
 
-    def encode(self, stream_id: int, fields: FieldSection) -> int:
+    def encode(self, stream_id: int, fields: FieldSection, now_ns: int) -> int:
         """Encode a section, and send what goes before it; return what it takes of its stream."""
+        self._note_packet(now_ns)
         *instructions, section = self._sender.encode(stream_id, fields)
         for part in instructions:
             self._send(part, self._deliver)
+            self.run.n_bytes += len(part.data)
+        self._packet_bytes += len(section.data)
         self._sections[stream_id] = section
+        self._times[stream_id] = SectionTimes(now_ns)
+        self.run.sections.append(self._times[stream_id])
+        self.run.n_bytes += len(section.data)
+        self.run.uncompressed_bytes += field_bytes(fields)
         return len(section.data)
 
-    def on_section(self, stream_id: int) -> list[int]:
+    def _note_packet(self, now_ns: int) -> None:
+        """Tell the encoder where a packet begins that sections share.
+
+        Requests of one instant leave together, as far as they fit; behind a response is its body.
+        """
+        is_full = self._packet_bytes > self._shared_bytes
+        if is_full or now_ns != self._packet_at_ns:
+            self._packet_at_ns, self._packet_bytes = now_ns, 0
+            self._sender.encoder.on_packet_boundary()
+
+    def on_section(self, stream_id: int, now_ns: int) -> list[int]:
         """Let a section have arrived; return the streams that can be read now."""
-        readable = self._deliver(self._sections[stream_id])
+        self._times[stream_id].arrived_at_ns = now_ns
+        readable = self._deliver(self._sections[stream_id], now_ns)
         return readable if self._blocks else [stream_id]
 
     def on_acked(self, stream_id: int) -> None:
         """Let the transport have brought a section for good."""
         self._sender.encoder.on_acked(stream_id)
 
-    def _deliver(self, part: Part) -> list[int]:
+    def _deliver(self, part: Part, now_ns: int) -> list[int]:
         decoded = self._receiver.deliver(part)
+        for stream_id, _ in decoded:
+            self._times[stream_id].decoded_at_ns = now_ns
+        self.run.note_held(self._receiver.decoder.held)
         feedback = self._receiver.take_feedback()
         if feedback is not None:
             self._send_back(feedback, self._on_feedback)
         return [stream_id for stream_id, _ in decoded] if self._blocks else []
 
-    def _on_feedback(self, part: Part) -> list[int]:
+    def _on_feedback(self, part: Part, now_ns: int) -> list[int]:
+        del now_ns
         self._sender.on_feedback(part)
         return []
 
@@ -110,25 +149,32 @@ class HeaderLayer:
         send_down: Callable[[int, int], None],
     ) -> None:
         self._page = page
+        self._lists = headers.lists
         self._ids = itertools.count(_CRITICAL, _STREAM_ID_STEP)
-        self._under_way: dict[int, Callable[[], list[int]]] = {}
+        self._under_way: dict[int, Callable[[int], list[int]]] = {}
         up, down = partial(self._put, send_up), partial(self._put, send_down)
-        self.requests = _Direction(headers, up, down)
-        self.responses = _Direction(headers, down, up)
+        self.requests = _Direction(headers, up, down, shared_bytes=_SHARED_BYTES)
+        self.responses = _Direction(headers, down, up, shared_bytes=0)
 
-    def encode_request(self, stream_id: int, resource: int) -> int:
+    def encode_request(self, stream_id: int, resource: int, now_ns: int) -> int:
         """Encode the request for a resource; return what it takes of its stream."""
-        fields = request_section(self._page, self._page.resources[resource])
-        return self.requests.encode(stream_id, fields)
+        if self._lists is None:
+            fields = request_section(self._page, self._page.resources[resource])
+        else:
+            fields = self._lists[resource][0]
+        return self.requests.encode(stream_id, fields, now_ns)
 
-    def encode_response(self, stream_id: int, resource: int) -> int:
+    def encode_response(self, stream_id: int, resource: int, now_ns: int) -> int:
         """Encode the section of a response; return what it takes of its stream."""
-        fields = response_section(self._page.resources[resource])
-        return self.responses.encode(stream_id, fields)
+        if self._lists is None:
+            fields = response_section(self._page.resources[resource])
+        else:
+            fields = self._lists[resource][1]
+        return self.responses.encode(stream_id, fields, now_ns)
 
-    def on_critical(self, stream_id: int) -> list[int]:
+    def on_critical(self, stream_id: int, now_ns: int) -> list[int]:
         """Let a part of an encoder or decoder stream have arrived; return what can be read now."""
-        return self._under_way.pop(stream_id)()
+        return self._under_way.pop(stream_id)(now_ns)
 
     def with_section(self, request: Request) -> Request:
         """Return the request with the length of its response as it was sent."""
@@ -139,7 +185,7 @@ class HeaderLayer:
         self,
         send: Callable[[int, int], None],
         part: Part,
-        arrive: Callable[[Part], list[int]],
+        arrive: _Arrive,
     ) -> None:
         stream_id = next(self._ids)
         self._under_way[stream_id] = partial(arrive, part)

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from h3sim.compression import HeaderCompression
+    from h3sim.compression.header_run import HeaderRun
     from h3sim.engine.endpoint_transport import EndpointTransport
+    from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.transport import Application, Carried
     from h3sim.http import SectionSender, StreamSender
     from h3sim.page import Page
@@ -30,11 +32,13 @@ class HeaderTransport:
 
     def __init__(
         self,
+        environment: LoadEnvironment,
         inner: EndpointTransport,
         streams: SectionSender,
         page: Page,
         headers: HeaderCompression,
     ) -> None:
+        self._environment = environment
         self._inner = inner
         self._page = page
         self.response_streams: StreamSender = streams
@@ -65,7 +69,9 @@ class HeaderTransport:
         for acked in self._inner.request_streams.take_drained():
             self._layer.requests.on_acked(acked)
         resource = self._application.resource_of(stream_id)
-        self._inner.send_request(stream_id, self._layer.encode_request(stream_id, resource))
+        self._inner.send_request(
+            stream_id, self._layer.encode_request(stream_id, resource, self._environment.now_ns)
+        )
 
     def send_signal(self, number: int, n_bytes: int) -> None:
         """Send a frame of the control stream up."""
@@ -100,6 +106,10 @@ class HeaderTransport:
         requests = tuple(map(self._layer.with_section, trace.requests))
         return replace(trace, requests=requests)
 
+    def header_runs(self) -> tuple[HeaderRun, HeaderRun]:
+        """Return what came of the sections of requests, and of responses."""
+        return self._layer.requests.run, self._layer.responses.run
+
     # What the transport tells
 
     def on_connected(self, now_ns: int) -> None:
@@ -108,7 +118,7 @@ class HeaderTransport:
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
         """Let the section of a request have come up; the server gets what it can read now."""
-        self._answer(self._layer.requests.on_section(stream_id), now_ns)
+        self._answer(self._layer.requests.on_section(stream_id, now_ns), now_ns)
 
     def on_signal_arrived(self, number: int, now_ns: int) -> None:
         """Let a frame have come up."""
@@ -119,7 +129,7 @@ class HeaderTransport:
         if is_critical(stream_id):
             if contiguous >= self._sizes.get(stream_id, contiguous + 1):
                 del self._sizes[stream_id]
-                self._release(self._layer.on_critical(stream_id), now_ns)
+                self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
             return
         size = self._layer.responses.size(stream_id)
         if stream_id in self._readable_at_ns:
@@ -128,7 +138,7 @@ class HeaderTransport:
         self._reached[stream_id] = contiguous
         if stream_id not in self._section_came:
             self._section_came.add(stream_id)
-            self._release(self._layer.responses.on_section(stream_id), now_ns)
+            self._release(self._layer.responses.on_section(stream_id, now_ns), now_ns)
 
     def on_drained(self) -> None:
         """Let streams of the server be done with."""
@@ -141,7 +151,8 @@ class HeaderTransport:
     # In between
 
     def _encode_response(self, stream_id: int) -> int:
-        size = self._layer.encode_response(stream_id, self.resource_of(stream_id))
+        resource, now_ns = self.resource_of(stream_id), self._environment.now_ns
+        size = self._layer.encode_response(stream_id, resource, now_ns)
         self._inner.watch(stream_id, size)
         return size
 
@@ -162,7 +173,7 @@ class HeaderTransport:
         """Send a part of an encoder or decoder stream up."""
 
         def arrive(now_ns: int) -> None:
-            self._answer(self._layer.on_critical(stream_id), now_ns)
+            self._answer(self._layer.on_critical(stream_id, now_ns), now_ns)
 
         self._put_signal(arrive, n_bytes)
 

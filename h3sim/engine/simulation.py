@@ -129,8 +129,10 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
     # At a constant rate all that happens has an end, but processes may go on for ever.
     is_bounded = rate is not None and not plan.processes
     trace = run.run(plan.protocol.delivery, limit_ns=None if is_bounded else limit_ns)
+    header_runs = None
     if isinstance(transport, HeaderTransport):
         trace = transport.with_sections(trace)
+        header_runs = transport.header_runs()
     return Load(
         page=plan.page,
         scheme=plan.scheme,
@@ -143,6 +145,7 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
         mode=plan.mode,
         browser=browser,
         headers=plan.headers,
+        header_runs=header_runs,
     )
 
 
@@ -208,7 +211,9 @@ def _over_links(plan: _Plan) -> tuple[LoadEnvironment, Transport]:
         environment, factory, streams, log, delivery=plan.protocol.delivery
     )
     if plan.headers is not None and isinstance(streams, SectionSender):
-        return environment, HeaderTransport(transport, streams, plan.page, plan.headers)
+        return environment, HeaderTransport(
+            environment, transport, streams, plan.page, plan.headers
+        )
     return environment, transport
 
 

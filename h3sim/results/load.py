@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from h3sim.compression import HeaderCompression
+    from h3sim.compression.header_run import HeaderRun
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.milestones import PathRow
@@ -95,6 +96,8 @@ class Load:
     browser: BrowserModel = field(default_factory=BrowserModel)
     headers: HeaderCompression | None = None
     """How headers were compressed; None where they took what the page says."""
+    header_runs: tuple[HeaderRun, HeaderRun] | None = field(default=None, compare=False)
+    """What came of the field sections of requests, and of responses, where they were compressed."""
 
     def byte_index(self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS) -> float:
         """Return the ByteIndex in ms from the first request on.

@@ -9,7 +9,7 @@ compress/experimental/simulator).
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from h3sim import seeds
@@ -17,10 +17,10 @@ from h3sim.compression import (
     CodecSettings,
     DecodingEnd,
     EncodingEnd,
-    Held,
     field_bytes,
     make_codec,
 )
+from h3sim.compression.header_run import HeaderRun, SectionTimes
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from h3sim.compression import Decoded, Part
     from h3sim.compression.exchanges import TimedSection
 
-__all__ = ["DelayModel", "HeaderRun", "SectionTimes", "simulate_headers"]
+__all__ = ["DelayModel", "simulate_headers"]
 
 _PACKET_BYTES = 1400
 _LONGEST_GAP_NS = ms(1000)
@@ -38,7 +38,6 @@ _LONGEST_GAP_NS = ms(1000)
 _TRAIN_NS = ms(1)
 _LEAST_LOSS_RTTS, _MOST_LOSS_RTTS = 1.1, 2.0
 _STREAM_ID_STEP = 4
-_NOTHING_HELD = Held(0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,32 +57,6 @@ class DelayModel:
             raise ValueError(f"rtt_ns must not be negative, is {self.rtt_ns}")
         if not 0 <= self.loss < 1:
             raise ValueError(f"loss must be at least 0 and below 1, is {self.loss}")
-
-
-@dataclass(slots=True)
-class SectionTimes:
-    """When a section was encoded, had arrived whole, and was decoded."""
-
-    encoded_at_ns: int
-    arrived_at_ns: int = 0
-    decoded_at_ns: int = 0
-
-    @property
-    def hol_ns(self) -> int:
-        """How long it waited at the decoder for what others bring."""
-        return self.decoded_at_ns - self.arrived_at_ns
-
-
-@dataclass(slots=True)
-class HeaderRun:
-    """What came of one run."""
-
-    sections: list[SectionTimes] = field(default_factory=list)
-    n_bytes: int = 0
-    uncompressed_bytes: int = 0
-    n_packets: int = 0
-    n_lost: int = 0
-    max_held: Held = _NOTHING_HELD
 
 
 def simulate_headers(
@@ -194,8 +167,7 @@ class _Run:
         for stream_id, _ in decoded:
             self._times(stream_id).decoded_at_ns = now_ns
         self._acknowledge(now_ns, decoded)
-        held, most = self._receiver.decoder.held, self._result.max_held
-        self._result.max_held = Held(*map(max, held, most))
+        self._result.note_held(self._receiver.decoder.held)
 
     def _times(self, stream_id: int) -> SectionTimes:
         return self._result.sections[stream_id // _STREAM_ID_STEP]

@@ -8,16 +8,25 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from h3sim.study.header_delays import DelayModel, simulate_headers
+from h3sim.study.header_loads import DEFAULT_NETWORK, carry_headers
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from h3sim.compression import CodecSettings
-    from h3sim.compression.exchanges import TimedSection
-    from h3sim.study.header_delays import HeaderRun
+    from h3sim.compression.exchanges import Exchange, TimedSection
+    from h3sim.compression.header_run import HeaderRun
 
-__all__ = ["FORMAT", "HeaderRow", "header_study", "nearest_rank", "rows_to_dict", "summarized"]
+__all__ = [
+    "FORMAT",
+    "HeaderRow",
+    "header_loads",
+    "header_study",
+    "nearest_rank",
+    "rows_to_dict",
+    "summarized",
+]
 
 FORMAT = "h3sim-headers/1"
 
@@ -81,6 +90,44 @@ def header_study(
     return rows
 
 
+def header_loads(
+    exchanges: Sequence[Exchange],
+    *,
+    schemes: Sequence[str],
+    rtts_ms: Sequence[float],
+    losses: Sequence[float],
+    of_responses: bool = False,
+    network: str = DEFAULT_NETWORK,
+    runs: int = 5,
+    settings: CodecSettings,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[HeaderRow]:
+    """Return the rows of `header_study` for lists that go over QUIC, next to response bodies.
+
+    Packets are those of the whole connection down, with the bodies.
+    """
+    cells = list(itertools.product(schemes, rtts_ms, losses))
+    rows = []
+    for number, (scheme, rtt_ms, loss) in enumerate(cells, start=1):
+        done = [
+            carry_headers(
+                exchanges,
+                scheme,
+                rtt_ms=rtt_ms,
+                loss=loss,
+                network=network,
+                settings=settings,
+                seed=seed + run,
+            )[of_responses]
+            for run in range(runs)
+        ]
+        rows.append(summarized(scheme, rtt_ms, loss, done))
+        if progress is not None:
+            progress(number, len(cells))
+    return rows
+
+
 def summarized(scheme: str, rtt_ms: float, loss: float, runs: Sequence[HeaderRun]) -> HeaderRow:
     """Return the figures of the runs of one cell."""
     by_run = [[section.hol_ns for section in run.sections] for run in runs]
@@ -120,12 +167,18 @@ def nearest_rank(ascending: Sequence[int], share: float) -> int:
 
 
 def rows_to_dict(
-    rows: Sequence[HeaderRow], *, source: str, settings: CodecSettings, seed: int
+    rows: Sequence[HeaderRow],
+    *,
+    source: str,
+    settings: CodecSettings,
+    seed: int,
+    network: str | None = None,
 ) -> dict[str, Any]:
-    """Return the rows as a document, with what they follow from."""
+    """Return the rows as a document, with what they follow from; *network* None is the model."""
     return {
         "format": FORMAT,
         "source": source,
+        "network": network,
         "table_bytes": settings.table_bytes,
         "blocked_streams": settings.blocked_streams,
         "seed": seed,

@@ -35,6 +35,7 @@ def test_json_has_every_row_and_what_it_follows_from(lists, capsys):
     assert document == {
         "format": "h3sim-headers/1",
         "source": "lists.qif",
+        "network": None,
         "table_bytes": 256,
         "blocked_streams": 100,
         "seed": 4,
@@ -67,3 +68,11 @@ def test_every_mistake_is_told_in_one_line(lists, capsys):
         "h3sim headers: --table-bytes: must be a whole number from 0 to 1,073,741,824, is '-1'",
         f"h3sim headers: {lists}: has header lists of requests only (--of requests)",
     ]
+
+
+def test_lists_go_over_quic_where_that_is_asked_for(lists, capsys):
+    argv = ["headers", lists, "--schemes", "hpack", "--runs", "1", "--over", "quic"]
+    assert main(argv) == 0
+    assert ", QUIC over 4g\n" in capsys.readouterr().out
+    assert main([*argv, "--network", "nowhere"]) == 2
+    assert "no network is called 'nowhere'" in capsys.readouterr().err

@@ -1,0 +1,87 @@
+"""Header lists over QUIC, next to response bodies."""
+
+from __future__ import annotations
+
+import pytest
+
+from h3sim.compression import CODEC_NAMES, CodecSettings
+from h3sim.compression.exchanges import Exchange
+from h3sim.study.header_loads import DEFAULT_BODY_BYTES, carry_headers, page_of_exchanges
+from h3sim.study.header_study import header_loads
+from h3sim.units import ms
+
+TRACE = (b"x-trace", b"7")
+OK = ((b":status", b"200"), (b"content-length", b"3000"))
+
+
+def exchanges(n=20, interval_ms=10.0):
+    return [
+        Exchange(
+            requested_at_ns=ms(interval_ms * number + 5),
+            request=((b":method", b"GET"), TRACE, (b"n", b"%d" % number)),
+            response=OK if number % 2 else (),
+        )
+        for number in range(n)
+    ]
+
+
+def carried(codec, *, loss=0.0, seed=0, n=20):
+    return carry_headers(
+        exchanges(n), codec, rtt_ms=100, loss=loss, settings=CodecSettings(), seed=seed
+    )
+
+
+def test_requests_are_made_at_their_times_and_responses_have_their_lengths():
+    page = page_of_exchanges(exchanges(3))
+    delays = [0 if r.discovered is None else r.discovered.delay_ns for r in page.resources]
+    assert delays == [0, ms(10), ms(20)]
+    assert [r.size_bytes for r in page.resources] == [DEFAULT_BODY_BYTES, 3000, DEFAULT_BODY_BYTES]
+
+
+@pytest.mark.parametrize("codec", CODEC_NAMES)
+def test_without_loss_nothing_waits_and_all_is_decoded(codec):
+    requests, responses = carried(codec)
+    for run in (requests, responses):
+        assert len(run.sections) == 20
+        assert all(s.encoded_at_ns < s.arrived_at_ns for s in run.sections)
+        assert [s.hol_ns for s in run.sections] == [0] * 20
+        assert run.max_held == (0, 0)
+        assert run.n_lost == 0
+
+
+def test_sizes_are_those_of_the_codec():
+    requests, responses = carried("static")
+    assert requests.uncompressed_bytes == sum(10 + 8 + len(b"n%d" % n) for n in range(20))
+    assert responses.uncompressed_bytes == 10 * 10 + 10 * (10 + len(b"content-length3000"))
+    assert requests.n_bytes < requests.uncompressed_bytes + 20 * 8
+    assert responses.n_bytes < responses.uncompressed_bytes
+
+
+def test_losses_hold_up_hpack_and_static_qpack_not():
+    hpack, static = (
+        [
+            sum(s.hol_ns for s in carried(codec, loss=0.1, seed=seed)[0].sections)
+            for seed in range(4)
+        ]
+        for codec in ("hpack", "static")
+    )
+    assert any(hpack)
+    assert not any(static)
+
+
+def test_rows_say_what_came_of_either_direction():
+    both = [
+        header_loads(
+            exchanges(),
+            schemes=["hpack"],
+            rtts_ms=[50],
+            losses=[0.05],
+            of_responses=of_responses,
+            runs=2,
+            settings=CodecSettings(),
+        )[0]
+        for of_responses in (False, True)
+    ]
+    assert [row.sections for row in both] == [20, 20]
+    assert both[0].ratio != both[1].ratio
+    assert both[0].packets == both[1].packets > 20
