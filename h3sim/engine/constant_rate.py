@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from h3sim.engine.transport import Application, Progress
     from h3sim.http import StreamSender
     from h3sim.trace import DeliveryTimes
-    from h3sim.trace.model import SentRow
+    from h3sim.trace.model import PacketRow
     from h3sim.transport import ConstantRate, Network, Protocol
 
 __all__ = ["ConstantRateTransport"]
@@ -57,7 +57,8 @@ class ConstantRateTransport:
         self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
         self._progress = progress
         self._n_packets = n_packets
-        self._rows: list[SentRow] = []
+        self._rows: list[PacketRow] = []
+        """Those that others may overtake get the time at which they are delivered at the end."""
         self._delivered_at_ns: DeliveryTimes = []
         self._watched: dict[int, int] = {}
         self._jitter: HoldEveryNth | None = None
@@ -121,7 +122,9 @@ class ConstantRateTransport:
 
     def carried(self) -> Carried:
         """Return what happened to packets."""
-        return Carried(rows_of(self._rows, self._delivered_at_ns))
+        if self._order is None:
+            return Carried(tuple(self._rows))
+        return Carried(rows_of([row[:6] for row in self._rows], self._delivered_at_ns))
 
     def _send_up(self, when: Callbacks, value: int) -> None:
         delay_ns = self._network.rtt_ns - self._one_way_ns
@@ -139,6 +142,7 @@ class ConstantRateTransport:
         rows, delivered_at_ns = self._rows, self._delivered_at_ns
         take, advance_to, at = streams.take, environment.advance_to, environment.at
         numerator, denominator = self._interval_ns
+        row: PacketRow
         now_ns = call.at_ns
         while True:
             self._next_tick += 1
@@ -150,13 +154,14 @@ class ConstantRateTransport:
             number = len(rows)
             arrives_at_ns = now_ns + one_way_ns
             if in_order:
-                delivered_at_ns.append(arrives_at_ns)
+                row = (now_ns, arrives_at_ns, stream_id, offset, n_bytes, number, arrives_at_ns)
                 is_noticed = offset + n_bytes >= watched.get(stream_id, 0)
             else:
                 arrives_at_ns += self._hold_ns()
+                row = (now_ns, arrives_at_ns, stream_id, offset, n_bytes, number, None)
                 delivered_at_ns.append(None)
                 is_noticed = True
-            rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
+            rows.append(row)
             if is_noticed:
                 at(arrives_at_ns, _DELIVERY, self._when_arrived, number)
             if streams.has_drained:
@@ -177,14 +182,14 @@ class ConstantRateTransport:
 
     def _on_in_order(self, call: Call) -> None:
         """A packet arrives whose bytes were watched for when it left."""
-        _, _, stream_id, offset, n_bytes, _ = self._rows[call.value]
+        _, _, stream_id, offset, n_bytes, *_ = self._rows[call.value]
         if offset + n_bytes >= self._watched.get(stream_id, 0):
             self._application.on_delivered(stream_id, offset + n_bytes, call.at_ns)
 
     def _on_out_of_order(self, call: Call) -> None:
         """A packet arrives that others may have overtaken."""
         row: int = call.value
-        _, _, stream_id, offset, n_bytes, _ = self._rows[row]
+        _, _, stream_id, offset, n_bytes, *_ = self._rows[row]
         assert self._order is not None  # noqa: S101 - only then are arrivals taken here
         for delivered in self._order.on_packet(row, stream_id, offset, n_bytes, call.at_ns):
             self._application.on_delivered(*delivered, call.at_ns)

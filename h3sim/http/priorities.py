@@ -33,6 +33,8 @@ class PriorityFrameError(H3SimError, ValueError):
 class StreamPriorities:
     """Turns fields and frames into the signals that a scheduler is told.
 
+    `open` and `update` take values; `on_request` and `on_priority_update` take them as text.
+
     A PRIORITY_UPDATE frame replaces all that was said before, the origin's word as well (RFC 9218
     § 7: it overrides any other signal). One that comes before its request is kept, the latest one
     for each stream, and is used in place of the request's field. Of these at most *max_buffered*
@@ -73,10 +75,13 @@ class StreamPriorities:
 
     def on_request(self, stream_id: int, field: str | None) -> list[SignalChange]:
         """Open a stream whose request has that Priority field, or None; return its signal."""
+        return self.open(stream_id, parse_priority(field or ""))
+
+    def open(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
+        """Open a stream whose request wants that; what a frame said before counts instead."""
         said = self._buffered.pop(stream_id, None)
-        wanted = parse_priority(field or "") if said is None else said
-        self._open[stream_id] = wanted
-        return [(stream_id, wanted)]
+        self._open[stream_id] = wanted if said is None else said
+        return [(stream_id, self._open[stream_id])]
 
     def on_priority_update(self, stream_id: int, field: str) -> list[SignalChange]:
         """Take a frame's word; return what changes for the scheduler.
@@ -87,9 +92,10 @@ class StreamPriorities:
                 open or spoken of more than *max_concurrent* (§ 7.1).
         """
         self._check_id(stream_id)
-        if not is_well_formed(field):
-            return []
-        wanted = parse_priority(field)
+        return self.update(stream_id, parse_priority(field)) if is_well_formed(field) else []
+
+    def update(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
+        """Take what a frame wants; return what changes for the scheduler."""
         if stream_id in self._open:
             return self._change(stream_id, wanted)
         if not self._is_closed(stream_id):

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.http.priorities import StreamPriorities
-from h3sim.http.priority_field import format_priority
 from h3sim.signals import (
     DEFAULT_WEIGHT,
     ORPHANS,
@@ -60,7 +59,7 @@ class PriorityReceiver:
         """Take a request, with what it says of itself."""
         self._requested[stream_id] = None
         if isinstance(signal, Eps):
-            changes = self._eps.on_request(stream_id, format_priority(signal))
+            changes = self._eps.open(stream_id, signal)
             return [SchedulerUpdate(*change, opens=True) for change in changes]
         if stream_id in self._open:
             return []
@@ -71,7 +70,7 @@ class PriorityReceiver:
     def on_message(self, element_id: int, signal: Signal) -> list[SchedulerUpdate]:
         """Take a frame of the control stream."""
         if isinstance(signal, Eps):
-            changes = self._eps.on_priority_update(element_id, format_priority(signal))
+            changes = self._eps.update(element_id, signal)
             return [SchedulerUpdate(*change, opens=False) for change in changes]
         if element_id in self._open:
             return [SchedulerUpdate(element_id, self._placed(signal), opens=False)]
