@@ -40,6 +40,10 @@ class ScriptedSource:
     def put(self, stream_id: int, n_bytes: int, offset: int = 0) -> None:
         self._waiting.append((stream_id, offset, n_bytes))
 
+    @property
+    def has_data(self) -> bool:
+        return bool(self._waiting)
+
     def peek(self) -> tuple[int, int] | None:
         return self._waiting[0][:2] if self._waiting else None
 

@@ -124,7 +124,7 @@ class QuicEndpoint:
 
     def timer_at_ns(self) -> int | None:
         """Return when to be woken."""
-        soonest = self._recovery_at_ns()
+        soonest = self.recovery.due_at_ns or self._recovery_at_ns()
         at_ns = self._acks.due_at_ns
         if at_ns is not None and (soonest is None or at_ns < soonest):
             soonest = at_ns

@@ -57,6 +57,9 @@ class TcpEndpoint:
         self._pace = Pace(settings, controller, self.recovery.rtt)
         self._window_bytes = settings.receive_window_bytes
         self._next_number = 0
+        self._source = source
+        self._is_settled = False
+        """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
         self._right_edge = settings.receive_window_bytes if self._is_established else 0
         """Up to where the peer takes data; without a SYN its window is taken to be like ours."""
 
@@ -86,6 +89,7 @@ class TcpEndpoint:
 
     def on_timer(self, now_ns: int) -> None:
         """Do what was due; what has to leave for it does with `packets_to_send`."""
+        self._is_settled = False
         if self._is_established:
             self.recovery.on_timer(now_ns)
         else:
@@ -123,6 +127,11 @@ class TcpEndpoint:
             # Its options would not fit beside a full payload.
             segments.append(self._pure_ack(now_ns))
             is_due = False
+        stream = self._stream
+        if self._is_settled and stream.end == stream.sent and not self._source.has_data:
+            # As nearly always at a client: there is nothing to send but ACKs.
+            return [self._pure_ack(now_ns)] if is_due else segments
+        self._is_settled = False
         self._pace.begin()
         segment = self._next(now_ns)
         while segment is not None:
@@ -190,6 +199,7 @@ class TcpEndpoint:
             return None
         recovery.on_app_limited()
         if recovery.recovery_point is None:
+            self._is_settled = True
             return None
         again = recovery.next_speculative(now_ns)
         return None if again is None else self._again(again, now_ns)
@@ -256,6 +266,7 @@ class TcpEndpoint:
         is_advance = ack > board.una
         if not is_advance and not packet.sack:
             return
+        self._is_settled = False
         self.recovery.on_ack(packet, now_ns)
         if is_advance:
             self._right_edge = ack + packet.window_bytes
