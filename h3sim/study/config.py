@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import OF_PARSING, BrowserMode, BrowserModel
@@ -24,9 +23,9 @@ from h3sim.study.load_option import (
     of_browser,
     option,
 )
-from h3sim.transport import ConstantRate, Jitter, Mode, Network, Protocol, TransportProfile
+from h3sim.study.network_changes import changed_network
+from h3sim.transport import Mode, Network, Protocol, TransportProfile
 from h3sim.transport.congestion import controller_names
-from h3sim.units import mbps, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -240,7 +239,7 @@ class LoadConfig:
     def resolved_network(self) -> Network:
         """Return the network with what is changed of it, and called so."""
         named = self._named_network()
-        network = self._changed_network(named)
+        network = changed_network(self, named)
         if network == named:
             return named
         changes = [
@@ -251,15 +250,6 @@ class LoadConfig:
         ]
         name = f"{named.name} with {', '.join(changes) or f'cc={self.cc}'}"
         return replace(network, name=name, title=name)
-
-    def _changed_network(self, network: Network) -> Network:
-        if self.rtt_ms is not None:
-            network = replace(network, rtt_ns=ms(self.rtt_ms))
-        if network.constant_rate is not None:
-            network = self._at_constant_rate(network, network.constant_rate)
-            if not self._needs_links():
-                return network
-        return self._linked(network.as_links())
 
     def resolved_profile(self) -> TransportProfile:
         """Return the transport profile with what is changed of it."""
@@ -290,55 +280,6 @@ class LoadConfig:
     def _named_network(self) -> Network:
         named = self.network
         return named if isinstance(named, Network) else catalog.load_network(named)
-
-    def _needs_links(self) -> bool:
-        asked = (self.loss, self.burst, self.queue_bdp, self.queue_bytes)
-        return self.cc not in (None, "constant") or any(value is not None for value in asked)
-
-    def _at_constant_rate(self, network: Network, constant_rate: ConstantRate) -> Network:
-        """A packet of another size keeps the interval, unless a rate is asked for."""
-        if self.jitter is not None:
-            network = replace(network, jitter=Jitter.parse(self.jitter))
-        packet_bytes = (
-            constant_rate.packet_bytes if self.packet_bytes is None else self.packet_bytes
-        )
-        if self.rate_mbps is not None:
-            constant_rate = ConstantRate.at_rate(
-                packet_bytes=packet_bytes, rate_bps=mbps(self.rate_mbps)
-            )
-        elif self.interval_ms is not None:
-            constant_rate = ConstantRate(
-                packet_bytes=packet_bytes, interval_ns=Fraction(ms(self.interval_ms))
-            )
-        else:
-            constant_rate = replace(constant_rate, packet_bytes=packet_bytes)
-        return replace(network, constant_rate=constant_rate)
-
-    def _linked(self, network: Network) -> Network:
-        """Rate and queue change the bottleneck of either direction that has one; loss both."""
-        down, up = network.down, network.up
-        assert down is not None, "links have both directions"  # noqa: S101
-        assert up is not None, "links have both directions"  # noqa: S101
-        if self.jitter is not None and self._named_network().constant_rate is None:
-            down = replace(down, hold=Jitter.parse(self.jitter), jitter=None)
-        return replace(
-            network,
-            down=replace(down, **self._link_changes(has_bottleneck=down.rate_bps is not None)),
-            up=replace(up, **self._link_changes(has_bottleneck=up.rate_bps is not None)),
-        )
-
-    def _link_changes(self, *, has_bottleneck: bool) -> dict[str, Any]:
-        changes: dict[str, Any] = {}
-        if has_bottleneck and self.rate_mbps is not None:
-            changes["rate_bps"] = mbps(self.rate_mbps)
-        if has_bottleneck and (self.queue_bdp is not None or self.queue_bytes is not None):
-            changes |= {"queue_packets": None, "queue_bdp": self.queue_bdp}
-            changes["queue_bytes"] = self.queue_bytes
-        if self.loss is not None:
-            changes |= {"loss": self.loss, "loss_burst": self.burst, "loss_list": ()}
-        elif self.burst is not None:
-            changes["loss_burst"] = self.burst
-        return changes
 
     def _refuse_burst_without_loss(self, network: Network) -> None:
         links = (network.down, network.up)
