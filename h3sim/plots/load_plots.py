@@ -61,10 +61,10 @@ class LoadPlots:
         """Draw which resource's bytes reached the application when (Marx 2019, Fig. 8 and 13).
 
         A lane per load and a rectangle per packet, which ends at the time in ms since navigation
-        start at which its bytes were handed over; a resource looks the same in all lanes. Packets
-        that were handed over at one instant are stacked, first sent lowest, and the highest stack
+        start at which its bytes were delivered; a resource looks the same in all lanes. Packets
+        that were delivered at one instant are stacked, first sent lowest, and the highest stack
         of the figure fills its lane. A rectangle is as wide as a send interval, or as what of it
-        has passed since the last handover. In lanes of more than 480 packets, neighbours that look
+        has passed since the last delivery. In lanes of more than 480 packets, neighbours that look
         alike are joined. Pages of more than 12 resources are coloured by kind, with the colours of
         WebPageTest. Below a lane stands what was lost, above a single one what was sent again.
 
@@ -109,7 +109,7 @@ class LoadPlots:
         """Draw when each resource of the first load was requested, began to come and was there.
 
         Rows stand in request order; times are ms since navigation start. A thin line runs from the
-        request to the first byte handed over, a bar from there to the last. Colours, hatches and
+        request to the first byte delivered, a bar from there to the last. Colours, hatches and
         numbers are those of `multiplexing` (Marx 2019, Fig. 8); a triangle marks what is above the
         fold. Of more than 60 resources, the smallest below the fold share rows with neighbours that
         were folded too. Where the browser computed its load, lines mark paints and load event. The
