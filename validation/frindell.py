@@ -8,11 +8,11 @@ evenly. In his trace nothing was evicted, so the table here is as large as that 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.compression import CodecSettings
-from h3sim.compression.exchanges import TimedSection
-from h3sim.study.header_study import header_study
+from h3sim.compression.exchanges import Exchange, TimedSection
+from h3sim.study.header_study import header_loads, header_study
 from h3sim.units import ms
 from validation.header_ratios import lists
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from h3sim.compression import FieldSection
     from h3sim.study.header_study import HeaderRow
 
-__all__ = ["FINDINGS", "Sweep", "Verdict", "spacing_rows", "sweep", "verdicts"]
+__all__ = ["FINDINGS", "Sweep", "Verdict", "spacing_rows", "sweep", "transport_rows", "verdicts"]
 
 _N_REQUESTS = 227
 _RTTS_MS = (10.0, 50.0, 100.0, 200.0, 500.0)
@@ -30,6 +30,7 @@ _LOSSES = (0.0, 0.01, 0.02, 0.05, 0.1)
 _RUNS = 5
 _INTERVAL_MS = 10.0
 _SPACINGS_MS = (2.0, 5.0, 10.0, 20.0, 50.0)
+_PATHS = ((100.0, 0.02), (200.0, 0.05))
 _UNLIMITED = CodecSettings(table_bytes=65536)
 _SCHEMES = ("hpack", "early-qpack", "qcram", "qcram-packets")
 _NEAR = 1.5
@@ -97,6 +98,27 @@ def spacing_rows() -> list[tuple[float, float, float]]:
         )
         for spacing_ms in _SPACINGS_MS
     ]
+
+
+def transport_rows() -> list[tuple[str, str, float, float]]:
+    """Return the delay a request in the model and over QUIC, by scheme and path."""
+    requests = sections(_INTERVAL_MS) or []
+    exchanges = [Exchange(requested_at_ns=at_ns, request=fields) for at_ns, fields in requests]
+    rows = []
+    for rtt_ms, loss in _PATHS:
+        path: dict[str, Any] = {
+            "schemes": _SCHEMES[:3],
+            "rtts_ms": [rtt_ms],
+            "losses": [loss],
+            "runs": _RUNS,
+        }
+        model = header_study(requests, settings=_UNLIMITED, **path)
+        quic = header_loads(exchanges, settings=_UNLIMITED, **path)
+        rows += [
+            (f"{rtt_ms:g} ms, {100 * loss:g} %", a.scheme, a.hol_mean_ms, b.hol_mean_ms)
+            for a, b in zip(model, quic, strict=True)
+        ]
+    return rows
 
 
 def _hpack_delay_ms(spacing_ms: float, rtt_ms: float, loss: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
-from validation.frindell import spacing_rows, sweep, verdicts
+from validation.frindell import spacing_rows, sweep, transport_rows, verdicts
 from validation.header_ratios import DATA, PUBLISHED, lists, measure
 
 _POINTS = 2.0
@@ -52,6 +52,16 @@ def _print_frindell() -> None:
             ("a request every", "100 ms, 2 %", "200 ms, 5 %"),
             disable_numparse=True,
             colalign=("left", "right", "right"),
+        )
+    )
+    print("\nHOL delay a request, in ms, in the model and over QUIC next to response bodies")
+    over = [(path, scheme, f"{a:.1f}", f"{b:.1f}") for path, scheme, a, b in transport_rows()]
+    print(
+        tabulate(
+            over,
+            ("path", "scheme", "model", "QUIC over 4g"),
+            disable_numparse=True,
+            colalign=("left", "left", "right", "right"),
         )
     )
 
