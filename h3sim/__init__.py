@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from h3sim.study.run import simulate
     from h3sim.study.saved import SavedLoad, read_load
     from h3sim.study.saved_results import read_results
+    from h3sim.study.sensitivity import sensitivity
     from h3sim.study.sweep import Study, study_of, sweep
     from h3sim.transport import Network, read_network
     from h3sim.versions import show_versions
@@ -77,6 +78,7 @@ __all__ = [
     "read_page",
     "read_results",
     "read_scheme",
+    "sensitivity",
     "show_versions",
     "simulate",
     "study_of",
@@ -96,7 +98,7 @@ _HOMES = {
     "schemes": ("Scheme", "read_scheme"),
     "study": (
         *("Comparison", "Range", "Results", "SavedLoad", "LoadConfig", "Study", "compare"),
-        *("read_load", "read_results", "simulate", "study_of", "sweep"),
+        *("read_load", "read_results", "sensitivity", "simulate", "study_of", "sweep"),
     ),
     "transport": ("Network", "read_network"),
     "versions": ("show_versions",),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         read_load,
     )
     from h3sim.study.saved_results import read_results
+    from h3sim.study.sensitivity import SensitivityRow, sensitivity
     from h3sim.study.store import Store, StoreError
     from h3sim.study.sweep import Plan, Study, study_of, sweep
 
@@ -48,6 +49,7 @@ __all__ = [
     "Results",
     "SavedLoad",
     "SavedLoadError",
+    "SensitivityRow",
     "Store",
     "StoreError",
     "Study",
@@ -62,6 +64,7 @@ __all__ = [
     "resolve_scheme",
     "resolve_schemes",
     "run_config",
+    "sensitivity",
     "simulate",
     "study_of",
     "sweep",
@@ -78,6 +81,7 @@ __getattr__, __dir__ = attach(
     run="resolve_pages resolve_scheme resolve_schemes run_config simulate with_scheduler",
     saved="SavedLoad SavedLoadError is_saved_load load_from_dict read_load",
     saved_results="read_results",
+    sensitivity="SensitivityRow sensitivity",
     store="Store StoreError",
     sweep="Plan Study study_of sweep",
 )

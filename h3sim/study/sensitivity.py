@@ -1,0 +1,117 @@
+"""Which knob matters: how much of a figure's variance each setting explains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.study.design import Range
+from h3sim.study.sweep import study_of
+from h3sim.trace import Rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.study.run import PageLike, SchemeLike
+
+__all__ = ["SensitivityRow", "sensitivity"]
+
+
+class SensitivityRow(NamedTuple):
+    """One option: its share of the variance, alone (`first`) and with all others (`total`).
+
+    Each has a 95 % bootstrap interval.
+    """
+
+    option: str
+    first: float
+    first_low: float
+    first_high: float
+    total: float
+    total_low: float
+    total_high: float
+
+
+def sensitivity(
+    page: PageLike,
+    *,
+    scheme: SchemeLike = "rr",
+    value: str = "byte_index_all_ms",
+    samples: int = 64,
+    seed: int = 0,
+    store: str | Path | None = None,
+    executor: Any = None,
+    workers: int | None = None,
+    **options: Any,
+) -> Rows[SensitivityRow]:
+    """Return the Sobol' indices of *value* for each of *options* that is a `Range`.
+
+    The others are fixed. (d + 2) * *samples* loads run, for d ranges; *samples* is a power of two.
+    Ranges are taken as independent, and evenly filled (in the logarithm where they say so).
+    Saltelli's estimators, as scipy.stats.sobol_indices has them; more samples, narrower intervals.
+
+    Raises:
+        InputError: listing every mistake in what was given.
+        NothingToMeasureError: if some loads do not have the value, or all have the same.
+        MissingExtraError: if scipy is not installed.
+
+    >>> rows = sensitivity(
+    ...     "davies-meenan", rtt_ms=Range(low=1, high=5), rate_mbps=Range(low=1, high=50),
+    ...     samples=8, executor="serial",
+    ... )
+    >>> rows[1].total > rows[0].total
+    True
+    """
+    ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
+    fixed = {name: given for name, given in options.items() if name not in ranges}
+    if not ranges:
+        raise InputError([Problem(key="options", message="at least one must be a Range")])
+    if type(samples) is not int or samples < 2 or samples & (samples - 1):
+        message = f"must be a power of two of at least 2, is {samples!r}"
+        raise InputError([Problem(key="samples", message=message)])
+    try:
+        import numpy as np  # on use: extras
+        from scipy import stats
+    except ImportError as error:
+        raise MissingExtraError("scipy", "study") from error
+
+    def figures(shares: Any) -> Any:
+        """Return the figure at each column of *shares*, of which each row is one range."""
+        points = [
+            {
+                name: limits.at(float(share))
+                for (name, limits), share in zip(ranges.items(), column, strict=True)
+            }
+            for column in shares.T
+        ]
+        study = study_of(page, schemes=scheme, seeds=[seed], cells=points, **fixed)
+        results = study.run(store=store, executor=executor, workers=workers, progress=False)
+        found = results.column(value)
+        if len(found) < len(points) or None in found:
+            raise NothingToMeasureError(f"not all loads have {value}: {results.errors[:1]}")
+        return np.array([found])
+
+    indices = stats.sobol_indices(
+        func=figures, n=samples, dists=[stats.uniform()] * len(ranges), rng=seed
+    )
+    if not np.isfinite(indices.total_order).all():
+        raise NothingToMeasureError(f"{value} is the same in all loads")
+    rows = zip(ranges, *_with_intervals(indices), strict=True)
+    return Rows(SensitivityRow, (SensitivityRow(name, *map(float, parts)) for name, *parts in rows))
+
+
+def _with_intervals(indices: Any) -> list[Any]:
+    """Return the indices of first order and in total, each with its low and high ends."""
+    import warnings
+
+    import numpy as np
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of what never varies, which has no interval
+        bounds = indices.bootstrap(confidence_level=0.95)
+    parts = []
+    for name in ("first_order", "total_order"):
+        found, interval = getattr(indices, name), getattr(bounds, name).confidence_interval
+        ends = [np.where(np.isnan(end), found, end) for end in (interval.low, interval.high)]
+        parts += [np.ravel(part) for part in (found, *ends)]
+    return parts
