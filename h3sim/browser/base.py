@@ -47,7 +47,7 @@ class Browser(Protocol):
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
-        """Return what follows from so many bytes of the stream having been handed over."""
+        """Return what follows from so many bytes of the stream having been delivered."""
 
     def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from time having passed, as it asked for."""

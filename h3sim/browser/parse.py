@@ -115,7 +115,7 @@ class ParseBrowser:
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
-        """Return what follows from so many bytes of the stream having been handed over."""
+        """Return what follows from so many bytes of the stream having been delivered."""
         download = self._downloads[resource]
         watched = self._watched[resource]
         while watched and watched[-1][0] <= contiguous_bytes:

@@ -96,7 +96,7 @@ class ReplayBrowser:
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
-        """Return what follows from so many bytes of the stream having been handed over."""
+        """Return what follows from so many bytes of the stream having been delivered."""
         watched = self._watched[resource]
         due = []
         while watched and watched[-1][0] <= contiguous_bytes:

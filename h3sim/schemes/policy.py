@@ -1,7 +1,7 @@
 """Policies: what is said about each stream when it is requested, and when it is gone.
 
 As Marx 2019 ran them, policies know what the server knows: each change is known to the scheduler
-at once, and a stream leaves the tree a while after its last chunk was handed over.
+at once, and a stream leaves the tree a while after its last chunk was given out.
 """
 
 from __future__ import annotations

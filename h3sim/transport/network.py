@@ -39,7 +39,7 @@ class Protocol(enum.Enum):
 
     @property
     def delivery(self) -> Delivery:
-        """In what order bytes are handed over."""
+        """In what order bytes are delivered."""
         return Delivery.STREAM if self is Protocol.QUIC else Delivery.CONNECTION
 
     @property
