@@ -9,8 +9,9 @@ here and nowhere else. Rounding is to the nearest whole unit, halves to the even
 
 from __future__ import annotations
 
-__all__ = ["NS_PER_MS", "NS_PER_S", "kbyte", "mbps", "ms", "to_mbps", "to_ms"]
+__all__ = ["BITS_PER_BYTE", "NS_PER_MS", "NS_PER_S", "kbyte", "mbps", "ms", "to_mbps", "to_ms"]
 
+BITS_PER_BYTE = 8
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 _BPS_PER_MBPS = 1_000_000

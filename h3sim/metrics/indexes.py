@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["byte_index_ns", "object_index_ns"]
+__all__ = ["SAMPLE_MS", "byte_index_ns", "object_index_ns"]
+
+SAMPLE_MS = 100.0
+"""How often Marx 2019 § 4.2 looks at the progress of a page."""
 
 
 def byte_index_ns(

@@ -31,8 +31,6 @@ FORMAT = "h3sim-load/1"
 _COMPUTED = ("largest_paint_ms", "dom_content_loaded_ms", "load_event_ms")
 """What stands in the document only where the browser computed the load."""
 _DIGEST_CHARS = 8
-_SAMPLE_MS = 100.0
-"""As `SAMPLE_MS` of loads."""
 
 
 def identity(load: Load) -> dict[str, Any]:

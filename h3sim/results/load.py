@@ -36,10 +36,7 @@ if TYPE_CHECKING:
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
 
-__all__ = ["SAMPLE_MS", "Hol", "Load", "PacketCount", "ResourceTiming", "Which"]
-
-SAMPLE_MS = 100.0
-"""How often Marx 2019 § 4.2 looks at the progress of a page."""
+__all__ = ["Hol", "Load", "PacketCount", "ResourceTiming", "Which"]
 
 Which = Literal["all", "atf"]
 """All resources, or those above the fold."""
@@ -99,7 +96,9 @@ class Load:
     header_runs: tuple[HeaderRun, HeaderRun] | None = field(default=None, compare=False)
     """What came of the field sections of requests, and of responses, where they were compressed."""
 
-    def byte_index(self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS) -> float:
+    def byte_index(
+        self, which: Which = "all", *, sample_ms: float | None = metrics.SAMPLE_MS
+    ) -> float:
         """Return the ByteIndex in ms from the first request on.
 
         *which* is "all" or "atf" (above the fold). Progress is sampled every *sample_ms*
@@ -269,7 +268,7 @@ class Load:
         )
 
     def byte_index_or_none(
-        self, which: Which = "all", *, sample_ms: float | None = SAMPLE_MS
+        self, which: Which = "all", *, sample_ms: float | None = metrics.SAMPLE_MS
     ) -> float | None:
         """Return `byte_index`, or None where it cannot be given."""
         try:

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Measurement", "measure", "measured_to_dict"]
 
-_SAMPLE_MS = 100.0
-"""As `SAMPLE_MS` of loads."""
-
 
 @dataclass(frozen=True, repr=False)
 class Measurement:
@@ -81,7 +78,7 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
         "seed": None,
         "configuration": None,
         "above_the_fold": {"resources": None, "bytes": None},
-        "byte_index_ms": {"all": _byte_index_ms(log, rows, ms(_SAMPLE_MS)), "atf": None},
+        "byte_index_ms": {"all": _byte_index_ms(log, rows, ms(metrics.SAMPLE_MS)), "atf": None},
         "byte_index_exact_ms": {"all": _byte_index_ms(log, rows, None), "atf": None},
         "page_load_ms": to_ms(max(row.finished_at_ns for row in rows)),
         "first_paint_ms": None,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 __all__ = ["BucketPacer"]
 
-_BITS_PER_BYTE = 8
 _LEAST_PACKETS = 2
 _MOST_PACKETS = 16
 _WINDOW_SHARE = 4
@@ -44,7 +43,7 @@ class BucketPacer:
         burst_bytes = max(
             _LEAST_PACKETS * full, min(window_bytes // _WINDOW_SHARE, _MOST_PACKETS * full)
         )
-        ns_per_byte = _BITS_PER_BYTE * NS_PER_S
+        ns_per_byte = BITS_PER_BYTE * NS_PER_S
         self._packet_ns = max(_LEAST_NS, min(full * ns_per_byte // rate_bps, NS_PER_S))
         # At any rate the bucket holds some time: rounded to nothing, it would let nothing leave.
         self._most_ns = max(1, burst_bytes * ns_per_byte // rate_bps)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from h3sim.transport.jitter import HoldEveryNth, make_draw
 from h3sim.transport.loss import make_loss
 from h3sim.transport.queueing import UNLIMITED, make_bottleneck, make_queue, token_units
-from h3sim.units import NS_PER_S
+from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
     import random
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from h3sim.transport.link_profile import LinkProfile
 
 __all__ = ["Link"]
-
-_BITS_PER_BYTE = 8
 
 
 class Link:
@@ -161,6 +159,6 @@ def _make_extra(
     hold = HoldEveryNth(profile.hold, source=streams("jitter"))
 
     def extra_ns(wire_bytes: int) -> int:
-        return hold.next_hold_of_ns(wire_bytes * _BITS_PER_BYTE * NS_PER_S // rate_bps)
+        return hold.next_hold_of_ns(wire_bytes * BITS_PER_BYTE * NS_PER_S // rate_bps)
 
     return extra_ns

@@ -21,7 +21,7 @@ from h3sim.documents.values import (
 )
 from h3sim.errors import NetworkError, Problem
 from h3sim.transport.jitter import Jitter, LinkJitter
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,6 @@ PACKET_BYTES = 1514
 OPPORTUNITY_BYTES = 1500
 """What one line of a Mahimahi trace lets through."""
 
-_BITS_PER_BYTE = 8
 _MS_PER_S = 1000
 _MAX_BYTES = 10**12
 _CODEL_TIME = Milliseconds(low=0, high=60_000, is_above=True)
@@ -205,7 +204,7 @@ class LinkProfile:
             return Fraction(self.rate_bps)
         if self.mahimahi is None:
             return None
-        bits = len(self.mahimahi) * OPPORTUNITY_BYTES * _BITS_PER_BYTE
+        bits = len(self.mahimahi) * OPPORTUNITY_BYTES * BITS_PER_BYTE
         return Fraction(bits * _MS_PER_S, self.mahimahi[-1])
 
     def queue_limit_bytes(self, rtt_ns: int) -> int | None:
@@ -221,7 +220,7 @@ class LinkProfile:
             return self.queue_bytes
         # Through text, so that 0.1 is a tenth and not the nearest binary fraction.
         bits = Fraction(str(self.queue_bdp)) * rate_bps * Fraction(rtt_ns, NS_PER_S)
-        return math.ceil(bits / _BITS_PER_BYTE)
+        return math.ceil(bits / BITS_PER_BYTE)
 
     # What is wrong between its values, under the keys of a network file
 

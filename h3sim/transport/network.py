@@ -15,7 +15,7 @@ from h3sim.errors import NetworkError, Problem
 from h3sim.trace import Delivery
 from h3sim.transport.jitter import Jitter
 from h3sim.transport.link_profile import PACKET_BYTES, LinkProfile
-from h3sim.units import NS_PER_S, to_ms
+from h3sim.units import BITS_PER_BYTE, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,6 @@ _MAX_PACKET_BYTES = 65_507
 _MIN_INTERVAL_NS = 1
 _MAX_INTERVAL_NS = 60 * NS_PER_S
 _HUGE_NS = 2**63
-_BITS_PER_BYTE = 8
 _FULL_PACKET_BYTES = 1500
 
 
@@ -125,7 +124,7 @@ class ConstantRate:
         if isinstance(self.interval_ns, _AtRate):
             interval_ns = Fraction(_MIN_INTERVAL_NS)  # where the size is refused, any will do
             if isinstance(self.packet_bytes, int) and 0 < self.packet_bytes <= _MAX_PACKET_BYTES:
-                bits = self.packet_bytes * _BITS_PER_BYTE
+                bits = self.packet_bytes * BITS_PER_BYTE
                 interval_ns = Fraction(bits * NS_PER_S, self.interval_ns.rate_bps)
             object.__setattr__(self, "interval_ns", interval_ns)
         settle(self, NetworkError)
@@ -146,7 +145,7 @@ class ConstantRate:
     @property
     def rate_bps(self) -> int:
         """The rate while there is something to send, to the nearest bit per second."""
-        return round(self.packet_bytes * _BITS_PER_BYTE * NS_PER_S / self.interval_ns)
+        return round(self.packet_bytes * BITS_PER_BYTE * NS_PER_S / self.interval_ns)
 
     def tick_at_ns(self, number: int) -> int:
         """Return when tick *number* falls, counted from 0 at navigation start; cut to whole ns."""
@@ -244,7 +243,7 @@ class Network:
         rate_bps = None if self.down is None else self.down.mean_rate_bps
         if rate_bps is None:
             return 1e5
-        return float(_FULL_PACKET_BYTES * _BITS_PER_BYTE * NS_PER_S / rate_bps)
+        return float(_FULL_PACKET_BYTES * BITS_PER_BYTE * NS_PER_S / rate_bps)
 
     def as_links(self) -> Network:
         """Return the network as links, for loads whose sender has a congestion controller.

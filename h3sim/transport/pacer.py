@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.units import NS_PER_S
+from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.rtt import RttEstimator
 
 __all__ = ["Pacer", "pace_bps"]
-
-_BITS_PER_BYTE = 8
 
 
 class Pacer:
@@ -33,7 +31,7 @@ class Pacer:
 
     def on_sent(self, n_bytes: int, rate_bps: int, now_ns: int) -> None:
         """Fill the bucket with what left now."""
-        cost_ns = n_bytes * _BITS_PER_BYTE * NS_PER_S // rate_bps
+        cost_ns = n_bytes * BITS_PER_BYTE * NS_PER_S // rate_bps
         start_ns = self.empty_at_ns
         self.empty_at_ns = (start_ns if start_ns > now_ns else now_ns) + cost_ns
 
@@ -44,13 +42,13 @@ class Pacer:
     def ahead_ns(self, n_bytes: int, rate_bps: int) -> int:
         """Return how long before the bucket is empty *n_bytes* fit into it."""
         spare = self._burst_bytes - n_bytes
-        return spare * _BITS_PER_BYTE * NS_PER_S // rate_bps if spare > 0 else 0
+        return spare * BITS_PER_BYTE * NS_PER_S // rate_bps if spare > 0 else 0
 
 
 def pace_bps(controller: CongestionController, rtt: RttEstimator, gain: float | None) -> int | None:
     """Return the controller's own rate, else *gain* windows a round trip; None: no pacing."""
     rate_bps = controller.pacing_rate_bps(rtt)
     if rate_bps is None and gain is not None:
-        window_bits = controller.congestion_window * _BITS_PER_BYTE
+        window_bits = controller.congestion_window * BITS_PER_BYTE
         rate_bps = max(1, int(gain * window_bits * NS_PER_S / (rtt.smoothed_rtt_ns or 1)))
     return rate_bps

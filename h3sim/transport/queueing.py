@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from h3sim.transport.codel import CoDelState
 from h3sim.transport.link_profile import OPPORTUNITY_BYTES
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +32,6 @@ __all__ = [
     "token_units",
 ]
 
-_BITS_PER_BYTE = 8
 UNLIMITED = 1 << 62
 """More than any queue holds."""
 
@@ -112,8 +111,8 @@ def token_units(rate_bps: int, burst_bytes: int) -> tuple[int, int, int]:
     >>> token_units(2_000_000, 1500)
     (4000, 1, 6000000)
     """
-    common = gcd(rate_bps, _BITS_PER_BYTE * NS_PER_S)
-    per_byte = _BITS_PER_BYTE * NS_PER_S // common
+    common = gcd(rate_bps, BITS_PER_BYTE * NS_PER_S)
+    per_byte = BITS_PER_BYTE * NS_PER_S // common
     return per_byte, rate_bps // common, burst_bytes * per_byte
 
 

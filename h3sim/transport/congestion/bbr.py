@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.bbr_model import PathModel
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     import random
@@ -28,7 +28,6 @@ _UNKNOWN_RTT_NS = NS_PER_MS
 _SLOW_BPS = 1_200_000
 _FAST_BPS = 24_000_000
 _MAX_QUANTUM_BYTES = 65_536
-_BITS_PER_BYTE = 8
 
 
 class BbrState(enum.Enum):
@@ -195,7 +194,7 @@ class BbrController:
         if self._pacing_rate_bps is not None:
             return self._pacing_rate_bps
         rtt_ns = max(1, rtt.smoothed_rtt_ns) if rtt.has_sample else _UNKNOWN_RTT_NS
-        nominal_bps = self._first_window_bytes * _BITS_PER_BYTE * NS_PER_S // rtt_ns
+        nominal_bps = self._first_window_bytes * BITS_PER_BYTE * NS_PER_S // rtt_ns
         return max(1, int(self._pacing_gain * nominal_bps))
 
     # States
@@ -289,7 +288,7 @@ class BbrController:
             return self._datagram_bytes
         if rate_bps < _FAST_BPS:
             return 2 * self._datagram_bytes
-        in_a_ms_bytes = rate_bps * NS_PER_MS // (_BITS_PER_BYTE * NS_PER_S)
+        in_a_ms_bytes = rate_bps * NS_PER_MS // (BITS_PER_BYTE * NS_PER_S)
         return min(in_a_ms_bytes, _MAX_QUANTUM_BYTES)
 
     def _set_window(self, acked_bytes: int, left_bytes: int) -> None:

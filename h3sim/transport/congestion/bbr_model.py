@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.transport.congestion.delivery_rate import WindowedMaximum, delivery_rate_bps
-from h3sim.units import NS_PER_S
+from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,6 @@ _BANDWIDTH_FILTER_ROUNDS = 10
 _MIN_RTT_FILTER_NS = 10 * NS_PER_S
 _FULL_GROWTH = 1.25
 _FULL_ROUNDS = 3
-_BITS_PER_BYTE = 8
 
 
 class PathModel:
@@ -74,7 +73,7 @@ class PathModel:
         """Return *gain* times the bandwidth-delay product, or None before an RTT was measured."""
         if self.min_rtt_ns is None:
             return None
-        return int(gain * (self.bandwidth_bps * self.min_rtt_ns // (_BITS_PER_BYTE * NS_PER_S)))
+        return int(gain * (self.bandwidth_bps * self.min_rtt_ns // (BITS_PER_BYTE * NS_PER_S)))
 
     def start_round(self) -> None:
         """Begin a round trip."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from h3sim.units import NS_PER_S
+from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion.base import SentPacket
 
 __all__ = ["WindowedMaximum", "delivery_rate_bps"]
-
-_BITS_PER_BYTE = 8
 
 
 def delivery_rate_bps(
@@ -30,7 +28,7 @@ def delivery_rate_bps(
     if interval_ns <= 0 or interval_ns < min_rtt_ns:
         return None
     newly_delivered_bytes = delivered_bytes - packet.delivered_bytes
-    return newly_delivered_bytes * _BITS_PER_BYTE * NS_PER_S // interval_ns
+    return newly_delivered_bytes * BITS_PER_BYTE * NS_PER_S // interval_ns
 
 
 class WindowedMaximum:
