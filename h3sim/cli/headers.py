@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.header_lists import read_exchanges
 from h3sim.catalog.roots import root
@@ -77,6 +77,18 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         default="requests",
         help="whose header lists (default: %(default)s)",
     )
+    _add_path(parser)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="print h3sim-headers/1 instead")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw HOL delay and ratio: FILE.png, .svg or .pdf"
+    )
+    add_wide(parser)
+    parser.set_defaults(command=_headers)
+
+
+def _add_path(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say over what lists go, how often, and what a decoder allows."""
     parser.add_argument(
         "--over",
         choices=("model", "quic"),
@@ -101,66 +113,56 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         parser.add_argument(
             option, metavar=metavar, default=default, help=f"{text} (default: %(default)s)"
         )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
-    parser.add_argument("--json", action="store_true", help="print h3sim-headers/1 instead")
-    parser.add_argument(
-        "--plot", metavar="FILE", help="draw HOL delay and ratio: FILE.png, .svg or .pdf"
-    )
-    add_wide(parser)
-    parser.set_defaults(command=_headers)
 
 
 def _headers(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
-    schemes = [name.strip() for name in options.schemes.split(",")]
-    for name in dict.fromkeys(schemes):
-        mistakes.collect(partial(codec_scheme, name))
-    numbers = _Numbers(options, mistakes)
-    rtts_ms = numbers.several("rtt_ms", most=_LARGEST_RTT_MS)
-    losses = numbers.several("loss", below=1.0)
-    runs = int(numbers.whole("runs", least=1, most=_MOST_RUNS))
-    settings = CodecSettings(
-        table_bytes=numbers.whole("table_bytes", most=2**30),
-        blocked_streams=numbers.whole("blocked_streams", most=2**30),
-    )
-    interval_ms = next(iter(numbers.several("interval_ms", most=_LARGEST_RTT_MS)), 0.0)
-    mistakes.collect(lambda: check_plot_path(options.plot))
-    exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
+    wanted = _wanted(options, mistakes)
     network = options.network if options.over == "quic" else None
     if network is not None:
         mistakes.collect(partial(LoadConfig, network=network, loss=_SOME_LOSS))
+    mistakes.collect(lambda: check_plot_path(options.plot))
+    interval_ms = _Numbers(options, mistakes).several("interval_ms", most=_LARGEST_RTT_MS) or [0.0]
+    exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms[0])))
     if mistakes.lines or exchanges is None:
         return mistakes.tell("headers")
-    study = _study(exchanges, options.of, network)
     with progress_bar("row") as progress:
-        rows = study(
-            schemes=list(dict.fromkeys(schemes)),
-            rtts_ms=rtts_ms,
-            losses=losses,
-            runs=runs,
-            settings=settings,
-            seed=options.seed,
-            progress=progress,
-        )
+        rows = _study(exchanges, options.of, network)(**wanted, progress=progress)
     if options.plot is not None:
         _draw(rows, options.plot)
+    source, settings = Path(options.file).name, wanted["settings"]
     if options.json:
         document = rows_to_dict(
-            rows,
-            source=Path(options.file).name,
-            settings=settings,
-            seed=options.seed,
-            network=network,
+            rows, source=source, settings=settings, seed=options.seed, network=network
         )
         print(json.dumps(document, allow_nan=False))
         return 0
+    over = f", QUIC over {network}" if network else ""
     print(
-        f"{printable(Path(options.file).name)}: {plural(rows[0].sections, options.of[:-1])},"
-        f" {plural(runs, 'run')}, table of {settings.table_bytes:,} bytes"
-        + (f", QUIC over {network}" if network else "")
+        f"{printable(source)}: {plural(rows[0].sections, options.of[:-1])},"
+        f" {plural(rows[0].runs, 'run')}, table of {settings.table_bytes:,} bytes{over}"
     )
     _show(rows, terminal_width(options))
     return 0
+
+
+def _wanted(options: argparse.Namespace, mistakes: Mistakes) -> dict[str, Any]:
+    """Return what is to be studied, after noting what is wrong with it."""
+    schemes = list(dict.fromkeys(name.strip() for name in options.schemes.split(",")))
+    for name in schemes:
+        mistakes.collect(partial(codec_scheme, name))
+    numbers = _Numbers(options, mistakes)
+    return {
+        "schemes": schemes,
+        "rtts_ms": numbers.several("rtt_ms", most=_LARGEST_RTT_MS),
+        "losses": numbers.several("loss", below=1.0),
+        "runs": numbers.whole("runs", least=1, most=_MOST_RUNS),
+        "settings": CodecSettings(
+            table_bytes=numbers.whole("table_bytes", most=2**30),
+            blocked_streams=numbers.whole("blocked_streams", most=2**30),
+        ),
+        "seed": options.seed,
+    }
 
 
 def _study(
