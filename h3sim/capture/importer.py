@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["DIALECTS", "import_page", "read_har"]
 
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
+_MOST_PARTS = 1_000_000
+"""Ten times a hundred thousand requests, or the events of the longest logs."""
 _MOST_BEFORE = 10_000
 """So many parts are looked at to find out what a file is."""
 
@@ -110,8 +112,12 @@ def _read(source: TextSource, recording: Recording) -> None:
         raise recording.refuse(what)
     reading = _Reading(recording, is_list=opening == "[")
     try:
-        for key, value in parts(cursor, recording.note):
+        for number, (key, value) in enumerate(parts(cursor, recording.note)):
             reading.add(key, value)
+            if number >= _MOST_PARTS:
+                recording.note("", f"has more than {_MOST_PARTS:,} parts: the rest is not read")
+            if number >= _MOST_PARTS or recording.is_full:
+                break
     except BrokenJsonError as error:
         if reading.family is None:
             raise recording.refuse(str(error)) from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.capture import RecordingError, import_page
+from h3sim.capture import RecordingError, import_page, importer
 from h3sim.capture.inference import observed
 from h3sim.capture.markup.css import read_declarations, read_sheet
 from h3sim.capture.source import json_cursor, text_source
@@ -52,6 +52,15 @@ def test_requests_without_end_are_read_up_to_a_number(
     assert [str(problem) for problem in result.skipped] == [
         "has more than 5 requests: the rest is not read"
     ]
+
+
+def test_entries_without_end_are_read_up_to_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importer, "_MOST_PARTS", 6)
+    told = skipped_of(tmp_path, har(PAGE, *[7] * 10))
+    assert told[-1] == "has more than 6 parts: the rest is not read"
+    assert len(told) < 6
 
 
 @pytest.mark.parametrize("dialect", ["devtools-log", "wprofx", "epload", "facts"])

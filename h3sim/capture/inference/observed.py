@@ -164,6 +164,8 @@ class Recording:
     left_out: Counter[str] = field(default_factory=Counter)
     n_problems: int = 0
     _noted: set[tuple[str, str]] = field(default_factory=set)
+    is_full: bool = False
+    """Whether a request was left out for want of room: nothing more need be read."""
     texts_left: int = _MOST_TEXTS
     text_room: int = _MOST_TEXT
     """So many characters of documents may still be kept to be looked at."""
@@ -186,6 +188,7 @@ class Recording:
         if (len(self.requests) if n_requests is None else n_requests) < _MOST_REQUESTS:
             return True
         self.note("", f"has more than {_MOST_REQUESTS:,} requests: the rest is not read")
+        self.is_full = True
         return False
 
     def all_problems(self) -> tuple[Problem, ...]:
