@@ -10,17 +10,25 @@ from setuptools import setup
 FOLDER = Path(__file__).resolve().parent
 
 
-def compiler() -> str:
-    """Return the requirement that brings mypyc: the mypy that checks the types."""
+def compiler() -> list[str]:
+    """Return what brings mypyc, which is the mypy that checks the types, and SimPy.
+
+    A class whose base mypyc does not see would be compiled as if it had none.
+    """
     config = configparser.ConfigParser()
     config.read(FOLDER / "setup.cfg", encoding="utf-8")
-    packages = config["options.extras_require"]["dev"].split()
-    return next(package for package in packages if package.startswith("mypy=="))
+    tools, libraries = (
+        config["options.extras_require"]["dev"],
+        config["options"]["install_requires"],
+    )
+    packages = [*tools.split(), *libraries.split()]
+    return [package for package in packages if package.startswith(("mypy==", "simpy"))]
 
 
 def extensions() -> list:
     """Return the modules of compiled.txt as extensions; none while pip asks what it needs."""
     try:
+        import simpy  # noqa: F401 - mypyc has to see it
         from mypyc.build import mypycify
     except ImportError:
         if "egg_info" in sys.argv:
@@ -33,6 +41,6 @@ def extensions() -> list:
 
 
 if os.environ.get("H3SIM_COMPILE") == "1":
-    setup(setup_requires=[compiler()], ext_modules=extensions())
+    setup(setup_requires=compiler(), ext_modules=extensions())
 else:
     setup()
