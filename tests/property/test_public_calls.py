@@ -81,6 +81,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "list_networks": (h3sim.list_networks, {}),
     "list_schemes": (h3sim.list_schemes, {}),
     "list_profiles": (h3sim.list_profiles, {}),
+    "build": (h3sim.build, {}),
+    "show_versions": (h3sim.show_versions, {}),
     # Pages
     "Page": (Page, {"name": "x", "resources": (ROOT,)}),
     "Resource": (Resource, {"id": "/", "kind": Kind.DOCUMENT, "size_bytes": 3}),
@@ -151,7 +153,7 @@ NOT_CALLED_WITH_VALUES = {
     *("Policy", "make_policy", "new_scheduler", "CustomScheduler"),
     *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "WholeMessages"),
     # Studies have laws of their own.
-    *("Range", "Study", "read_results", "study_of", "sweep"),
+    *("Range", "Study", "read_results", "sensitivity", "study_of", "sweep"),
 }
 
 
