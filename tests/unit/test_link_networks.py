@@ -178,7 +178,7 @@ def test_every_mistake_of_a_file_is_listed_with_its_key():
         "f.toml: down.rate_mbps: must be 1e-06 to 1e+07, is 0",
         "f.toml: down.queue_bytes: must be a whole number, is 'big'",
         "f.toml: down.codel: must be true, false, or a table with target_ms and interval_ms, is 1",
-        "f.toml: down.loss: must be a number, is True",
+        "f.toml: down.loss: must be a number (0.02 is 2 %), is True",
         "f.toml: down.loss_list[1]: must be a whole number, is 2.5",
         "f.toml: down.reorder: says something about jitter_ms, which is missing",
         "f.toml: down.hold: must be 'none', or like '4:1-3' or '4:2', is 'often'",
