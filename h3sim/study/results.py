@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from h3sim.study.power import PowerRow
     from h3sim.study.statistics import Correlation, RelativeRow, SchemeRow
     from h3sim.trace import Rows
 
@@ -237,6 +238,22 @@ class Results:
         from h3sim.study.statistics import correlation
 
         return correlation(self, x, y, confidence=confidence)
+
+    def power(
+        self,
+        speedup: float = 1.05,
+        *,
+        baseline: str = "rr",
+        value: str = "byte_index_all_ms",
+        level: float = 0.05,
+        power: float = 0.8,
+    ) -> Rows[PowerRow]:
+        """Return how many seeds and pages show a *speedup*, as `h3sim.study.power` has it."""
+        from h3sim.study.power import power_of_schemes
+
+        return power_of_schemes(
+            self, speedup=speedup, baseline=baseline, value=value, level=level, power=power
+        )
 
     @property
     def plot(self) -> Any:

@@ -9,12 +9,14 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.study.pairs import pairs_by_scheme
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from h3sim.study.results import Results, Row
+    from h3sim.study.pairs import Pair
+    from h3sim.study.results import Results
 
 __all__ = [
     "Correlation",
@@ -114,9 +116,11 @@ def compare_schemes(
         MissingExtraError: if scipy is not installed.
     """
     _check_confidence(confidence)
-    pairs = _pairs(results, baseline, value)
+    pairs = pairs_by_scheme(results, baseline, value)
+    by_seed = len(set(results.column("page"))) == 1
     rows = [
-        _scheme_row(scheme, ratios, confidence, seed) for scheme, ratios in pairs.items() if ratios
+        _scheme_row(scheme, _clusters(own, by_seed=by_seed), confidence, seed)
+        for scheme, own in pairs.items()
     ]
     if not rows:
         raise NothingToMeasureError(f"no load has {value} beside one of {baseline}")
@@ -155,28 +159,12 @@ def _scheme_row(
     )
 
 
-def _pairs(results: Results, baseline: str, value: str) -> dict[str, dict[str, list[float]]]:
-    """Return, by scheme and cluster, the ratio of the baseline's value to the scheme's."""
-    columns = results.columns
-    if value not in columns:
-        raise InputError([Problem(key="value", message=f"there is no column {value!r}")])
-    cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != _SCHEME]
-    rows = list(results)
-    if baseline not in {row[_SCHEME] for row in rows}:
-        raise InputError([Problem(key="baseline", message=f"no load has scheme {baseline!r}")])
-    base = {_key(row, cell): row[value] for row in rows if row[_SCHEME] == baseline}
-    by_seed = len({row["page"] for row in rows}) == 1
-    found: dict[str, dict[str, list[float]]] = {}
-    for row in rows:
-        before = base.get(_key(row, cell))
-        if row[value] and before:
-            cluster = str(row["seed"] if by_seed else row["page"])
-            found.setdefault(row[_SCHEME], {}).setdefault(cluster, []).append(before / row[value])
+def _clusters(pairs: Sequence[Pair], *, by_seed: bool) -> dict[str, list[float]]:
+    """Return the speedups of each page; of a single page, of each seed."""
+    found: dict[str, list[float]] = {}
+    for pair in pairs:
+        found.setdefault(str(pair.seed if by_seed else pair.page), []).append(pair.speedup)
     return found
-
-
-def _key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in names)
 
 
 def _interval(values: Any, confidence: float, seed: int) -> tuple[float, float] | tuple[None, None]:
@@ -263,7 +251,7 @@ def relative_medians(
     groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for row in results:
         if row[value] is not None:
-            by_scheme = groups.setdefault(_key(row, ["page", *axes]), {})
+            by_scheme = groups.setdefault(tuple(row[name] for name in ("page", *axes)), {})
             by_scheme.setdefault(row[_SCHEME], []).append(row[value])
     rows = [
         _relative_row(key, axes, scheme, values, by_scheme[baseline])

@@ -1,0 +1,50 @@
+"""Loads of a scheme beside those of the baseline that met the same accidents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from h3sim.study.results import Results
+
+__all__ = ["Pair", "pairs_by_scheme"]
+
+_SCHEME = "scheme"
+
+
+class Pair(NamedTuple):
+    """The baseline's figure by the scheme's, on the same page, setting and seed: the speedup."""
+
+    page: str
+    seed: int
+    speedup: float
+
+
+def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, list[Pair]]:
+    """Return the pairs of each scheme, the baseline's own among them, in the order of the rows.
+
+    Loads without the value, or with 0, have no pair.
+
+    Raises:
+        InputError: if there is no such scheme or column.
+    """
+    if value not in results.columns:
+        raise InputError([Problem(key="value", message=f"there is no column {value!r}")])
+    cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != _SCHEME]
+    rows = list(results)
+    if baseline not in {row[_SCHEME] for row in rows}:
+        raise InputError([Problem(key="baseline", message=f"no load has scheme {baseline!r}")])
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in cell)
+
+    base = {key(row): row[value] for row in rows if row[_SCHEME] == baseline}
+    found: dict[str, list[Pair]] = {}
+    for row in rows:
+        before = base.get(key(row))
+        if row[value] and before:
+            pair = Pair(row["page"], row["seed"], before / row[value])
+            found.setdefault(row[_SCHEME], []).append(pair)
+    return found
