@@ -192,14 +192,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _show(load: Load, *, order: bool, width: int | None) -> None:
-    print(
-        f"{load.page.name}: {load.scheme.name} over {load.network.name}"
-        f" ({load.protocol.value}), seed {load.seed}"
-    )
+    over = f"{load.network.name} ({load.protocol.value})"
+    print(printable(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
     print(fitted(printable(told(load)), width))
     for note in load.notes:
         print(fitted(printable(f"{load.page.name}: {note}"), width))
-    print(f"{load.scheme.name}: {load.scheme.caveat}\n" if load.scheme.caveat else "")
+    caveat = load.scheme.caveat
+    print(printable(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(figures(_figures(load), width=width))
     print()
     rows = (

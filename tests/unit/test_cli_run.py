@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import h3sim.models
 import pytest
 
 import h3sim
@@ -246,6 +247,25 @@ def test_no_two_parts_are_told_in_the_same_words(
     lines = printed(capsys, "list", what, "--wide").splitlines()[2:]
     said = [line.split(maxsplit=1)[1] for line in lines]
     assert len(set(said)) == len(said)
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_no_name_reaches_the_terminal_raw(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = "a\x1b[2J\nb\x07"
+    scheme = (Path(h3sim.models.__file__).parent / "schemes" / "fifo.toml").read_text("utf-8")
+    name = json.dumps(hostile)
+    scheme = scheme.replace('name = "fifo"', f"name = {name}\ncaveat = {name}")
+    (tmp_path / "scheme.toml").write_text(scheme, "utf-8")
+    resource = {"id": hostile, "kind": "document", "bytes": 10}
+    page = {"format": "h3sim-page/1", "name": hostile, "resources": [resource]}
+    (tmp_path / "page.json").write_text(json.dumps(page), "utf-8")
+    out = printed(
+        capsys, command, str(tmp_path / "page.json"), "--scheme", str(tmp_path / "scheme.toml")
+    )
+    assert r"a\x1b[2J\nb\x07" in out
+    assert [char for char in out if not char.isprintable() and char != "\n"] == []
 
 
 def test_the_list_of_pages_tells_their_size(capsys: pytest.CaptureFixture[str]) -> None:
