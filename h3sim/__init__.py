@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from h3sim.study.saved import SavedLoad, read_load
     from h3sim.study.saved_results import read_results
     from h3sim.study.sensitivity import sensitivity
+    from h3sim.study.sequential import sweep_until
     from h3sim.study.sweep import Study, study_of, sweep
     from h3sim.transport import Network, read_network
     from h3sim.versions import show_versions
@@ -83,6 +84,7 @@ __all__ = [
     "simulate",
     "study_of",
     "sweep",
+    "sweep_until",
 ]
 
 _HOMES = {
@@ -98,7 +100,8 @@ _HOMES = {
     "schemes": ("Scheme", "read_scheme"),
     "study": (
         *("Comparison", "Range", "Results", "SavedLoad", "LoadConfig", "Study", "compare"),
-        *("read_load", "read_results", "sensitivity", "simulate", "study_of", "sweep"),
+        *("read_load", "read_results", "sensitivity", "simulate", "study_of"),
+        *("sweep", "sweep_until"),
     ),
     "transport": ("Network", "read_network"),
     "versions": ("show_versions",),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from h3sim.study.saved_results import read_results
     from h3sim.study.sensitivity import SensitivityRow, sensitivity
+    from h3sim.study.sequential import Sequential, sweep_until
     from h3sim.study.store import Store, StoreError
     from h3sim.study.sweep import Plan, Study, study_of, sweep
 
@@ -50,6 +51,7 @@ __all__ = [
     "SavedLoad",
     "SavedLoadError",
     "SensitivityRow",
+    "Sequential",
     "Store",
     "StoreError",
     "Study",
@@ -68,6 +70,7 @@ __all__ = [
     "simulate",
     "study_of",
     "sweep",
+    "sweep_until",
     "with_scheduler",
 ]
 
@@ -82,6 +85,7 @@ __getattr__, __dir__ = attach(
     saved="SavedLoad SavedLoadError is_saved_load load_from_dict read_load",
     saved_results="read_results",
     sensitivity="SensitivityRow sensitivity",
+    sequential="Sequential sweep_until",
     store="Store StoreError",
     sweep="Plan Study study_of sweep",
 )

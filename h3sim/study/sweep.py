@@ -113,7 +113,7 @@ class Study:
     def run(
         self,
         *,
-        store: str | Path | None = None,
+        store: str | Path | Store | None = None,
         executor: Any = None,
         workers: int | None = None,
         retry_failed: bool = False,
@@ -124,7 +124,7 @@ class Study:
         Raises:
             StoreError: if the store cannot be read or written; what was finished is kept.
         """
-        kept = Store(":memory:" if store is None else store)
+        kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
         driver = Driver(self, kept, retry_failed=retry_failed)
         driver.place()
         small = driver.try_some(_SMALL_S) if executor is None and workers is None else False
