@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from h3sim.study import Store, study_of
 from tests import standins
@@ -34,7 +35,7 @@ if __name__ == "__main__":
 """
 
 
-def study(stand_in=standins.told, seeds=SEEDS):
+def study(stand_in: Any = standins.told, seeds: Any = SEEDS) -> Any:
     """Return a study of loads that only say which they are."""
     page = page_of({"id": "/", "kind": "document", "bytes": 2800})
     made = study_of(page, schemes=["rr", "fifo"], seeds=seeds)

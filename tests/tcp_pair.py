@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Any
 
 from h3sim.transport.quic.handshake import Mode, Role
 from h3sim.transport.tcp import Segment, TcpEndpoint, TcpSettings
@@ -70,7 +71,7 @@ class ScriptedSource:
 class FixedWindow:
     """A window that never changes; what it is told is kept."""
 
-    ssthresh = None
+    ssthresh: Any = None
 
     def __init__(self, window_bytes: int) -> None:
         self.congestion_window = window_bytes
@@ -81,24 +82,32 @@ class FixedWindow:
         self.in_flight: list[int] = []
         self.app_limited: list[bool] = []
 
-    def on_sent(self, packet, *, bytes_in_flight) -> None:
+    def on_sent(self, packet: Any, *, bytes_in_flight: Any) -> None:
         self.in_flight.append(bytes_in_flight)
         self.app_limited.append(packet.is_app_limited)
 
-    def on_acked(self, packets, *, now_ns, rtt, bytes_in_flight, is_cwnd_underutilized) -> None:
+    def on_acked(
+        self,
+        packets: Any,
+        *,
+        now_ns: int,
+        rtt: Any,
+        bytes_in_flight: Any,
+        is_cwnd_underutilized: bool,
+    ) -> None:
         numbers = [packet.number for packet in packets]
         assert numbers == sorted(set(numbers))
         self.acked_bytes += sum(packet.size_bytes for packet in packets)
 
-    def on_lost(self, packets, *, now_ns, bytes_in_flight, next_number) -> None:
+    def on_lost(self, packets: Any, *, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
         assert packets
         assert all(packet.number < next_number for packet in packets)
         self.lost.append([packet.seq for packet in packets])
 
-    def on_persistent_congestion(self, *, now_ns) -> None:
+    def on_persistent_congestion(self, *, now_ns: int) -> None:
         self.collapses += 1
 
-    def pacing_rate_bps(self, rtt) -> int | None:
+    def pacing_rate_bps(self, rtt: Any) -> int | None:
         return None
 
 
@@ -111,7 +120,15 @@ class Reno(FixedWindow):
         self.windows: list[tuple[int, int]] = []
         self._counted = 0
 
-    def on_acked(self, packets, *, now_ns, rtt, bytes_in_flight, is_cwnd_underutilized) -> None:
+    def on_acked(
+        self,
+        packets: Any,
+        *,
+        now_ns: int,
+        rtt: Any,
+        bytes_in_flight: Any,
+        is_cwnd_underutilized: bool,
+    ) -> None:
         super().on_acked(
             packets,
             now_ns=now_ns,
@@ -131,7 +148,7 @@ class Reno(FixedWindow):
                 self.congestion_window += self.mss_bytes
         self.windows.append((now_ns, self.congestion_window))
 
-    def on_lost(self, packets, *, now_ns, bytes_in_flight, next_number) -> None:
+    def on_lost(self, packets: Any, *, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
         super().on_lost(
             packets, now_ns=now_ns, bytes_in_flight=bytes_in_flight, next_number=next_number
         )
@@ -139,7 +156,7 @@ class Reno(FixedWindow):
         self.congestion_window = self.ssthresh
         self.windows.append((now_ns, self.congestion_window))
 
-    def on_persistent_congestion(self, *, now_ns) -> None:
+    def on_persistent_congestion(self, *, now_ns: int) -> None:
         super().on_persistent_congestion(now_ns=now_ns)
         self.congestion_window = 2 * self.mss_bytes
         self.windows.append((now_ns, self.congestion_window))
@@ -166,16 +183,16 @@ class Pair:
     def __init__(
         self,
         *,
-        rtt_ms=100,
-        mode=Mode.NONE,
-        settings=None,
-        client_settings=None,
-        server_controller=None,
-        client_controller=None,
-        server_source=None,
-        drop=None,
-        delay_ms=None,
-        answer=None,
+        rtt_ms: float = 100,
+        mode: Any = Mode.NONE,
+        settings: Any = None,
+        client_settings: Any = None,
+        server_controller: Any = None,
+        client_controller: Any = None,
+        server_source: Any = None,
+        drop: Any = None,
+        delay_ms: float | None = None,
+        answer: Any = None,
     ) -> None:
         settings = settings or TcpSettings()
         client_settings = client_settings or settings
@@ -190,14 +207,14 @@ class Pair:
             role: TcpEndpoint(
                 chosen,
                 self.controllers[role],
-                self.sources[role],
+                self.sources[role],  # type: ignore[arg-type]
                 role,
                 mode,
                 path_rtt_ns=path_rtt_ns,
             )
             for role, chosen in ((CLIENT, client_settings), (SERVER, settings))
         }
-        self.delivered = {CLIENT: [], SERVER: []}
+        self.delivered: dict[Any, Any] = {CLIENT: [], SERVER: []}
         """(ms, stream, offset, bytes) as each end could read them."""
         self.sent: list[Sent] = []
         self.now_ns = 0
@@ -205,7 +222,7 @@ class Pair:
         self._drop = drop or (lambda role, index, segment: False)
         self._delay_ms = delay_ms or (lambda role, index, segment: 0)
         self._indexes = {CLIENT: 0, SERVER: 0}
-        self._heap: list[tuple] = []
+        self._heap: list[tuple[Any, ...]] = []
         self._count = 0
 
     def run(
@@ -262,7 +279,7 @@ class Pair:
         return sum(row[3] for row in self.delivered[role] if row[1] == stream_id)
 
     def done_ms(self, role: Role = CLIENT) -> float:
-        return self.delivered[role][-1][0]
+        return self.delivered[role][-1][0]  # type: ignore[no-any-return]
 
     def _arrive(self) -> Role:
         _, _, role, segment = heappop(self._heap)
@@ -270,7 +287,7 @@ class Pair:
             self.delivered[role].append((to_ms(self.now_ns), stream_id, offset, n_bytes))
             if role is SERVER and self._answer is not None:
                 self.put(SERVER, stream_id, self._answer[stream_id])
-        return role
+        return role  # type: ignore[no-any-return]
 
     def _flush(self, role: Role) -> None:
         other = SERVER if role is CLIENT else CLIENT
@@ -300,6 +317,6 @@ def body_bytes(n_segments: int, *, mss_bytes: int = 1448, record_bytes: int = 16
     return left - n_records * (RECORD_OVERHEAD_BYTES + FRAME_HEADER_BYTES)
 
 
-def drops(*indexes: int, role: Role = SERVER):
+def drops(*indexes: int, role: Role = SERVER) -> Any:
     """Return what loses these segments with data, counted as they are sent."""
     return lambda sender, index, segment: sender is role and index in indexes

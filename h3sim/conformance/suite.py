@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     import hypothesis
+    import pytest
     from hypothesis.strategies import SearchStrategy
 
     from h3sim.conformance.candidate import SchedulerLike
@@ -109,7 +110,7 @@ def _pytest() -> Any:
 
 def parametrize_with_checks(
     schedulers: Iterable[SchedulerLike | Candidate],
-) -> Any:
+) -> pytest.MarkDecorator:
     """Return a mark that makes a test of each law for each of *schedulers*.
 
     The test takes `scheduler` and `check`, and calls `check(scheduler)`. Its id names scheduler and
@@ -120,16 +121,17 @@ def parametrize_with_checks(
     ... def test_schedulers(scheduler, check):
     ...     check(scheduler)
     """
-    pytest = _pytest()
+    made = _pytest()
     candidates = [
         entry if isinstance(entry, Candidate) else Candidate(factory=entry) for entry in schedulers
     ]
     rows = [
-        pytest.param(candidate, _check_of(law), id=f"{candidate.label}-{law.value}")
+        made.param(candidate, _check_of(law), id=f"{candidate.label}-{law.value}")
         for candidate in candidates
         for law in Law
     ]
-    return pytest.mark.parametrize(("scheduler", "check"), rows)
+    mark: pytest.MarkDecorator = made.mark.parametrize(("scheduler", "check"), rows)
+    return mark
 
 
 def _check_of(law: Law) -> Callable[[Candidate], None]:

@@ -55,7 +55,7 @@ TARGETS: dict[str, tuple[Any, Callable[[Any], None]]] = {
 
 def _run(name: str, number: int) -> None:
     strategy, check = TARGETS[name]
-    seed(number)(_SETTINGS(given(strategy)(check)))()
+    seed(number)(_SETTINGS(given(strategy)(check)))()  # type: ignore[no-untyped-call]
 
 
 def main(arguments: list[str]) -> int:

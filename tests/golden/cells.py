@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import h3sim
 
@@ -18,17 +19,17 @@ SETTINGS = {
 }
 
 
-def compute():
+def compute() -> dict[Any, Any]:
     """Return the document: by the name of each cell, what its load comes to."""
     return {
-        f"{page}, {scheme}, {name}": _summary(h3sim.simulate(page, scheme=scheme, **setting))
+        f"{page}, {scheme}, {name}": _summary(h3sim.simulate(page, scheme=scheme, **setting))  # type: ignore[arg-type]
         for page in PAGES
         for scheme in SCHEMES
         for name, setting in SETTINGS.items()
     }
 
 
-def text_of(document):
+def text_of(document: Any) -> Any:
     """Return *document* as the file has it: a line for each figure of a cell."""
     cells = [
         f" {json.dumps(name)}: {{\n"
@@ -39,7 +40,7 @@ def text_of(document):
     return "{\n" + ",\n".join(cells) + "\n}\n"
 
 
-def _summary(load):
+def _summary(load: Any) -> dict[str, Any]:
     """Figures are quotients of integers, rounded once, and so the same on every machine."""
     return {
         "digest": load.trace.digest(),

@@ -7,7 +7,7 @@ import json
 from tests.golden.cells import COMMAND, RECORDED, compute, text_of
 
 
-def test_loads_come_out_as_recorded():
+def test_loads_come_out_as_recorded() -> None:
     recorded = json.loads(RECORDED.read_text("utf-8"))
     computed = json.loads(text_of(compute()))
     differing = [
@@ -21,12 +21,12 @@ def test_loads_come_out_as_recorded():
     )
 
 
-def test_the_record_is_as_it_is_written():
+def test_the_record_is_as_it_is_written() -> None:
     """So that rewriting without a change leaves no difference."""
     text = RECORDED.read_text("utf-8")
     assert text == text_of(json.loads(text)), f"edited by hand? Rewrite it with: {COMMAND}"
 
 
-def test_no_two_recorded_loads_are_alike():
+def test_no_two_recorded_loads_are_alike() -> None:
     digests = [cell["digest"] for cell in json.loads(RECORDED.read_text("utf-8")).values()]
     assert len(set(digests)) == len(digests) == 16

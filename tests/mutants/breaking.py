@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, settings
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class Mutation(NamedTuple):
     """*check(part)* applies *law*; it holds for the part that is *whole*, and not for *mutant*."""
 
-    law: Callable
-    mutant: Callable
-    whole: Callable
-    check: Callable
+    law: Callable[..., Any]
+    mutant: Callable[..., Any]
+    whole: Callable[..., Any]
+    check: Callable[..., Any]
 
 
-def maker(part):
+def maker(part: Any) -> Any:
     """Return what makes *part* in the place of every mechanism's scheduler."""
     if part is usual:
         return usual
@@ -45,40 +45,40 @@ def maker(part):
     return lambda *_: part()
 
 
-def scheduling(law, mutant, case, *more):
+def scheduling(law: Any, mutant: Any, case: Any, *more: Any) -> Any:
     """Break the scheduler of *case*, and apply *law* to the load."""
 
-    def check(part):
+    def check(part: Any) -> None:
         with scheduler_made_by(maker(part)):
             law(case.run(), *more)
 
     return Mutation(law, mutant, usual, check)
 
 
-def sharing(mutant, case, weights):
+def sharing(mutant: Any, case: Any, weights: Any) -> Any:
     """Break the scheduler of *case*; its streams shall have shares by *weights*."""
 
-    def check(part):
+    def check(part: Any) -> None:
         with scheduler_made_by(maker(part)):
             laws.check_shares_follow_weights(case.run().trace.order, weights)
 
     return Mutation(laws.check_shares_follow_weights, mutant, usual, check)
 
 
-def building(name, law, mutant, case):
+def building(name: str, law: Any, mutant: Any, case: Any) -> Any:
     """Break the part that the engine knows as *name*."""
 
-    def check(part):
+    def check(part: Any) -> None:
         with engine_part(name, part):
             law(case.run())
 
     return Mutation(law, mutant, getattr(homes_of(name)[0], name), check)
 
 
-def measuring(name, law, mutant, case, *more):
+def measuring(name: str, law: Any, mutant: Any, case: Any, *more: Any) -> Any:
     """Break the metric of that name."""
 
-    def check(part):
+    def check(part: Any) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(metrics, name, part)
             law(case.run(), *more)
@@ -86,23 +86,23 @@ def measuring(name, law, mutant, case, *more):
     return Mutation(law, mutant, getattr(metrics, name), check)
 
 
-def ending(mutant, case):
+def ending(mutant: Any, case: Any) -> Any:
     """Break the scheduler; there may be no load to apply the law to."""
 
-    def check(part):
+    def check(part: Any) -> None:
         with scheduler_made_by(maker(part)):
             laws.check_the_load_ends(case.run)
 
     return Mutation(laws.check_the_load_ends, mutant, usual, check)
 
 
-def taking_as_long(mutant, case):
+def taking_as_long(mutant: Any, case: Any) -> Any:
     """Break fifo alone, and compare it with round robin."""
 
-    def make(part, *scheme):
+    def make(part: Any, *scheme: Any) -> Any:
         return (maker(part) if scheme[0].mechanism is SchedulerKind.FIFO else usual)(*scheme)
 
-    def check(part):
+    def check(part: Any) -> None:
         with scheduler_made_by(lambda *scheme: make(part, *scheme)):
             both = [case.but(scheme=scheme).run() for scheme in ("rr", "fifo")]
             laws.check_page_loads_take_equally_long(both)
@@ -110,10 +110,10 @@ def taking_as_long(mutant, case):
     return Mutation(laws.check_page_loads_take_equally_long, mutant, usual, check)
 
 
-def buffering(mutant, case):
+def buffering(mutant: Any, case: Any) -> Any:
     """Break the server, and compare what its large buffer does with fifo without a buffer."""
 
-    def check(part):
+    def check(part: Any) -> None:
         with engine_part("StreamSender", part):
             buffered = case.but(buffer_kb=1000).run()
             laws.check_large_buffers_hide_the_scheme(buffered, case.but(scheme="fifo").run())
@@ -121,11 +121,11 @@ def buffering(mutant, case):
     return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, StreamSender, check)
 
 
-def mumbling(mutant, case):
+def mumbling(mutant: Any, case: Any) -> Any:
     """Break the way of signals, and compare it with a server that knows by itself."""
     law = signalling_laws.check_signals_without_delay_are_as_good_as_known
 
-    def check(part):
+    def check(part: Any) -> None:
         with engine_part("WireSignalling", part):
             known = replace(case.scheme, signalling=Signalling.SERVER)
             law(case.run(), case.but(scheme=known).run())
@@ -133,47 +133,47 @@ def mumbling(mutant, case):
     return Mutation(law, mutant, WireSignalling, check)
 
 
-def receiver(mutant, signalling, seed):
+def receiver(mutant: Any, signalling: Any, seed: int) -> Any:
     """Break the way of signals alone."""
     law = signalling_laws.check_the_last_word_counts
     return Mutation(law, mutant, WireSignalling, lambda part: law(part, signalling, seed))
 
 
-def picking(mutant, case):
+def picking(mutant: Any, case: Any) -> Any:
     """Break the scheduler, and ask it everything twice."""
 
-    def check(part):
+    def check(part: Any) -> None:
         scheduler_laws.check_pick_is_pure(case, maker(part))
 
     return Mutation(scheduler_laws.check_pick_is_pure, mutant, usual, check)
 
 
-def charging(mutant, case):
+def charging(mutant: Any, case: Any) -> Any:
     """Break the server, and watch what it charges."""
 
-    def check(part):
+    def check(part: Any) -> None:
         with engine_part("StreamSender", part):
             scheduler_laws.check_pick_is_pure(case, usual)
 
     return Mutation(scheduler_laws.check_pick_is_pure, mutant, StreamSender, check)
 
 
-def calling(law, mutant, whole, *arguments):
+def calling(law: Any, mutant: Any, whole: Any, *arguments: Any) -> Any:
     """Apply the law to a part that stands alone."""
     return Mutation(law, mutant, whole, lambda part: law(part(), *arguments))
 
 
-def hashing(mutant, whole):
+def hashing(mutant: Any, whole: Any) -> Any:
     """Compare processes; the part goes by its name, since the child has to find it."""
     law = scheduler_laws.check_every_process_says_the_same
     return Mutation(law, mutant, whole, lambda part: law(f"{part.__module__}:{part.__name__}"))
 
 
-def stepping(machine, mutant):
+def stepping(machine: Any, mutant: Any) -> Any:
     """Drive the mutant beside the reference; no time is spent on a shorter example."""
 
-    def check(part):
-        class Machine(machine):
+    def check(part: Any) -> None:
+        class Machine(machine):  # type: ignore[misc]
             make_scheduler = staticmethod(part)
 
         short = settings(budget(60), phases=[Phase.generate], report_multiple_bugs=False)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from h3sim.engine.signalling import WireSignalling
 
 
 class HeardAsTheyCome(WireSignalling):
     """Hands frames over as they arrive: each on a stream of its own."""
 
-    def on_message_arrived(self, number, now_ns):
+    def on_message_arrived(self, number: Any, now_ns: int) -> None:
         self._apply(self._receiver.on_message(*self._messages[number]), now_ns)
 
 
 class Mumbles(WireSignalling):
     """Loses what was said with a request."""
 
-    def on_request_arrived(self, stream_id, resource, now_ns):
+    def on_request_arrived(self, stream_id: int, resource: Any, now_ns: int) -> None:
         self._with_request.pop(stream_id, None)
         super().on_request_arrived(stream_id, resource, now_ns)
 
@@ -23,7 +25,7 @@ class Mumbles(WireSignalling):
 class LastHeardCounts(WireSignalling):
     """Takes what a request says for newer than what the control stream said before."""
 
-    def on_request_arrived(self, stream_id, resource, now_ns):
+    def on_request_arrived(self, stream_id: int, resource: Any, now_ns: int) -> None:
         super().on_request_arrived(stream_id, resource, now_ns)
         if stream_id in self._with_request:
             self._streams.update(stream_id, self._with_request[stream_id])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -21,7 +22,7 @@ from tests.property.test_compression_laws import scripts
 class OutOfSequence(HpackDecoder):
     """Decodes a block as soon as it is there."""
 
-    def on_section(self, stream_id, data):
+    def on_section(self, stream_id: int, data: Any) -> Any:
         self._next = data[0]
         return super().on_section(stream_id, data)
 
@@ -29,7 +30,7 @@ class OutOfSequence(HpackDecoder):
 class Miscounting(HpackEncoder):
     """Leaves a number out."""
 
-    def encode(self, stream_id, fields):
+    def encode(self, stream_id: int, fields: Any) -> Any:
         self._next += self._next == 3
         return super().encode(stream_id, fields)
 
@@ -37,7 +38,7 @@ class Miscounting(HpackEncoder):
 class SilentEviction(QcramEncoder):
     """Does not say that a block must wait."""
 
-    def _evict(self):
+    def _evict(self) -> None:
         super()._evict()
         self._has_evicted = False
 
@@ -45,7 +46,7 @@ class SilentEviction(QcramEncoder):
 class EagerEviction(QcramDecoder):
     """Makes room for entries, too, that came before their turn."""
 
-    def _make_room(self, n_bytes):
+    def _make_room(self, n_bytes: int) -> None:
         self._below_bytes = self.table_bytes
         super()._make_room(n_bytes)
 
@@ -53,28 +54,28 @@ class EagerEviction(QcramDecoder):
 class Careless(QcramEncoder):
     """Refers to whatever is in the table."""
 
-    def _is_safe(self, entry, sequence):
+    def _is_safe(self, entry: Any, sequence: Any) -> bool:
         return True
 
 
 class CarelessEarly(EarlyQpackEncoder):
     """Refers to whatever is in the table."""
 
-    def _is_safe(self, entry, stream_id):
+    def _is_safe(self, entry: Any, stream_id: int) -> bool:
         return True
 
 
 class Overfull(QcramEncoder):
     """Takes the table for larger than it is."""
 
-    def __init__(self, settings):
+    def __init__(self, settings: Any) -> None:
         super().__init__(replace(settings, table_bytes=settings.table_bytes + 40))
 
 
 class OverfullEarly(EarlyQpackEncoder):
     """Takes the place of what is deleted for free at once."""
 
-    def _delete(self, entry):
+    def _delete(self, entry: Any) -> Any:
         line = super()._delete(entry)
         self._capacity += entry.n_bytes
         return line
@@ -83,7 +84,7 @@ class OverfullEarly(EarlyQpackEncoder):
 class Forgetful(EarlyQpackDecoder):
     """Drops an entry when it is told to, whoever still refers to it."""
 
-    def _drop(self, slot):
+    def _drop(self, slot: Any) -> None:
         if slot in self._table and slot in self._deletes:
             self._deletes[slot] = self._table[slot].n_references
         super()._drop(slot)
@@ -92,26 +93,26 @@ class Forgetful(EarlyQpackDecoder):
 class OverfullQpack(QpackEncoder):
     """Takes the table for larger than it is."""
 
-    def __init__(self, settings):
+    def __init__(self, settings: Any) -> None:
         super().__init__(replace(settings, table_bytes=2 * settings.table_bytes))
 
 
 class Risky(QpackEncoder):
     """Lets one stream too many depend on what may be missing."""
 
-    def __init__(self, settings):
+    def __init__(self, settings: Any) -> None:
         super().__init__(replace(settings, blocked_streams=settings.blocked_streams + 1))
 
 
 class Unasked(QpackDecoder):
     """Reports every insert twice."""
 
-    def take_feedback(self):
+    def take_feedback(self) -> Any:
         self._n_reported = 0
         return super().take_feedback()
 
 
-def mixed(encoder, decoder):
+def mixed(encoder: Any, decoder: Any) -> Any:
     return lambda allowed: Codec(encoder(allowed), decoder(allowed))
 
 
@@ -138,7 +139,7 @@ BROKEN = [
 NEVER_EVICTING = {laws.check_nothing_ever_waits: (65536,)}
 
 
-def tried(law, make):
+def tried(law: Any, make: Any) -> Any:
     """Return the law as a test that looks at many scripts, and does not make a failure smaller."""
     tables = NEVER_EVICTING.get(law, (64, 100, 256, 512))
 
@@ -146,23 +147,25 @@ def tried(law, make):
         derandomize=True, deadline=None, max_examples=150, database=None, phases=[Phase.generate]
     )
     @given(script=scripts(tables=tables, blocked=(0, 1, 3)))
-    def run(script):
+    def run(script: Any) -> None:
         law(make(script.settings), script)
 
     return run
 
 
-def named(value):
+def named(value: Any) -> Any:
     return getattr(value, "__name__", None)
 
 
 @pytest.mark.parametrize(("law", "make", "whole"), BROKEN, ids=named)
-def test_the_law_fails_on_the_broken_codec_and_holds_on_the_whole_one(law, make, whole):
+def test_the_law_fails_on_the_broken_codec_and_holds_on_the_whole_one(
+    law: Any, make: Any, whole: Any
+) -> None:
     with pytest.raises((AssertionError, CodecError, KeyError)):
         tried(law, make)()
     tried(law, lambda allowed: make_codec(whole, allowed))()
 
 
-def test_every_law_has_a_codec_that_breaks_it():
+def test_every_law_has_a_codec_that_breaks_it() -> None:
     checks = {value for name, value in vars(laws).items() if name.startswith("check_")}
     assert checks == {law for law, _, _ in BROKEN}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -27,10 +28,12 @@ LOSING = h3sim.LoadConfig(network="sander-2mbps-100ms-5pct")
 TCP_IN_CLEAR = h3sim.LoadConfig(network="fibre", transport_profile="linux-tcp-h2o", transport="tcp")
 
 
-def test_a_law_finds_handshake_bytes_that_are_taken_for_a_response(monkeypatch):
+def test_a_law_finds_handshake_bytes_that_are_taken_for_a_response(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     on_packet = QuicEndpoint.on_packet
 
-    def with_handshake(self, packet, now_ns):
+    def with_handshake(self: Any, packet: Any, now_ns: int) -> Any:
         was_over = self._handshake.is_over
         frames = on_packet(self, packet, now_ns)
         return [*frames, *((-1, *frame) for frame in packet.crypto)] if was_over else frames
@@ -43,10 +46,10 @@ def test_a_law_finds_handshake_bytes_that_are_taken_for_a_response(monkeypatch):
         check_every_byte_came(loaded(page, setting, "safari-h2"))
 
 
-def test_a_law_finds_an_empty_response_that_has_no_packet(monkeypatch):
+def test_a_law_finds_an_empty_response_that_has_no_packet(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = SendStream.cut
 
-    def without_the_last(self, n_bytes):
+    def without_the_last(self: Any, n_bytes: int) -> Any:
         frames, records = cut(self, n_bytes)
         return [frame for frame in frames if frame[2]], records
 
@@ -56,7 +59,7 @@ def test_a_law_finds_an_empty_response_that_has_no_packet(monkeypatch):
         check_every_byte_came(loaded(EMPTY, TCP_IN_CLEAR))
 
 
-def test_a_law_finds_lost_bytes_that_are_forgotten(monkeypatch):
+def test_a_law_finds_lost_bytes_that_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     page = h3sim.load_page("davies-meenan")
     check_every_byte_came(loaded(page, LOSING))
     monkeypatch.setattr(StreamSender, "on_lost", lambda self, stream_id, offset, n_bytes: None)
@@ -64,23 +67,25 @@ def test_a_law_finds_lost_bytes_that_are_forgotten(monkeypatch):
         check_every_byte_came(loaded(page, LOSING))
 
 
-def test_a_law_finds_losses_that_no_seed_decides(monkeypatch):
+def test_a_law_finds_losses_that_no_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     page = h3sim.load_page("davies-meenan")
     assert loaded(page, LOSING).trace.digest() == loaded(page, LOSING).trace.digest()
-    stream, numbers = endpoint_factory.seeds.stream, itertools.count()
+    stream, numbers = endpoint_factory.seeds.stream, itertools.count()  # type: ignore[attr-defined]
     monkeypatch.setattr(
-        endpoint_factory.seeds, "stream", lambda seed, name: stream(next(numbers), name)
+        endpoint_factory.seeds,  # type: ignore[attr-defined]
+        "stream",
+        lambda seed, name: stream(next(numbers), name),
     )
     assert loaded(page, LOSING).trace.digest() != loaded(page, LOSING).trace.digest()
 
 
-def test_a_law_finds_packets_that_arrive_before_they_leave(monkeypatch):
+def test_a_law_finds_packets_that_arrive_before_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hasty(Link):
-        def __init__(self, *args, **kwargs):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             send = self.send
 
-            def hasten(now_ns, size_bytes):
+            def hasten(now_ns: int, size_bytes: int) -> Any:
                 arrives_at_ns = send(now_ns, size_bytes)
                 return None if arrives_at_ns is None else max(0, now_ns - 1)
 

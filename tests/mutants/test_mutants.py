@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -261,7 +262,7 @@ MUTATIONS = [
     ),
     mumbling(
         signalling.Mumbles,
-        Case(WRR.page, replace(h3sim.load_scheme("wrr"), signalling=Signalling.H2)),
+        Case(WRR.page, replace(h3sim.load_scheme("wrr"), signalling=Signalling.H2)),  # type: ignore[arg-type]
     ),
     receiver(signalling.HeardAsTheyCome, Signalling.DRAFT_22, 1),
     receiver(signalling.LastHeardCounts, Signalling.DRAFT_20, 1),
@@ -290,7 +291,7 @@ MUTATIONS = [
 ]
 
 
-def name_of(part):
+def name_of(part: Any) -> Any:
     """Return how the table names a law or a mutant."""
     return getattr(part, "__name__", type(part).__name__)
 
@@ -301,13 +302,13 @@ def name_of(part):
 @pytest.mark.parametrize(
     "mutation", MUTATIONS, ids=lambda m: f"{name_of(m.law)}-{name_of(m.mutant)}"
 )
-def test_a_law_holds_for_the_part_and_fails_on_its_mutant(mutation):
+def test_a_law_holds_for_the_part_and_fails_on_its_mutant(mutation: Any) -> None:
     mutation.check(mutation.whole)
     with pytest.raises(AssertionError):
         mutation.check(mutation.mutant)
 
 
-def test_every_law_has_a_mutant():
+def test_every_law_has_a_mutant() -> None:
     named = {
         function
         for module in (laws, browser_laws, scheduler_laws, signalling_laws)
@@ -318,7 +319,7 @@ def test_every_law_has_a_mutant():
     assert named | {TreeMachine, TreeOptionsMachine, BucketMachine, EpsMachine} == proved
 
 
-def test_the_table_of_mutants_says_which_law_each_proves():
+def test_the_table_of_mutants_says_which_law_each_proves() -> None:
     text = (Path(__file__).parent / "README.md").read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert rows == sorted({f"| `{name_of(m.law)}` | `{name_of(m.mutant)}` |" for m in MUTATIONS})

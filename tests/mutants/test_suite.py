@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, settings
@@ -47,22 +47,22 @@ class Row(NamedTuple):
     """*mutant* breaks *law*, which *whole* keeps; *said* is how both are put to the test."""
 
     law: Law
-    mutant: Callable
-    whole: Callable
-    said: Callable[[Callable], Candidate]
+    mutant: Callable[..., Any]
+    whole: Callable[..., Any]
+    said: Callable[[Callable[..., Any]], Candidate]
 
 
-def told(mechanism):
+def told(mechanism: Any) -> Any:
     """Return what gives a scheduler the claims of *mechanism*."""
     return partial(claimed, mechanism)
 
 
-def plain(factory):
+def plain(factory: Any) -> Any:
     """Return a candidate that claims nothing."""
     return Candidate(factory=factory)
 
 
-def claiming(*claims, **options):
+def claiming(*claims: Any, **options: Any) -> Any:
     """Return what gives a scheduler these claims."""
     return lambda factory: Candidate(factory=factory, claims=claims, **options)
 
@@ -126,19 +126,19 @@ ROWS = [
 ]
 
 
-def quickly(candidate, law):
+def quickly(candidate: Any, law: Any) -> Any:
     """Return the candidate without the law that starts processes, unless that is the one."""
     if law is Law.SAME_IN_EVERY_PROCESS:
         return candidate
     return replace(candidate, skip={Law.SAME_IN_EVERY_PROCESS: "takes long"})
 
 
-def name_of(row):
+def name_of(row: Any) -> str:
     return f"{row.law.value}-{row.mutant.__name__}"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
-def test_the_suite_names_the_law_that_a_mutant_breaks(row):
+def test_the_suite_names_the_law_that_a_mutant_breaks(row: Any) -> None:
     # No time is spent on a shorter example here.
     unshortened = settings(usual_settings(), phases=[Phase.generate])
     check_law(row.said(row.whole), row.law, settings=unshortened)
@@ -147,11 +147,11 @@ def test_the_suite_names_the_law_that_a_mutant_breaks(row):
     assert caught.value.law is row.law, caught.value
 
 
-def test_every_law_of_the_suite_has_a_mutant():
+def test_every_law_of_the_suite_has_a_mutant() -> None:
     assert {row.law for row in ROWS} == set(Law)
 
 
-def test_the_table_of_the_suite_says_which_law_each_mutant_breaks():
+def test_the_table_of_the_suite_says_which_law_each_mutant_breaks() -> None:
     text = (Path(__file__).parent / "README.md").read_text("utf-8")
     told_rows = [line for line in text.splitlines() if line.startswith("| ")]
     rows = [line for line in told_rows if line.split(" ")[1] in {law.value for law in Law}]

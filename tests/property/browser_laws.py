@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -10,14 +11,14 @@ from h3sim.page import Kind
 from h3sim.trace import Work
 
 
-def check_the_main_thread_does_one_thing_at_a_time(load):
+def check_the_main_thread_does_one_thing_at_a_time(load: Any) -> None:
     """No computation begins before the one before it has ended."""
     computed = [done for done in load.trace.activities if done.work.is_computation]
     for before, after in pairwise(computed):
         assert before.ended_at_ns <= after.began_at_ns, (before, after)
 
 
-def check_what_runs_is_there(load):
+def check_what_runs_is_there(load: Any) -> None:
     """Every script and stylesheet runs once, and not before all of it was delivered."""
     finished = {row.id: row.finished_ms for row in load.timings}
     resources = load.page.resources
@@ -34,7 +35,7 @@ def check_what_runs_is_there(load):
         assert at_ms >= finished[id_], id_
 
 
-def check_the_load_event_waits_for_what_was_asked_for(load):
+def check_the_load_event_waits_for_what_was_asked_for(load: Any) -> None:
     """DOMContentLoaded comes no later than load, and that behind all that was requested before."""
     assert 0 <= load.dom_content_loaded_ms <= load.load_event_ms
     for row in load.timings:
@@ -42,7 +43,7 @@ def check_the_load_event_waits_for_what_was_asked_for(load):
         assert not asked_before or row.finished_ms <= load.load_event_ms, row.id
 
 
-def check_the_critical_path_adds_up(load):
+def check_the_critical_path_adds_up(load: Any) -> None:
     """Its steps follow one another, and their times add up to that of the milestone."""
     for milestone in ("first paint", "DOMContentLoaded", "load"):
         path = load.critical_path(milestone)

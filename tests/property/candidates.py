@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -31,66 +32,66 @@ from h3sim.schemes import SchedulerKind
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 
 
-def flat(low, high):
+def flat(low: Any, high: Any) -> Any:
     """Return places under the root, with weights from *low* to *high*."""
     return st.builds(H2Priority, weight=st.integers(low, high))
 
 
-def by_id(stream_id, signal):
+def by_id(stream_id: int, signal: Any) -> Any:
     return stream_id
 
 
-def by_bucket(stream_id, signal):
+def by_bucket(stream_id: int, signal: Any) -> Any:
     """The higher bucket first, and in each level 3 before the others."""
     return -signal.bucket, signal.level != 3
 
 
-def by_rank(stream_id, signal):
+def by_rank(stream_id: int, signal: Any) -> Any:
     return signal.value
 
 
-def by_strict(stream_id, signal):
+def by_strict(stream_id: int, signal: Any) -> Any:
     return -signal.strict
 
 
-def by_positive_weight(stream_id, signal):
+def by_positive_weight(stream_id: int, signal: Any) -> Any:
     """0 behind all, one at a time."""
     return (1, 0) if signal.weight else (2, stream_id)
 
 
-def by_zero_weight(stream_id, signal):
+def by_zero_weight(stream_id: int, signal: Any) -> Any:
     """255 before all and 0 behind all, each one at a time."""
     return {255: (0, stream_id), 0: (2, stream_id)}.get(signal.weight, (1, 0))
 
 
-def weight_of(signal):
+def weight_of(signal: Any) -> Any:
     return signal.weight
 
 
-def one_each(signal):
+def one_each(signal: Any) -> int:
     return 1
 
 
-def one_turn(waiting, other):
+def one_turn(waiting: Any, other: Any) -> int:
     return 1
 
 
-def two_turns(waiting, other):
+def two_turns(waiting: Any, other: Any) -> Any:
     """In a list of rounds, who joins one that is on has a turn in it, and goes first by its id."""
     return None if RoundRobinInUrgency().turns(waiting, other) is None else 2
 
 
-def turns_by_weight(waiting, other):
+def turns_by_weight(waiting: Any, other: Any) -> Any:
     """Fair queueing: a turn costs 1 / weight of virtual time."""
     return other.weight // waiting.weight + 1
 
 
-def turns_by_rounded_weight(waiting, other):
+def turns_by_rounded_weight(waiting: Any, other: Any) -> Any:
     """Virtual time that is rounded may let one more pass, and another after it."""
     return turns_by_weight(waiting, other) + 2
 
 
-def order_of_ids():
+def order_of_ids() -> Any:
     return ReferenceOrder(by_id)
 
 
@@ -112,7 +113,7 @@ NO_STARVATION = NoStarvation(rounds=8, signals=flat(8, 32))
 TURN_BY_TURN = BoundedWait(turns=one_turn, joining=1)
 
 
-def fair_queueing(signals):
+def fair_queueing(signals: Any) -> Any:
     """Return what exact fair queueing claims of streams with these signals."""
     return (
         WeightedShares(weight=weight_of, signals=signals),
@@ -121,7 +122,7 @@ def fair_queueing(signals):
     )
 
 
-CLAIMS = {
+CLAIMS: dict[SchedulerKind, dict[str, Any]] = {
     SchedulerKind.FIFO: {"claims": (StrictOrder(rank=by_id), SameAs(reference=order_of_ids))},
     SchedulerKind.ROUND_ROBIN: {
         "claims": (
@@ -207,29 +208,29 @@ CLAIMS = {
 """By mechanism; one that is not here is held to what holds for every scheduler."""
 
 
-def claimed(mechanism, factory):
+def claimed(mechanism: Any, factory: Any) -> Any:
     """Return *factory* as a candidate with the claims of *mechanism*."""
     return Candidate(factory=factory, **CLAIMS.get(mechanism, {}))
 
 
-def candidate_of_kind(mechanism):
+def candidate_of_kind(mechanism: Any) -> Any:
     factory = partial(mechanism.make, turn_bytes=1400)
     return replace(claimed(mechanism, factory), name=mechanism.value)
 
 
-def in_turns_of(packets, claim):
+def in_turns_of(packets: Any, claim: Any) -> Any:
     """Return what is left of a claim where a turn has several packets, None for nothing."""
     if isinstance(claim, SameAs | ByteShares):
         return None
     return replace(claim, packets_per_turn=packets)
 
 
-def in_one_list(claim):
+def in_one_list(claim: Any) -> Any:
     """Return what is left of a claim where all of an urgency stand in one list of rounds."""
     return replace(claim, turns=two_turns) if isinstance(claim, RoundRobinInUrgency) else claim
 
 
-def candidate_of_scheme(scheme):
+def candidate_of_scheme(scheme: Any) -> Any:
     """Return the scheme's scheduler, told what the scheme's clients say."""
     candidate = claimed(scheme.mechanism, partial(scheme.make_scheduler, turn_bytes=1400))
     claims = candidate.claims

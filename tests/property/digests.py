@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import h3sim
 
 SCHEMES = ("rr", "firefox", "p+", "bucket-html", "zeroweight")
 
 
-def all_digests():
+def all_digests() -> list[Any]:
     """Return the digests of both shipped pages under several schemes, with jitter and a seed."""
     return [
         h3sim.simulate(

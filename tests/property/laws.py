@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from itertools import combinations
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ ROUNDING = 1e-6
 """Relative: the bound counts in exact intervals, the clock in whole nanoseconds."""
 
 
-def check_the_load_ends(start):
+def check_the_load_ends(start: Any) -> None:
     """*start()* returns a load in which every resource is requested and finished."""
     try:
         load = start()
@@ -32,7 +33,7 @@ def check_the_load_ends(start):
         assert row.requested_ms <= row.first_byte_ms <= row.finished_ms, row
 
 
-def check_bytes_are_conserved(load):
+def check_bytes_are_conserved(load: Any) -> None:
     """The packets of each stream cover it once; none is too long; an empty one takes one packet."""
     spans = defaultdict(list)
     for _, _, stream_id, offset, length, *_ in load.trace.packet_rows:
@@ -47,7 +48,7 @@ def check_bytes_are_conserved(load):
     assert not spans, f"packets of streams that nobody asked for: {list(spans)}"
 
 
-def check_requests_follow_their_triggers(load):
+def check_requests_follow_their_triggers(load: Any) -> None:
     """Each resource is requested its delay after its trigger, neither before nor later.
 
     So what is reported is what the browser had: when a resource was finished, or so much of it
@@ -62,7 +63,7 @@ def check_requests_follow_their_triggers(load):
             assert requested_at_ns[place] == expected, f"{resource.id}: {resource.discovered}"
 
 
-def _trigger_ns(load, discovered):
+def _trigger_ns(load: Any, discovered: Any) -> Any:
     """Recompute when the trigger fired, from the table of timings where that says it."""
     if discovered.at is At.TIME:
         return 0
@@ -76,7 +77,7 @@ def _trigger_ns(load, discovered):
     return round(timing.finished_ms * 1e6) + busy_ns
 
 
-def _delivered_ns(load, stream_id, n_bytes):
+def _delivered_ns(load: Any, stream_id: int, n_bytes: int) -> Any:
     """Return when *n_bytes* of the stream had been delivered, and at least its first packet."""
     return min(
         row.delivered_at_ns
@@ -87,9 +88,9 @@ def _delivered_ns(load, stream_id, n_bytes):
     )
 
 
-def check_every_byte_is_delivered_once(load):
+def check_every_byte_is_delivered_once(load: Any) -> None:
     """The rows that were delivered cover each stream, and none of them for nothing."""
-    got = defaultdict(Ranges)
+    got: defaultdict[Any, Any] = defaultdict(Ranges)
     rows = [row for row in load.trace.packets if row.delivered_at_ns is not None]
     for row in sorted(rows, key=lambda row: row.arrived_at_ns):
         assert row.arrived_at_ns <= row.delivered_at_ns, row
@@ -99,7 +100,7 @@ def check_every_byte_is_delivered_once(load):
         assert got[request.stream_id].contiguous == request.length_bytes, request
 
 
-def check_no_tick_is_wasted(load):
+def check_no_tick_is_wasted(load: Any) -> None:
     """A packet leaves at every tick at which a response is ready and not wholly sent."""
     constant_rate = load.network.constant_rate
     sent = [row[0] for row in load.trace.packet_rows]
@@ -113,7 +114,7 @@ def check_no_tick_is_wasted(load):
         assert not waiting, f"at {at_ns} ns nothing leaves, though {waiting} wait"
 
 
-def _ready_ns(load):
+def _ready_ns(load: Any) -> dict[Any, Any]:
     """Return when each stream's response is ready."""
     resources = load.page.resources
     return {
@@ -121,18 +122,18 @@ def _ready_ns(load):
     }
 
 
-def _last_sent_ns(load):
+def _last_sent_ns(load: Any) -> dict[Any, Any]:
     return {row[2]: row[0] for row in load.trace.packet_rows}
 
 
-def check_page_loads_take_equally_long(loads):
+def check_page_loads_take_equally_long(loads: Any) -> None:
     """Without jitter, and where no request waits for a delivery, no scheme ends sooner."""
     assert len({load.page_load_ms for load in loads}) == 1, [
         (load.scheme.name, load.page_load_ms) for load in loads
     ]
 
 
-def check_none_is_overtaken(load, rank):
+def check_none_is_overtaken(load: Any, rank: Any) -> None:
     """No packet leaves while a stream of a lower *rank(resource, stream_id)* has data.
 
     Ranks are compared as they are; None keeps a stream out of the law.
@@ -150,7 +151,7 @@ def check_none_is_overtaken(load, rank):
                 raise AssertionError(message)
 
 
-def _certainly_ready_ns(load):
+def _certainly_ready_ns(load: Any) -> Any:
     """Return from when on each stream can be sent at a tick.
 
     Without delay, a packet may bring about a request at the tick at which it leaves itself: that
@@ -165,7 +166,7 @@ def _certainly_ready_ns(load):
     return ready
 
 
-def check_shares_follow_weights(turns, weights):
+def check_shares_follow_weights(turns: Any, weights: Any) -> None:
     """As long as all have something to send, none is a turn off its share against another.
 
     *turns* names who sent each packet, *weights* those who share from the first packet on. With
@@ -181,14 +182,14 @@ def check_shares_follow_weights(turns, weights):
             assert -weights[j] <= ahead <= weights[i], f"{i} and {j} have had {counts}"
 
 
-def check_large_buffers_hide_the_scheme(load, fifo):
+def check_large_buffers_hide_the_scheme(load: Any, fifo: Any) -> None:
     """Where all responses fit into the send buffer, packets leave as they do under fifo."""
     assert load.trace.order == fifo.trace.order
     assert load.trace.packet_rows == fifo.trace.packet_rows
     assert load.timings == fifo.timings
 
 
-def check_one_order_is_never_earlier(load):
+def check_one_order_is_never_earlier(load: Any) -> None:
     """TCP delivers no packet before QUIC would, and exactly then where there is one stream.
 
     What the load says is what the two orders come to, worked out from when packets arrived.
@@ -203,7 +204,7 @@ def check_one_order_is_never_earlier(load):
         assert quic == tcp
 
 
-def check_blocking_of_a_connection_contains_that_of_streams(load):
+def check_blocking_of_a_connection_contains_that_of_streams(load: Any) -> None:
     """What waits within a stream waits in one order too; without overtaking nothing waits."""
     hol = load.hol
     assert hol.connection_bytes >= hol.stream_bytes
@@ -212,45 +213,45 @@ def check_blocking_of_a_connection_contains_that_of_streams(load):
         assert (hol.connection_bytes, hol.connection_delay_ms) == (0, 0)
 
 
-def check_sander_counts_nothing(load):
+def check_sander_counts_nothing(load: Any) -> None:
     """Streams sent in order and without loss are never blocked as Sander 2022 counts it."""
     assert (load.hol.sander_stream_bytes, load.hol.sander_connection_bytes) == (0, 0)
 
 
-def check_stacks_hold_all_packets(load):
+def check_stacks_hold_all_packets(load: Any) -> None:
     """Each packet is delivered in one stack."""
     stacked = sum(height * n for height, n in load.hol.stack_histogram.items())
     assert stacked == len(load.trace.packet_rows) == load.packets.sent
 
 
-def check_no_scheme_beats_the_bound(load):
+def check_no_scheme_beats_the_bound(load: Any) -> None:
     """ByteIndex is no less than what these requests allow."""
     index = load.byte_index_or_none("all", sample_ms=None)
     if index is not None:
         assert index >= load.lower_bound_ms * (1 - ROUNDING)
 
 
-def check_bound_is_attained(load):
+def check_bound_is_attained(load: Any) -> None:
     """ByteIndex is what the bound says: sent one at a time, in packets that are all full."""
     index = load.byte_index("all", sample_ms=None)
     assert index == pytest.approx(load.lower_bound_ms, rel=ROUNDING)
 
 
-def check_no_scheme_beats_the_bound_above_the_fold(load):
+def check_no_scheme_beats_the_bound_above_the_fold(load: Any) -> None:
     """ByteIndex above the fold is no less than if nothing else were there."""
     index = load.byte_index_or_none("atf", sample_ms=None)
     if index is not None:
         assert index >= _bound_above_the_fold_ms(load) * (1 - ROUNDING)
 
 
-def check_bound_above_the_fold_is_attained(load):
+def check_bound_above_the_fold_is_attained(load: Any) -> None:
     """ByteIndex above the fold is as if nothing else were there, sent one at a time."""
     index = load.byte_index_or_none("atf", sample_ms=None)
     if index is not None:
         assert index == pytest.approx(_bound_above_the_fold_ms(load), rel=ROUNDING)
 
 
-def _bound_above_the_fold_ms(load):
+def _bound_above_the_fold_ms(load: Any) -> Any:
     constant_rate, requests = load.network.constant_rate, load.trace.requests
     resources = load.page.resources
     bound = metrics.lower_bound_ns(
@@ -269,7 +270,7 @@ def _bound_above_the_fold_ms(load):
     return to_ms(bound - requests[0].requested_at_ns)
 
 
-def check_sampling_never_hides_progress(load, sample_ms):
+def check_sampling_never_hides_progress(load: Any, sample_ms: float) -> None:
     """The sampled ByteIndex exceeds the integral by less than one sampling interval."""
     exact = load.byte_index_or_none("all", sample_ms=None)
     if exact is not None:
@@ -277,7 +278,7 @@ def check_sampling_never_hides_progress(load, sample_ms):
         assert -ROUNDING <= late < sample_ms
 
 
-def check_streams_are_numbered_as_requested(load):
+def check_streams_are_numbered_as_requested(load: Any) -> None:
     """Stream ids are 0, 4, 8, ... in the order of the requests."""
     requests = load.trace.requests
     assert [r.stream_id for r in requests] == list(range(0, 4 * len(requests), 4))

@@ -14,6 +14,8 @@ from h3sim.engine import constant_rate, endpoint_transport, load_run, simulation
 from h3sim.schemes import Scheme
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from h3sim.page import Page
 
 
@@ -27,7 +29,7 @@ class Case:
     buffer_kb: float = 0
     link: dict[str, Any] = field(default_factory=dict)
 
-    def run(self):
+    def run(self) -> Any:
         """Return the load."""
         return h3sim.simulate(
             self.page,
@@ -37,7 +39,7 @@ class Case:
             **self.link,
         )
 
-    def but(self, **changed):
+    def but(self, **changed: Any) -> Any:
         """Return the case with other values; unknown names are those of *link*."""
         own = {
             name: changed.pop(name)
@@ -47,13 +49,13 @@ class Case:
         return replace(self, **own, link={**self.link, **changed})
 
 
-def usual_scheduler(scheme, turn_bytes, *, make=Scheme.make_scheduler):
+def usual_scheduler(scheme: Any, turn_bytes: int, *, make: Any = Scheme.make_scheduler) -> Any:
     """Return the scheduler that the scheme has, whatever stands in its place now."""
     return make(scheme, turn_bytes=turn_bytes)
 
 
 @contextmanager
-def scheduler_made_by(make):
+def scheduler_made_by(make: Any) -> Iterator[Any]:
     """Let every scheme have the scheduler that *make(scheme, turn_bytes)* returns."""
     with pytest.MonkeyPatch.context() as patch:
         make_scheduler = "make_scheduler"
@@ -62,7 +64,7 @@ def scheduler_made_by(make):
 
 
 @contextmanager
-def engine_part(name, part):
+def engine_part(name: str, part: Any) -> Iterator[Any]:
     """Let the engine be built with *part* where it names *name*: `StreamSender`, for example."""
     with pytest.MonkeyPatch.context() as patch:
         for module in homes_of(name):
@@ -70,7 +72,7 @@ def engine_part(name, part):
         yield
 
 
-def homes_of(name):
+def homes_of(name: str) -> list[Any]:
     """Return the modules that build a load with that part."""
     modules = (simulation, constant_rate, endpoint_transport, load_run, factory)
     return [module for module in modules if hasattr(module, name)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from h3sim.http import StreamSender
 from h3sim.signals import ORPHANS, H2Priority
 
 
-def check_the_control_stream_keeps_its_order(load):
+def check_the_control_stream_keeps_its_order(load: Any) -> None:
     """In draft-22 what is said of streams is heard in the order of their requests."""
     told = [signal for signal in load.trace.signals if signal.signal.depends_on != ORPHANS]
     heard = list(dict.fromkeys(signal.element_id for signal in told if signal.element_id >= 0))
@@ -18,20 +18,20 @@ def check_the_control_stream_keeps_its_order(load):
     assert at_ns == sorted(at_ns)
 
 
-def check_signals_without_delay_are_as_good_as_known(sent, known):
+def check_signals_without_delay_are_as_good_as_known(sent: Any, known: Any) -> None:
     """Packets leave as they do where the server knows by itself."""
     assert sent.trace.order == known.trace.order
     assert sent.trace.packet_rows == known.trace.packet_rows
     assert sent.timings == known.timings
 
 
-def check_the_last_word_counts(make, signalling, seed):
+def check_the_last_word_counts(make: Any, signalling: Any, seed: int) -> None:
     """Once all has come, in whatever order, the server has the last word about each element."""
     source = Random(seed)
     scheduler, policy, frames = Listener(), Talker(source), []
     signals = make(
         policy,
-        StreamSender(scheduler, turn_bytes=1),
+        StreamSender(scheduler, turn_bytes=1),  # type: ignore[arg-type]
         signalling,
         lambda number, _: frames.append(number),
     )
@@ -54,27 +54,27 @@ class Coming(NamedTuple):
     """What comes, and who hears it."""
 
     hear: object
-    what: tuple
+    what: tuple[Any, ...]
 
 
 class Talker:
     """A policy that changes its mind: each request says something of one element before it."""
 
-    def __init__(self, source):
+    def __init__(self, source: Any) -> None:
         self._source = source
-        self.said = {}
+        self.said: dict[Any, Any] = {}
 
-    def on_connected(self):
+    def on_connected(self) -> list[Any]:
         return [self._saying(-1)]
 
-    def on_requested(self, stream_id, resource):
+    def on_requested(self, stream_id: int, resource: Any) -> list[Any]:
         earlier = self._source.choice([-1, *range(0, stream_id, 4)])
         return [self._saying(earlier), self._saying(stream_id)]
 
-    def on_closed(self, stream_id):
+    def on_closed(self, stream_id: int) -> list[Any]:
         return []
 
-    def _saying(self, element_id):
+    def _saying(self, element_id: int) -> Any:
         self.said[element_id] = H2Priority(weight=self._source.randint(1, 256))
         return element_id, self.said[element_id]
 
@@ -82,13 +82,13 @@ class Talker:
 class Listener:
     """A scheduler that keeps what it is told, and sends nothing."""
 
-    def __init__(self):
-        self.wanted = {}
+    def __init__(self) -> None:
+        self.wanted: dict[Any, Any] = {}
 
-    def open(self, element_id, signal):
+    def open(self, element_id: int, signal: Any) -> None:
         assert element_id not in self.wanted, f"{element_id} is opened twice"
         self.wanted[element_id] = signal
 
-    def update(self, element_id, signal):
+    def update(self, element_id: int, signal: Any) -> None:
         assert element_id in self.wanted, f"{element_id} is not open"
         self.wanted[element_id] = signal

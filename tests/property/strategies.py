@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 import h3sim
@@ -30,7 +32,7 @@ buffers_kb = st.sampled_from([0, 0, 0.5, 3, 14, 1000])
 
 
 @st.composite
-def links(draw, *, jitters=jitters):
+def links(draw: Any, *, jitters: Any = jitters) -> dict[str, Any]:
     """What is said about a network, as keyword arguments of `h3sim.simulate`."""
     return {
         "rtt_ms": draw(st.sampled_from([0, 0, 5, 20, 75.3, 0.000001])),
@@ -46,7 +48,14 @@ any_page = pages()
 
 
 @st.composite
-def cases(draw, *, pages=any_page, schemes=schemes, jitters=jitters, buffers_kb=buffers_kb):
+def cases(
+    draw: Any,
+    *,
+    pages: Any = any_page,
+    schemes: Any = schemes,
+    jitters: Any = jitters,
+    buffers_kb: Any = buffers_kb,
+) -> Any:
     """Everything that a load follows from."""
     return Case(
         page=draw(pages),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations
+from typing import Any
 
 import priority
 import pytest
@@ -31,14 +32,14 @@ UNKNOWN = 100_001
 class Both:
     """The same tree twice, and how many frames each stream has left in either."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.ours = TreeScheduler(turn_bytes=0, unknown_parent=UnknownParent.CREATE)
         self.theirs = priority.PriorityTree()
-        self.known = []
-        self.sending = {}
+        self.known: list[Any] = []
+        self.sending: dict[Any, Any] = {}
         self.unknown = UNKNOWN
 
-    def place(self, stream_id, parent, weight, exclusive):
+    def place(self, stream_id: int, parent: Any, weight: int, exclusive: Any) -> None:
         """Insert or move a stream in both; parents that no one knows are used once."""
         if parent == UNKNOWN:
             parent = self.unknown = self.unknown + 2
@@ -53,33 +54,33 @@ class Both:
             self.ours.open(stream_id, wanted)
             self.theirs.insert_stream(stream_id, parent, weight, exclusive)
 
-    def possible(self, parent, stream_id):
+    def possible(self, parent: Any, stream_id: int) -> Any:
         """Return the parent if both can move the stream below it, else None."""
         is_below = parent in self.known and self.is_below(parent, stream_id)
         return parent if parent in self.known and not is_below else None
 
-    def is_below(self, stream_id, other):
+    def is_below(self, stream_id: int, other: Any) -> bool:
         """Return whether a stream is *other* or depends on it: there `priority` is wrong."""
         above = {child: parent for parent, child in self.ours.to_networkx().edges}
         while stream_id in above and stream_id != other:
-            stream_id = above[stream_id]
-        return stream_id == other
+            stream_id = above[stream_id]  # type: ignore[assignment]
+        return stream_id == other  # type: ignore[no-any-return]
 
-    def parent_of(self, stream_id):
+    def parent_of(self, stream_id: int) -> Any:
         parent = next(iter(self.ours.to_networkx().pred[stream_id]))
         return None if parent == "root" else parent
 
-    def block(self, stream_id):
+    def block(self, stream_id: int) -> None:
         self.ours.deactivate(stream_id)
         self.theirs.block(stream_id)
         self.sending.pop(stream_id, None)
 
-    def unblock(self, stream_id, n_frames):
+    def unblock(self, stream_id: int, n_frames: int) -> None:
         self.ours.activate(stream_id)
         self.theirs.unblock(stream_id)
         self.sending[stream_id] = n_frames
 
-    def send(self):
+    def send(self) -> Any:
         """Send a frame of the same stream in both, if there is one, and remove it once it is done.
 
         Return who is done.
@@ -98,7 +99,7 @@ class Both:
         return {stream_id}
 
 
-def frames_of_ours(tree, sizes):
+def frames_of_ours(tree: Any, sizes: Any) -> Any:
     """Let the tree send all of it, a stream that is done being blocked; return who sent."""
     left, order = dict(sizes), []
     while (stream_id := tree.pick()) is not None:
@@ -110,7 +111,7 @@ def frames_of_ours(tree, sizes):
     return order
 
 
-def frames_of_theirs(tree, sizes):
+def frames_of_theirs(tree: Any, sizes: Any) -> Any:
     """Do the same with a tree of `priority`."""
     left, order = dict(sizes), []
     for _ in range(sum(sizes.values())):
@@ -124,7 +125,7 @@ def frames_of_theirs(tree, sizes):
 
 
 @st.composite
-def trees(draw, weights):
+def trees(draw: Any, weights: Any) -> Any:
     """Return a tree after random insertions, moves, blocks and unblocks."""
     both = Both()
     parents = st.sampled_from([None, None, UNKNOWN, *STREAMS])
@@ -142,17 +143,17 @@ def trees(draw, weights):
 
 @law(150)
 @given(trees(DIVISORS))
-def test_every_frame_goes_to_the_same_stream_where_weights_divide_256(both):
+def test_every_frame_goes_to_the_same_stream_where_weights_divide_256(both: Any) -> None:
     ours = frames_of_ours(both.ours, both.sending)
     assert ours == frames_of_theirs(both.theirs, both.sending)
 
 
 @law(150)
 @given(trees(ANY_WEIGHT))
-def test_shares_agree_within_one_frame_at_any_weights(both):
+def test_shares_agree_within_one_frame_at_any_weights(both: Any) -> None:
     ours = frames_of_ours(both.ours, both.sending)
     theirs = frames_of_theirs(both.theirs, both.sending)
-    ahead = Counter()
+    ahead: Counter[Any] = Counter()
     for one, other in zip(ours, theirs, strict=True):
         ahead[one] += 1
         ahead[other] -= 1
@@ -163,7 +164,7 @@ def test_shares_agree_within_one_frame_at_any_weights(both):
         assert last[first] < last[later] + len(last)
 
 
-def finished(order):
+def finished(order: Any) -> Any:
     """Return the streams by their last frame."""
     return list(dict.fromkeys(reversed(order)))[::-1]
 
@@ -179,7 +180,7 @@ EVENTS = st.tuples(
 
 @law(150)
 @given(st.lists(EVENTS, max_size=25))
-def test_streams_come_move_and_go_while_others_send(events):
+def test_streams_come_move_and_go_while_others_send(events: Any) -> None:
     # Nobody is ever blocked here: see the last two tests for what `priority` does then.
     both, done = Both(), set()
     for stream_id, parent, weight, exclusive, n_frames in events:
@@ -199,7 +200,7 @@ def test_streams_come_move_and_go_while_others_send(events):
 class TestWherePriorityIsWrong:
     """What the package does against RFC 7540; each of these fails once it is mended there."""
 
-    def both(self, **options):
+    def both(self, **options: Any) -> Any:
         """Return A (1) with child B (3), whose child is C (5), in ours and in theirs."""
         both = Both()
         both.ours = TreeScheduler(turn_bytes=0, **options)
@@ -208,7 +209,7 @@ class TestWherePriorityIsWrong:
             both.unblock(stream_id, 1)
         return both
 
-    def test_a_move_below_ones_own_dependent_corrupts_its_tree(self):
+    def test_a_move_below_ones_own_dependent_corrupts_its_tree(self) -> None:
         # § 5.3.3: B takes the place of A, and A goes below B, beside C. In `priority` C is made a
         # child of A too, without leaving B, and stays behind when it is removed.
         both = self.both()
@@ -221,7 +222,7 @@ class TestWherePriorityIsWrong:
         assert both.ours.pick() is None
         assert both.theirs.next() == 5
 
-    def test_weights_are_not_shared_out_when_a_stream_is_removed(self):
+    def test_weights_are_not_shared_out_when_a_stream_is_removed(self) -> None:
         # § 5.3.4's example: once A has gone, C gets one third beside B, and not one half.
         ours = TreeScheduler(turn_bytes=0, orphans=Orphans.SHARE)
         theirs = priority.PriorityTree()
@@ -233,14 +234,14 @@ class TestWherePriorityIsWrong:
             ours.activate(stream_id)
         ours.close(1)
         theirs.remove_stream(1)
-        served = Counter()
+        served: Counter[Any] = Counter()
         for _ in range(30):
             served["ours"] += ours.pick() == 5
-            ours.charge(ours.pick(), 1)
+            ours.charge(ours.pick(), 1)  # type: ignore[arg-type]
             served["theirs"] += theirs.next() == 5
         assert served == {"ours": 10, "theirs": 15}
 
-    def test_a_valid_tree_deeper_than_100_is_called_a_loop(self):
+    def test_a_valid_tree_deeper_than_100_is_called_a_loop(self) -> None:
         both = Both()
         for stream_id in range(1, 105):
             both.place(stream_id, stream_id - 1 or None, 16, exclusive=False)
@@ -251,7 +252,7 @@ class TestWherePriorityIsWrong:
         with pytest.raises(priority.PriorityLoop):
             both.theirs.reprioritize(1000, depends_on=104)
 
-    def test_a_deep_tree_overflows_the_stack(self):
+    def test_a_deep_tree_overflows_the_stack(self) -> None:
         n_streams = 1100
         both = Both()
         both.theirs = priority.PriorityTree(maximum_streams=n_streams + 1)
@@ -263,7 +264,7 @@ class TestWherePriorityIsWrong:
         with pytest.raises(RecursionError):
             both.theirs.next()
 
-    def test_a_blocked_stream_saves_up_what_it_did_not_send(self):
+    def test_a_blocked_stream_saves_up_what_it_did_not_send(self) -> None:
         # § 5.3.2: siblings share by weight. 3, of weight 256, was blocked for 40 frames of 1, of
         # weight 128. In theirs it has only moved on by half of that, and sends 40 alone.
         both = Both()
@@ -278,7 +279,7 @@ class TestWherePriorityIsWrong:
         assert [both.theirs.next() for _ in range(40)] == [3] * 40
         assert frames_of_ours(both.ours, {1: 2, 3: 4}) == [3, 3, 1, 3, 3, 1]
 
-    def test_a_blocked_stream_pays_as_if_it_had_sent(self):
+    def test_a_blocked_stream_pays_as_if_it_had_sent(self) -> None:
         # 1 is blocked from the first frame on. In ours it comes back at once, at the time served
         # last; in theirs it has to wait its turn, for a frame that it never sent.
         both = Both()
@@ -288,7 +289,7 @@ class TestWherePriorityIsWrong:
         both.block(1)
         assert [both.theirs.next() for _ in range(2)] == [3, 3]
         for _ in range(2):
-            both.ours.charge(both.ours.pick(), 1)
+            both.ours.charge(both.ours.pick(), 1)  # type: ignore[arg-type]
         both.unblock(1, 1)
         assert both.ours.pick() == 1
         assert [both.theirs.next() for _ in range(200)] == [3] * 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,9 +27,10 @@ few_or_many = st.binary(max_size=40) | st.binary(min_size=120, max_size=250)
 """Lists alone would be short: tables would seldom be full."""
 
 
-def sections_of(data):
+def sections_of(data: Any) -> Any:
     """Return sections, drawn as a byte a field: most of them usual, some rare, and ends."""
-    sections, fields = [], []
+    sections: list[Any] = []
+    fields: list[Any] = []
     for byte in data:
         kind = byte % 16
         if kind >= _END:
@@ -39,7 +42,9 @@ def sections_of(data):
 
 
 @st.composite
-def scripts(draw, *, tables=(0, 64, 100, 256, 512, 4096), blocked=(0, 1, 3, 100)):
+def scripts(
+    draw: Any, *, tables: Any = (0, 64, 100, 256, 512, 4096), blocked: Any = (0, 1, 3, 100)
+) -> Any:
     """Sections out of a few fields, so that tables are used, and what happens to them."""
     return laws.Script(
         sections=sections_of(draw(few_or_many)),
@@ -54,51 +59,53 @@ def scripts(draw, *, tables=(0, 64, 100, 256, 512, 4096), blocked=(0, 1, 3, 100)
 @pytest.mark.parametrize("name", CODEC_NAMES)
 @law(120)
 @given(script=scripts())
-def test_sections_decode_to_what_was_encoded_in_any_order(name, script):
+def test_sections_decode_to_what_was_encoded_in_any_order(name: str, script: Any) -> None:
     laws.check_sections_decode_to_what_was_encoded(make_codec(name, script.settings), script)
 
 
 @pytest.mark.parametrize("name", CODEC_NAMES)
 @law(60)
 @given(script=scripts())
-def test_nothing_waits_where_everything_arrives_in_order(name, script):
+def test_nothing_waits_where_everything_arrives_in_order(name: str, script: Any) -> None:
     laws.check_nothing_waits_in_order(make_codec(name, script.settings), script)
 
 
 @pytest.mark.parametrize("name", NEVER_WAITING)
 @law(80)
 @given(script=scripts(tables=(65536,)))
-def test_nothing_waits_that_refers_to_what_is_acknowledged_only(name, script):
+def test_nothing_waits_that_refers_to_what_is_acknowledged_only(name: str, script: Any) -> None:
     laws.check_nothing_ever_waits(make_codec(name, script.settings), script)
 
 
 @law(60)
 @given(script=scripts(blocked=(0,)))
-def test_qpack_never_waits_where_no_stream_may_be_blocked(script):
+def test_qpack_never_waits_where_no_stream_may_be_blocked(script: Any) -> None:
     laws.check_nothing_ever_waits(make_codec("qpack", script.settings), script)
 
 
 @pytest.mark.parametrize("name", OWN)
 @law(60)
 @given(script=scripts())
-def test_an_encoder_keeps_within_its_table(name, script):
+def test_an_encoder_keeps_within_its_table(name: str, script: Any) -> None:
     laws.check_the_table_keeps_its_limit(make_codec(name, script.settings), script)
 
 
 @pytest.mark.parametrize("name", OWN)
 @law(60)
 @given(script=scripts())
-def test_a_decoder_keeps_within_its_table_where_everything_arrives_in_order(name, script):
+def test_a_decoder_keeps_within_its_table_where_everything_arrives_in_order(
+    name: str, script: Any
+) -> None:
     laws.check_the_decoder_keeps_no_more_than_the_encoder(make_codec(name, script.settings), script)
 
 
 @law(80)
 @given(script=scripts())
-def test_the_encoder_stream_of_qpack_keeps_within_the_table(script):
+def test_the_encoder_stream_of_qpack_keeps_within_the_table(script: Any) -> None:
     laws.check_the_encoder_stream_keeps_its_limit(make_codec("qpack", script.settings), script)
 
 
 @law(80)
 @given(script=scripts())
-def test_no_more_streams_can_block_than_may(script):
+def test_no_more_streams_can_block_than_may(script: Any) -> None:
     laws.check_few_streams_can_block(make_codec("qpack", script.settings), script)

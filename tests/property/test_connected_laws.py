@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim import engine
+from h3sim.conformance import pages
 from h3sim.ranges import Ranges
 from h3sim.transport import Jitter, LinkProfile, Network, TransportProfile
 from h3sim.transport.congestion import controller_names
@@ -21,7 +23,9 @@ from h3sim.units import mbps, ms
 from tests.effort import law
 from tests.helpers import page_of
 from tests.property import laws
-from tests.property.strategies import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 SCHEMES = ("fifo", "rr", "p+", "bucket", "safari-h2", "firefox-draft-20", "chrome-eps")
 """Mechanisms that differ; the last three are told of priorities over the wire, each in its way."""
@@ -31,7 +35,7 @@ PROFILES = {
 }
 ENDS = [(transport, profile) for transport, profiles in PROFILES.items() for profile in profiles]
 JITTER = LinkJitter(mean_ns=ms(10), deviation_ns=ms(10))
-DISTURBED = (
+DISTURBED: tuple[dict[str, Any], ...] = (
     {},
     {},
     {"jitter": JITTER},
@@ -150,7 +154,7 @@ def test_what_is_reported_is_what_the_browser_had(
     laws.check_every_byte_is_delivered_once(load)
 
 
-def only_watches(env):
+def only_watches(env: Any) -> Generator[Any, Any, Any]:
     """Go on every millisecond, and change nothing."""
     while True:
         assert env.down.offered >= env.down.queue_drops + env.down.loss_drops
@@ -159,7 +163,7 @@ def only_watches(env):
 
 @law(40)
 @given(page=pages(), setting=settings())
-def test_a_process_that_changes_nothing_changes_nothing(page, setting) -> None:
+def test_a_process_that_changes_nothing_changes_nothing(page: Any, setting: Any) -> None:
     from h3sim.study import run_config
 
     scheme = h3sim.load_scheme("rr")
@@ -250,7 +254,8 @@ def test_no_more_is_under_way_than_the_client_takes(window_bytes: int) -> None:
     )
     check_every_byte_came(load)
     rows = load.trace.packet_rows
-    sent, arrived = Counter(), Counter()
+    sent: Counter[Any] = Counter()
+    arrived: Counter[Any] = Counter()
     arrivals = sorted((row[1], row[2], row[3] + row[4]) for row in rows if row[1] is not None)
     place, most = 0, 0
     for sent_at_ns, _, stream_id, offset, n_bytes, *_ in rows:

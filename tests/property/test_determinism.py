@@ -7,13 +7,13 @@ from tests.property.digests import all_digests
 from tests.property.scheduler_laws import check_every_process_says_the_same
 
 
-def test_every_process_writes_the_same_traces():
+def test_every_process_writes_the_same_traces() -> None:
     said = check_every_process_says_the_same("tests.property.digests:all_digests")
     assert said == all_digests()
     assert len(set(said)) == len(said)
 
 
-def test_another_seed_holds_other_packets():
+def test_another_seed_holds_other_packets() -> None:
     digests = {
         h3sim.simulate("davies-meenan", jitter="4:1-3", seed=seed).trace.digest()
         for seed in range(5)
@@ -21,7 +21,7 @@ def test_another_seed_holds_other_packets():
     assert len(digests) == 5
 
 
-def test_all_schemes_meet_the_same_jitter():
+def test_all_schemes_meet_the_same_jitter() -> None:
     holds = {
         tuple(row[1] - row[0] for row in load.trace.packet_rows[:300])
         for scheme in h3sim.list_schemes()

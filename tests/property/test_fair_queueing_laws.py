@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ WEIGHTS = st.one_of(st.integers(1, 256), st.sampled_from([1, 2, 16, 32, 255, 256
 MAX_TURN_BYTES = 1400
 
 
-def bound(queueing, one, other):
+def bound(queueing: Any, one: Any, other: Any) -> Any:
     """Return by how much bytes / weight (in a calendar, turns / weight) of two siblings may differ.
 
     A turn of each, for the start and the end, and what the discipline rounds away.
@@ -43,13 +44,13 @@ def bound(queueing, one, other):
 class Share:
     """What a node and all below it got."""
 
-    def __init__(self, node_id, parent, weight):
+    def __init__(self, node_id: int, parent: Any, weight: int) -> None:
         self.id, self.parent, self.weight = node_id, parent, weight
         self.n_bytes = self.turns = 0
 
 
 @st.composite
-def leafy_trees(draw):
+def leafy_trees(draw: Any) -> list[Any]:
     """Return up to eight nodes, each below one before it or below the root."""
     n_nodes = draw(st.integers(2, 8))
     return [
@@ -64,7 +65,9 @@ def leafy_trees(draw):
     leafy_trees(),
     st.lists(st.integers(1, MAX_TURN_BYTES), min_size=1, max_size=9),
 )
-def test_siblings_that_always_have_data_share_by_weight(queueing, shares, sizes):
+def test_siblings_that_always_have_data_share_by_weight(
+    queueing: Any, shares: Any, sizes: Any
+) -> None:
     tree = TreeScheduler(queueing=queueing, turn_bytes=MAX_TURN_BYTES)
     for share in shares:
         tree.open(share.id, H2Priority(weight=share.weight, depends_on=share.parent))
@@ -74,7 +77,7 @@ def test_siblings_that_always_have_data_share_by_weight(queueing, shares, sizes)
             tree.activate(share.id)
     for turn, n_bytes in enumerate(itertools.islice(itertools.cycle(sizes), 300)):
         node = tree.pick()
-        tree.charge(node, n_bytes)
+        tree.charge(node, n_bytes)  # type: ignore[arg-type]
         while node is not None:
             by_id[node].n_bytes += n_bytes
             by_id[node].turns += 1
@@ -83,7 +86,7 @@ def test_siblings_that_always_have_data_share_by_weight(queueing, shares, sizes)
             check_shares(queueing, shares)
 
 
-def check_shares(queueing, shares):
+def check_shares(queueing: Any, shares: Any) -> None:
     for one, other in itertools.combinations(shares, 2):
         if one.parent == other.parent:
             got = [
@@ -96,19 +99,19 @@ def check_shares(queueing, shares):
 class Flat:
     """Streams under the root, and what they paid since they joined, as a discipline counts it."""
 
-    def __init__(self, weights):
+    def __init__(self, weights: Any) -> None:
         self.weights = weights
-        self.active = []
+        self.active: list[Any] = []
 
-    def pick(self):
-        return min(self.active, key=self.turn, default=None)
+    def pick(self) -> Any:
+        return min(self.active, key=self.turn, default=None)  # type: ignore[attr-defined]
 
-    def activate(self, n):
+    def activate(self, n: Any) -> None:
         if n not in self.active:
             self.active.append(n)
-            self.join(n)
+            self.join(n)  # type: ignore[attr-defined]
 
-    def deactivate(self, n):
+    def deactivate(self, n: Any) -> None:
         if n in self.active:
             self.active.remove(n)
 
@@ -116,18 +119,20 @@ class Flat:
 class FlatCycles(Flat):
     """nghttp2: the cycle at which it joined + bytes since then * 256 / weight, rounded once."""
 
-    def __init__(self, weights):
+    def __init__(self, weights: Any) -> None:
         super().__init__(weights)
-        self.paid, self.joined, self.listed = {}, {}, {}
+        self.paid: dict[Any, Any] = {}
+        self.joined: dict[Any, Any] = {}
+        self.listed: dict[Any, Any] = {}
         self.last, self.listings = 0, itertools.count()
 
-    def turn(self, n):
+    def turn(self, n: Any) -> Any:
         return self.joined[n] + self.paid[n] * 256 // self.weights[n], self.listed[n]
 
-    def join(self, n):
+    def join(self, n: Any) -> None:
         self.joined[n], self.paid[n], self.listed[n] = self.last, 0, next(self.listings)
 
-    def charge(self, n, n_bytes):
+    def charge(self, n: Any, n_bytes: int) -> None:
         self.last = self.turn(n)[0]
         self.paid[n] += n_bytes
         self.listed[n] = next(self.listings)
@@ -136,48 +141,48 @@ class FlatCycles(Flat):
 class FlatPoints(Flat):
     """ATS: the id + all bytes ever, each turn cut on its own."""
 
-    def __init__(self, weights):
+    def __init__(self, weights: Any) -> None:
         super().__init__(weights)
         self.points = dict(enumerate(range(len(weights))))
 
-    def turn(self, n):
+    def turn(self, n: Any) -> Any:
         return self.points[n], n
 
-    def join(self, n):
+    def join(self, n: Any) -> None:
         pass
 
-    def charge(self, n, n_bytes):
+    def charge(self, n: Any, n_bytes: int) -> None:
         self.points[n] += int(n_bytes * 256 / self.weights[n])
 
 
 class Ring(Flat):
     """h2o: 64 lists in a ring, and the slot that was served last."""
 
-    def __init__(self, weights):
+    def __init__(self, weights: Any) -> None:
         super().__init__(weights)
-        self.slots = [[] for _ in range(64)]
+        self.slots: list[Any] = [[] for _ in range(64)]
         self.at = 0
         self.part = [Fraction(0)] * len(weights)
 
-    def pick(self):
+    def pick(self) -> Any:
         for slot in (*self.slots[self.at :], *self.slots[: self.at]):
             if slot:
                 return slot[0]
         return None
 
-    def join(self, n):
+    def join(self, n: Any) -> None:
         # The table of offsets holds 63 / weight, rounded to 1/65536.
         step = Fraction(int(Fraction(63 * 65_536, self.weights[n]) + Fraction(1, 2)), 65_536)
         whole, self.part[n] = divmod(step + self.part[n], 1)
         self.slots[(self.at + whole) % 64].append(n)
 
-    def deactivate(self, n):
+    def deactivate(self, n: Any) -> None:
         super().deactivate(n)
         for slot in self.slots:
             if n in slot:
                 slot.remove(n)
 
-    def charge(self, n, n_bytes):
+    def charge(self, n: Any, n_bytes: int) -> None:
         self.at = next(place for place, slot in enumerate(self.slots) if n in slot)
         self.slots[self.at].remove(n)
         self.join(n)
@@ -195,10 +200,10 @@ N_TURNS = 15
     ("queueing", "reference"),
     [(Queueing.NGHTTP2, FlatCycles), (Queueing.H2O, Ring), (Queueing.ATS, FlatPoints)],
 )
-def test_a_flat_tree_follows_the_closed_form(queueing, reference):
+def test_a_flat_tree_follows_the_closed_form(queueing: Any, reference: Any) -> None:
     @law(80)
     @given(st.lists(WEIGHTS, min_size=4, max_size=4), st.lists(STEPS, max_size=20))
-    def check(weights, script):
+    def check(weights: Any, script: Any) -> None:
         tree, flat = TreeScheduler(queueing=queueing), reference(weights)
         for n, weight in enumerate(weights):
             tree.open(n, H2Priority(weight=weight))
@@ -232,7 +237,9 @@ OPTIONS = [
     OPTIONS,
     ids=lambda option: option.value,
 )
-def test_200_streams_with_random_updates_never_raise(weights, queueing, orphans, unknown_parent):
+def test_200_streams_with_random_updates_never_raise(
+    weights: Any, queueing: Any, orphans: Any, unknown_parent: Any
+) -> None:
     rng = random.Random(7540)
     retain = rng.choice([0, 5])
     tree = TreeScheduler(
@@ -243,9 +250,10 @@ def test_200_streams_with_random_updates_never_raise(weights, queueing, orphans,
         retain=retain,
     )
     low, high = weights.limits
-    open_ids, active = [], set()
+    open_ids: list[Any] = []
+    active: set[Any] = set()
 
-    def signal(but):
+    def signal(but: Any) -> Any:
         parent = rng.choice(
             [None, *(n for n in (*open_ids[-20:], *rng.sample(ids, 5)) if n != but)]
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,24 +11,33 @@ from hypothesis import strategies as st
 import h3sim
 from h3sim import engine
 from h3sim.compression import CODEC_NAMES, HeaderCompression
+from h3sim.conformance import pages
 from h3sim.transport import LinkProfile, Network, Protocol
 from h3sim.units import mbps, ms
 from tests.effort import law
-from tests.property.strategies import pages
 
 LOSSES = (0.0, 0.05, 0.3)
 SCHEMES = ("fifo", "rr", "chrome-eps")
 
 
 @st.composite
-def paths(draw):
+def paths(draw: Any) -> Any:
     """Links that lose much, or not at all."""
     loss = draw(st.sampled_from(LOSSES))
     link = LinkProfile(rate_bps=mbps(5), queue_bytes=30_000, loss=loss)
     return Network(name="drawn", rtt_ns=ms(draw(st.sampled_from((10, 100)))), down=link, up=link)
 
 
-def loaded(page, network, codec, seed=0, *, scheme="rr", protocol=Protocol.QUIC, blocks=True):
+def loaded(
+    page: Any,
+    network: Any,
+    codec: Any,
+    seed: int = 0,
+    *,
+    scheme: str = "rr",
+    protocol: Any = Protocol.QUIC,
+    blocks: bool = True,
+) -> Any:
     return engine.simulate(
         page,
         scheme=h3sim.load_scheme(scheme),
@@ -37,7 +48,7 @@ def loaded(page, network, codec, seed=0, *, scheme="rr", protocol=Protocol.QUIC,
     )
 
 
-def check_streams_carry_sections_and_bodies(load):
+def check_streams_carry_sections_and_bodies(load: Any) -> None:
     """Each stream carries more than its body, and all of it is delivered."""
     delivered = dict.fromkeys((request.stream_id for request in load.trace.requests), 0)
     for _, _, stream_id, offset, n_bytes, _, delivered_at_ns in load.trace.packet_rows:
@@ -48,9 +59,9 @@ def check_streams_carry_sections_and_bodies(load):
         assert body_bytes < request.length_bytes == delivered[request.stream_id]
 
 
-def check_blocks_are_read_in_the_order_sent(load):
+def check_blocks_are_read_in_the_order_sent(load: Any) -> None:
     """With HPACK nothing of a response is delivered before all that began earlier can be read."""
-    first_delivered = {}
+    first_delivered: dict[Any, Any] = {}
     for row in load.trace.packet_rows:
         stream_id, at_ns = row[2], row[6]
         if at_ns is not None:
@@ -64,18 +75,22 @@ def check_blocks_are_read_in_the_order_sent(load):
 @pytest.mark.parametrize("codec", CODEC_NAMES)
 @law(12)
 @given(page=pages(), network=paths(), scheme=st.sampled_from(SCHEMES), seed=st.integers(0, 9))
-def test_every_load_ends_with_all_that_was_sent(page, network, scheme, seed, codec, protocol):
+def test_every_load_ends_with_all_that_was_sent(
+    page: Any, network: Any, scheme: Any, seed: int, codec: Any, protocol: Any
+) -> None:
     load = loaded(page, network, codec, seed, scheme=scheme, protocol=protocol)
     check_streams_carry_sections_and_bodies(load)
 
 
 @law(40)
 @given(page=pages(), network=paths(), scheme=st.sampled_from(SCHEMES), seed=st.integers(0, 9))
-def test_hpack_blocks_are_read_in_the_order_sent(page, network, scheme, seed):
+def test_hpack_blocks_are_read_in_the_order_sent(
+    page: Any, network: Any, scheme: Any, seed: int
+) -> None:
     check_blocks_are_read_in_the_order_sent(loaded(page, network, "hpack", seed, scheme=scheme))
 
 
-def test_the_order_is_lost_where_nothing_blocks():
+def test_the_order_is_lost_where_nothing_blocks() -> None:
     network = Network(
         name="lossy",
         rtt_ns=ms(100),
@@ -90,14 +105,16 @@ def test_the_order_is_lost_where_nothing_blocks():
 
 @law(20)
 @given(page=pages(), network=paths(), seed=st.integers(0, 9))
-def test_what_refers_to_nothing_never_blocks(page, network, seed):
+def test_what_refers_to_nothing_never_blocks(page: Any, network: Any, seed: int) -> None:
     blocking, free = (loaded(page, network, "static", seed, blocks=b) for b in (True, False))
     assert blocking.trace == free.trace
 
 
 @law(15)
 @given(page=pages(), network=paths(), seed=st.integers(0, 9))
-def test_hpack_never_blocks_where_all_comes_in_one_order(page, network, seed):
+def test_hpack_never_blocks_where_all_comes_in_one_order(
+    page: Any, network: Any, seed: int
+) -> None:
     blocking, free = (
         loaded(page, network, "hpack", seed, protocol=Protocol.TCP, blocks=blocks)
         for blocks in (True, False)

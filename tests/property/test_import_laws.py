@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -47,7 +48,7 @@ def test_no_sample_leaves_a_secret_in_its_page(name: str) -> None:
     laws.check_no_secret_is_kept(json.dumps(SAMPLES[name]).encode(), "recording.har")
 
 
-def leaky(path):
+def leaky(path: Any) -> Any:
     """Keep a query string in an id, as a careless reader would."""
     imported = capture.import_page(path)
     first = dataclasses.replace(imported.page.resources[0], id="/?q=SECRET")
@@ -55,7 +56,7 @@ def leaky(path):
     return dataclasses.replace(imported, page=page)
 
 
-def unwritable(path):
+def unwritable(path: Any) -> Any:
     """Count what JSON cannot hold, as a careless reader would."""
     return dataclasses.replace(leaky(path), found={"requests": float("nan")})
 

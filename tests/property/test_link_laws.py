@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -32,12 +33,12 @@ rates_bps = st.one_of(
 traces = st.lists(st.integers(0, 30), min_size=1, max_size=12).map(
     lambda times: (*sorted(times), max(*times, 1))
 )
-queues = st.one_of(
+queues = st.one_of(  # type: ignore[var-annotated]
     st.just({}),
     st.integers(1514, 20_000).map(lambda n: {"queue_bytes": n}),
     st.integers(1, 12).map(lambda n: {"queue_packets": n}),
 )
-losses = st.one_of(
+losses = st.one_of(  # type: ignore[var-annotated]
     st.just({}),
     st.floats(0, 0.9).map(lambda p: {"loss": p}),
     st.tuples(st.floats(0, 0.5), st.floats(1, 20)).map(
@@ -58,7 +59,7 @@ jitters = st.builds(
 
 
 @st.composite
-def profiles(draw, *, jittered=True):
+def profiles(draw: Any, *, jittered: bool = True) -> Any:
     """Any link that keeps the order of its packets."""
     kind = draw(st.sampled_from(["rate", "trace", "none"]))
     values = draw(losses) | {"jitter": draw(st.none() | jitters) if jittered else None}
@@ -90,7 +91,7 @@ plain_profiles = st.builds(
 )
 
 
-def send(profile, sent, rtt_ns=0, seed=0):
+def send(profile: Any, sent: Any, rtt_ns: int = 0, seed: int = 0) -> Any:
     """Return the link and when each packet arrives."""
     link = Link(profile, rtt_ns=rtt_ns, streams=lambda purpose: stream(seed, purpose))
     return link, [link.send(now_ns, n_bytes) for now_ns, n_bytes in sent]
@@ -98,7 +99,9 @@ def send(profile, sent, rtt_ns=0, seed=0):
 
 @LAW
 @given(profiles(), packets, st.integers(0, 10**9))
-def test_no_packet_arrives_before_its_delay_has_passed(profile, sent, rtt_ns):
+def test_no_packet_arrives_before_its_delay_has_passed(
+    profile: Any, sent: Any, rtt_ns: int
+) -> None:
     _, arrivals = send(profile, sent, rtt_ns)
     for (now_ns, _), at_ns in zip(sent, arrivals, strict=True):
         assert at_ns is None or at_ns >= now_ns + rtt_ns // 2
@@ -106,7 +109,7 @@ def test_no_packet_arrives_before_its_delay_has_passed(profile, sent, rtt_ns):
 
 @LAW
 @given(profiles(), packets)
-def test_packets_arrive_in_the_order_sent(profile, sent):
+def test_packets_arrive_in_the_order_sent(profile: Any, sent: Any) -> None:
     _, arrivals = send(profile, sent)
     delivered = [at_ns for at_ns in arrivals if at_ns is not None]
     assert delivered == sorted(delivered)
@@ -115,7 +118,9 @@ def test_packets_arrive_in_the_order_sent(profile, sent):
 @LAW
 @example(LinkProfile(rate_bps=10**6, queue_packets=2), [(0, 1000)] * 5, 0, 0)
 @given(plain_profiles, packets, st.integers(0, 10**9), st.integers(0, 3))
-def test_the_one_function_of_a_plain_link_does_what_its_parts_do(profile, sent, rtt_ns, seed):
+def test_the_one_function_of_a_plain_link_does_what_its_parts_do(
+    profile: Any, sent: Any, rtt_ns: int, seed: int
+) -> None:
     quick, arrivals = send(profile, sent, rtt_ns, seed)
     link = Link(profile, rtt_ns=rtt_ns, streams=lambda purpose: stream(seed, purpose))
     assert arrivals == [link._send(now_ns, n_bytes) for now_ns, n_bytes in sent]
@@ -125,7 +130,7 @@ def test_the_one_function_of_a_plain_link_does_what_its_parts_do(profile, sent, 
 
 @LAW
 @given(profiles(), packets)
-def test_each_packet_is_delivered_dropped_or_lost(profile, sent):
+def test_each_packet_is_delivered_dropped_or_lost(profile: Any, sent: Any) -> None:
     link, arrivals = send(profile, sent)
     delivered = sum(at_ns is not None for at_ns in arrivals)
     assert link.offered == len(sent) == delivered + link.queue_drops + link.loss_drops
@@ -137,15 +142,15 @@ def test_each_packet_is_delivered_dropped_or_lost(profile, sent):
 
 @LAW
 @given(profiles(), packets)
-def test_equal_links_do_the_same(profile, sent):
+def test_equal_links_do_the_same(profile: Any, sent: Any) -> None:
     assert send(profile, sent, seed=3)[1] == send(profile, sent, seed=3)[1]
 
 
 @LAW
 @given(profiles(jittered=False), packets, packets)
 def test_the_nth_packet_behind_the_queue_meets_the_same_fate_whatever_is_sent(
-    profile, sent, others
-):
+    profile: Any, sent: Any, others: Any
+) -> None:
     fates = []
     for packets_ in (sent, others):
         link = Link(profile, rtt_ns=0, streams=lambda purpose: stream(0, purpose))
@@ -162,13 +167,13 @@ def test_the_nth_packet_behind_the_queue_meets_the_same_fate_whatever_is_sent(
 
 @LAW
 @given(jitters, losses, packets)
-def test_losses_do_not_move_the_jitter(jitter, loss, sent):
+def test_losses_do_not_move_the_jitter(jitter: Any, loss: Any, sent: Any) -> None:
     _, free = send(LinkProfile(jitter=replace_order(jitter)), sent)
     _, lossy = send(LinkProfile(jitter=replace_order(jitter), **loss), sent)
     assert all(at_ns in (None, expected) for at_ns, expected in zip(lossy, free, strict=True))
 
 
-def replace_order(jitter):
+def replace_order(jitter: Any) -> Any:
     return LinkJitter(
         mean_ns=jitter.mean_ns,
         deviation_ns=jitter.deviation_ns,
@@ -179,7 +184,9 @@ def replace_order(jitter):
 
 @LAW
 @given(st.integers(1, 5), st.integers(0, 4), st.integers(0, 4), packets)
-def test_a_hold_delays_every_nth_packet_only_and_as_far_as_it_may(every, low, more, sent):
+def test_a_hold_delays_every_nth_packet_only_and_as_far_as_it_may(
+    every: Any, low: Any, more: Any, sent: Any
+) -> None:
     hold = Jitter(every=every, min_overtaken=low, max_overtaken=low + more)
     _, free = send(LinkProfile(rate_bps=8_000_000), sent)
     _, held = send(LinkProfile(rate_bps=8_000_000, hold=hold), sent)
@@ -194,10 +201,14 @@ def test_a_hold_delays_every_nth_packet_only_and_as_far_as_it_may(every, low, mo
 # Beside the link, models that count in another way
 
 
-def bucket_model(rate_bps, burst_bytes, limit_bytes, sent):
+def bucket_model(rate_bps: Any, burst_bytes: int, limit_bytes: int, sent: Any) -> Any:
     """Tokens as fractions of a byte, and the queue as a list that is looked through."""
     per_ns = Fraction(rate_bps, 8 * NS_PER_S)
-    tokens, counted_at, before, waiting, arrivals = Fraction(burst_bytes), 0, 0, [], []
+    tokens = Fraction(burst_bytes)
+    counted_at = 0
+    before = 0
+    waiting: list[Any] = []
+    arrivals: list[Any] = []
     for now_ns, n_bytes in sent:
         backlog = sum(size for at_ns, size in waiting if int(at_ns) > now_ns)
         if limit_bytes is not None and backlog + n_bytes > limit_bytes:
@@ -215,14 +226,18 @@ def bucket_model(rate_bps, burst_bytes, limit_bytes, sent):
 
 @LAW
 @given(rates_bps, st.integers(1514, 6000), st.none() | st.integers(1514, 20_000), packets)
-def test_a_link_passes_what_a_bucket_of_tokens_passes(rate_bps, burst_bytes, limit_bytes, sent):
+def test_a_link_passes_what_a_bucket_of_tokens_passes(
+    rate_bps: Any, burst_bytes: int, limit_bytes: int, sent: Any
+) -> None:
     profile = LinkProfile(rate_bps=rate_bps, burst_bytes=burst_bytes, queue_bytes=limit_bytes)
     assert send(profile, sent)[1] == bucket_model(rate_bps, burst_bytes, limit_bytes, sent)
 
 
-def trace_model(times_ms, limit_packets, sent):
+def trace_model(times_ms: Any, limit_packets: Any, sent: Any) -> list[Any]:
     """Mahimahi's loop: opportunity by opportunity, over packets that really wait."""
-    coming, queue, arrivals = deque(enumerate(sent)), deque(), {}
+    coming: deque[Any] = deque(enumerate(sent))
+    queue: deque[Any] = deque()
+    arrivals: dict[Any, Any] = {}
     cycle = 0
     while coming or queue:
         for at_ms in times_ms:
@@ -244,14 +259,14 @@ def trace_model(times_ms, limit_packets, sent):
 
 @LAW
 @given(traces, st.integers(1, 12), packets)
-def test_a_link_passes_what_mahimahi_passes(times_ms, limit_packets, sent):
+def test_a_link_passes_what_mahimahi_passes(times_ms: Any, limit_packets: Any, sent: Any) -> None:
     profile = LinkProfile(mahimahi=times_ms, queue_packets=limit_packets)
     assert send(profile, sent)[1] == trace_model(times_ms, limit_packets, sent)
 
 
 @LAW
 @given(profiles(jittered=False), packets)
-def test_never_more_waits_than_the_queue_holds(profile, sent):
+def test_never_more_waits_than_the_queue_holds(profile: Any, sent: Any) -> None:
     limit_bytes, limit_packets = profile.queue_limit_bytes(0), profile.queue_packets
     link = Link(profile, rtt_ns=0, streams=lambda purpose: stream(0, purpose))
     accepted = []

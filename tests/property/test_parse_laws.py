@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +25,8 @@ names = st.sampled_from(["fifo", "rr", "dfifo", "bucket"])
 
 @law(120)
 @given(pages(), browsers, names)
-def test_every_load_keeps_the_laws_of_a_browser(page, browser, scheme):
-    def run():
+def test_every_load_keeps_the_laws_of_a_browser(page: Any, browser: Any, scheme: Any) -> None:
+    def run() -> Any:
         return h3sim.simulate(page, scheme=scheme, browser=browser)
 
     laws.check_the_load_ends(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,17 +14,21 @@ from h3sim.qlog import LogError, LoggedResource, qlog_document, read_qlog, write
 from h3sim.results.measured import measured_to_dict
 from h3sim.trace import Delivery, Request, Trace, with_delivery
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 ROUND_TRIPS = settings(derandomize=True, deadline=None, max_examples=60)
 DAY_NS = 86_400 * 10**9
 
 
 @st.composite
-def traces(draw, *, may_lose):
+def traces(draw: Any, *, may_lose: Any) -> Any:
     """A load whose responses all arrive: random frames, packets of one or more, losses, delays."""
     sizes = draw(st.lists(st.integers(0, 40), min_size=1, max_size=5))
     asked = sorted(draw(st.lists(st.integers(0, DAY_NS), min_size=len(sizes), max_size=len(sizes))))
     left = {4 * n: (0, size) for n, size in enumerate(sizes)}
-    waiting, rows = [], []
+    waiting: list[Any] = []
+    rows: list[Any] = []
     now_ns, number = draw(st.integers(0, DAY_NS)), 0
     while left or waiting:
         frames = []
@@ -58,7 +63,7 @@ def traces(draw, *, may_lose):
     )
 
 
-def read_back(trace, name, dialect):
+def read_back(trace: Any, name: str, dialect: Any) -> Any:
     resources = {
         request.stream_id: LoggedResource(f"/{request.stream_id}", request.length_bytes // 2)
         for request in trace.requests
@@ -74,7 +79,7 @@ dialects = st.sampled_from(["0.3", "draft"])
 
 @ROUND_TRIPS
 @given(trace=traces(may_lose=True), dialect=dialects)
-def test_both_ends_logs_give_the_load_back(trace, dialect):
+def test_both_ends_logs_give_the_load_back(trace: Any, dialect: Any) -> None:
     log = read_back(trace, "load.qlog", dialect)
     assert log.trace == trace
     assert log.title == "a title"
@@ -88,7 +93,9 @@ def test_both_ends_logs_give_the_load_back(trace, dialect):
 
 @ROUND_TRIPS
 @given(trace=traces(may_lose=False), dialect=dialects)
-def test_the_clients_log_alone_gives_back_all_but_when_packets_left(trace, dialect):
+def test_the_clients_log_alone_gives_back_all_but_when_packets_left(
+    trace: Any, dialect: Any
+) -> None:
     log = read_back(trace, "load.sqlog", dialect)
     assert log.trace.delivery is trace.delivery
     assert [row[1:] for row in log.trace.packet_rows] == [row[1:] for row in trace.packet_rows]
@@ -99,7 +106,7 @@ def test_the_clients_log_alone_gives_back_all_but_when_packets_left(trace, diale
     assert log.unknown == ("when packets were sent: the server has no log here",)
 
 
-def places(value, path=()):
+def places(value: Any, path: Any = ()) -> Iterator[Any]:
     """Yield the path to each value within a document."""
     yield path
     if isinstance(value, dict):
@@ -110,7 +117,7 @@ def places(value, path=()):
             yield from places(entry, (*path, place))
 
 
-def changed(value, path, other):
+def changed(value: Any, path: Any, other: Any) -> Any:
     if not path:
         return other
     copy = dict(value) if isinstance(value, dict) else list(value)
@@ -133,7 +140,9 @@ others = st.one_of(
 
 @settings(ROUND_TRIPS, max_examples=150)
 @given(data=st.data(), trace=traces(may_lose=True), dialect=dialects)
-def test_whatever_stands_in_a_log_it_is_measured_or_refused(data, trace, dialect):
+def test_whatever_stands_in_a_log_it_is_measured_or_refused(
+    data: Any, trace: Any, dialect: Any
+) -> None:
     resources = {request.stream_id: LoggedResource("/", 1) for request in trace.requests}
     document = qlog_document(trace, title="x", dialect=dialect, resources=resources)
     for _ in range(data.draw(st.integers(1, 3))):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,14 +24,14 @@ KINDS = {
 WEIGHTS = (254, 24, 16, 8, 1, 0)
 
 
-def histories(scheme):
+def histories(scheme: Any) -> Any:
     """Return lists of (gap in ticks, number of the kind, packets), the first at once."""
     sizes = st.sampled_from([1, 2, 3, 25])  # what is short leaves the tree while others are there
-    step = st.tuples(st.integers(0, 40), st.integers(0, len(KINDS[scheme]) - 1), sizes)
+    step = st.tuples(st.integers(0, 40), st.integers(0, len(KINDS[scheme]) - 1), sizes)  # type: ignore[arg-type]
     return st.lists(step, min_size=1, max_size=15).map(timed)
 
 
-def timed(steps):
+def timed(steps: Any) -> Any:
     """Return the steps with the instants of their requests, in milliseconds."""
     at_ms, rows = 0, []
     for number, (gap, kind, n_packets) in enumerate(steps):
@@ -38,7 +40,7 @@ def timed(steps):
     return rows
 
 
-def order_of(rows, scheme):
+def order_of(rows: Any, scheme: Any) -> Any:
     steps = [(at_ms, KINDS[scheme][k][0], n, KINDS[scheme][k][1]) for at_ms, k, n in rows]
     return replay(steps, scheme).trace.order
 
@@ -46,22 +48,24 @@ def order_of(rows, scheme):
 class Chain:
     """One list of streams, and the last of each class; who leaves hands that on to who is above."""
 
-    def __init__(self):
-        self.chain, self.tails, self.left = [], {}, {}
+    def __init__(self) -> None:
+        self.chain: list[Any] = []
+        self.tails: dict[Any, Any] = {}
+        self.left: dict[Any, Any] = {}
 
-    def open(self, stream_id, kind, n_packets):
+    def open(self, stream_id: int, kind: Any, n_packets: int) -> None:
         tail = next((self.tails[k] for k in range(kind, -1, -1) if k in self.tails), None)
         self.chain.insert(0 if tail is None else self.chain.index(tail) + 1, stream_id)
         self.tails[kind] = stream_id
         self.left[stream_id] = n_packets
 
-    def send(self):
+    def send(self) -> Any:
         stream_id = next((s for s in self.chain if self.left[s]), None)
         if stream_id is not None:
             self.left[stream_id] -= 1
         return stream_id
 
-    def close(self, stream_id):
+    def close(self, stream_id: int) -> None:
         index = self.chain.index(stream_id)
         for kind in [k for k, tail in self.tails.items() if tail == stream_id]:
             del self.tails[kind]
@@ -73,11 +77,15 @@ class Chain:
 class Heap:
     """A binary heap of virtual times as floats, in which a turn at weight 0 costs infinity."""
 
-    def __init__(self):
-        self.entries, self.last, self.zeros, self.roots = [], 0.0, [], []
-        self.left, self.weight = {}, {}
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+        self.last = 0.0
+        self.zeros: list[Any] = []
+        self.roots: list[Any] = []
+        self.left: dict[Any, Any] = {}
+        self.weight: dict[Any, Any] = {}
 
-    def open(self, stream_id, kind, n_packets):
+    def open(self, stream_id: int, kind: Any, n_packets: int) -> None:
         self.weight[stream_id] = weight = WEIGHTS[kind] if stream_id else 255
         self.left[stream_id] = n_packets
         if weight == 255:
@@ -87,7 +95,7 @@ class Heap:
         else:
             self.push(stream_id)
 
-    def send(self):
+    def send(self) -> Any:
         if self.roots:
             stream_id = self.roots[0]
         elif self.entries:
@@ -105,10 +113,10 @@ class Heap:
             self.push(stream_id)
         return stream_id
 
-    def close(self, stream_id):
+    def close(self, stream_id: int) -> None:
         pass
 
-    def push(self, stream_id):
+    def push(self, stream_id: int) -> None:
         entries, place = self.entries, len(self.entries)
         # In parts that make every share exact, as the scheduler has them; ties go by the id.
         time = self.last + 1400 * 256 * 6096 // self.weight[stream_id]
@@ -118,7 +126,7 @@ class Heap:
             entries[place], entries[above] = entries[above], entries[place]
             place = above
 
-    def pop(self):
+    def pop(self) -> Any:
         entries = self.entries
         first, last = entries[0], entries.pop()
         if entries:
@@ -126,7 +134,7 @@ class Heap:
             self.sink()
         return first
 
-    def sink(self):
+    def sink(self) -> None:
         entries, place = self.entries, 0
         while True:
             least = place
@@ -139,15 +147,17 @@ class Heap:
             place = least
 
 
-def before(one, other):
+def before(one: Any, other: Any) -> Any:
     """Compare times; finite ones that are equal go by the id, infinite ones not at all."""
     return one < other if one[0] < float("inf") else False
 
 
-def literal_order(rows, model):
+def literal_order(rows: Any, model: Any) -> Any:
     """Return who sends at each tick; requests come before what leaves, and that before a tick."""
     waiting = [(at_ms, 4 * n, kind, size) for n, (at_ms, kind, size) in enumerate(rows)]
-    leaving, order, now_ms = [], [], 0
+    leaving: list[Any] = []
+    order: list[Any] = []
+    now_ms = 0
     total = sum(size for _, _, size in rows)
     while len(order) < total:
         now_ms += TICK_MS
@@ -168,10 +178,10 @@ def literal_order(rows, model):
 # the document that came in between.
 @example(rows=[(0, 1, 1), (300, 0, 1), (520, 0, 25), (560, 1, 2)])
 @given(rows=histories("dfifo"))
-def test_dfifos_chain_is_that_of_a_list_whose_tails_hand_on_to_who_is_above(rows):
+def test_dfifos_chain_is_that_of_a_list_whose_tails_hand_on_to_who_is_above(rows: Any) -> None:
     assert order_of(rows, "dfifo") == literal_order(rows, Chain())
 
 
 @given(rows=histories("zeroweight-simple"))
-def test_simple_zero_weights_are_a_binary_heap_of_times_that_become_infinite(rows):
+def test_simple_zero_weights_are_a_binary_heap_of_times_that_become_infinite(rows: Any) -> None:
     assert order_of(rows, "zeroweight-simple") == literal_order(rows, Heap())

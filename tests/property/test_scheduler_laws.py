@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ import h3sim
 from h3sim.conformance import (
     Call,
     Candidate,
+    History,
     Law,
     SameAs,
     check_law,
@@ -40,7 +42,7 @@ from tests.property import scheduler_laws
 from tests.property.candidates import candidate_of_kind, candidate_of_scheme
 
 
-def of_whole_packets(history):
+def of_whole_packets(history: History) -> Any:
     """Return the history with packets of one size, each sent by who was picked."""
     return tuple(replace(event, n_bytes=1400) for event in without(history, Call.CHARGE))
 
@@ -49,12 +51,12 @@ RISING = event_scripts(st.just(H2Priority()), rising=True).map(of_whole_packets)
 
 
 @parametrize_with_checks(map(candidate_of_kind, SchedulerKind))
-def test_every_mechanism_keeps_every_law_under_its_claims(scheduler, check):
+def test_every_mechanism_keeps_every_law_under_its_claims(scheduler: Any, check: Any) -> None:
     check(scheduler)
 
 
 @pytest.mark.parametrize("scheme", h3sim.list_schemes(), ids=lambda scheme: scheme.name)
-def test_every_scheme_passes_the_suite_under_its_claims(scheme):
+def test_every_scheme_passes_the_suite_under_its_claims(scheme: Any) -> None:
     fewer = settings(usual_settings(), max_examples=scaled(5))
     report = check_scheduler(candidate_of_scheme(scheme), settings=fewer)
     claimed = {claim.law for claim in candidate_of_scheme(scheme).claims}
@@ -68,28 +70,30 @@ def test_every_scheme_passes_the_suite_under_its_claims(scheme):
 class Chain(TreeScheduler):
     """A tree in which each stream hangs below the last one that is open."""
 
-    def open(self, stream_id, signal):
+    def open(self, stream_id: int, signal: Any) -> None:
         last = next(reversed(self._nodes), None)
         super().open(stream_id, H2Priority(depends_on=last, weight=1 + stream_id % 256))
 
-    def update(self, stream_id, signal):
+    def update(self, stream_id: int, signal: Any) -> None:
         pass
 
 
 class Flat(TreeScheduler):
     """A tree in which all have the same place."""
 
-    def open(self, stream_id, signal):
+    def open(self, stream_id: int, signal: Any) -> None:
         super().open(stream_id, H2Priority())
 
-    def update(self, stream_id, signal):
+    def update(self, stream_id: int, signal: Any) -> None:
         pass
 
 
 @pytest.mark.parametrize(
     ("scheduler", "tree"), [(FifoScheduler, Chain), (RoundRobinScheduler, Flat)]
 )
-def test_fifo_is_a_tree_that_is_one_chain_and_round_robin_one_that_is_flat(scheduler, tree):
+def test_fifo_is_a_tree_that_is_one_chain_and_round_robin_one_that_is_flat(
+    scheduler: Any, tree: Any
+) -> None:
     claims = (SameAs(reference=tree),)
     candidate = Candidate(factory=scheduler, claims=claims, histories=RISING)
     check_law(candidate, Law.SAME_AS, settings=law(250))
@@ -104,7 +108,7 @@ SCHEDULERS = {
 
 
 @pytest.mark.parametrize("make", SCHEDULERS.values(), ids=SCHEDULERS)
-def test_two_hundred_streams_with_random_updates_go_on_as_long_as_one_has_data(make):
+def test_two_hundred_streams_with_random_updates_go_on_as_long_as_one_has_data(make: Any) -> None:
     scheduler, source = make(), Random(9218)
     has_data = {4 * n: False for n in range(200)}
     for stream_id in has_data:
@@ -124,7 +128,7 @@ def test_two_hundred_streams_with_random_updates_go_on_as_long_as_one_has_data(m
     assert scheduler.pick() is None
 
 
-def any_signal(source):
+def any_signal(source: Any) -> Any:
     if source.random() < 0.2:
         return Rank(value=source.randint(-3, 3))
     return Eps(urgency=source.randint(0, 7), incremental=source.random() < 0.5)
@@ -135,5 +139,5 @@ spans = st.tuples(st.integers(0, 60), st.integers(0, 15)).map(lambda s: (s[0], s
 
 @law(300)
 @given(st.lists(spans, max_size=25))
-def test_ranges_say_what_a_set_says(additions):
+def test_ranges_say_what_a_set_says(additions: Any) -> None:
     scheduler_laws.check_ranges_are_sets(Ranges(), additions)

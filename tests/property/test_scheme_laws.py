@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from h3sim.conformance import pages
 from h3sim.page import At
 from tests.effort import law
 from tests.helpers import replay
 from tests.property import laws
 from tests.property.runs import Case, usual_scheduler
 from tests.property.scheduler_laws import check_pick_is_pure
-from tests.property.strategies import DIFFERENT, SCHEMES, cases, links, pages, whole_packets
+from tests.property.strategies import DIFFERENT, SCHEMES, cases, links, whole_packets
 
 each_scheme = pytest.mark.parametrize("scheme", DIFFERENT)
 no_jitter = st.just("none")
 no_buffer = st.just(0)
 
 
-def first_come(resource, stream_id):
+def first_come(resource: Any, stream_id: int) -> Any:
     """One at a time, in the order of the requests."""
     return (stream_id,)
 
 
-def class_by_class(scheme):
+def class_by_class(scheme: Any) -> Any:
     """Classes in the order of the file, first come first served in each (dfifo)."""
     names = [entry.name for entry in scheme.classes]
     return lambda resource, stream_id: (names.index(scheme.classify(resource).name), stream_id)
 
 
-def bucket_by_bucket(scheme):
+def bucket_by_bucket(scheme: Any) -> Any:
     """The higher bucket first, and in each level 3 one at a time before levels 2 and 1."""
 
-    def rank(resource, stream_id):
+    def rank(resource: Any, stream_id: int) -> Any:
         place = scheme.classify(resource)
         is_exclusive = place.level == 3
         return (-place.bucket, not is_exclusive, stream_id if is_exclusive else 0)
@@ -41,20 +44,20 @@ def bucket_by_bucket(scheme):
     return rank
 
 
-def sequential_level(scheme, bucket):
+def sequential_level(scheme: Any, bucket: Any) -> Any:
     """The streams of level 2 of one bucket, one at a time; others have no rank."""
 
-    def rank(resource, stream_id):
+    def rank(resource: Any, stream_id: int) -> Any:
         place = scheme.classify(resource)
         return (stream_id,) if (place.bucket, place.level) == (bucket, 2) else None
 
     return rank
 
 
-def zero_weights(scheme):
+def zero_weights(scheme: Any) -> Any:
     """Weight 255 first and 0 last, each one at a time; the others between."""
 
-    def rank(resource, stream_id):
+    def rank(resource: Any, stream_id: int) -> Any:
         weight = scheme.classify(resource).weight
         turn = {255: 0, 0: 2}.get(weight, 1)
         return (turn, 0 if turn == 1 else stream_id)
@@ -62,19 +65,19 @@ def zero_weights(scheme):
     return rank
 
 
-def chain_of(scheme, class_name):
+def chain_of(scheme: Any, class_name: Any) -> Any:
     """The streams of a class that stands in a chain (p+, s+), one at a time."""
 
-    def rank(resource, stream_id):
+    def rank(resource: Any, stream_id: int) -> Any:
         return (stream_id,) if scheme.classify(resource).name == class_name else None
 
     return rank
 
 
-def urgency_by_urgency(scheme):
+def urgency_by_urgency(scheme: Any) -> Any:
     """The lowest urgency first, and in each those that are not incremental one at a time."""
 
-    def rank(resource, stream_id):
+    def rank(resource: Any, stream_id: int) -> Any:
         wanted = scheme.classify(resource)
         return (wanted.urgency, 0 if wanted.incremental else stream_id)
 
@@ -108,13 +111,13 @@ STRICT = {
 @pytest.mark.parametrize(("scheme", "rank"), STRICT.values(), ids=STRICT)
 @law(60)
 @given(case=cases(buffers_kb=no_buffer))
-def test_a_strict_class_is_never_overtaken(scheme, rank, case):
+def test_a_strict_class_is_never_overtaken(scheme: Any, rank: Any, case: Any) -> None:
     laws.check_none_is_overtaken(case.but(scheme=scheme).run(), rank)
 
 
 @law(50)
 @given(cases(pages=pages(at=(At.TIME,)), jitters=no_jitter))
-def test_all_schemes_load_a_timed_page_in_the_same_time(case):
+def test_all_schemes_load_a_timed_page_in_the_same_time(case: Any) -> None:
     different = DIFFERENT
     laws.check_page_loads_take_equally_long([case.but(scheme=name).run() for name in different])
 
@@ -122,7 +125,7 @@ def test_all_schemes_load_a_timed_page_in_the_same_time(case):
 @each_scheme
 @law(25)
 @given(case=cases(buffers_kb=st.just(1000)))
-def test_a_buffer_larger_than_the_page_makes_every_scheme_fifo(scheme, case):
+def test_a_buffer_larger_than_the_page_makes_every_scheme_fifo(scheme: Any, case: Any) -> None:
     laws.check_large_buffers_hide_the_scheme(
         case.but(scheme=scheme).run(), case.but(scheme="fifo").run()
     )
@@ -130,7 +133,7 @@ def test_a_buffer_larger_than_the_page_makes_every_scheme_fifo(scheme, case):
 
 @law(40)
 @given(cases(pages=pages(bare=True)))
-def test_fifo_needs_no_buffer_to_send_in_the_order_of_the_requests(case):
+def test_fifo_needs_no_buffer_to_send_in_the_order_of_the_requests(case: Any) -> None:
     """Where no response takes thought: else the order of responses is not that of requests."""
     laws.check_large_buffers_hide_the_scheme(
         case.but(scheme="rr", buffer_kb=1000).run(), case.but(scheme="fifo", buffer_kb=0).run()
@@ -140,13 +143,13 @@ def test_fifo_needs_no_buffer_to_send_in_the_order_of_the_requests(case):
 @each_scheme
 @law(25)
 @given(case=cases())
-def test_pick_is_pure_and_each_pick_is_charged_once(scheme, case):
+def test_pick_is_pure_and_each_pick_is_charged_once(scheme: Any, case: Any) -> None:
     check_pick_is_pure(case.but(scheme=scheme), usual_scheduler)
 
 
 @law(60)
 @given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter))
-def test_fifo_attains_the_bound_on_whole_packets(case):
+def test_fifo_attains_the_bound_on_whole_packets(case: Any) -> None:
     assume(case.link["packet_bytes"] is None)
     laws.check_bound_is_attained(case.but(scheme="fifo").run())
 
@@ -154,7 +157,7 @@ def test_fifo_attains_the_bound_on_whole_packets(case):
 @pytest.mark.parametrize("scheme", ["dfifo", "fifo"])
 @law(30)
 @given(sizes=st.lists(st.integers(1, 20), min_size=1, max_size=6), link=links(jitters=no_jitter))
-def test_any_order_one_at_a_time_attains_the_bound(scheme, sizes, link):
+def test_any_order_one_at_a_time_attains_the_bound(scheme: Any, sizes: Any, link: Any) -> None:
     assume(link["packet_bytes"] is None)
     steps = [(0, "image" if n else "document", size) for n, size in enumerate(sizes)]
     laws.check_bound_is_attained(replay(steps, scheme, **link))
@@ -165,7 +168,7 @@ WRR_WEIGHTS = {"stylesheet": 256, "script": 24, "font": 16, "image": 8, "fetch":
 
 @law(40)
 @given(st.lists(st.sampled_from(list(WRR_WEIGHTS)), min_size=1, max_size=6))
-def test_shares_of_wrr_follow_its_weights(kinds):
+def test_shares_of_wrr_follow_its_weights(kinds: Any) -> None:
     steps = [(0, "document", 300), *((0, kind, 300) for kind in kinds)]
     load = replay(steps, "wrr", handshake=False)
     weights = [256, *(WRR_WEIGHTS[kind] for kind in kinds)]
@@ -183,7 +186,7 @@ FIREFOX_WEIGHTS = {"leaders": 201, "unblocked": 101, "background": 1}
 
 @law(40)
 @given(st.lists(st.sampled_from(["stylesheet", "image", "fetch", "media"]), max_size=4))
-def test_shares_of_firefoxs_placeholders_follow_their_weights(more):
+def test_shares_of_firefoxs_placeholders_follow_their_weights(more: Any) -> None:
     kinds = ["document", "fetch", "media", *more]
     load = replay([(0, kind, 250) for kind in kinds], "firefox", handshake=False)
     turns = [FIREFOX_GROUPS[kinds[stream_id // 4]] for stream_id in load.trace.order]
@@ -192,7 +195,7 @@ def test_shares_of_firefoxs_placeholders_follow_their_weights(more):
 
 @law(40)
 @given(st.lists(st.sampled_from(["normal", "low"]), max_size=4))
-def test_placeholders_of_p_plus_yield_as_long_as_high_has_a_stream(more):
+def test_placeholders_of_p_plus_yield_as_long_as_high_has_a_stream(more: Any) -> None:
     groups = ["high", "normal", "low", *more]
     late_script = ("script", 600, {"after_first_image": True})
     steps = {"high": ("document", 600), "normal": late_script, "low": ("image", 600)}
@@ -203,7 +206,7 @@ def test_placeholders_of_p_plus_yield_as_long_as_high_has_a_stream(more):
 
 @law(40)
 @given(st.integers(2, 9), st.integers(1, 12))
-def test_round_robin_shares_equally(n_streams, n_packets):
+def test_round_robin_shares_equally(n_streams: int, n_packets: int) -> None:
     steps = [(0, "image" if n else "document", n_packets) for n in range(n_streams)]
     load = replay(steps, "rr", handshake=False)
     laws.check_shares_follow_weights(load.trace.order, {4 * n: 1 for n in range(n_streams)})
@@ -212,7 +215,7 @@ def test_round_robin_shares_equally(n_streams, n_packets):
 @pytest.mark.parametrize("scheme", ["chrome-eps", "nghttp3", "google-quiche", "h2o", "mvfst"])
 @law(10)
 @given(n_images=st.integers(2, 5), n_packets=st.integers(12, 60))
-def test_images_of_one_urgency_share_equally(scheme, n_images, n_packets):
+def test_images_of_one_urgency_share_equally(scheme: Any, n_images: int, n_packets: int) -> None:
     """RFC 9218 § 10; as far as turns allow."""
     steps = [(0, "document", 1), *[(0, "image", n_packets)] * n_images]
     order = replay(steps, scheme, handshake=False).trace.order[1:]
@@ -222,7 +225,7 @@ def test_images_of_one_urgency_share_equally(scheme, n_images, n_packets):
 
 @law(60)
 @given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets, bare=True), jitters=no_jitter))
-def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case):
+def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case: Any) -> None:
     """As if the rest were not there: it takes no instant from what is above the fold."""
     assume(case.link["packet_bytes"] is None)
     load = case.but(scheme="atf-first", buffer_kb=0).run()
@@ -232,18 +235,18 @@ def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case):
 
 @law(60)
 @given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets), jitters=no_jitter))
-def test_no_scheme_beats_the_bound_of_what_is_above_the_fold(case):
+def test_no_scheme_beats_the_bound_of_what_is_above_the_fold(case: Any) -> None:
     laws.check_no_scheme_beats_the_bound_above_the_fold(case.but(buffer_kb=0).run())
 
 
-def test_random_cases_are_told_apart_by_their_scheme():
+def test_random_cases_are_told_apart_by_their_scheme() -> None:
     """Else the laws above would look at one scheme many times."""
     steps = [(0, kind, 9) for kind in ("document", "image", "script", "font", "stylesheet")]
     orders = {tuple(replay(steps, name).trace.order) for name in SCHEMES}
     assert len(orders) >= 10
 
 
-def test_a_case_changes_only_what_is_named():
+def test_a_case_changes_only_what_is_named() -> None:
     case = Case(page=replay([(0, "document", 1)], "rr").page, link={"rtt_ms": 5})
     assert case.but(scheme="fifo", seed=2) == Case(
         page=case.page, scheme="fifo", link={"rtt_ms": 5, "seed": 2}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
+from h3sim.conformance import pages
 from h3sim.engine.signalling import WireSignalling
 from h3sim.errors import SchemeError
 from h3sim.ranges import Ranges
@@ -18,14 +20,14 @@ from h3sim.transport.jitter import LinkJitter
 from h3sim.units import ms
 from tests.effort import law
 from tests.property import laws, signalling_laws
-from tests.property.strategies import SCHEMES, pages
+from tests.property.strategies import SCHEMES
 from tests.property.test_connected_laws import networks, settings
 
 SENT = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22, Signalling.EPS)
 TREES = SENT[:3]
 
 
-def said(scheme, signalling):
+def said(scheme: Any, signalling: Any) -> Any:
     """Return the scheme with that signalling, None where the two do not go together."""
     try:
         return replace(scheme, signalling=signalling)
@@ -42,7 +44,7 @@ AS_KNOWN = [made for made in SAID if made.name not in YIELDING]
 
 
 @st.composite
-def disorderly(draw):
+def disorderly(draw: Any) -> Any:
     """Draw a setting whose links lose up to 30 % both ways, and let packets overtake.
 
     The connection is there: what becomes of handshakes that are lost is another matter.
@@ -60,10 +62,12 @@ def disorderly(draw):
 
 @law(100)
 @given(page=pages(), scheme=st.sampled_from(SAID), setting=disorderly())
-def test_every_byte_comes_whatever_becomes_of_the_signals(page, scheme, setting):
+def test_every_byte_comes_whatever_becomes_of_the_signals(
+    page: Any, scheme: Any, setting: Any
+) -> None:
     load = run_config(page, scheme, setting)
     laws.check_the_load_ends(lambda: load)
-    got = {}
+    got: dict[Any, Any] = {}
     for _, arrived_at_ns, stream_id, offset, n_bytes, *_ in load.trace.packet_rows:
         if arrived_at_ns is not None:
             got.setdefault(stream_id, Ranges()).add(offset, offset + n_bytes)
@@ -73,13 +77,13 @@ def test_every_byte_comes_whatever_becomes_of_the_signals(page, scheme, setting)
 
 @law(60)
 @given(page=pages(), scheme=st.sampled_from(ON_A_CONTROL_STREAM), setting=disorderly())
-def test_the_control_stream_keeps_its_order(page, scheme, setting):
+def test_the_control_stream_keeps_its_order(page: Any, scheme: Any, setting: Any) -> None:
     signalling_laws.check_the_control_stream_keeps_its_order(run_config(page, scheme, setting))
 
 
 @law(120)
 @given(page=pages(), scheme=st.sampled_from(AS_KNOWN), handshake=st.booleans())
-def test_signals_without_delay_are_as_good_as_known(page, scheme, handshake):
+def test_signals_without_delay_are_as_good_as_known(page: Any, scheme: Any, handshake: Any) -> None:
     known = replace(scheme, signalling=Signalling.SERVER)
     both = [
         h3sim.simulate(page, scheme=one, rtt_ms=0, handshake=handshake) for one in (scheme, known)
@@ -90,5 +94,7 @@ def test_signals_without_delay_are_as_good_as_known(page, scheme, handshake):
 @pytest.mark.parametrize("signalling", TREES)
 @law(60)
 @given(seed=st.integers(0, 2**32))
-def test_in_the_end_the_server_has_the_last_word_about_each_stream(signalling, seed):
+def test_in_the_end_the_server_has_the_last_word_about_each_stream(
+    signalling: Any, seed: int
+) -> None:
     signalling_laws.check_the_last_word_counts(WireSignalling, signalling, seed)

@@ -1,7 +1,10 @@
 """What holds of TCP whatever the path does: loss up to 30 % both ways, and reordering."""
 
+from __future__ import annotations
+
 import random
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -31,7 +34,7 @@ LOSSES = st.sampled_from([0.0, 0.02, 0.1, 0.3])
 LATENESS = st.sampled_from([0, 5, 60])
 
 
-def rough(seed, loss, late_ms):
+def rough(seed: int, loss: Any, late_ms: float) -> dict[str, Any]:
     """Return what drops segments with a probability, and delays others at random."""
     lots = random.Random(seed)
     return {
@@ -40,7 +43,7 @@ def rough(seed, loss, late_ms):
     }
 
 
-def exchange(stack, mode, up, down, **path):
+def exchange(stack: Any, mode: Any, up: Any, down: Any, **path: Any) -> Any:
     """Let the client send the bodies of *up*, the server those of *down*, and run to the end."""
     pair = Pair(
         settings=stack,
@@ -56,7 +59,7 @@ def exchange(stack, mode, up, down, **path):
     return pair
 
 
-def check_boards(pair):
+def check_boards(pair: Any) -> None:
     """Compare what both ends believe to be on its way with what they know of each segment."""
     for end in pair.ends.values():
         board = end.recovery.board
@@ -71,8 +74,8 @@ def check_boards(pair):
 
 @given(STACKS, MODES, BODIES, BODIES, SEEDS, LOSSES, LATENESS)
 def test_all_bytes_come_once_and_in_order_whatever_is_lost(
-    stack, mode, up, down, seed, loss, late_ms
-):
+    stack: Any, mode: Any, up: Any, down: Any, seed: int, loss: Any, late_ms: float
+) -> None:
     pair = exchange(stack, mode, up, down, **rough(seed, loss, late_ms))
     pair.run(until_ms=1e9)
     for sender, receiver, bodies in ((CLIENT, SERVER, up), (SERVER, CLIENT, down)):
@@ -89,16 +92,18 @@ def test_all_bytes_come_once_and_in_order_whatever_is_lost(
 
 @given(STACKS, MODES, BODIES, SEEDS, LOSSES, LATENESS, st.integers(1, 4000))
 def test_what_is_on_its_way_is_what_is_known_of_the_segments(
-    stack, mode, down, seed, loss, late_ms, until_ms
-):
+    stack: Any, mode: Any, down: Any, seed: int, loss: Any, late_ms: float, until_ms: float
+) -> None:
     pair = exchange(stack, mode, [100], down, **rough(seed, loss, late_ms))
-    for moment_ms in range(0, until_ms, 97):
+    for moment_ms in range(0, until_ms, 97):  # type: ignore[call-overload]
         pair.run(until_ms=moment_ms)
         check_boards(pair)
 
 
 @given(STACKS, MODES, BODIES, BODIES)
-def test_nothing_goes_again_on_a_path_that_loses_nothing(stack, mode, up, down):
+def test_nothing_goes_again_on_a_path_that_loses_nothing(
+    stack: Any, mode: Any, up: Any, down: Any
+) -> None:
     pair = exchange(stack, mode, up, down).run()
     assert pair.again(CLIENT) == pair.again(SERVER) == []
     assert pair.controllers[SERVER].lost == pair.controllers[CLIENT].lost == []
@@ -106,8 +111,8 @@ def test_nothing_goes_again_on_a_path_that_loses_nothing(stack, mode, up, down):
 
 @given(STACKS, SEEDS, LOSSES, st.integers(1, 30))
 def test_no_more_is_on_its_way_than_the_window_but_for_a_first_retransmission_or_a_probe(
-    stack, seed, loss, n_segments
-):
+    stack: Any, seed: int, loss: Any, n_segments: int
+) -> None:
     window = FixedWindow(n_segments * MSS)
     path = rough(seed, loss, 0)
     pair = Pair(settings=stack, rtt_ms=40, server_controller=window, **path)
@@ -119,11 +124,13 @@ def test_no_more_is_on_its_way_than_the_window_but_for_a_first_retransmission_or
 
 
 @given(STACKS, BODIES, SEEDS, st.sampled_from([0.02, 0.1]))
-def test_a_controller_hears_of_a_loss_only_after_the_last_recovery_point(stack, down, seed, loss):
+def test_a_controller_hears_of_a_loss_only_after_the_last_recovery_point(
+    stack: Any, down: Any, seed: int, loss: Any
+) -> None:
     class Watched(Reno):
         points: list[int]
 
-        def on_lost(self, packets, *, next_number, **rest):
+        def on_lost(self, packets: Any, *, next_number: Any, **rest: Any) -> None:
             super().on_lost(packets, next_number=next_number, **rest)
             assert all(packet.number >= begun for packet in packets for begun in self.points)
             self.points.append(next_number)
@@ -140,7 +147,9 @@ def test_a_controller_hears_of_a_loss_only_after_the_last_recovery_point(stack, 
 
 
 @given(STACKS, MODES, BODIES, SEEDS, LOSSES, LATENESS)
-def test_equal_connections_do_the_same(stack, mode, down, seed, loss, late_ms):
+def test_equal_connections_do_the_same(
+    stack: Any, mode: Any, down: Any, seed: int, loss: Any, late_ms: float
+) -> None:
     wires = []
     for _ in range(2):
         pair = exchange(stack, mode, [100], down, **rough(seed, loss, late_ms)).run(until_ms=20_000)
@@ -154,7 +163,7 @@ def test_equal_connections_do_the_same(stack, mode, down, seed, loss, late_ms):
 
 
 @given(SEEDS, st.sampled_from([0.01, 0.05]))
-def test_by_time_what_is_sent_again_was_lost(seed, loss):
+def test_by_time_what_is_sent_again_was_lost(seed: int, loss: Any) -> None:
     lots = random.Random(seed)
     pair = Pair(
         settings=TcpSettings.linux(),
@@ -168,13 +177,13 @@ def test_by_time_what_is_sent_again_was_lost(seed, loss):
     assert len(pair.again()) == lost + needless
 
 
-def _says_twice(sent):
+def _says_twice(sent: Any) -> Any:
     first, *others = sent.segment.sack
     return first[1] <= sent.segment.ack or any(a <= first[0] < b for a, b in others)
 
 
 @pytest.mark.parametrize("recovery", ["sack", "rack"])
-def test_a_path_that_loses_everything_is_tried_ever_more_rarely(recovery):
+def test_a_path_that_loses_everything_is_tried_ever_more_rarely(recovery: Any) -> None:
     pair = Pair(
         settings=TcpSettings(recovery=recovery),
         server_controller=Reno(),
@@ -194,7 +203,9 @@ def test_a_path_that_loses_everything_is_tried_ever_more_rarely(recovery):
 )
 @given(seed=SEEDS, loss=LOSSES, late_ms=LATENESS)
 @settings(max_examples=10)
-def test_under_every_controller_a_transfer_ends(name, recovery, seed, loss, late_ms):
+def test_under_every_controller_a_transfer_ends(
+    name: str, recovery: Any, seed: int, loss: Any, late_ms: float
+) -> None:
     made = ControllerSettings(max_datagram_bytes=MSS, rate_bps=5_000_000)
     pair = Pair(
         settings=TcpSettings(recovery=recovery),

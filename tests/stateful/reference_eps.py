@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 from h3sim.schedulers import Mixed
 from h3sim.signals import Eps
@@ -26,16 +27,16 @@ class Stream:
 class ReferenceEps:
     """Behaves as `h3sim.schedulers.EpsScheduler` says that it does."""
 
-    def __init__(self, mixed, turn):
+    def __init__(self, mixed: Any, turn: Any) -> None:
         self.mixed, self.turn = mixed, turn
-        self.streams = []
+        self.streams: list[Any] = []
         self.places = 0
-        self.shared_goes = defaultdict(bool)
+        self.shared_goes: defaultdict[Any, Any] = defaultdict(bool)
 
-    def open(self, stream_id, signal):
+    def open(self, stream_id: int, signal: Any) -> None:
         self.streams.append(Stream(stream_id, self._wanted(signal)))
 
-    def update(self, stream_id, signal):
+    def update(self, stream_id: int, signal: Any) -> None:
         stream, wanted = self._stream(stream_id), self._wanted(signal)
         if wanted == stream.wanted:
             return
@@ -45,7 +46,7 @@ class ReferenceEps:
         if was_active:
             self.activate(stream_id)
 
-    def activate(self, stream_id):
+    def activate(self, stream_id: int) -> None:
         stream = self._stream(stream_id)
         if stream.is_active:
             return
@@ -55,17 +56,17 @@ class ReferenceEps:
         stream.is_first_turn = stream.wanted.incremental and not stream.was_charged
         self._queue(stream)
 
-    def deactivate(self, stream_id):
+    def deactivate(self, stream_id: int) -> None:
         stream = self._stream(stream_id)
         if stream.is_active and stream.used:
             self.shared_goes[stream.wanted.urgency] = not self._shares(stream)
         stream.is_active, stream.used = False, 0
 
-    def close(self, stream_id):
+    def close(self, stream_id: int) -> None:
         self.deactivate(stream_id)
         self.streams.remove(self._stream(stream_id))
 
-    def pick(self):
+    def pick(self) -> Any:
         active = [stream for stream in self.streams if stream.is_active]
         if not active:
             return None
@@ -80,7 +81,7 @@ class ReferenceEps:
             return min(shared, key=lambda stream: stream.place).id
         return min(stream.id for stream in alone)
 
-    def charge(self, stream_id, n_bytes):
+    def charge(self, stream_id: int, n_bytes: int) -> None:
         stream = self._stream(stream_id)
         stream.was_charged = True
         in_bytes = self.turn.size_bytes is not None
@@ -97,16 +98,16 @@ class ReferenceEps:
         self._queue(stream)
 
     @property
-    def ids(self):
+    def ids(self) -> list[Any]:
         """The ids of all open streams."""
         return [stream.id for stream in self.streams]
 
     @property
-    def sending(self):
+    def sending(self) -> list[Any]:
         """The ids of the streams that have data."""
         return [stream.id for stream in self.streams if stream.is_active]
 
-    def _shares(self, stream):
+    def _shares(self, stream: Any) -> Any:
         """Say whether the stream takes turns at its urgency, now."""
         if self.mixed is Mixed.ALL_SHARE:
             return True
@@ -114,16 +115,16 @@ class ReferenceEps:
             return False
         return stream.wanted.incremental
 
-    def _level(self, urgency):
+    def _level(self, urgency: Any) -> list[Any]:
         return [s for s in self.streams if s.is_active and s.wanted.urgency == urgency]
 
-    def _stream(self, stream_id):
+    def _stream(self, stream_id: int) -> Any:
         return next(stream for stream in self.streams if stream.id == stream_id)
 
-    def _queue(self, stream):
+    def _queue(self, stream: Any) -> None:
         self.places += 1
         stream.place = self.places
 
     @staticmethod
-    def _wanted(signal):
+    def _wanted(signal: Any) -> Any:
         return signal if isinstance(signal, Eps) else Eps()

@@ -6,6 +6,8 @@ which nodes were put where they stand, so that the children of a node follow in 
 
 from __future__ import annotations
 
+from typing import Any
+
 from h3sim.schedulers import Orphans, UnknownParent
 from h3sim.signals import H2Priority
 
@@ -15,35 +17,37 @@ REMEMBERED = 64
 class ReferenceShape:
     """Behaves as `h3sim.schedulers.TreeScheduler` says that it does."""
 
-    def __init__(self, *, orphans, unknown_parent, retain):
+    def __init__(self, *, orphans: Any, unknown_parent: Any, retain: Any) -> None:
         self.orphans, self.unknown_parent, self.retain = orphans, unknown_parent, retain
-        self.places = []
-        self.weights = {}
-        self.opened, self.closed, self.gone = [], [], []
-        self.sending = []
+        self.places: list[Any] = []
+        self.weights: dict[Any, Any] = {}
+        self.opened: list[Any] = []
+        self.closed: list[Any] = []
+        self.gone: list[Any] = []
+        self.sending: list[Any] = []
 
     @property
-    def ids(self):
+    def ids(self) -> list[Any]:
         return [node for node, _ in self.places]
 
     @property
-    def implied(self):
+    def implied(self) -> list[Any]:
         return [node for node in self.ids if node not in self.opened + self.closed]
 
-    def parent(self, node):
+    def parent(self, node: Any) -> Any:
         return dict(self.places)[node]
 
-    def children(self, node):
+    def children(self, node: Any) -> list[Any]:
         return [child for child, parent in self.places if parent == node]
 
-    def ancestors(self, node):
+    def ancestors(self, node: Any) -> Any:
         above = []
         while node is not None:
             node = self.parent(node)
             above.append(node)
         return above
 
-    def open(self, node, signal):
+    def open(self, node: Any, signal: Any) -> None:
         parent, weight, exclusive = self.resolve(node, signal)
         is_there = node in self.ids
         if node in self.closed:
@@ -57,14 +61,14 @@ class ReferenceShape:
             self.put(node, parent, exclusive)
         self.prune()
 
-    def update(self, node, signal):
+    def update(self, node: Any, signal: Any) -> None:
         known = [None, *self.ids]
         if self.unknown_parent is UnknownParent.ANCESTOR and signal.depends_on not in known:
             return
         self.change(node, *self.resolve(node, signal))
         self.prune()
 
-    def close(self, node):
+    def close(self, node: Any) -> None:
         self.opened.remove(node)
         self.closed.append(node)
         if node in self.sending:
@@ -74,7 +78,7 @@ class ReferenceShape:
             self.remove(oldest)
         self.prune()
 
-    def resolve(self, node, signal):
+    def resolve(self, node: Any, signal: Any) -> Any:
         """Return parent, weight and whether it is exclusive."""
         parent = signal.depends_on
         if parent is None or parent in self.ids:
@@ -96,7 +100,7 @@ class ReferenceShape:
         self.hang(parent, None)
         return parent, weight, exclusive
 
-    def change(self, node, parent, weight, exclusive):
+    def change(self, node: Any, parent: Any, weight: int, exclusive: Any) -> None:
         self.weights[node] = weight
         if parent == self.parent(node) and not exclusive:
             return
@@ -104,16 +108,16 @@ class ReferenceShape:
             self.hang(parent, self.parent(node))
         self.put(node, parent, exclusive)
 
-    def put(self, node, parent, exclusive):
+    def put(self, node: Any, parent: Any, exclusive: Any) -> None:
         siblings = [child for child in self.children(parent) if child != node]
         self.hang(node, parent)
         for sibling in siblings if exclusive else ():
             self.hang(sibling, node)
 
-    def hang(self, node, parent):
+    def hang(self, node: Any, parent: Any) -> None:
         self.places = [place for place in self.places if place[0] != node] + [(node, parent)]
 
-    def remove(self, node):
+    def remove(self, node: Any) -> None:
         children, parent = self.children(node), self.parent(node)
         total = sum(self.weights[child] for child in children)
         for child in children:
@@ -127,12 +131,12 @@ class ReferenceShape:
         if parent is not None:
             self.gone = [*self.gone, (node, parent)][-REMEMBERED:]
 
-    def prune(self):
+    def prune(self) -> None:
         """Nobody is there only for others when there are no others."""
         while alone := [node for node in self.implied if not self.children(node)]:
             self.remove(alone[0])
 
-    def may_send(self):
+    def may_send(self) -> list[Any]:
         """Return who has data, and nobody above who has."""
         return [
             node

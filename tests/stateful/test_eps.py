@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -29,39 +31,39 @@ class EpsMachine(RuleBasedStateMachine):
     make_scheduler = EpsScheduler
 
     @initialize(mixed=st.sampled_from(Mixed), turn=TURNS)
-    def start(self, mixed, turn):
+    def start(self, mixed: Any, turn: Any) -> None:
         self.eps, self.reference = (
             self.make_scheduler(mixed=mixed, turn=turn),
             ReferenceEps(mixed, turn),
         )
 
-    def both(self, call, *arguments):
+    def both(self, call: Any, *arguments: Any) -> None:
         """Do the same to the scheduler and to the reference."""
         for target in (self.eps, self.reference):
             getattr(target, call)(*arguments)
 
     @rule(stream_id=STREAMS, wanted=WANTED)
-    def open_or_update(self, stream_id, wanted):
+    def open_or_update(self, stream_id: int, wanted: Any) -> None:
         self.both("update" if stream_id in self.reference.ids else "open", stream_id, wanted)
 
     @rule(stream_id=STREAMS, wanted=WANTED)
-    def open_with_data(self, stream_id, wanted):
+    def open_with_data(self, stream_id: int, wanted: Any) -> None:
         if stream_id not in self.reference.ids:
             self.both("open", stream_id, wanted)
             self.both("activate", stream_id)
 
     @precondition(lambda self: self.reference.ids)
     @rule(data=st.data(), call=st.sampled_from(["activate", "activate", "deactivate"]))
-    def gain_or_lose_data(self, data, call):
+    def gain_or_lose_data(self, data: Any, call: Any) -> None:
         self.both(call, data.draw(st.sampled_from(self.reference.ids)))
 
     @precondition(lambda self: len(self.reference.ids) > 3)
     @rule(data=st.data())
-    def close(self, data):
+    def close(self, data: Any) -> None:
         self.both("close", data.draw(st.sampled_from(self.reference.ids)))
 
     @rule(n_bytes=st.sampled_from([1400, 1, 0, 5000]), n_turns=st.integers(1, 9))
-    def serve(self, n_bytes, n_turns):
+    def serve(self, n_bytes: int, n_turns: int) -> None:
         for _ in range(n_turns):
             picked = self.reference.pick()
             assert self.eps.pick() == picked
@@ -70,11 +72,11 @@ class EpsMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.reference.sending)
     @rule(data=st.data(), n_bytes=st.integers(0, 1400))
-    def charge_another_than_the_one_picked(self, data, n_bytes):
+    def charge_another_than_the_one_picked(self, data: Any, n_bytes: int) -> None:
         self.both("charge", data.draw(st.sampled_from(self.reference.sending)), n_bytes)
 
     @invariant()
-    def both_pick_the_same(self):
+    def both_pick_the_same(self) -> None:
         if hasattr(self, "eps"):
             expected = self.reference.pick()
             assert self.eps.pick() == expected

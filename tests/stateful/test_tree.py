@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
@@ -32,26 +34,26 @@ class TreeMachine(SchedulerMachine):
     has_placeholders = True
 
     @initialize(data=st.data())
-    def start(self, data):
+    def start(self, data: Any) -> None:
         weights, turn_bytes = data.draw(st.sampled_from(WEIGHTS)), data.draw(TURN_BYTES)
         low, high = weights.limits
         self.weights = weights
         self.signals = h2_signals(min_weight=low, max_weight=high) | WHAT_A_TREE_DOES_NOT_KNOW
         made = (self.make_scheduler, self.make_reference)
         settled = [make(turn_bytes=turn_bytes, weights=weights) for make in made]
-        self.make_scheduler, self.make_reference = (lambda: settled[0]), (lambda: settled[1])
+        self.make_scheduler, self.make_reference = (lambda: settled[0]), (lambda: settled[1])  # type: ignore[assignment, misc]
         super().start(data)
 
     @precondition(lambda self: self.scheduler.signals)
     @rule(data=st.data(), weight=st.sampled_from([16, 1, 255, 32, 100]))
-    def change_only_the_weight(self, data, weight):
+    def change_only_the_weight(self, data: Any, weight: int) -> None:
         node_id = data.draw(st.sampled_from(sorted(self.scheduler.signals)))
-        parent = self.reference.scheduler.parent_of(node_id)
+        parent = self.reference.scheduler.parent_of(node_id)  # type: ignore[attr-defined]
         signal = H2Priority(weight=weight, depends_on=parent)
         self.both(Event(Call.UPDATE, node_id, signal))
 
     @rule(node_id=NODES)
-    def be_refused(self, node_id):
+    def be_refused(self, node_id: int) -> None:
         """What is refused changes nothing: the invariant still holds."""
         tree = self.scheduler.scheduler
         is_open = node_id in self.scheduler.signals

@@ -6,6 +6,7 @@ Who of several siblings goes first is not looked at here, only that it is someon
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -34,13 +35,13 @@ class TreeOptionsMachine(RuleBasedStateMachine):
         unknown_parent=st.sampled_from(KNOWN_TO_THE_REFERENCE),
         retain=st.sampled_from([0, 0, 1, 3]),
     )
-    def start(self, queueing, orphans, unknown_parent, retain):
+    def start(self, queueing: Any, orphans: Any, unknown_parent: Any, retain: Any) -> None:
         options = {"orphans": orphans, "unknown_parent": unknown_parent, "retain": retain}
         self.tree = self.make_scheduler(queueing=queueing, **options)
         self.reference = ReferenceShape(**options)
 
     @rule(node=NODES, weight=WEIGHTS, parent=PARENTS, exclusive=st.booleans(), again=st.booleans())
-    def place(self, node, weight, parent, exclusive, again):
+    def place(self, node: Any, weight: int, parent: Any, exclusive: Any, again: Any) -> None:
         """Open what is not open; what is in the tree may also be told its place before that."""
         if node == parent:
             return
@@ -52,7 +53,7 @@ class TreeOptionsMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: any(n >= 0 for n in self.reference.opened))
     @rule(data=st.data(), has_data=st.sampled_from([True, True, False]))
-    def gain_or_lose_data(self, data, has_data):
+    def gain_or_lose_data(self, data: Any, has_data: bool) -> None:
         streams = [node for node in self.reference.opened if node >= 0]
         stream_id = data.draw(st.sampled_from(streams))
         sending = [node for node in self.reference.sending if node != stream_id]
@@ -61,20 +62,20 @@ class TreeOptionsMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: len(self.reference.opened) > 2)
     @rule(data=st.data())
-    def close(self, data):
+    def close(self, data: Any) -> None:
         node = data.draw(st.sampled_from(self.reference.opened))
         for target in (self.tree, self.reference):
             target.close(node)
 
     @rule(n_bytes=st.sampled_from([1400, 1, 0, 16_384]), n_turns=st.integers(1, 9))
-    def serve(self, n_bytes, n_turns):
+    def serve(self, n_bytes: int, n_turns: int) -> None:
         for _ in range(n_turns):
             picked = self.picked()
             if picked is not None:
                 self.tree.charge(picked, n_bytes)
 
     @rule()
-    def go_on_with_a_copy(self):
+    def go_on_with_a_copy(self) -> None:
         """A pickled tree is the same tree: it picks the same from now on."""
         copied = pickle.loads(pickle.dumps(self.tree))
         assert str(copied) == str(self.tree)
@@ -85,7 +86,7 @@ class TreeOptionsMachine(RuleBasedStateMachine):
                 copied.charge(copied.pick(), 1400)
         self.tree = copied
 
-    def picked(self):
+    def picked(self) -> Any:
         """Return who is picked; it must be one that may send, if there is one."""
         picked = self.tree.pick()
         assert picked == self.tree.pick()
@@ -94,7 +95,7 @@ class TreeOptionsMachine(RuleBasedStateMachine):
         return picked
 
     @invariant()
-    def both_have_the_same_shape(self):
+    def both_have_the_same_shape(self) -> None:
         if not hasattr(self, "tree"):
             return
         self.picked()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from h3sim.units import NS_PER_S
 
 __all__ = ["PACKET_BYTES", "their_packet"]
@@ -9,7 +11,7 @@ __all__ = ["PACKET_BYTES", "their_packet"]
 PACKET_BYTES = 1200
 
 
-def their_packet(number, sent_at_ns, size_bytes=PACKET_BYTES):
+def their_packet(number: Any, sent_at_ns: int, size_bytes: int = PACKET_BYTES) -> Any:
     """Return a packet of 1-RTT data; aioquic is imported on use, as it may not be installed."""
     from aioquic.quic.packet import QuicPacketType
     from aioquic.quic.packet_builder import QuicSentPacket

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -30,45 +31,48 @@ from aioquic.quic.congestion.reno import RenoCongestionControl
 
 from tests.theory.aioquic_packets import PACKET_BYTES, their_packet
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 SETTINGS = ControllerSettings(max_datagram_bytes=PACKET_BYTES)
 
 
 class Pair:
     """Our controller and theirs; times in nanoseconds, the first packet leaves at 1 s."""
 
-    def __init__(self, ours, theirs, *, rtt_ns=100_000_000):
+    def __init__(self, ours: Any, theirs: Any, *, rtt_ns: int = 100_000_000) -> None:
         self.ours = ours
         self.theirs = theirs
         self.rtt = RttEstimator(initial_ns=rtt_ns)
         self.rtt.on_sample(rtt_ns)
-        self.flying = {}
+        self.flying: dict[Any, Any] = {}
         self.next_number = 0
         self.now_ns = NS_PER_S
         self.others_bytes = PACKET_BYTES
         """What is in flight besides, so that the sender is not idle."""
         self.measured_ns = None
 
-    def measure(self, rtt_ms):
+    def measure(self, rtt_ms: float) -> None:
         """Let the next ACK bring this sample."""
-        self.rtt.latest_rtt_ns = self.measured_ns = ms(rtt_ms)
+        self.rtt.latest_rtt_ns = self.measured_ns = ms(rtt_ms)  # type: ignore[assignment]
         self.now_ns += ms(2)
 
     @property
-    def windows(self):
+    def windows(self) -> Any:
         return self.ours.congestion_window, self.theirs.congestion_window
 
     @property
-    def in_flight(self):
+    def in_flight(self) -> Any:
         return self.others_bytes + sum(packet.size_bytes for packet in self.flying.values())
 
-    def send(self, size_bytes=PACKET_BYTES):
+    def send(self, size_bytes: int = PACKET_BYTES) -> None:
         packet = Sent(self.next_number, self.now_ns, size_bytes)
         self.flying[packet.number] = packet
         self.next_number += 1
         self.ours.on_sent(packet, bytes_in_flight=self.in_flight)
         self.theirs.on_packet_sent(packet=self._their(packet))
 
-    def ack(self, numbers):
+    def ack(self, numbers: Any) -> None:
         before = self.in_flight
         packets = [self.flying.pop(number) for number in sorted(numbers)]
         self.ours.on_acked(
@@ -82,9 +86,9 @@ class Pair:
         for packet in packets:
             self.theirs.on_packet_acked(packet=self._their(packet), now=now_s)
         if self.measured_ns is not None:
-            self.theirs.on_rtt_measurement(now=now_s, rtt=self.measured_ns / NS_PER_S)
+            self.theirs.on_rtt_measurement(now=now_s, rtt=self.measured_ns / NS_PER_S)  # type: ignore[unreachable]
 
-    def lose(self, numbers):
+    def lose(self, numbers: Any) -> None:
         before = self.in_flight
         packets = [self.flying.pop(number) for number in sorted(numbers)]
         self.ours.on_lost(
@@ -94,12 +98,12 @@ class Pair:
             packets=[self._their(packet) for packet in packets], now=self.now_ns / NS_PER_S
         )
 
-    def collapse(self):
+    def collapse(self) -> None:
         self.ours.on_persistent_congestion(now_ns=self.now_ns)
         self.theirs.on_persistent_congestion()
 
     @staticmethod
-    def _their(packet):
+    def _their(packet: Any) -> Any:
         return their_packet(packet.number, packet.sent_at_ns, packet.size_bytes)
 
 
@@ -114,7 +118,7 @@ ROUNDS = st.lists(
 )
 
 
-def play(pair, rounds, *, on_ack=lambda: None):
+def play(pair: Any, rounds: Any, *, on_ack: Any = lambda: None) -> Iterator[Any]:
     """Send rounds of packets and yield after each step, with what it was."""
     for count, lost, is_persistent in rounds:
         pair.now_ns += ms(1)
@@ -142,7 +146,9 @@ def play(pair, rounds, *, on_ack=lambda: None):
 
 
 @given(rounds=ROUNDS)
-def test_newreno_is_aioquics_in_slow_start_recovery_losses_and_persistent_congestion(rounds):
+def test_newreno_is_aioquics_in_slow_start_recovery_losses_and_persistent_congestion(
+    rounds: Any,
+) -> None:
     """All but the growth in congestion avoidance, which is made equal after each step."""
     pair = Pair(NewRenoController(SETTINGS), RenoCongestionControl(max_datagram_size=PACKET_BYTES))
     for what in play(pair, rounds):
@@ -162,7 +168,7 @@ def test_newreno_is_aioquics_in_slow_start_recovery_losses_and_persistent_conges
 
 
 @given(rounds=ROUNDS)
-def test_newreno_stays_within_two_packets_of_aioquic(rounds):
+def test_newreno_stays_within_two_packets_of_aioquic(rounds: Any) -> None:
     """What each is ahead within a window's growth is at most a packet, and halved by a loss."""
     pair = Pair(NewRenoController(SETTINGS), RenoCongestionControl(max_datagram_size=PACKET_BYTES))
     for what in play(pair, rounds):
@@ -174,7 +180,7 @@ def test_newreno_stays_within_two_packets_of_aioquic(rounds):
         assert abs(ours - theirs) <= 2 * PACKET_BYTES
 
 
-def test_newreno_adds_the_share_of_rfc_9002_for_each_packet():
+def test_newreno_adds_the_share_of_rfc_9002_for_each_packet() -> None:
     """max_datagram_size · acked / window (RFC 9002 § B.5), with no byte lost to rounding."""
     ours = NewRenoController(SETTINGS)
     pair = Pair(ours, RenoCongestionControl(max_datagram_size=PACKET_BYTES))
@@ -193,7 +199,9 @@ def test_newreno_adds_the_share_of_rfc_9002_for_each_packet():
 
 
 @given(rounds=ROUNDS, highest_ms=st.sampled_from([50, 60, 120]), seed=st.integers(0, 100))
-def test_what_is_named_after_aioquics_reno_is_it_step_by_step(rounds, highest_ms, seed):
+def test_what_is_named_after_aioquics_reno_is_it_step_by_step(
+    rounds: Any, highest_ms: int, seed: int
+) -> None:
     """Its growth by whole packets, and its slow start that ends when the delay has risen."""
     pair = Pair(
         make_controller("reno-aioquic", SETTINGS),
@@ -204,7 +212,7 @@ def test_what_is_named_after_aioquics_reno_is_it_step_by_step(rounds, highest_ms
         assert pair.windows[0] == pair.windows[1]
 
 
-def test_what_is_named_after_aioquics_reno_leaves_slow_start_with_it():
+def test_what_is_named_after_aioquics_reno_leaves_slow_start_with_it() -> None:
     pair = Pair(
         make_controller("reno-aioquic", SETTINGS),
         RenoCongestionControl(max_datagram_size=PACKET_BYTES),
@@ -221,7 +229,9 @@ def test_what_is_named_after_aioquics_reno_leaves_slow_start_with_it():
 
 
 @given(rounds=ROUNDS, highest_ms=st.sampled_from([50, 60, 120]), seed=st.integers(0, 100))
-def test_what_is_named_after_aioquics_cubic_is_it_step_by_step(rounds, highest_ms, seed):
+def test_what_is_named_after_aioquics_cubic_is_it_step_by_step(
+    rounds: Any, highest_ms: int, seed: int
+) -> None:
     """Both round to bytes; where a cube comes out otherwise in its last bit, that is a byte."""
     pair = Pair(
         make_controller("cubic-aioquic", SETTINGS),
@@ -236,7 +246,7 @@ def test_what_is_named_after_aioquics_cubic_is_it_step_by_step(rounds, highest_m
         assert abs(ours - theirs) <= 1 + n_steps // 10
 
 
-def test_a_loss_takes_aioquics_window_down_to_0_7_of_what_is_in_flight():
+def test_a_loss_takes_aioquics_window_down_to_0_7_of_what_is_in_flight() -> None:
     controller = make_controller("cubic-aioquic", SETTINGS)
     packets = [Sent(n, NS_PER_S, PACKET_BYTES) for n in range(4)]
     for packet in packets:
@@ -249,7 +259,7 @@ def test_a_loss_takes_aioquics_window_down_to_0_7_of_what_is_in_flight():
     assert controller.congestion_window == controller.ssthresh == 2520
 
 
-def test_aioquics_cubic_begins_anew_where_what_was_acknowledged_was_sent_two_seconds_ago():
+def test_aioquics_cubic_begins_anew_where_what_was_acknowledged_was_sent_two_seconds_ago() -> None:
     controller = make_controller("cubic-aioquic", SETTINGS)
     rtt = RttEstimator(initial_ns=ms(50))
     rtt.on_sample(ms(50))
@@ -280,7 +290,7 @@ class Rfc9438:
     - and keeps its curve after persistent congestion (§ 4.8: K = 0).
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.window = 10.0
         self.ssthresh = math.inf
         self.w_max = self.window_prior = 0.0
@@ -288,7 +298,7 @@ class Rfc9438:
         self.is_flat = False
         self.recovery_s = -1.0
 
-    def on_acked(self, sent_s, now_s, rtt_s):
+    def on_acked(self, sent_s: Any, now_s: Any, rtt_s: Any) -> None:
         if sent_s <= self.recovery_s:
             return
         if self.window < self.ssthresh:
@@ -309,7 +319,7 @@ class Rfc9438:
             target = min(max(self._curve(t_s + rtt_s), self.window), 1.5 * self.window)
             self.window += (target - self.window) / self.window
 
-    def on_lost(self, sent_s, now_s):
+    def on_lost(self, sent_s: Any, now_s: Any) -> bool:
         """Return whether this reduced the window."""
         if sent_s <= self.recovery_s:
             return False
@@ -321,18 +331,18 @@ class Rfc9438:
         self.is_flat = False
         return True
 
-    def on_persistent_congestion(self):
+    def on_persistent_congestion(self) -> None:
         self.window = 2
         self.epoch_s = None
         self.is_flat = True
         self.recovery_s = -1.0
 
-    def _curve(self, t_s):
+    def _curve(self, t_s: Any) -> Any:
         return 0.4 * (t_s - self.k_s) ** 3 + self.w_max
 
 
 @given(rounds=ROUNDS, rtt_ms=st.sampled_from([5, 100, 1500]))
-def test_cubic_is_the_re_derived_one_step_by_step(rounds, rtt_ms):
+def test_cubic_is_the_re_derived_one_step_by_step(rounds: Any, rtt_ms: float) -> None:
     """To a thousandth; the whole bytes that our window has at a loss are taken over."""
     ours = CubicController(SETTINGS)
     expected = Rfc9438()
@@ -370,7 +380,9 @@ def test_cubic_is_the_re_derived_one_step_by_step(rounds, rtt_ms):
 
 
 @pytest.mark.parametrize("rtt_ms", [100, 200])
-def test_cubic_stays_within_1_percent_of_aioquic_along_the_curve_after_a_loss(rtt_ms):
+def test_cubic_stays_within_1_percent_of_aioquic_along_the_curve_after_a_loss(
+    rtt_ms: float,
+) -> None:
     """Where the two may be compared: far from Reno's estimate, without idle times, RTTs equal."""
     window = 500 * PACKET_BYTES
     ours = CubicController(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,12 +35,12 @@ FLAGS = {
 TICK_MS = 10
 
 
-def page_of(case):
+def page_of(case: Any) -> dict[str, Any]:
     """Return the requests as a page; its first tick is at 10 ms, that of the schedules at 0."""
     resources = []
     for request in case["requests"]:
         meta = request["meta"]
-        entry = {"id": str(request["id"]), "kind": KINDS[meta["mimeType"]]}
+        entry: dict[str, Any] = {"id": str(request["id"]), "kind": KINDS[meta["mimeType"]]}
         entry |= {"bytes": request["size"]}
         entry |= {flag: True for name, flag in FLAGS.items() if meta.get(name)}
         if request["t"]:
@@ -50,7 +51,9 @@ def page_of(case):
 
 @pytest.mark.skipif(not CASES, reason="the schedules are not beside the checkout")
 @pytest.mark.parametrize("index", range(len(CASES) or 1))
-def test_each_response_ends_at_the_tick_at_which_the_original_ends_it(index, tmp_path):
+def test_each_response_ends_at_the_tick_at_which_the_original_ends_it(
+    index: Any, tmp_path: Path
+) -> None:
     case = CASES[index]
     path = tmp_path / "page.json"
     path.write_text(json.dumps(page_of(case)), "utf-8")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -108,8 +108,8 @@ def mean_window_at(controller: CongestionController, rtt_s: float, loss_rate: fl
 
 @pytest.mark.parametrize(("w_max", "rtt_s"), [(100, 0.2), (400, 0.1), (800, 0.2)])
 def test_cubic_follows_its_curve_within_2_percent_until_it_is_as_far_above_as_it_was_below(
-    w_max, rtt_s
-):
+    w_max: Any, rtt_s: Any
+) -> None:
     """W_cubic(t) of RFC 9438 § 4.2, on paths where Reno would be slower."""
     controller = CubicController(settings(w_max))
     k_s = math.cbrt(w_max * (1 - BETA) / C)
@@ -129,7 +129,9 @@ def test_cubic_follows_its_curve_within_2_percent_until_it_is_as_far_above_as_it
 
 
 @pytest.mark.parametrize(("w_max", "rtt_s"), [(100, 0.1), (400, 0.1)])
-def test_quicly_cubic_follows_the_curve_of_rfc_8312_within_2_percent(w_max, rtt_s):
+def test_quicly_cubic_follows_the_curve_of_rfc_8312_within_2_percent(
+    w_max: Any, rtt_s: Any
+) -> None:
     """Time begins with the loss, and the window waits for the end of recovery."""
     controller = QuiclyCubicController(settings(w_max))
     k_s = math.cbrt(w_max * (1 - BETA) / C)
@@ -151,7 +153,7 @@ def test_quicly_cubic_follows_the_curve_of_rfc_8312_within_2_percent(w_max, rtt_
 @pytest.mark.parametrize(
     ("controller", "rest"), [(NewRenoController, 0.5), (QuiclyRenoController, 0.7)]
 )
-def test_reno_adds_a_packet_per_round_trip(controller, rest):
+def test_reno_adds_a_packet_per_round_trip(controller: Any, rest: Any) -> None:
     """RFC 9002 § 7.3.3, within 2 %: a window of packets takes a round trip."""
     rtt_ns = 100_000_000
     target = 200 * rest + 50
@@ -166,28 +168,32 @@ def test_reno_adds_a_packet_per_round_trip(controller, rest):
 
 
 @pytest.mark.parametrize("loss_rate", LOSS_RATES)
-def test_renos_mean_window_is_within_15_percent_of_the_square_root_law(loss_rate):
+def test_renos_mean_window_is_within_15_percent_of_the_square_root_law(loss_rate: Any) -> None:
     """sqrt(3/2) / sqrt(p): Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 § 4.3 with AIMD(1, 0.5)."""
     window = mean_window_at(NewRenoController(settings(10)), 0.1, loss_rate)
     assert window == pytest.approx(math.sqrt(1.5 / loss_rate), rel=0.15)
 
 
 @pytest.mark.parametrize("loss_rate", LOSS_RATES)
-def test_quicly_renos_mean_window_is_within_15_percent_of_the_law_of_its_beta(loss_rate):
+def test_quicly_renos_mean_window_is_within_15_percent_of_the_law_of_its_beta(
+    loss_rate: Any,
+) -> None:
     """AIMD(1, 0.7) in equation 3 of RFC 9438 § 4.3: sqrt((1 + β) / (2(1 - β)p))."""
     window = mean_window_at(QuiclyRenoController(settings(10)), 0.1, loss_rate)
     assert window == pytest.approx(math.sqrt(1.7 / (0.6 * loss_rate)), rel=0.15)
 
 
 @pytest.mark.parametrize("loss_rate", LOSS_RATES)
-def test_cubics_mean_window_on_a_short_path_is_within_20_percent_of_renos(loss_rate):
+def test_cubics_mean_window_on_a_short_path_is_within_20_percent_of_renos(loss_rate: Any) -> None:
     """The Reno-friendly region (RFC 9438 § 5.1, table 2)."""
     window = mean_window_at(CubicController(settings(10)), 0.01, loss_rate)
     assert window == pytest.approx(math.sqrt(1.5 / loss_rate), rel=0.20)
 
 
 @pytest.mark.parametrize("loss_rate", LOSS_RATES)
-def test_cubics_mean_window_on_a_long_path_is_within_20_percent_of_its_own_law(loss_rate):
+def test_cubics_mean_window_on_a_long_path_is_within_20_percent_of_its_own_law(
+    loss_rate: Any,
+) -> None:
     """(C(3 + β) / 4(1 - β))^¼ (RTT / p)^¾ (RFC 9438 § 5.1), 1.8 to 4.8 times Reno's here."""
     law = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (1.0 / loss_rate) ** 0.75
     assert law > 1.8 * math.sqrt(1.5 / loss_rate)
@@ -197,8 +203,8 @@ def test_cubics_mean_window_on_a_long_path_is_within_20_percent_of_its_own_law(l
 
 @pytest.mark.parametrize(("loss_rate", "rtt_s"), [(1e-4, 0.1), (1e-4, 0.2), (3e-4, 0.3)])
 def test_cubic_stays_within_5_percent_of_its_law_where_a_loss_comes_every_1_p_packets(
-    loss_rate, rtt_s
-):
+    loss_rate: Any, rtt_s: Any
+) -> None:
     """RFC 9438 § 5.1 assumes such losses, no fast convergence, and that all is in balance."""
     law = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (rtt_s / loss_rate) ** 0.75
     # In balance the curve ends at its plateau, where its mean is (3 + β)/4 of W_max.

@@ -7,6 +7,7 @@ then. All tolerances are stated; where none is, the equality is exact.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,27 +21,29 @@ TICK_MS = 10
 WRR_WEIGHTS = {"document": 256, "script": 24, "font": 16, "image": 8}
 
 
-def streams(n_packets, kinds=("document",)):
+def streams(n_packets: list[int], kinds: Any = ("document",)) -> list[Any]:
     """Return steps that ask for all streams at 0; the last kind is that of all the rest."""
     padded = [*kinds, *[kinds[-1]] * len(n_packets)]
     return [(0, kind, size) for kind, size in zip(padded, n_packets, strict=False)]
 
 
-def ticks(load):
+def ticks(load: Any) -> list[Any]:
     """Return the tick at which each stream ends, in the order of the streams."""
     return [at_ms / TICK_MS for at_ms in finished_ms(load).values()]
 
 
 @law(40)
 @given(st.integers(1, 9), st.integers(1, 20))
-def test_equal_streams_in_round_robin_end_one_after_the_other_in_the_last_round(n, k):
+def test_equal_streams_in_round_robin_end_one_after_the_other_in_the_last_round(
+    n: Any, k: Any
+) -> None:
     load = replay(streams([k] * n), "rr", handshake=False)
     assert ticks(load) == [n * (k - 1) + i + 1 for i in range(n)]
 
 
 @law(60)
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=9))
-def test_a_stream_in_round_robin_ends_when_every_other_has_had_as_many_turns(sizes):
+def test_a_stream_in_round_robin_ends_when_every_other_has_had_as_many_turns(sizes: Any) -> None:
     """Stream i of k_i packets ends after min(k_j, k_i) of those before it, one less behind it."""
     load = replay(streams(sizes), "rr", handshake=False)
     assert ticks(load) == [
@@ -51,12 +54,12 @@ def test_a_stream_in_round_robin_ends_when_every_other_has_had_as_many_turns(siz
 
 @law(40)
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=9))
-def test_fifo_ends_each_stream_after_all_packets_before_it(sizes):
+def test_fifo_ends_each_stream_after_all_packets_before_it(sizes: Any) -> None:
     load = replay(streams(sizes), "fifo", handshake=False)
     assert ticks(load) == [sum(sizes[: i + 1]) for i in range(len(sizes))]
 
 
-def fluid_finish(own, sizes, weights):
+def fluid_finish(own: Any, sizes: Any, weights: Any) -> Any:
     """Return when stream *own* ends if all are served at once by weight, in ticks.
 
     In fluid fair queueing stream i has had w_i v of its k_i packets at virtual time v, as long as
@@ -73,7 +76,9 @@ def fluid_finish(own, sizes, weights):
     st.lists(st.tuples(st.sampled_from(list(WRR_WEIGHTS)), st.integers(1, 120)), max_size=6),
     st.integers(1, 120),
 )
-def test_fair_queueing_ends_no_later_than_the_fluid_and_a_turn_of_each_other_sooner(others, root):
+def test_fair_queueing_ends_no_later_than_the_fluid_and_a_turn_of_each_other_sooner(
+    others: Any, root: Any
+) -> None:
     """Parekh and Gallager 1993, for packets of one size that are all there at the start."""
     kinds, sizes = ["document", *(kind for kind, _ in others)], [root, *(n for _, n in others)]
     weights = [WRR_WEIGHTS[kind] for kind in kinds]
@@ -85,7 +90,9 @@ def test_fair_queueing_ends_no_later_than_the_fluid_and_a_turn_of_each_other_soo
 
 @law(60)
 @given(st.lists(st.integers(0, 20_000), min_size=1, max_size=8), st.sampled_from([None, 100, 250]))
-def test_the_byte_index_of_fifo_is_the_byte_weighted_mean_of_partial_sums(sizes, sample_ms):
+def test_the_byte_index_of_fifo_is_the_byte_weighted_mean_of_partial_sums(
+    sizes: Any, sample_ms: float
+) -> None:
     """A float holds the result to 1e-12 relative; sampling moves each end to the next sample."""
     resources = [{"id": "r0", "kind": "document", "bytes": 1 + sizes[0]}]
     at_once = {"at": "time", "delay_ms": 0}
@@ -111,8 +118,8 @@ def test_the_byte_index_of_fifo_is_the_byte_weighted_mean_of_partial_sums(sizes,
     st.booleans(),
 )
 def test_a_single_resource_takes_the_handshake_its_ticks_and_a_round_trip(
-    transport, rtt_ms, n_packets, handshake
-):
+    transport: Any, rtt_ms: float, n_packets: int, handshake: Any
+) -> None:
     name, handshake_rtts = transport
     load = replay(
         [(0, "document", n_packets)], "rr", transport=name, rtt_ms=rtt_ms, handshake=handshake

@@ -7,6 +7,7 @@ from collections import deque
 from itertools import groupby, pairwise
 from math import sqrt
 from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 
@@ -21,19 +22,19 @@ N_PACKETS = 200_000
 DEVIATIONS = 4
 
 
-def link(rtt_ns=0, **profile):
+def link(rtt_ns: int = 0, **profile: Any) -> Any:
     return Link(LinkProfile(**profile), rtt_ns=rtt_ns, streams=lambda purpose: stream(1, purpose))
 
 
 # Loss
 
 
-def losses(process):
+def losses(process: Any) -> list[Any]:
     return [process.is_lost() for _ in range(N_PACKETS)]
 
 
 @pytest.mark.parametrize(("loss", "burst"), [(0.02, 5), (0.02, 15), (0.2, 3), (0.5, 1)])
-def test_gilbert_elliott_loses_its_share_in_bursts_of_its_mean(loss, burst):
+def test_gilbert_elliott_loses_its_share_in_bursts_of_its_mean(loss: Any, burst: Any) -> None:
     lost = losses(GilbertElliottLoss(loss=loss, burst=burst, source=stream(1, "loss")))
     to_good, to_bad = 1 / burst, loss / burst / (1 - loss)
     correlation = 1 - to_good - to_bad  # of neighbours; the variance of the mean grows with it
@@ -49,7 +50,7 @@ def test_gilbert_elliott_loses_its_share_in_bursts_of_its_mean(loss, burst):
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.05, 0.5])
-def test_random_loss_loses_its_share_and_forgets_what_was_before(loss):
+def test_random_loss_loses_its_share_and_forgets_what_was_before(loss: Any) -> None:
     lost = losses(RandomLoss(loss, stream(1, "loss")))
     allowed = DEVIATIONS * sqrt(loss * (1 - loss) / N_PACKETS)
     assert fmean(lost) == pytest.approx(loss, abs=allowed)
@@ -61,14 +62,14 @@ def test_random_loss_loses_its_share_and_forgets_what_was_before(loss):
 # Queues
 
 
-def test_the_delay_of_a_queue_that_grows_is_the_surplus_over_the_rate():
+def test_the_delay_of_a_queue_that_grows_is_the_surplus_over_the_rate() -> None:
     # 1250 bytes take 10 ms and come every 8 ms: the n-th waits n * 2 ms.
     down = link(rate_bps=1_000_000, burst_bytes=0)
     for n in range(1000):
         assert down.send(n * ms(8), 1250) == n * ms(8) + n * ms(2) + ms(10)
 
 
-def test_a_full_queue_delays_by_its_size_over_the_rate():
+def test_a_full_queue_delays_by_its_size_over_the_rate() -> None:
     # 25000 bytes at 2 Mbit/s are 100 ms; twenty packets of 1250 bytes fill them exactly.
     down = link(rtt_ns=ms(40), rate_bps=2_000_000, burst_bytes=0, queue_bdp=2.5)
     arrivals = [(now_ms, down.send(ms(now_ms), 1250)) for now_ms in range(1000)]
@@ -77,7 +78,7 @@ def test_a_full_queue_delays_by_its_size_over_the_rate():
     assert set(delays[50:]) == {ms(100)}  # each takes the place of one that just left
 
 
-def test_packets_that_come_at_random_wait_as_pollaczek_and_khinchine_say():
+def test_packets_that_come_at_random_wait_as_pollaczek_and_khinchine_say() -> None:
     # M/D/1 at load 1/2: on average half a service time, within 3 %: waits of neighbours are
     # correlated, and over seeds the mean of 200000 has a deviation of about 0.7 %.
     service_ns, load = ms(1), 0.5
@@ -100,14 +101,14 @@ def test_packets_that_come_at_random_wait_as_pollaczek_and_khinchine_say():
         {"mahimahi": (3, 3, 10), "queue_packets": 10},
     ],
 )
-def test_the_throughput_of_a_link_that_always_has_packets_is_its_rate(profile):
+def test_the_throughput_of_a_link_that_always_has_packets_is_its_rate(profile: Any) -> None:
     # At 40 us, 300 Mbit/s are offered. At the ends a bucket, a period or a packet may be missing.
     down = link(**profile)
     n_bytes, overhead_bytes = 1486, profile.get("frame_overhead_bytes", 0)
     arrived = [down.send(n * 40_000, n_bytes) for n in range(50_000)]
     delivered = [at_ns for at_ns in arrived if at_ns is not None and at_ns <= 2 * NS_PER_S]
     bits = 8 * (n_bytes + overhead_bytes) * len(delivered)
-    expected_bits = 2 * float(LinkProfile(**profile).mean_rate_bps)
+    expected_bits = 2 * float(LinkProfile(**profile).mean_rate_bps)  # type: ignore[arg-type]
     assert bits == pytest.approx(expected_bits, abs=8 * 3 * 1514)
     assert down.queue_drops > 0
 
@@ -118,15 +119,17 @@ def test_the_throughput_of_a_link_that_always_has_packets_is_its_rate(profile):
 class PseudocodeCoDel:
     """RFC 8289 § 5 line by line, over a queue in which packets really wait."""
 
-    def __init__(self, arrivals_ns, n_bytes, service_ns):
+    def __init__(self, arrivals_ns: list[int], n_bytes: int, service_ns: int) -> None:
         self.arrivals_ns, self.n_bytes, self.service_ns = arrivals_ns, n_bytes, service_ns
         self.target_ns, self.interval_ns = 5 * NS_PER_MS, 100 * NS_PER_MS
-        self.queue, self.dropped = deque(), []
+        self.queue: deque[Any] = deque()
+        self.dropped: list[Any] = []
         self.first_above = self.drop_next = self.count = self.lastcount = 0
         self.dropping = False
 
-    def run(self):
-        now, coming = 0, deque(enumerate(self.arrivals_ns))
+    def run(self) -> Any:
+        now = 0
+        coming: deque[Any] = deque(enumerate(self.arrivals_ns))
         while coming or self.queue:
             if not self.queue:
                 now = max(now, coming[0][1])
@@ -136,7 +139,7 @@ class PseudocodeCoDel:
                 now += self.service_ns
         return self.dropped
 
-    def dodequeue(self, now):
+    def dodequeue(self, now: Any) -> Any:
         if not self.queue:
             self.first_above = 0
             return None, False
@@ -149,10 +152,10 @@ class PseudocodeCoDel:
             return packet, now >= self.first_above
         return packet, False
 
-    def control_law(self, now):
+    def control_law(self, now: Any) -> Any:
         return now + int(self.interval_ns / sqrt(self.count))
 
-    def dequeue(self, now):
+    def dequeue(self, now: Any) -> Any:
         packet, ok_to_drop = self.dodequeue(now)
         if self.dropping:
             self.dropping = ok_to_drop
@@ -177,7 +180,7 @@ class PseudocodeCoDel:
 
 
 @pytest.mark.parametrize("load", [1.02, 1.3, 3])
-def test_codel_drops_what_its_pseudocode_drops_from_a_queue_that_stands(load):
+def test_codel_drops_what_its_pseudocode_drops_from_a_queue_that_stands(load: Any) -> None:
     # Two surges with a pause, so that the second starts at the dropping rate of the first.
     service_ns, source = ms(1), random.Random(2)
     arrivals_ns, now_ns = [], 0
@@ -205,7 +208,9 @@ def test_codel_drops_what_its_pseudocode_drops_from_a_queue_that_stands(load):
         (Distribution.PARETO, 10, 2),
     ],
 )
-def test_the_extra_delay_has_its_mean_and_deviation(distribution, mean_ms, deviation_ms):
+def test_the_extra_delay_has_its_mean_and_deviation(
+    distribution: Any, mean_ms: float, deviation_ms: float
+) -> None:
     is_uniform = distribution is Distribution.UNIFORM
     jitter = LinkJitter(
         mean_ns=ms(mean_ms),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,14 +28,14 @@ def document(n_bytes: int) -> h3sim.Page:
     return page_of({"id": "/", "kind": "document", "bytes": n_bytes, "request_bytes": 100})
 
 
-def network(rtt_ms: float, rate_mbps: float | None = None, **down: float) -> Network:
+def network(rtt_ms: float, rate_mbps: float | None = None, **down: Any) -> Network:
     """Return a path that only serializes downward, at *rate_mbps*, before a queue without end."""
     rate_bps = None if rate_mbps is None else mbps(rate_mbps)
     link = LinkProfile(rate_bps=rate_bps, burst_bytes=0, frame_overhead_bytes=0, **down)
     return Network(name="path", rtt_ns=ms(rtt_ms), down=link, up=LinkProfile())
 
 
-def load_ms(n_bytes: int, path: Network, **setting: object) -> float:
+def load_ms(n_bytes: int, path: Network, **setting: Any) -> float:
     load = h3sim.simulate(
         document(n_bytes), scheme="fifo", network=path, transport_profile=RENO, **setting
     )
@@ -46,7 +47,9 @@ def load_ms(n_bytes: int, path: Network, **setting: object) -> float:
 
 @pytest.mark.parametrize("rtt_ms", [20, 100])
 @pytest.mark.parametrize("n_packets", [1, 10, 11, 30, 31, 150, 151, 630, 800])
-def test_slow_start_takes_a_round_trip_for_each_doubling_of_the_window(n_packets, rtt_ms):
+def test_slow_start_takes_a_round_trip_for_each_doubling_of_the_window(
+    n_packets: int, rtt_ms: float
+) -> None:
     """10, 20, 40, ... packets a round trip (RFC 9002 § 7.3.1), exactly: nothing serializes."""
     rounds = math.ceil(math.log2(n_packets / WINDOW_PACKETS + 1))
     took_ms = load_ms(n_packets * PAYLOAD_BYTES, network(rtt_ms), handshake=False)
@@ -58,8 +61,8 @@ def test_slow_start_takes_a_round_trip_for_each_doubling_of_the_window(n_packets
     [(1_000_000, 10, 100), (1_000_000, 2, 50), (200_000, 20, 200), (50_000, 5, 30)],
 )
 def test_slow_start_at_a_bottleneck_stalls_until_the_window_fills_the_path(
-    n_bytes, rate_mbps, rtt_ms
-):
+    n_bytes: int, rate_mbps: Any, rtt_ms: float
+) -> None:
     """RTT + O/R + what each window leaves idle, within 1 % (Kurose and Ross, static windows).
 
     The window grows with the second packet's acknowledgement: every second one is acknowledged.
@@ -80,15 +83,15 @@ def test_slow_start_at_a_bottleneck_stalls_until_the_window_fills_the_path(
 
 @pytest.mark.parametrize(("handshake", "round_trips"), [("none", 1), ("0-rtt", 1), ("1-rtt", 2)])
 @pytest.mark.parametrize("rtt_ms", [10, 100])
-def test_a_handshake_costs_its_round_trips(handshake, round_trips, rtt_ms):
+def test_a_handshake_costs_its_round_trips(handshake: Any, round_trips: Any, rtt_ms: float) -> None:
     """RFC 9001 § 4: keys for the first request are there after one round trip, or at once."""
     assert load_ms(300, network(rtt_ms), handshake=handshake) == round_trips * rtt_ms
 
 
 @pytest.mark.parametrize(("flight_bytes", "round_trips"), [(3000, 2), (3500, 2), (3700, 3)])
 def test_a_server_flight_beyond_three_times_the_clients_first_waits_a_round_trip(
-    flight_bytes, round_trips
-):
+    flight_bytes: int, round_trips: Any
+) -> None:
     """RFC 9000 § 8.1: 3 times 1250 bytes, packet headers included, until the address is valid."""
     flight = replace(RENO.quic, server_flight_bytes=flight_bytes)
     load = h3sim.simulate(
@@ -102,8 +105,8 @@ def test_a_server_flight_beyond_three_times_the_clients_first_waits_a_round_trip
 
 @pytest.mark.parametrize(("handshake", "round_trips"), [("none", 0), ("0-rtt", 0), ("1-rtt", 1)])
 def test_each_resource_is_requested_once_and_the_first_when_the_handshake_lets_it_go(
-    handshake, round_trips
-):
+    handshake: Any, round_trips: Any
+) -> None:
     """Four packets of the server's flight are under way when the first of them ends it."""
     page = page_of(
         {"id": "/", "kind": "document", "bytes": 3000},
@@ -114,7 +117,7 @@ def test_each_resource_is_requested_once_and_the_first_when_the_handshake_lets_i
     assert requested == [("/", 50 * round_trips), ("late", 70)]
 
 
-def test_a_response_to_0_rtt_waits_where_the_server_flight_leaves_no_room_for_it():
+def test_a_response_to_0_rtt_waits_where_the_server_flight_leaves_no_room_for_it() -> None:
     """RFC 9000 § 8.1: 3000 bytes of flight leave less than 700 of 3750."""
     assert load_ms(1000, network(50), handshake="0-rtt") == 2 * 50
 
@@ -123,7 +126,9 @@ def test_a_response_to_0_rtt_waits_where_the_server_flight_leaves_no_room_for_it
 
 
 @pytest.mark.parametrize("loss", [0.005, 0.01, 0.02])
-def test_a_long_reno_load_has_the_window_of_the_square_root_law_within_25_percent(loss):
+def test_a_long_reno_load_has_the_window_of_the_square_root_law_within_25_percent(
+    loss: Any,
+) -> None:
     """sqrt(3/2) / sqrt(p) packets a round trip: Mathis, Semke, Mahdavi, Ott 1997.
 
     Counted from a third of the load on, so that the first slow start does not count.
@@ -138,7 +143,7 @@ def test_a_long_reno_load_has_the_window_of_the_square_root_law_within_25_percen
     assert window == pytest.approx(math.sqrt(1.5 / loss), rel=0.25)
 
 
-def test_a_probe_timeout_is_doubled_up_to_a_minute():
+def test_a_probe_timeout_is_doubled_up_to_a_minute() -> None:
     """RFC 9002 § 6.2.1; of 1 ms it would be 2^20 ms after 20 losses in a row."""
     up = LinkProfile(loss_list=tuple(range(60)))
     path = Network(name="mute", rtt_ns=ms(1), down=LinkProfile(), up=up)
@@ -147,7 +152,7 @@ def test_a_probe_timeout_is_doubled_up_to_a_minute():
     assert 15 * 60_000 < load.page_load_ms < 30 * 60_000
 
 
-def test_a_load_whose_requests_are_all_lost_is_given_up_and_says_what_it_waited_for():
+def test_a_load_whose_requests_are_all_lost_is_given_up_and_says_what_it_waited_for() -> None:
     lost = LinkProfile(loss_list=tuple(range(1000)))
     path = Network(name="mute", rtt_ns=ms(50), down=LinkProfile(), up=lost)
     with pytest.raises(StalledError, match=r"given up after 3600 s .* waiting for /"):

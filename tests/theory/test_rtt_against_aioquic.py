@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +33,7 @@ INITIAL_RTT_NS = ms(333)
         max_size=40,
     )
 )
-def test_the_rtt_estimate_is_aioquics_but_for_the_variance(samples):
+def test_the_rtt_estimate_is_aioquics_but_for_the_variance(samples: Any) -> None:
     """aioquic's variance is that around min_rtt; RFC 9002 § 5.3 has it around smoothed_rtt."""
     recovery = QuicPacketRecovery(
         congestion_control_algorithm="reno",
@@ -73,7 +75,7 @@ def test_the_rtt_estimate_is_aioquics_but_for_the_variance(samples):
 
 
 @given(ack_delay_ms=st.integers(0, 40))
-def test_the_probe_timeout_after_one_sample_is_aioquics(ack_delay_ms):
+def test_the_probe_timeout_after_one_sample_is_aioquics(ack_delay_ms: float) -> None:
     """After one sample, the variances agree."""
     recovery = QuicPacketRecovery(
         congestion_control_algorithm="reno",

@@ -1,7 +1,10 @@
 """TCP against closed forms: how long, how fast and how often."""
 
+from __future__ import annotations
+
 import math
 import random
+from typing import Any
 
 import pytest
 
@@ -13,13 +16,15 @@ from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, body_bytes
 RTT_MS = 100
 
 
-def controller(name):
+def controller(name: str) -> Any:
     return make_controller(name, ControllerSettings(max_datagram_bytes=MSS))
 
 
 @pytest.mark.parametrize("n_segments", [1, 10, 11, 30, 31, 70, 100, 150, 1000])
 @pytest.mark.parametrize("rtt_ms", [20, 100])
-def test_slow_start_doubles_a_window_of_ten_segments_with_each_round_trip(n_segments, rtt_ms):
+def test_slow_start_doubles_a_window_of_ten_segments_with_each_round_trip(
+    n_segments: int, rtt_ms: float
+) -> None:
     pair = Pair(
         rtt_ms=rtt_ms,
         settings=TcpSettings(ack_every=1),
@@ -33,7 +38,7 @@ def test_slow_start_doubles_a_window_of_ten_segments_with_each_round_trip(n_segm
 
 
 @pytest.mark.parametrize("window", [1, 4, 32])
-def test_a_fixed_window_takes_a_round_trip_per_window(window):
+def test_a_fixed_window_takes_a_round_trip_per_window(window: Any) -> None:
     pair = Pair(
         rtt_ms=RTT_MS,
         settings=TcpSettings(ack_every=1),
@@ -46,7 +51,7 @@ def test_a_fixed_window_takes_a_round_trip_per_window(window):
 
 @pytest.mark.parametrize("every", [100, 400])
 @pytest.mark.parametrize("recovery", ["sack", "rack"])
-def test_periodic_loss_leaves_reno_the_rate_of_mathis(every, recovery):
+def test_periodic_loss_leaves_reno_the_rate_of_mathis(every: Any, recovery: Any) -> None:
     """Segments per round trip are sqrt(3 / (2 p)) (Mathis et al. 1997, equation 3)."""
     pair = Pair(
         rtt_ms=RTT_MS,
@@ -65,7 +70,7 @@ def test_periodic_loss_leaves_reno_the_rate_of_mathis(every, recovery):
 
 
 @pytest.mark.parametrize("loss", [0.02, 0.1])
-def test_segments_are_sent_as_often_as_a_geometric_distribution_says(loss):
+def test_segments_are_sent_as_often_as_a_geometric_distribution_says(loss: Any) -> None:
     lots = random.Random(7)
     pair = Pair(
         rtt_ms=RTT_MS,
@@ -82,7 +87,7 @@ def test_segments_are_sent_as_often_as_a_geometric_distribution_says(loss):
 
 
 @pytest.mark.parametrize("n_lost", [1, 2, 3, 4, 5])
-def test_timeouts_add_up_to_a_geometric_series(n_lost):
+def test_timeouts_add_up_to_a_geometric_series(n_lost: int) -> None:
     pair = Pair(
         rtt_ms=RTT_MS,
         server_controller=FixedWindow(10 * MSS),
@@ -102,7 +107,9 @@ def test_timeouts_add_up_to_a_geometric_series(n_lost):
         (Mode.ONE_RTT, "1.2", 4),
     ],
 )
-def test_the_first_byte_comes_after_whole_round_trips(mode, tls, round_trips):
+def test_the_first_byte_comes_after_whole_round_trips(
+    mode: Any, tls: Any, round_trips: Any
+) -> None:
     pair = Pair(mode=mode, rtt_ms=RTT_MS, settings=TcpSettings(tls=tls), answer={0: 100})
     pair.put(CLIENT, 0, 300)
     pair.run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.rtt import RttEstimator
@@ -28,7 +29,15 @@ class Sender:
     `others_bytes` are in flight besides, so that the sender is not idle.
     """
 
-    def __init__(self, name, *, window=10_000, datagram=1000, rtt_ms=100, **settings):
+    def __init__(
+        self,
+        name: str,
+        *,
+        window: int = 10_000,
+        datagram: int = 1000,
+        rtt_ms: float = 100,
+        **settings: Any,
+    ) -> None:
         self.controller = make_controller(
             name,
             ControllerSettings(
@@ -37,26 +46,26 @@ class Sender:
         )
         self.rtt = RttEstimator(initial_ns=ms(rtt_ms))
         self.rtt.on_sample(ms(rtt_ms))
-        self.flying = {}
+        self.flying: dict[Any, Any] = {}
         self.next_number = 0
         self.others_bytes = 1000
 
     @property
-    def window(self):
+    def window(self) -> Any:
         return self.controller.congestion_window
 
     @property
-    def in_flight(self):
+    def in_flight(self) -> Any:
         return self.others_bytes + sum(packet.size_bytes for packet in self.flying.values())
 
-    def send(self, count=1, *, at_ms, size=1000):
+    def send(self, count: int = 1, *, at_ms: float, size: int = 1000) -> None:
         for _ in range(count):
             packet = Sent(self.next_number, ms(at_ms), size)
             self.flying[self.next_number] = packet
             self.next_number += 1
             self.controller.on_sent(packet, bytes_in_flight=self.in_flight)
 
-    def ack(self, *numbers, at_ms, is_cwnd_underutilized=False):
+    def ack(self, *numbers: Any, at_ms: float, is_cwnd_underutilized: bool = False) -> Any:
         before = self.in_flight
         packets = [self.flying.pop(number) for number in numbers]
         self.controller.on_acked(
@@ -68,7 +77,7 @@ class Sender:
         )
         return self.window
 
-    def lose(self, *numbers, at_ms):
+    def lose(self, *numbers: Any, at_ms: float) -> Any:
         before = self.in_flight
         packets = [self.flying.pop(number) for number in numbers]
         self.controller.on_lost(
@@ -76,7 +85,7 @@ class Sender:
         )
         return self.window
 
-    def exchange(self, *, at_ms, count=1, is_cwnd_underutilized=False):
+    def exchange(self, *, at_ms: float, count: int = 1, is_cwnd_underutilized: bool = False) -> Any:
         """Send so many packets, and acknowledge them at once."""
         first = self.next_number
         self.send(count, at_ms=at_ms)
@@ -85,7 +94,7 @@ class Sender:
         )
 
 
-def after_loss(name, window, **settings):
+def after_loss(name: str, window: Any, **settings: Any) -> Any:
     """Return a sender whose first packet was lost at 100 ms, when its window was that."""
     sender = Sender(name, window=window, **settings)
     sender.send(at_ms=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from h3sim.signals import H2Priority
 
@@ -16,13 +16,15 @@ __all__ = ["TURN_BYTES", "drain_order", "on", "opened", "turns"]
 
 TURN_BYTES = 1400
 
+SchedulerT = TypeVar("SchedulerT", bound="Scheduler")
+
 
 def on(parent: int | None, weight: int = 16, *, exclusive: bool = False) -> H2Priority:
     """Return a place under *parent*, None for the root."""
     return H2Priority(weight=weight, depends_on=parent, exclusive=exclusive)
 
 
-def opened(scheduler: Scheduler, signals: Mapping[int, Signal]) -> Scheduler:
+def opened(scheduler: SchedulerT, signals: Mapping[int, Signal]) -> SchedulerT:
     """Open each stream and placeholder, in order, and activate the streams."""
     for element_id, signal in signals.items():
         scheduler.open(element_id, signal)

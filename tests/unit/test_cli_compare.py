@@ -154,8 +154,8 @@ def test_many_pages_are_shown_by_their_means_and_by_page_where_asked(
 ) -> None:
     options = ("--scheme", "fifo", "--buffer-kb", "0")
     five = ("davies-meenan", "http2rulez", "agency", "creative", "stories")
-    five = tuple(page for page in five if page in {page.name for page in h3sim.list_pages()})
-    five = (*five, *(page.name for page in h3sim.list_pages() if page.name not in five))[:5]
+    five = tuple(page for page in five if page in {page.name for page in h3sim.list_pages()})  # type: ignore[assignment]
+    five = (*five, *(page.name for page in h3sim.list_pages() if page.name not in five))[:5]  # type: ignore[assignment]
     means = printed(capsys, *five, *options)
     assert means.startswith("marx-2019, QUIC, 1.12 Mbit/s")
     assert "\n\narithmetic mean speedups to rr over 5 pages" in means

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from h3sim.cli import main
 from h3sim.study.header_study import HeaderRow
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 @pytest.fixture
-def lists(tmp_path):
+def lists(tmp_path: Path) -> Any:
     path = tmp_path / "lists.qif"
     path.write_bytes(b":method\tGET\n:path\t/\nx-trace\t7\n\n" * 30)
     return str(path)
 
 
-def test_a_table_stands_below_each_path(lists, capsys):
+def test_a_table_stands_below_each_path(lists: Any, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["headers", lists, "--schemes", "hpack,static", "--rtt-ms", "10,100", "--loss", "5%"]
     assert main(argv) == 0
     out = capsys.readouterr().out
@@ -27,7 +31,9 @@ def test_a_table_stands_below_each_path(lists, capsys):
     assert "RTT 10 ms, loss 5 %" in out
 
 
-def test_json_has_every_row_and_what_it_follows_from(lists, capsys):
+def test_json_has_every_row_and_what_it_follows_from(
+    lists: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     argv = ["headers", lists, "--schemes", "qcram", "--runs", "2", "--table-bytes", "256", "--json"]
     assert main([*argv, "--seed", "4"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -44,7 +50,9 @@ def test_json_has_every_row_and_what_it_follows_from(lists, capsys):
     assert (row["scheme"], row["runs"], row["sections"]) == ("qcram", 2, 30)
 
 
-def test_a_figure_is_drawn_over_round_trip_times_or_losses(lists, tmp_path, capsys):
+def test_a_figure_is_drawn_over_round_trip_times_or_losses(
+    lists: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, axis in (("rtt.png", ["--rtt-ms", "10,100"]), ("loss.svg", ["--loss", "1%,5%"])):
         path = tmp_path / name
         argv = ["headers", lists, "--schemes", "hpack,qpack", "--runs", "1", "--plot", str(path)]
@@ -55,7 +63,7 @@ def test_a_figure_is_drawn_over_round_trip_times_or_losses(lists, tmp_path, caps
     capsys.readouterr()
 
 
-def test_every_mistake_is_told_in_one_line(lists, capsys):
+def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["headers", lists, "--schemes", "hpak,qpack", "--rtt-ms", "x", "--loss", "2"]
     code = main([*argv, "--runs", "0", "--table-bytes", "-1", "--of", "responses"])
     assert code == 2

@@ -294,7 +294,7 @@ def test_the_version_and_the_build_are_printed(capsys: pytest.CaptureFixture[str
 def test_a_run_that_fails_exits_with_1_and_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object, **__: object) -> None:
+    def fail(*_: object, **__: Any) -> None:
         raise StalledError(["late.js", "hero.jpg"])
 
     monkeypatch.setattr(run_command, "run_config", fail)
@@ -308,7 +308,7 @@ def test_a_run_that_fails_exits_with_1_and_a_line(
 def test_an_interrupt_exits_with_130(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(*_: object, **__: object) -> None:
+    def interrupt(*_: object, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run_command, "run_config", interrupt)

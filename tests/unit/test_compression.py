@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,20 +24,23 @@ from h3sim.compression.qpack_streams import (
 from h3sim.compression.wire import Reader, encode_integer, encode_string
 from h3sim.errors import MissingExtraError, UnknownNameError
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 HOST = (b":authority", b"www.example.com")
 AGENT = (b"user-agent", b"h3sim")
 TRACE = (b"x-trace", b"7")
 ORDERLESS = ["qpack", "early-qpack", "early-qpack-safe", "early-qpack-keep", "qcram"]
 
 
-def sent(name, sections, **settings):
+def sent(name: str, sections: Any, **settings: Any) -> Any:
     """Return the encoder and what it makes of *sections*, of which nothing is acknowledged."""
     encoder = make_codec(name, CodecSettings(**settings)).encoder
     encoder.start()
     return encoder, [encoder.encode(4 * n, fields) for n, fields in enumerate(sections)]
 
 
-def passed(name, sections, **settings):
+def passed(name: str, sections: Any, **settings: Any) -> list[Any]:
     """Return what comes of *sections* that each arrive, and are acknowledged, before the next."""
     codec = make_codec(name, CodecSettings(**settings))
     sender, receiver = EncodingEnd(codec.encoder), DecodingEnd(codec.decoder)
@@ -51,7 +55,7 @@ def passed(name, sections, **settings):
     return [fields for _, fields in decoded]
 
 
-def test_integers_are_those_of_rfc_7541_appendix_c_1():
+def test_integers_are_those_of_rfc_7541_appendix_c_1() -> None:
     assert encode_integer(10, 5) == bytes.fromhex("0a")
     assert encode_integer(1337, 5) == bytes.fromhex("1f9a0a")
     assert encode_integer(42, 8) == bytes.fromhex("2a")
@@ -60,23 +64,23 @@ def test_integers_are_those_of_rfc_7541_appendix_c_1():
     ]
 
 
-def test_strings_are_those_of_rfc_7541_appendix_c_4():
+def test_strings_are_those_of_rfc_7541_appendix_c_4() -> None:
     assert encode_string(b"no-cache") == bytes.fromhex("86a8eb10649cbf")
     assert Reader(encode_string(b"custom-value")).string() == b"custom-value"
 
 
-def test_a_string_that_huffman_makes_longer_goes_as_it_is():
+def test_a_string_that_huffman_makes_longer_goes_as_it_is() -> None:
     assert encode_string(b"\xff\xff") == b"\x02\xff\xff"
 
 
-def test_hpack_blocks_are_those_of_rfc_7541_appendix_c_4_behind_their_numbers():
+def test_hpack_blocks_are_those_of_rfc_7541_appendix_c_4_behind_their_numbers() -> None:
     first = ((b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/"), HOST)
     _, encoded = sent("hpack", [first, (*first, (b"cache-control", b"no-cache"))])
     assert encoded[0].section == b"\0" + bytes.fromhex("828684418cf1e3c2e5f23a6ba0ab90f4ff")
     assert encoded[1].section == b"\1" + bytes.fromhex("828684be5886a8eb10649cbf")
 
 
-def test_hpack_waits_for_every_block_before():
+def test_hpack_waits_for_every_block_before() -> None:
     codec = make_codec("hpack")
     blocks = [codec.encoder.encode(4 * n, (AGENT,)).section for n in range(3)]
     assert codec.decoder.on_section(8, blocks[2]) == []
@@ -86,7 +90,7 @@ def test_hpack_waits_for_every_block_before():
     assert codec.decoder.on_section(4, blocks[1]) == [(4, (AGENT,)), (8, (AGENT,))]
 
 
-def test_the_required_insert_count_is_that_of_rfc_9204_section_4_5_1_1():
+def test_the_required_insert_count_is_that_of_rfc_9204_section_4_5_1_1() -> None:
     # "if the dynamic table is 100 bytes, then the Required Insert Count will be encoded modulo 6"
     counts = [
         required_insert_count(bytes((encoded, 0)), max_table_bytes=100, inserted=10)
@@ -96,7 +100,7 @@ def test_the_required_insert_count_is_that_of_rfc_9204_section_4_5_1_1():
     assert required_insert_count(b"\0\0", max_table_bytes=0, inserted=0) == 0
 
 
-def test_the_encoder_stream_is_read_as_rfc_9204_appendix_b_has_it():
+def test_the_encoder_stream_is_read_as_rfc_9204_appendix_b_has_it() -> None:
     stream = EncoderStream()
     data = bytes.fromhex("3fbd01c00f7777772e6578616d706c652e636f6d c10c2f73616d706c652f70617468")
     more = bytes.fromhex("4a637573746f6d2d6b65790c637573746f6d2d76616c7565 02")
@@ -113,7 +117,7 @@ def test_the_encoder_stream_is_read_as_rfc_9204_appendix_b_has_it():
     assert found[3][2:] == (b"custom-key", b"custom-value")
 
 
-def test_qpack_uses_inserts_that_it_knows_of_even_where_no_stream_may_be_blocked():
+def test_qpack_uses_inserts_that_it_knows_of_even_where_no_stream_may_be_blocked() -> None:
     codec = make_codec("qpack", CodecSettings(blocked_streams=0))
     sender, receiver = EncodingEnd(codec.encoder), DecodingEnd(codec.decoder)
     sizes = []
@@ -129,12 +133,12 @@ def test_qpack_uses_inserts_that_it_knows_of_even_where_no_stream_may_be_blocked
     assert sizes[0] > 10
 
 
-def test_static_qpack_sends_nothing_beside_its_sections():
+def test_static_qpack_sends_nothing_beside_its_sections() -> None:
     _, encoded = sent("static", [(AGENT, TRACE)] * 9)
     assert {(len(e.section), e.instructions) for e in encoded} == {(len(encoded[0].section), b"")}
 
 
-def test_qcram_refers_to_what_is_acknowledged_and_inserts_nothing_twice():
+def test_qcram_refers_to_what_is_acknowledged_and_inserts_nothing_twice() -> None:
     encoder, (first, second) = sent("qcram", [(TRACE,), (TRACE,)])
     assert encoder.table_bytes == len(b"x-trace7") + 32
     assert len(second.section) == len(first.section)
@@ -143,7 +147,7 @@ def test_qcram_refers_to_what_is_acknowledged_and_inserts_nothing_twice():
     assert third.section == bytes((2, 1, 0x80 | 62))
 
 
-def test_qcram_counts_an_acknowledgement_only_once_all_before_it_have_come():
+def test_qcram_counts_an_acknowledgement_only_once_all_before_it_have_come() -> None:
     encoder, _ = sent("qcram", [(TRACE,), (AGENT,)])
     encoder.on_acked(4)
     assert len(encoder.encode(8, (AGENT,)).section) > 3
@@ -151,21 +155,21 @@ def test_qcram_counts_an_acknowledgement_only_once_all_before_it_have_come():
     assert len(encoder.encode(12, (AGENT,)).section) == 3
 
 
-def test_qcram_with_packets_refers_to_what_the_same_packet_brings():
+def test_qcram_with_packets_refers_to_what_the_same_packet_brings() -> None:
     encoder, (_, second) = sent("qcram-packets", [(TRACE,), (TRACE,)])
     assert second.section == bytes((1, 1, 0x80 | 62))
     encoder.on_packet_boundary()
     assert len(encoder.encode(8, (TRACE,)).section) > 3
 
 
-def test_a_qcram_block_that_evicts_waits_for_all_before_it():
+def test_a_qcram_block_that_evicts_waits_for_all_before_it() -> None:
     codec = make_codec("qcram", CodecSettings(table_bytes=80))
     blocks = [codec.encoder.encode(4 * n, (f,)).section for n, f in enumerate((TRACE, AGENT))]
     assert codec.decoder.on_section(4, blocks[1]) == []
     assert [stream_id for stream_id, _ in codec.decoder.on_section(0, blocks[0])] == [0, 4]
 
 
-def test_early_qpack_parks_a_field_and_not_a_section():
+def test_early_qpack_parks_a_field_and_not_a_section() -> None:
     codec = make_codec("early-qpack")
     blocks = [
         codec.encoder.encode(4 * number, fields).section
@@ -178,52 +182,52 @@ def test_early_qpack_parks_a_field_and_not_a_section():
     assert [stream_id for stream_id, _ in codec.decoder.on_section(0, blocks[0])] == [0, 4]
 
 
-def test_early_qpack_gives_a_place_away_once_the_decoder_has_read_all_references():
+def test_early_qpack_gives_a_place_away_once_the_decoder_has_read_all_references() -> None:
     codec = make_codec("early-qpack", CodecSettings(table_bytes=80))
     encode, decode = codec.encoder.encode, codec.decoder.on_section
     first, second, third = (
         encode(4 * n, (f,)).section for n, f in enumerate((TRACE, TRACE, AGENT))
     )
-    assert codec.encoder.table_bytes == 40
+    assert codec.encoder.table_bytes == 40  # type: ignore[attr-defined]
     decode(8, third)
     decode(0, first)
     assert codec.decoder.take_feedback() == b""
     decode(4, second)
     codec.encoder.on_feedback(codec.decoder.take_feedback())
-    assert codec.encoder.table_bytes == 0
+    assert codec.encoder.table_bytes == 0  # type: ignore[attr-defined]
 
 
-def test_early_qpack_that_keeps_what_was_used_deletes_only_the_rest():
+def test_early_qpack_that_keeps_what_was_used_deletes_only_the_rest() -> None:
     for name, sizes in (("early-qpack", 1), ("early-qpack-keep", 0)):
         encoder, _ = sent(name, [(TRACE,), (TRACE,), (AGENT,)], table_bytes=80)
         assert len(encoder._deleted) == sizes
 
 
 @pytest.mark.parametrize("name", CODEC_NAMES)
-def test_a_field_larger_than_the_table_is_sent_and_comes(name):
+def test_a_field_larger_than_the_table_is_sent_and_comes(name: str) -> None:
     large = ((b"x-large", b"#" * 5000), AGENT, (b"x-large", b"#" * 5000))
     assert passed(name, [large] * 3, table_bytes=256) == [large] * 3
 
 
 @pytest.mark.parametrize("name", CODEC_NAMES)
-def test_empty_values_other_bytes_and_empty_sections_come_as_they_are(name):
+def test_empty_values_other_bytes_and_empty_sections_come_as_they_are(name: str) -> None:
     odd = [((b"a", b""), (b"b", bytes(range(256)))), (), ((b"a", b""), (b"a", b""))]
     assert passed(name, odd * 2) == odd * 2
 
 
 @pytest.mark.parametrize("name", CODEC_NAMES)
-def test_ten_thousand_sections_come_through_a_small_table(name):
+def test_ten_thousand_sections_come_through_a_small_table(name: str) -> None:
     kinds = [(b"accept", b"*/*"), (b"x-id", b"9" * 30), AGENT, TRACE, (b"x", b"y" * 90)]
     sections = [(kinds[n % 5], kinds[n % 3], (b"n", b"%d" % (n % 40))) for n in range(10_000)]
     assert passed(name, sections, table_bytes=256) == sections
 
 
-def test_a_field_without_a_name_is_refused_by_qpack():
+def test_a_field_without_a_name_is_refused_by_qpack() -> None:
     with pytest.raises(CodecError, match="stream 0: the header's name must not be empty"):
         sent("qpack", [((b"", b"x"),)])
 
 
-def test_more_blocked_streams_than_allowed_are_an_error():
+def test_more_blocked_streams_than_allowed_are_an_error() -> None:
     codec = make_codec("qpack", CodecSettings(blocked_streams=2))
     strict = make_codec("qpack", CodecSettings(blocked_streams=1)).decoder
     codec.encoder.start()
@@ -233,18 +237,20 @@ def test_more_blocked_streams_than_allowed_are_an_error():
         strict.on_section(8, blocks[2])
 
 
-def test_settings_are_not_negative():
+def test_settings_are_not_negative() -> None:
     with pytest.raises(ValueError, match="table_bytes must not be negative, is -1"):
         CodecSettings(table_bytes=-1)
 
 
-def test_an_unknown_codec_is_named_with_its_likes():
+def test_an_unknown_codec_is_named_with_its_likes() -> None:
     with pytest.raises(UnknownNameError, match="no codec is called 'qpak'; did you mean qpack"):
         make_codec("qpak")
 
 
 @pytest.mark.parametrize(("name", "package"), [("hpack", "hpack"), ("qpack", "pylsqpack")])
-def test_an_error_names_the_extra_where_a_library_is_missing(monkeypatch, name, package):
+def test_an_error_names_the_extra_where_a_library_is_missing(
+    monkeypatch: pytest.MonkeyPatch, name: str, package: Any
+) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
         MissingExtraError, match=rf"needs {package}: pip install 'h3sim\[headers\]'"
@@ -252,14 +258,14 @@ def test_an_error_names_the_extra_where_a_library_is_missing(monkeypatch, name, 
         make_codec(name)
 
 
-def test_qif_holds_bytes_comments_and_lines_of_any_system():
+def test_qif_holds_bytes_comments_and_lines_of_any_system() -> None:
     assert parse_qif(b"# c\r\na\t\xff\r\n\r\n\r\n# d\nb\tx\ty\n") == (
         (((b"a", b"\xff"),), None),
         (((b"b", b"x\ty"),), None),
     )
 
 
-def test_every_line_that_is_no_field_is_told(tmp_path):
+def test_every_line_that_is_no_field_is_told(tmp_path: Path) -> None:
     path = tmp_path / "broken.qif"
     path.write_bytes(b"a\t1\nno tab\n\n\tno name\n")
     with pytest.raises(HeaderListError) as error:
@@ -271,6 +277,6 @@ def test_every_line_that_is_no_field_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# nothing\n"])
-def test_a_file_without_a_list_is_told(data):
+def test_a_file_without_a_list_is_told(data: Any) -> None:
     with pytest.raises(HeaderListError, match="holds no header list"):
         parse_qif(data)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -23,6 +24,7 @@ from h3sim.conformance import (
     Candidate,
     Event,
     FreesMemory,
+    History,
     Law,
     NoStarvation,
     NotCheckedError,
@@ -70,61 +72,61 @@ class Urgency:
     incremental: bool = False
 
 
-def by_urgency(stream_id, signal):
+def by_urgency(stream_id: int, signal: Any) -> Any:
     return signal.urgency
 
 
-def most_urgent():
+def most_urgent() -> Any:
     return ReferenceOrder(by_urgency)
 
 
-def by_id(stream_id, signal):
+def by_id(stream_id: int, signal: Any) -> Any:
     return stream_id
 
 
 class Batched(RoundRobinScheduler):
     """Takes turns of three packets."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._left = 3
 
-    def charge(self, stream_id, n_bytes):
+    def charge(self, stream_id: int, n_bytes: int) -> None:
         self._left -= 1
         if not self._left:
             super().charge(stream_id, n_bytes)
             self._left = 3
 
-    def deactivate(self, stream_id):
+    def deactivate(self, stream_id: int) -> None:
         if stream_id == self.pick():
             self._left = 3
         super().deactivate(stream_id)
 
-    def close(self, stream_id):
+    def close(self, stream_id: int) -> None:
         self.deactivate(stream_id)
 
 
 class Remembers(FifoScheduler):
     """Keeps the last 100 streams that were closed."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self._closed = []
+        self._closed: list[Any] = []
 
-    def close(self, stream_id):
+    def close(self, stream_id: int) -> None:
         super().close(stream_id)
         self._closed = [*self._closed[-99:], f"stream {stream_id}"]
 
 
 class ForgetsUpdates(ReferenceOrder):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(by_urgency)
 
-    def update(self, stream_id, signal):
+    def update(self, stream_id: int, signal: Any) -> None:
         pass
 
 
-def test_what_is_not_claimed_is_skipped_by_name():
+def test_what_is_not_claimed_is_skipped_by_name() -> None:
     report = check_scheduler(FifoScheduler, claims=[StrictOrder(rank=by_id)], settings=SEEN)
     assert report.scheduler == "FifoScheduler"
     assert [verdict.law for verdict in report.verdicts] == list(Law)
@@ -138,7 +140,7 @@ def test_what_is_not_claimed_is_skipped_by_name():
     assert "  skipped  weighted-shares: not claimed" in str(report).splitlines()
 
 
-def test_a_failure_is_the_law_a_sentence_and_the_shortest_history():
+def test_a_failure_is_the_law_a_sentence_and_the_shortest_history() -> None:
     candidate = Candidate(factory=ForgetsUpdates, signals=signals(Urgency))
     claimed = replace(candidate, claims=(StrictOrder(rank=by_urgency),))
     with pytest.raises(BrokenLawError) as caught:
@@ -154,7 +156,7 @@ def test_a_failure_is_the_law_a_sentence_and_the_shortest_history():
     ]
 
 
-def test_signals_may_be_of_a_type_of_ones_own():
+def test_signals_may_be_of_a_type_of_ones_own() -> None:
     report = check_scheduler(
         most_urgent,
         claims=[StrictOrder(rank=by_urgency)],
@@ -168,8 +170,8 @@ def test_signals_may_be_of_a_type_of_ones_own():
     }
 
 
-def test_turns_of_several_packets_are_a_claim():
-    def claims(packets):
+def test_turns_of_several_packets_are_a_claim() -> None:
+    def claims(packets: Any) -> Any:
         return Candidate(
             factory=Batched,
             claims=(
@@ -184,16 +186,16 @@ def test_turns_of_several_packets_are_a_claim():
             check_law(claims(1), checked)
 
 
-def test_a_turn_of_several_packets_need_not_be_broken_off():
+def test_a_turn_of_several_packets_need_not_be_broken_off() -> None:
     class Stubborn(ReferenceOrder):
-        def __init__(self):
+        def __init__(self) -> None:
             super().__init__(by_id)
-            self._kept = None
+            self._kept: Any = None
 
-        def pick(self):
+        def pick(self) -> Any:
             return self._kept if self._kept in self._active else super().pick()
 
-        def charge(self, stream_id, n_bytes):
+        def charge(self, stream_id: int, n_bytes: int) -> None:
             self._kept = None if self._kept == stream_id else stream_id
 
     for packets in (2, 1):
@@ -206,15 +208,15 @@ def test_a_turn_of_several_packets_need_not_be_broken_off():
                 check_law(candidate, Law.STRICT_ORDER)
 
 
-def test_a_scheduler_is_given_as_simulate_takes_it():
+def test_a_scheduler_is_given_as_simulate_takes_it() -> None:
     """By name, as a class or function, as an object, and with an argument for packets."""
 
     class TakesPackets(FifoScheduler):
-        def __init__(self, *, turn_bytes):
+        def __init__(self, *, turn_bytes: int) -> None:
             super().__init__()
             assert turn_bytes == 1400
 
-    given = {
+    given: dict[Any, str] = {
         "fifo": "fifo",
         FifoScheduler: "FifoScheduler",
         FifoScheduler(): "FifoScheduler",
@@ -227,15 +229,16 @@ def test_a_scheduler_is_given_as_simulate_takes_it():
         assert Law.STRICT_ORDER in report.kept
 
 
-def test_what_simulate_refuses_is_refused_with_the_same_words():
+def test_what_simulate_refuses_is_refused_with_the_same_words() -> None:
     class Incomplete:
-        def pick(self):
+        def pick(self) -> None:
             return None
 
     class CannotBeMade(FifoScheduler):
-        def __init__(self):
+        def __init__(self) -> None:
             raise OSError("no file")
 
+    wrong: Any
     for wrong in (5, Incomplete, Incomplete(), CannotBeMade, "fifoo"):
         with pytest.raises(H3SimError) as told:
             h3sim.simulate("davies-meenan", scheduler=wrong)
@@ -251,12 +254,12 @@ def test_what_simulate_refuses_is_refused_with_the_same_words():
 class Raises(FifoScheduler):
     """Raises where anything is charged to stream 8."""
 
-    def charge(self, stream_id, n_bytes):
+    def charge(self, stream_id: int, n_bytes: int) -> None:
         if stream_id == 8:
             raise OverflowError("too much")
 
 
-def test_a_scheduler_that_may_raise_is_held_to_all_other_laws_up_to_there():
+def test_a_scheduler_that_may_raise_is_held_to_all_other_laws_up_to_there() -> None:
     with pytest.raises(BrokenLawError, match="never-raises: charge"):
         check_scheduler(Raises, settings=SEEN)
     may = {Law.NEVER_RAISES: "knows eight streams only"}
@@ -265,7 +268,7 @@ def test_a_scheduler_that_may_raise_is_held_to_all_other_laws_up_to_there():
     assert set(report.skipped) - unclaimed == {Law.NEVER_RAISES}
 
     class WrongBeforeThat(Raises):
-        def pick(self):
+        def pick(self) -> Any:
             return max(self._active._ranks, default=None)
 
     with pytest.raises(BrokenLawError, match=r"strict-order: stream \d+ of rank"):
@@ -275,9 +278,9 @@ def test_a_scheduler_that_may_raise_is_held_to_all_other_laws_up_to_there():
         )
 
 
-def test_a_law_is_not_kept_where_every_history_ends_in_an_error():
+def test_a_law_is_not_kept_where_every_history_ends_in_an_error() -> None:
     class NeverOpens(FifoScheduler):
-        def open(self, stream_id, signal):
+        def open(self, stream_id: int, signal: Any) -> None:
             raise ValueError("full")
 
     may = {Law.NEVER_RAISES: "is full"}
@@ -287,11 +290,11 @@ def test_a_law_is_not_kept_where_every_history_ends_in_an_error():
 
 
 @pytest.mark.parametrize("method", ["open", "activate", "charge", "pick"])
-def test_a_scheduler_that_exits_does_not_take_the_tests_along(method):
+def test_a_scheduler_that_exits_does_not_take_the_tests_along(method: Any) -> None:
     class Exits(FifoScheduler):
         pass
 
-    def leave(self, *arguments):
+    def leave(self: Any, *arguments: Any) -> None:
         sys.exit(3)
 
     setattr(Exits, method, leave)
@@ -299,13 +302,13 @@ def test_a_scheduler_that_exits_does_not_take_the_tests_along(method):
         check_scheduler(Exits, settings=SEEN)
 
 
-def test_a_scheduler_that_picks_an_unknown_stream_gets_a_sentence_from_every_law():
+def test_a_scheduler_that_picks_an_unknown_stream_gets_a_sentence_from_every_law() -> None:
     class Stranger(FifoScheduler):
-        def pick(self):
+        def pick(self) -> Any:
             picked = super().pick()
             return picked if picked is None else 9999
 
-        def charge(self, stream_id, n_bytes):
+        def charge(self, stream_id: int, n_bytes: int) -> None:
             self._active._ranks[stream_id]
 
     claims = (
@@ -324,7 +327,7 @@ def test_a_scheduler_that_picks_an_unknown_stream_gets_a_sentence_from_every_law
             check_law(candidate, each, settings=FEW)
 
 
-def test_claims_of_one_law_are_all_looked_at():
+def test_claims_of_one_law_are_all_looked_at() -> None:
     backwards = StrictOrder(rank=lambda stream_id, signal: -stream_id)
     check_law(Candidate(factory=FifoScheduler, claims=(StrictOrder(rank=by_id),)), backwards.law)
     both = Candidate(factory=FifoScheduler, claims=(StrictOrder(rank=by_id), backwards))
@@ -332,9 +335,9 @@ def test_claims_of_one_law_are_all_looked_at():
         check_law(both, Law.STRICT_ORDER)
 
 
-def test_round_robin_shares_turns_and_not_bytes():
+def test_round_robin_shares_turns_and_not_bytes() -> None:
     """Streams of short packets have less (Shreedhar and Varghese 1995, § 1)."""
-    one_each = {"weight": lambda signal: 1}
+    one_each: dict[str, Any] = {"weight": lambda signal: 1}
     turns = Candidate(factory=RoundRobinScheduler, claims=(WeightedShares(**one_each),))
     check_law(turns, Law.WEIGHTED_SHARES)
     in_bytes = Candidate(factory=RoundRobinScheduler, claims=(ByteShares(**one_each),))
@@ -342,7 +345,7 @@ def test_round_robin_shares_turns_and_not_bytes():
         check_law(in_bytes, Law.BYTE_SHARES)
 
 
-def test_a_wait_is_told_in_turns_of_the_other():
+def test_a_wait_is_told_in_turns_of_the_other() -> None:
     fifo = Candidate(
         factory=FifoScheduler, claims=(BoundedWait(turns=lambda waiting, other: 3, joining=2),)
     )
@@ -351,8 +354,8 @@ def test_a_wait_is_told_in_turns_of_the_other():
     assert caught.value.sentence == "stream 4 waits while stream 0 has 6 turns; it may have 5"
 
 
-def test_the_claims_of_rfc_9218_go_by_name():
-    def eps(scheduler):
+def test_the_claims_of_rfc_9218_go_by_name() -> None:
+    def eps(scheduler: Any) -> Any:
         claims = (UrgencyOrder(), RoundRobinInUrgency())
         return Candidate(factory=scheduler, claims=claims, signals=signals(Eps))
 
@@ -366,7 +369,7 @@ def test_the_claims_of_rfc_9218_go_by_name():
         check_law(in_one_list, Law.BOUNDED_WAIT, settings=settings(SEEN, max_examples=300))
 
 
-def test_the_three_faces_of_the_suite_have_one_list():
+def test_the_three_faces_of_the_suite_have_one_list() -> None:
     tests = [name for name in vars(SchedulerSuite) if name.startswith("test_")]
     assert tests == [f"test_{each.name.lower()}" for each in Law]
     mark = parametrize_with_checks([FifoScheduler])
@@ -375,31 +378,31 @@ def test_the_three_faces_of_the_suite_have_one_list():
     assert [verdict.law for verdict in report.verdicts] == list(Law)
 
 
-def test_the_guide_has_the_list_of_laws():
+def test_the_guide_has_the_list_of_laws() -> None:
     text = (Path(__file__).parents[2] / "docs/testing-schedulers.md").read_text("utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     laws = [f"| `{each.value}` | {each.meaning} |" for each in Law]
     assert [row for row in rows if row in laws] == laws
 
 
-def test_so_many_closed_streams_may_be_kept_as_are_claimed():
+def test_so_many_closed_streams_may_be_kept_as_are_claimed() -> None:
     check_law(Candidate(factory=Remembers, claims=(FreesMemory(keeps=100),)), Law.FREES_MEMORY)
     check_law(Candidate(factory=Remembers, claims=(FreesMemory(keeps=200),)), Law.FREES_MEMORY)
 
 
-def test_a_tolerance_allows_for_shares_that_are_rounded():
+def test_a_tolerance_allows_for_shares_that_are_rounded() -> None:
     class Rounded(TreeScheduler):
         """Knows weights in steps of 8 only."""
 
-        def open(self, stream_id, signal):
+        def open(self, stream_id: int, signal: Any) -> None:
             super().open(stream_id, signal)
             self._round(stream_id, signal)
 
-        def update(self, stream_id, signal):
+        def update(self, stream_id: int, signal: Any) -> None:
             super().update(stream_id, signal)
             self._round(stream_id, signal)
 
-        def _round(self, stream_id, signal):
+        def _round(self, stream_id: int, signal: Any) -> None:
             self._queueing.reweigh(self._nodes[stream_id], max(8, signal.weight // 8 * 8))
 
     flat = st.builds(H2Priority, weight=st.integers(100, 256))
@@ -413,25 +416,25 @@ def test_a_tolerance_allows_for_shares_that_are_rounded():
         check_law(exact, Law.WEIGHTED_SHARES)
 
 
-def test_what_another_process_cannot_import_is_said():
+def test_what_another_process_cannot_import_is_said() -> None:
     with pytest.raises(NotCheckedError, match="defined in a function"):
         check_law(Candidate(factory=lambda: FifoScheduler()), Law.SAME_IN_EVERY_PROCESS)
 
 
-def test_the_operations_of_a_search_are_counted():
-    def grows(work):
+def test_the_operations_of_a_search_are_counted() -> None:
+    def grows(work: Any) -> Any:
         return operations_of(lambda: work(1000)) / operations_of(lambda: work(100))
 
     assert grows(lambda n: sum(i for i in range(n))) > 8
     assert grows(lambda n: n + 1) == 1
 
 
-def test_objects_that_hang_on_one_are_counted_once():
+def test_objects_that_hang_on_one_are_counted_once() -> None:
     shared = [1000]
     assert reachable([shared, shared]) == 3
 
 
-def test_a_history_is_shortened_to_the_events_that_matter():
+def test_a_history_is_shortened_to_the_events_that_matter() -> None:
     events = [Event(Call.OPEN, 4 * n) for n in range(40)]
     events += [Event(Call.ACTIVATE, 4 * n) for n in range(40)]
     fails = lambda history: Event(Call.ACTIVATE, 88) in history  # noqa: E731
@@ -440,13 +443,13 @@ def test_a_history_is_shortened_to_the_events_that_matter():
 
 @law(60)
 @given(event_scripts(placeholders=2))
-def test_drawn_histories_keep_the_contract(history):
+def test_drawn_histories_keep_the_contract(history: History) -> None:
     assert valid_history(history) == history
 
 
 @law(40)
 @given(trees())
-def test_a_tree_is_drawn_parents_first(changes):
+def test_a_tree_is_drawn_parents_first(changes: Any) -> None:
     tree = TreeScheduler()
     known = {None}
     for element_id, signal in changes:
@@ -457,7 +460,7 @@ def test_a_tree_is_drawn_parents_first(changes):
 
 @law(40)
 @given(loss_patterns())
-def test_losses_are_fields_of_a_link(pattern):
+def test_losses_are_fields_of_a_link(pattern: Any) -> None:
     LinkProfile(rate_bps=10**6, queue_bytes=10**5, **pattern)
 
 
@@ -468,14 +471,16 @@ def test_losses_are_fields_of_a_link(pattern):
     st.from_type(H2Priority),
     st.from_type(BucketPriority),
 )
-def test_hypothesis_knows_the_types_of_h3sim(page, resource, place, bucket):
+def test_hypothesis_knows_the_types_of_h3sim(
+    page: Any, resource: Any, place: Any, bucket: Any
+) -> None:
     assert isinstance(page, Page)
     assert isinstance(resource, Resource)
     assert 1 <= place.weight <= 256
     assert 1 <= bucket.level <= 3
 
 
-def test_without_hypothesis_the_error_says_what_to_install():
+def test_without_hypothesis_the_error_says_what_to_install() -> None:
     code = (
         "import sys\nsys.modules['hypothesis'] = None\n"
         "try:\n    import h3sim.conformance\nexcept ImportError as error:\n    print(error)"
@@ -513,7 +518,7 @@ def test_with_the_fixture(check_scheduler):
 """
 
 
-def test_pytest_runs_the_suite_and_reads_well(tmp_path):
+def test_pytest_runs_the_suite_and_reads_well(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(TESTS, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-rA", "-v", "-p", "no:cacheprovider"]
     done = subprocess.run(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from h3sim.transport.congestion.cube_root import cube_root
@@ -22,13 +24,13 @@ QUICLY = ("cubic-quicly", "reno-quicly")
     [(1200, 12_000), (1280, 12_800), (1472, 14_720), (1500, 14_720), (9000, 18_000)],
 )
 def test_the_first_window_is_ten_packets_and_between_14720_bytes_and_two_packets(
-    name, datagram, window
-):
-    assert Sender(name, window=None, datagram=datagram).window == window
+    name: str, datagram: Any, window: Any
+) -> None:
+    assert Sender(name, window=None, datagram=datagram).window == window  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", LOSS_BASED)
-def test_slow_start_doubles_the_window_in_a_round_trip(name):
+def test_slow_start_doubles_the_window_in_a_round_trip(name: str) -> None:
     sender = Sender(name)
     assert sender.exchange(count=10, at_ms=100) == 20_000
     assert sender.exchange(count=20, at_ms=200) == 40_000
@@ -36,7 +38,7 @@ def test_slow_start_doubles_the_window_in_a_round_trip(name):
 
 
 @pytest.mark.parametrize("name", RFC_9002)
-def test_the_window_does_not_grow_while_it_is_not_full(name):
+def test_the_window_does_not_grow_while_it_is_not_full(name: str) -> None:
     sender = Sender(name)
     assert sender.exchange(at_ms=0, is_cwnd_underutilized=True) == 10_000
     sender = after_loss(name, 100_000)
@@ -44,7 +46,7 @@ def test_the_window_does_not_grow_while_it_is_not_full(name):
 
 
 @pytest.mark.parametrize("name", QUICLY)
-def test_quicly_grows_a_window_that_is_not_full(name):
+def test_quicly_grows_a_window_that_is_not_full(name: str) -> None:
     assert Sender(name).exchange(at_ms=0, is_cwnd_underutilized=True) == 11_000
 
 
@@ -55,7 +57,7 @@ def test_quicly_grows_a_window_that_is_not_full(name):
     ("name", "window"),
     [("newreno", 5000), ("cubic", 7000), ("cubic-quicly", 7000), ("reno-quicly", 7000)],
 )
-def test_losses_of_one_round_trip_reduce_the_window_once(name, window):
+def test_losses_of_one_round_trip_reduce_the_window_once(name: str, window: Any) -> None:
     sender = Sender(name)
     sender.send(10, at_ms=0)
     assert sender.lose(0, 1, at_ms=100) == window
@@ -65,7 +67,7 @@ def test_losses_of_one_round_trip_reduce_the_window_once(name, window):
 
 
 @pytest.mark.parametrize("name", LOSS_BASED)
-def test_what_was_sent_before_the_loss_was_noticed_grows_nothing(name):
+def test_what_was_sent_before_the_loss_was_noticed_grows_nothing(name: str) -> None:
     sender = Sender(name)
     sender.send(10, at_ms=0)
     window = sender.lose(0, at_ms=100)
@@ -74,7 +76,7 @@ def test_what_was_sent_before_the_loss_was_noticed_grows_nothing(name):
 
 
 @pytest.mark.parametrize("name", LOSS_BASED)
-def test_a_packet_sent_after_the_loss_was_noticed_reduces_the_window_again(name):
+def test_a_packet_sent_after_the_loss_was_noticed_reduces_the_window_again(name: str) -> None:
     sender = after_loss(name, 10_000)
     window = sender.window
     sender.send(at_ms=101)
@@ -82,7 +84,7 @@ def test_a_packet_sent_after_the_loss_was_noticed_reduces_the_window_again(name)
 
 
 @pytest.mark.parametrize("name", RFC_9002)
-def test_what_was_sent_at_the_instant_of_the_loss_counts_as_before_it(name):
+def test_what_was_sent_at_the_instant_of_the_loss_counts_as_before_it(name: str) -> None:
     """InCongestionRecovery of RFC 9002 § B.5 compares with "<="."""
     sender = after_loss(name, 10_000)
     window = sender.window
@@ -92,7 +94,7 @@ def test_what_was_sent_at_the_instant_of_the_loss_counts_as_before_it(name):
 
 
 @pytest.mark.parametrize("name", QUICLY)
-def test_quicly_knows_by_the_number_what_was_sent_after_the_loss_was_noticed(name):
+def test_quicly_knows_by_the_number_what_was_sent_after_the_loss_was_noticed(name: str) -> None:
     sender = after_loss(name, 100_000)
     window = sender.window
     sender.send(2, at_ms=100)
@@ -100,7 +102,7 @@ def test_quicly_knows_by_the_number_what_was_sent_after_the_loss_was_noticed(nam
 
 
 @pytest.mark.parametrize("name", LOSS_BASED)
-def test_the_window_never_falls_below_two_packets(name):
+def test_the_window_never_falls_below_two_packets(name: str) -> None:
     sender = Sender(name)
     for second in range(1, 10):
         sender.send(at_ms=1000 * second)
@@ -109,12 +111,14 @@ def test_the_window_never_falls_below_two_packets(name):
 
 
 @pytest.mark.parametrize("name", LOSS_BASED)
-def test_beta_can_be_chosen(name):
+def test_beta_can_be_chosen(name: str) -> None:
     assert after_loss(name, 10_000, beta=0.6).window == 6000
 
 
 @pytest.mark.parametrize(("name", "ssthresh"), [("newreno", 5000), ("cubic", 7000)])
-def test_persistent_congestion_leaves_the_minimum_window_slow_start_and_no_recovery(name, ssthresh):
+def test_persistent_congestion_leaves_the_minimum_window_slow_start_and_no_recovery(
+    name: str, ssthresh: Any
+) -> None:
     sender = Sender(name)
     sender.send(10, at_ms=0)
     sender.lose(0, 1, at_ms=100)
@@ -125,14 +129,14 @@ def test_persistent_congestion_leaves_the_minimum_window_slow_start_and_no_recov
 
 
 @pytest.mark.parametrize("name", QUICLY)
-def test_quicly_knows_no_persistent_congestion(name):
+def test_quicly_knows_no_persistent_congestion(name: str) -> None:
     sender = after_loss(name, 10_000)
     sender.controller.on_persistent_congestion(now_ns=ms(100))
     assert sender.window == 7000
 
 
 @pytest.mark.parametrize("name", QUICLY)
-def test_quicly_lets_a_late_packet_grow_the_window_once_recovery_is_over(name):
+def test_quicly_lets_a_late_packet_grow_the_window_once_recovery_is_over(name: str) -> None:
     sender = Sender(name, window=100_000)
     sender.send(3, at_ms=0)
     sender.lose(0, at_ms=100)
@@ -145,18 +149,18 @@ def test_quicly_lets_a_late_packet_grow_the_window_once_recovery_is_over(name):
 # Reno's congestion avoidance
 
 
-def test_newreno_grows_by_a_packet_per_window_and_keeps_the_rest_of_each_division():
+def test_newreno_grows_by_a_packet_per_window_and_keeps_the_rest_of_each_division() -> None:
     sender = after_loss("newreno", 20_000)
     # 1000² / 10 000 = 100; / 10 100 = 99 and 100 over; (1000² + 100) / 10 199 = 98 and 598 over
     assert [sender.exchange(at_ms=200) for _ in range(3)] == [10_100, 10_199, 10_297]
 
 
-def test_newreno_counts_each_packet_of_an_ack():
+def test_newreno_counts_each_packet_of_an_ack() -> None:
     sender = after_loss("newreno", 20_000)
     assert sender.exchange(count=3, at_ms=200) == 10_297
 
 
-def test_newreno_grows_a_window_above_the_square_of_the_packet_size():
+def test_newreno_grows_a_window_above_the_square_of_the_packet_size() -> None:
     sender = Sender("newreno", window=80_000, datagram=100)
     sender.send(at_ms=0, size=100)
     sender.lose(0, at_ms=100)
@@ -167,7 +171,7 @@ def test_newreno_grows_a_window_above_the_square_of_the_packet_size():
     )
 
 
-def test_quicly_reno_grows_by_a_packet_when_a_window_was_acknowledged():
+def test_quicly_reno_grows_by_a_packet_when_a_window_was_acknowledged() -> None:
     sender = after_loss("reno-quicly", 10_000)
     assert sender.exchange(count=6, at_ms=200) == 7000
     assert sender.exchange(count=2, at_ms=200) == 8000
@@ -179,7 +183,7 @@ def test_quicly_reno_grows_by_a_packet_when_a_window_was_acknowledged():
 # Constant rate
 
 
-def test_a_constant_rate_has_a_window_that_is_never_full_and_minds_no_loss():
+def test_a_constant_rate_has_a_window_that_is_never_full_and_minds_no_loss() -> None:
     sender = Sender("constant", rate_bps=1_120_000)
     sender.send(3, at_ms=0)
     sender.lose(0, 1, at_ms=100)
@@ -190,12 +194,12 @@ def test_a_constant_rate_has_a_window_that_is_never_full_and_minds_no_loss():
 
 
 @pytest.mark.parametrize("name", LOSS_BASED)
-def test_a_window_is_not_paced_by_its_controller(name):
+def test_a_window_is_not_paced_by_its_controller(name: str) -> None:
     sender = Sender(name)
     assert sender.controller.pacing_rate_bps(sender.rtt) is None
 
 
-def test_cube_roots_are_cut_to_whole_numbers():
+def test_cube_roots_are_cut_to_whole_numbers() -> None:
     values = [*range(200), 10**27 - 1, 10**27, 10**27 + 1, (1 << 90) - 1, 75 * 10**27]
     for value in values:
         root = cube_root(value)

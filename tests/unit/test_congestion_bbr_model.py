@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from h3sim.transport.congestion.bbr_model import PathModel
 from h3sim.transport.congestion.delivery_rate import WindowedMaximum, delivery_rate_bps
@@ -14,13 +15,13 @@ from tests.unit.congestion_sender import Sent
 class Rounds:
     """A model that is told of round trips of 100 ms, each of one packet."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.model = PathModel()
         self.rtt = RttEstimator(initial_ns=ms(100))
         self.rtt.on_sample(ms(100))
         self.number = 0
 
-    def round(self, rate_bps, *, is_app_limited=False):
+    def round(self, rate_bps: Any, *, is_app_limited: bool = False) -> Any:
         """Return the bandwidth after a packet came back whose size makes up that rate."""
         now_ns = ms(100) * self.number
         packet = Sent(
@@ -38,7 +39,7 @@ class Rounds:
         return self.model.bandwidth_bps
 
 
-def test_the_delivery_rate_is_that_of_the_longer_of_sending_and_acknowledging():
+def test_the_delivery_rate_is_that_of_the_longer_of_sending_and_acknowledging() -> None:
     packet = Sent(9, ms(40), delivered_bytes=5000, delivered_at_ns=ms(30), first_sent_at_ns=0)
     # 10 packets: acknowledged in 70 ms, sent in 40
     rate_bps = delivery_rate_bps(packet, delivered_bytes=15_000, now_ns=ms(100), min_rtt_ns=ms(50))
@@ -48,12 +49,12 @@ def test_the_delivery_rate_is_that_of_the_longer_of_sending_and_acknowledging():
     assert rate_bps == 800_000
 
 
-def test_a_delivery_rate_over_less_than_the_smallest_rtt_is_not_believed():
+def test_a_delivery_rate_over_less_than_the_smallest_rtt_is_not_believed() -> None:
     packet = Sent(9, ms(40), delivered_at_ns=ms(30), first_sent_at_ns=ms(10))
     assert delivery_rate_bps(packet, delivered_bytes=1000, now_ns=ms(79), min_rtt_ns=ms(50)) is None
 
 
-def test_the_windowed_maximum_is_that_of_the_last_rounds():
+def test_the_windowed_maximum_is_that_of_the_last_rounds() -> None:
     source = random.Random(1)
     filtered = WindowedMaximum(length=10)
     values = []
@@ -64,7 +65,7 @@ def test_the_windowed_maximum_is_that_of_the_last_rounds():
         assert filtered.put(values[-1][1], newest) == expected
 
 
-def test_the_path_is_full_after_three_rounds_that_bring_less_than_a_quarter_more():
+def test_the_path_is_full_after_three_rounds_that_bring_less_than_a_quarter_more() -> None:
     rounds = Rounds()
     full = []
     for rate_bps in (80_000, 100_000, 120_000, 124_000, 126_000, 130_000, 150_000, 157_000):
@@ -74,21 +75,21 @@ def test_the_path_is_full_after_three_rounds_that_bring_less_than_a_quarter_more
     assert full == [False] * 7 + [True]
 
 
-def test_rounds_in_which_the_sender_lacked_data_do_not_fill_the_path():
+def test_rounds_in_which_the_sender_lacked_data_do_not_fill_the_path() -> None:
     rounds = Rounds()
     for _ in range(20):
         rounds.round(80_000, is_app_limited=True)
     assert not rounds.model.is_full
 
 
-def test_a_low_rate_of_a_sender_that_lacked_data_is_ignored_and_a_high_one_is_not():
+def test_a_low_rate_of_a_sender_that_lacked_data_is_ignored_and_a_high_one_is_not() -> None:
     rounds = Rounds()
     rounds.round(80_000)
     assert [rounds.round(8000, is_app_limited=True) for _ in range(20)] == [80_000] * 20
     assert rounds.round(160_000, is_app_limited=True) == 160_000
 
 
-def test_low_rates_are_ignored_on_demand_until_what_was_in_flight_has_arrived():
+def test_low_rates_are_ignored_on_demand_until_what_was_in_flight_has_arrived() -> None:
     rounds = Rounds()
     rounds.round(80_000)
     for _ in range(20):
@@ -102,7 +103,7 @@ def test_low_rates_are_ignored_on_demand_until_what_was_in_flight_has_arrived():
     assert rounds.round(800) == 8000
 
 
-def test_a_round_ends_with_a_packet_that_was_sent_after_it_began():
+def test_a_round_ends_with_a_packet_that_was_sent_after_it_began() -> None:
     rounds = Rounds()
     first, second = Sent(0, 0), Sent(1, 0)
     model = rounds.model
@@ -115,7 +116,7 @@ def test_a_round_ends_with_a_packet_that_was_sent_after_it_began():
     assert (model.round_count, model.is_round_start) == (2, True)
 
 
-def test_the_smallest_rtt_is_forgotten_after_ten_seconds():
+def test_the_smallest_rtt_is_forgotten_after_ten_seconds() -> None:
     model = PathModel()
     seen = []
     for number, (at_ms, rtt_ms) in enumerate(
@@ -133,7 +134,7 @@ def test_the_smallest_rtt_is_forgotten_after_ten_seconds():
     ]
 
 
-def test_a_packet_that_was_overtaken_gives_no_rtt():
+def test_a_packet_that_was_overtaken_gives_no_rtt() -> None:
     model = PathModel()
     model.on_rtt(5, ms(100), now_ns=ms(100))
     model.on_rtt(3, ms(50), now_ns=ms(110))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,11 @@ from tests.unit.congestion_sender import after_loss
 K_S = math.cbrt(75)
 
 
-def cubic_bytes(t_s, w_max=100_000, k_s=K_S):
+def cubic_bytes(t_s: Any, w_max: int = 100_000, k_s: Any = K_S) -> Any:
     return 0.4 * 1000 * (t_s - k_s) ** 3 + w_max
 
 
-def test_cubic_moves_by_the_share_of_the_target_that_a_packet_has_of_the_window():
+def test_cubic_moves_by_the_share_of_the_target_that_a_packet_has_of_the_window() -> None:
     sender = after_loss("cubic", 100_000)
     assert sender.window == 70_000
     # At 0 s the curve is where the window is, so Reno's estimate is ahead: 0.529 packets a window.
@@ -28,7 +29,7 @@ def test_cubic_moves_by_the_share_of_the_target_that_a_packet_has_of_the_window(
     assert sender.exchange(at_ms=2000) == pytest.approx(expected, abs=2)
 
 
-def test_cubics_time_begins_with_the_first_packet_after_recovery():
+def test_cubics_time_begins_with_the_first_packet_after_recovery() -> None:
     soon, late = after_loss("cubic", 100_000), after_loss("cubic", 100_000)
     for sender, start in ((soon, 200), (late, 5000)):
         for t_ms in (0, 500, 1000):
@@ -37,7 +38,9 @@ def test_cubics_time_begins_with_the_first_packet_after_recovery():
 
 
 @pytest.mark.parametrize(("t_s", "share"), [(K_S - 0.1, 1.0), (2 * K_S, 1.3)])
-def test_cubic_is_back_at_the_old_window_at_k_and_as_far_above_it_at_twice_k(t_s, share):
+def test_cubic_is_back_at_the_old_window_at_k_and_as_far_above_it_at_twice_k(
+    t_s: Any, share: Any
+) -> None:
     sender = after_loss("cubic", 100_000)
     sender.exchange(at_ms=200)
     for _ in range(1500):
@@ -48,14 +51,14 @@ def test_cubic_is_back_at_the_old_window_at_k_and_as_far_above_it_at_twice_k(t_s
     assert sender.window == pytest.approx(target, rel=0.001)
 
 
-def test_cubic_aims_at_one_and_a_half_windows_at_most():
+def test_cubic_aims_at_one_and_a_half_windows_at_most() -> None:
     sender = after_loss("cubic", 100_000)
     sender.exchange(at_ms=200)
     before = sender.window
     assert sender.exchange(at_ms=60_000) == before + 500
 
 
-def test_cubic_never_lowers_the_window_to_renos_estimate():
+def test_cubic_never_lowers_the_window_to_renos_estimate() -> None:
     sender = after_loss("cubic", 100_000)
     sender.exchange(at_ms=200)
     # The RTT raises the target, many ACKs at one instant raise the estimate above the curve.
@@ -65,7 +68,7 @@ def test_cubic_never_lowers_the_window_to_renos_estimate():
     assert windows[-1] > 79_000
 
 
-def test_cubic_starts_flat_where_the_minimum_window_is_above_the_plateau():
+def test_cubic_starts_flat_where_the_minimum_window_is_above_the_plateau() -> None:
     sender = after_loss("cubic", 2500)
     sender.send(at_ms=101)
     sender.lose(1, at_ms=200)
@@ -77,7 +80,7 @@ def test_cubic_starts_flat_where_the_minimum_window_is_above_the_plateau():
     assert sender.exchange(at_ms=1800) == int(2500 + (target - 2500) / 2.5)
 
 
-def test_cubic_follows_reno_on_a_short_path_and_like_reno_once_it_is_back():
+def test_cubic_follows_reno_on_a_short_path_and_like_reno_once_it_is_back() -> None:
     sender = after_loss("cubic", 20_000, rtt_ms=1)
     windows = []
     for t_ms in range(200, 240):
@@ -90,7 +93,9 @@ def test_cubic_follows_reno_on_a_short_path_and_like_reno_once_it_is_back():
 
 
 @pytest.mark.parametrize(("fast", "plateau"), [(True, 0.85), (False, 1.0)])
-def test_fast_convergence_lowers_the_plateau_if_the_window_did_not_come_back(fast, plateau):
+def test_fast_convergence_lowers_the_plateau_if_the_window_did_not_come_back(
+    fast: Any, plateau: Any
+) -> None:
     sender = after_loss("cubic", 100_000)
     settings = ControllerSettings(max_datagram_bytes=1000, initial_window_bytes=100_000)
     sender.controller = CubicController(settings, fast_convergence=fast)
@@ -106,7 +111,7 @@ def test_fast_convergence_lowers_the_plateau_if_the_window_did_not_come_back(fas
     assert sender.window == pytest.approx(w_max, rel=0.001)
 
 
-def test_a_window_above_the_former_one_moves_the_plateau_up_in_full():
+def test_a_window_above_the_former_one_moves_the_plateau_up_in_full() -> None:
     sender = after_loss("cubic", 100_000)
     sender.exchange(at_ms=200)
     while sender.window < 120_000:
@@ -121,7 +126,7 @@ def test_a_window_above_the_former_one_moves_the_plateau_up_in_full():
     assert sender.window == pytest.approx(window, rel=0.001)
 
 
-def test_time_in_which_the_window_is_not_full_does_not_count():
+def test_time_in_which_the_window_is_not_full_does_not_count() -> None:
     full, limited = after_loss("cubic", 100_000), after_loss("cubic", 100_000)
     for sender in (full, limited):
         sender.exchange(at_ms=200)
@@ -133,7 +138,7 @@ def test_time_in_which_the_window_is_not_full_does_not_count():
     assert limited.exchange(at_ms=9500) == full.exchange(at_ms=1200) > 70_500
 
 
-def test_time_in_which_nothing_is_in_flight_does_not_count():
+def test_time_in_which_nothing_is_in_flight_does_not_count() -> None:
     busy, idle = after_loss("cubic", 100_000), after_loss("cubic", 100_000)
     for sender, pause in ((busy, 0), (idle, 60_000)):
         sender.exchange(at_ms=200)
@@ -144,7 +149,7 @@ def test_time_in_which_nothing_is_in_flight_does_not_count():
     assert idle.window == busy.window > 70_100
 
 
-def test_time_is_left_out_once_even_if_the_window_is_not_full_after_a_pause():
+def test_time_is_left_out_once_even_if_the_window_is_not_full_after_a_pause() -> None:
     busy, idle = after_loss("cubic", 100_000), after_loss("cubic", 100_000)
     for sender, pause in ((busy, 0), (idle, 60_000)):
         sender.exchange(at_ms=200)
@@ -158,7 +163,7 @@ def test_time_is_left_out_once_even_if_the_window_is_not_full_after_a_pause():
     assert idle.window == busy.window > 70_400
 
 
-def test_a_loss_in_slow_start_gives_the_curve_its_plateau_back():
+def test_a_loss_in_slow_start_gives_the_curve_its_plateau_back() -> None:
     sender = after_loss("cubic", 100_000)
     sender.controller.on_persistent_congestion(now_ns=ms(100))
     sender.exchange(count=48, at_ms=200)
@@ -172,7 +177,7 @@ def test_a_loss_in_slow_start_gives_the_curve_its_plateau_back():
     assert sender.window == pytest.approx(expected, rel=0.01)
 
 
-def test_after_persistent_congestion_the_curve_begins_at_its_plateau():
+def test_after_persistent_congestion_the_curve_begins_at_its_plateau() -> None:
     sender = after_loss("cubic", 100_000)
     sender.controller.on_persistent_congestion(now_ns=ms(100))
     sender.exchange(count=68, at_ms=200)
@@ -187,14 +192,14 @@ def test_after_persistent_congestion_the_curve_begins_at_its_plateau():
 # CUBIC as quicly has it: time begins at the loss, at 100 ms.
 
 
-def test_quicly_cubic_moves_once_per_ack_however_much_it_covers():
+def test_quicly_cubic_moves_once_per_ack_however_much_it_covers() -> None:
     one, many = after_loss("cubic-quicly", 100_000), after_loss("cubic-quicly", 100_000)
     assert one.exchange(at_ms=1100) == many.exchange(count=5, at_ms=1100)
     target = int(cubic_bytes(1.0 + 0.1))
     assert one.window == int(70_000 + (target / 70_000 - 1) * 1000)
 
 
-def test_quicly_cubic_jumps_to_renos_estimate_and_never_below_the_window():
+def test_quicly_cubic_jumps_to_renos_estimate_and_never_below_the_window() -> None:
     sender = after_loss("cubic-quicly", 10_000, rtt_ms=10)
     # RFC 8312 § 4.2: 7 packets and 0.529 per round trip; K = 1.957 s
     assert sender.exchange(at_ms=200) == int(7000 + 0.9 / 1.7 * 10 * 1000)
@@ -202,7 +207,7 @@ def test_quicly_cubic_jumps_to_renos_estimate_and_never_below_the_window():
     assert sender.exchange(at_ms=200) == int(7000 + 0.9 / 1.7 * 10 * 1000)
 
 
-def test_quicly_cubic_leaves_out_the_time_since_it_last_sent():
+def test_quicly_cubic_leaves_out_the_time_since_it_last_sent() -> None:
     busy, idle = after_loss("cubic-quicly", 100_000), after_loss("cubic-quicly", 100_000)
     for sender, pause in ((busy, 0), (idle, 60_000)):
         sender.send(at_ms=100)
@@ -213,7 +218,7 @@ def test_quicly_cubic_leaves_out_the_time_since_it_last_sent():
     assert idle.window == busy.window > 70_000
 
 
-def test_quicly_cubic_converges_fast():
+def test_quicly_cubic_converges_fast() -> None:
     sender = after_loss("cubic-quicly", 100_000)
     sender.send(at_ms=100)
     sender.lose(1, at_ms=200)
@@ -224,7 +229,7 @@ def test_quicly_cubic_converges_fast():
     assert sender.exchange(at_ms=3100) == int(49_000 + (int(curve) / 49_000 - 1) * 1000)
 
 
-def test_quicly_cubic_compares_with_the_window_before_not_with_the_lowered_plateau():
+def test_quicly_cubic_compares_with_the_window_before_not_with_the_lowered_plateau() -> None:
     sender = after_loss("cubic-quicly", 100_000)
     sender.send(at_ms=100)
     sender.lose(1, at_ms=200)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from h3sim.transport.congestion import HyStart
@@ -12,11 +14,11 @@ from tests.unit.congestion_sender import Sender
 class Rounds:
     """Sends rounds of packets, and hands their RTTs to HyStart++."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.hystart = HyStart(max_datagram_bytes=1000)
         self.next_number = 0
 
-    def round(self, *rtts_ms):
+    def round(self, *rtts_ms: Any) -> Any:
         """Return whether an ACK of this round ended slow start."""
         first = self.next_number
         self.next_number += len(rtts_ms)
@@ -38,29 +40,31 @@ class Rounds:
     ],
 )
 def test_a_round_whose_smallest_rtt_has_risen_by_the_threshold_begins_conservative_slow_start(
-    before_ms, after_ms, is_conservative
-):
+    before_ms: float, after_ms: float, is_conservative: bool
+) -> None:
     rounds = Rounds()
     rounds.round(*[before_ms + 50] * 9, before_ms)
     rounds.round(*[after_ms] * 8)
     assert rounds.hystart.is_conservative == is_conservative
 
 
-def test_seven_samples_do_not_tell():
+def test_seven_samples_do_not_tell() -> None:
     rounds = Rounds()
     rounds.round(*[100] * 10)
     rounds.round(*[200] * 7)
     assert not rounds.hystart.is_conservative
 
 
-def test_one_low_sample_keeps_slow_start():
+def test_one_low_sample_keeps_slow_start() -> None:
     rounds = Rounds()
     rounds.round(*[100] * 10)
     rounds.round(100, *[200] * 9)
     assert not rounds.hystart.is_conservative
 
 
-def test_conservative_slow_start_grows_by_a_quarter_and_neither_by_more_than_eight_packets():
+def test_conservative_slow_start_grows_by_a_quarter_and_neither_by_more_than_eight_packets() -> (
+    None
+):
     rounds = Rounds()
     assert [rounds.hystart.growth_bytes(n) for n in (2000, 8000, 9000)] == [2000, 8000, 8000]
     rounds.round(*[100] * 10)
@@ -68,14 +72,14 @@ def test_conservative_slow_start_grows_by_a_quarter_and_neither_by_more_than_eig
     assert [rounds.hystart.growth_bytes(n) for n in (2000, 8000, 9000)] == [500, 2000, 2000]
 
 
-def test_slow_start_ends_after_five_conservative_rounds_the_begun_one_included():
+def test_slow_start_ends_after_five_conservative_rounds_the_begun_one_included() -> None:
     rounds = Rounds()
     rounds.round(*[100] * 10)
     # A round is over when the first packet of the next comes back.
     assert [rounds.round(*[200] * 10) for _ in range(6)] == [False] * 5 + [True]
 
 
-def test_slow_start_resumes_when_the_rtt_falls_below_what_it_was_when_it_was_left():
+def test_slow_start_resumes_when_the_rtt_falls_below_what_it_was_when_it_was_left() -> None:
     rounds = Rounds()
     rounds.round(*[100] * 10)
     rounds.round(*[200] * 10)
@@ -84,11 +88,11 @@ def test_slow_start_resumes_when_the_rtt_falls_below_what_it_was_when_it_was_lef
     rounds.round(*[199] * 8)
     assert not rounds.hystart.is_conservative
     # The count begins anew with the next rise.
-    rounds.round(*[100] * 10)
+    rounds.round(*[100] * 10)  # type: ignore[unreachable]
     assert [rounds.round(*[200] * 10) for _ in range(6)] == [False] * 5 + [True]
 
 
-def test_a_round_lasts_until_a_packet_comes_back_that_was_sent_after_it_began():
+def test_a_round_lasts_until_a_packet_comes_back_that_was_sent_after_it_began() -> None:
     hystart = HyStart(max_datagram_bytes=1000)
     for number in range(10):
         hystart.on_sent(number)
@@ -104,7 +108,7 @@ def test_a_round_lasts_until_a_packet_comes_back_that_was_sent_after_it_began():
     assert hystart.is_conservative
 
 
-def test_an_ack_that_was_overtaken_gives_no_sample():
+def test_an_ack_that_was_overtaken_gives_no_sample() -> None:
     hystart = HyStart(max_datagram_bytes=1000)
     for number in range(30):
         hystart.on_sent(number)
@@ -120,7 +124,7 @@ def test_an_ack_that_was_overtaken_gives_no_sample():
 
 
 @pytest.mark.parametrize("name", ["newreno", "cubic"])
-def test_a_delay_that_rises_ends_the_slow_start_of_a_controller(name):
+def test_a_delay_that_rises_ends_the_slow_start_of_a_controller(name: str) -> None:
     sender = Sender(name, hystart=True)
     growth = []
     for rtt_ms in (100, *[150] * 6):
@@ -140,7 +144,7 @@ def test_a_delay_that_rises_ends_the_slow_start_of_a_controller(name):
 
 
 @pytest.mark.parametrize("name", ["newreno", "cubic"])
-def test_a_loss_ends_hystart_for_good(name):
+def test_a_loss_ends_hystart_for_good(name: str) -> None:
     sender = Sender(name, window=100_000, hystart=True)
     sender.send(at_ms=0)
     sender.lose(0, at_ms=100)
@@ -155,7 +159,7 @@ def test_a_loss_ends_hystart_for_good(name):
         assert sender.window == before + 10_000
 
 
-def test_without_hystart_a_delay_that_rises_changes_nothing():
+def test_without_hystart_a_delay_that_rises_changes_nothing() -> None:
     sender = Sender("newreno")
     for rtt_ms in (100, 300, 600, 900, 1200):
         sender.rtt.latest_rtt_ns = ms(rtt_ms)
@@ -165,7 +169,7 @@ def test_without_hystart_a_delay_that_rises_changes_nothing():
     assert sender.controller.ssthresh is None
 
 
-def test_hystart_lets_cubic_begin_at_its_plateau():
+def test_hystart_lets_cubic_begin_at_its_plateau() -> None:
     sender = Sender("cubic", window=70_000, hystart=True)
     sender.exchange(at_ms=0)
     for rtt_ms in (100, *[200] * 5):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from h3sim.transport.congestion.linux import LinuxHyStart
@@ -9,7 +11,7 @@ from h3sim.units import ms
 from tests.unit.congestion_sender import Sender, after_loss
 
 
-def hystart_with(*rtts_ms, apart_ms=12, segments=40):
+def hystart_with(*rtts_ms: Any, apart_ms: float = 12, segments: int = 40) -> Any:
     """Return a HyStart that has seen a round of these round-trip times, and whether it ended."""
     hystart = LinuxHyStart()
     ends = []
@@ -32,7 +34,9 @@ def hystart_with(*rtts_ms, apart_ms=12, segments=40):
         (400, 416.1, True),
     ],
 )
-def test_slow_start_ends_when_a_rounds_least_delay_has_risen(least_ms, later_ms, ends):
+def test_slow_start_ends_when_a_rounds_least_delay_has_risen(
+    least_ms: float, later_ms: float, ends: Any
+) -> None:
     hystart = LinuxHyStart()
     for number in range(20):
         hystart.on_sent(number)
@@ -44,37 +48,37 @@ def test_slow_start_ends_when_a_rounds_least_delay_has_risen(least_ms, later_ms,
     assert hystart.on_ack(20, ms(later_ms), now_ns=ms(2096), segments=16) == ends
 
 
-def test_below_16_segments_delay_does_not_matter():
+def test_below_16_segments_delay_does_not_matter() -> None:
     assert not any(hystart_with(100, *[300] * 20, segments=15))
 
 
-def test_one_low_sample_of_a_round_keeps_slow_start():
+def test_one_low_sample_of_a_round_keeps_slow_start() -> None:
     assert not any(hystart_with(*[300] * 8, 100, *[300] * 8))
 
 
-def test_a_train_of_acks_that_lasts_for_half_a_round_trip_ends_slow_start():
+def test_a_train_of_acks_that_lasts_for_half_a_round_trip_ends_slow_start() -> None:
     ends = hystart_with(*[100] * 60, apart_ms=1)
     assert ends.index(True) == 51  # 51 ms after the first is more than 50
 
 
-def test_a_gap_of_more_than_2_ms_is_no_train():
+def test_a_gap_of_more_than_2_ms_is_no_train() -> None:
     assert not any(hystart_with(*[100] * 60, apart_ms=2.1))
 
 
-def test_a_loss_leaves_seven_tenths_in_whole_segments():
+def test_a_loss_leaves_seven_tenths_in_whole_segments() -> None:
     sender = after_loss("cubic-linux", 19_000)
     assert (sender.window, sender.controller.ssthresh) == (13_000, 13_000)
 
 
-def test_two_segments_are_always_left():
+def test_two_segments_are_always_left() -> None:
     assert after_loss("cubic-linux", 2000).window == 2000
 
 
-def test_slow_start_grows_by_a_segment_for_each_that_was_acknowledged():
+def test_slow_start_grows_by_a_segment_for_each_that_was_acknowledged() -> None:
     assert Sender("cubic-linux").exchange(at_ms=0, count=5) == 15_000
 
 
-def test_renos_window_grows_by_a_segment_per_15_eighths_of_a_window():
+def test_renos_window_grows_by_a_segment_per_15_eighths_of_a_window() -> None:
     """Two segments are left of two, so the curve is flat: only Reno's estimate grows.
 
     2 * 15 // 8 = 3 acknowledged segments are not more than 3; with the fourth Reno has 3, one more
@@ -84,14 +88,14 @@ def test_renos_window_grows_by_a_segment_per_15_eighths_of_a_window():
     assert [sender.exchange(at_ms=200 + 12 * n) for n in range(4)] == [2000, 2000, 2000, 3000]
 
 
-def test_a_limited_sender_does_not_grow():
+def test_a_limited_sender_does_not_grow() -> None:
     sender = after_loss("cubic-linux", 19_000)
     for n_acks in range(200):
         sender.exchange(at_ms=200 + 12 * n_acks, is_cwnd_underutilized=True)
     assert sender.window == 13_000
 
 
-def test_at_most_every_second_acknowledged_segment_opens_the_window():
+def test_at_most_every_second_acknowledged_segment_opens_the_window() -> None:
     sender = after_loss("cubic-linux", 100_000)
     sender.exchange(at_ms=200)
     before = sender.window
@@ -99,7 +103,7 @@ def test_at_most_every_second_acknowledged_segment_opens_the_window():
     assert sender.window == before + 20_000
 
 
-def test_a_second_loss_below_the_first_lowers_the_plateau():
+def test_a_second_loss_below_the_first_lowers_the_plateau() -> None:
     sender = after_loss("cubic-linux", 100_000)
     sender.send(at_ms=200)
     sender.lose(1, at_ms=300)
@@ -108,7 +112,7 @@ def test_a_second_loss_below_the_first_lowers_the_plateau():
     assert sender.controller._origin == int(70 * (1 + 717 / 1024) / 2)
 
 
-def test_a_timeout_forgets_the_curve():
+def test_a_timeout_forgets_the_curve() -> None:
     sender = after_loss("cubic-linux", 100_000)
     sender.controller.on_persistent_congestion(now_ns=ms(200))
     assert (sender.window, sender.controller.ssthresh) == (1000, 70_000)
@@ -116,7 +120,7 @@ def test_a_timeout_forgets_the_curve():
     assert sender.window == 4000
 
 
-def test_time_without_anything_in_flight_does_not_count():
+def test_time_without_anything_in_flight_does_not_count() -> None:
     busy, idle = after_loss("cubic-linux", 19_000), after_loss("cubic-linux", 19_000)
     for sender, pause_ms in ((busy, 0), (idle, 60_000)):
         sender.others_bytes = 0
@@ -126,7 +130,7 @@ def test_time_without_anything_in_flight_does_not_count():
     assert busy.window == idle.window
 
 
-def test_rounds_begin_with_the_first_ack_though_the_window_is_below_16_segments():
+def test_rounds_begin_with_the_first_ack_though_the_window_is_below_16_segments() -> None:
     hystart = LinuxHyStart()
     for number in range(10):
         hystart.on_sent(number)

@@ -249,5 +249,5 @@ class TestPace:
         assert sent_ms(load.trace.packet_rows) == [10, 20, 30]
 
 
-def sent_ms(rows: Iterable[tuple[int, ...]]) -> list[float]:
+def sent_ms(rows: Iterable[tuple[int | None, ...]]) -> list[float]:
     return [row[0] / 10**6 for row in rows]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from h3sim.compression import CodecSettings
@@ -18,37 +20,39 @@ PATH = DelayModel(rtt_ns=ms(100))
 class Fates:
     """Random numbers that are said beforehand: which packets are lost, for 1.5 round trips each."""
 
-    def __init__(self, losses):
+    def __init__(self, losses: Any) -> None:
         self._losses = iter(losses)
 
-    def random(self):
+    def random(self) -> Any:
         return 0.0 if next(self._losses, False) else 1.0
 
-    def uniform(self, low, high):
+    def uniform(self, low: Any, high: Any) -> Any:
         return (low + high) / 2 - 0.05
 
 
-def lost(monkeypatch, *losses):
+def lost(monkeypatch: pytest.MonkeyPatch, *losses: Any) -> None:
     """Let the packets be lost for which it says so, and no acknowledgement."""
     monkeypatch.setattr(
-        header_delays.seeds,
+        header_delays.seeds,  # type: ignore[attr-defined]
         "stream",
         lambda _, purpose: Fates(losses if purpose == "headers.packets" else ()),
     )
 
 
-def run(sections, scheme, **more):
+def run(sections: Any, scheme: Any, **more: Any) -> Any:
     timed = [TimedSection(ms(at_ms), fields) for at_ms, fields in sections]
     return simulate_headers(timed, scheme, DelayModel(rtt_ns=ms(100), loss=0.5), **more)
 
 
-def test_a_section_takes_half_a_round_trip():
+def test_a_section_takes_half_a_round_trip() -> None:
     done = simulate_headers([TimedSection(ms(3), TRACE)], "hpack", PATH).sections[0]
     times = (done.encoded_at_ns, done.arrived_at_ns, done.decoded_at_ns)
     assert times == (ms(3), ms(53), ms(53))
 
 
-def test_the_example_of_the_mail_two_requests_wait_100_ms_each(monkeypatch):
+def test_the_example_of_the_mail_two_requests_wait_100_ms_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # The first takes 50 + 150 ms; those of 50 and 52 ms are there at 100 and 102 ms.
     lost(monkeypatch, True, False, False)
     done = run([(0, TRACE), (50, TRACE), (52, TRACE)], "hpack")
@@ -57,12 +61,14 @@ def test_the_example_of_the_mail_two_requests_wait_100_ms_each(monkeypatch):
     assert done.max_held.compressed == 4
 
 
-def test_a_packet_that_is_lost_twice_comes_twice_as_late(monkeypatch):
+def test_a_packet_that_is_lost_twice_comes_twice_as_late(monkeypatch: pytest.MonkeyPatch) -> None:
     lost(monkeypatch, True, True, False)
     assert run([(0, TRACE)], "static").sections[0].arrived_at_ns == ms(50 + 150 + 150)
 
 
-def test_requests_within_a_millisecond_share_a_packet_and_its_fate(monkeypatch):
+def test_requests_within_a_millisecond_share_a_packet_and_its_fate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lost(monkeypatch, True, False, False)
     done = run([(0, TRACE), (1, TRACE), (2.5, TRACE)], "hpack")
     assert [section.arrived_at_ns for section in done.sections] == [ms(200), ms(200), ms(52.5)]
@@ -70,20 +76,22 @@ def test_requests_within_a_millisecond_share_a_packet_and_its_fate(monkeypatch):
     assert done.n_packets == 3
 
 
-def test_a_section_of_two_packets_is_there_with_the_later_one(monkeypatch):
+def test_a_section_of_two_packets_is_there_with_the_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lost(monkeypatch, False, True, False)
     done = run([(0, ((b"x", bytes(range(256)) * 8),))], "static")
     assert done.sections[0].arrived_at_ns == ms(200)
     assert done.n_packets == 3
 
 
-def test_a_gap_of_more_than_a_second_is_one_second():
+def test_a_gap_of_more_than_a_second_is_one_second() -> None:
     sections = [TimedSection(ms(at_ms), TRACE) for at_ms in (0, 5000, 5100)]
     done = simulate_headers(sections, "static", PATH)
     assert [section.encoded_at_ns for section in done.sections] == [0, ms(1000), ms(1100)]
 
 
-def test_an_acknowledgement_comes_back_by_the_same_law(monkeypatch):
+def test_an_acknowledgement_comes_back_by_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
     # QCRAM may refer to the entry once it is acknowledged: after 100 ms, not after 99.
     sizes = {}
     for at_ms in (99, 101):
@@ -92,7 +100,7 @@ def test_an_acknowledgement_comes_back_by_the_same_law(monkeypatch):
     assert sizes[101] < sizes[99]
 
 
-def test_qpack_waits_for_the_encoder_stream_alone(monkeypatch):
+def test_qpack_waits_for_the_encoder_stream_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     # The fourth packet brings the inserts that later sections refer to.
     sections = [(20 * n, ((b"x-trace", b"7"), (b"n", b"%d" % n))) for n in range(8)]
     lost(monkeypatch, False, True, False)
@@ -103,7 +111,7 @@ def test_qpack_waits_for_the_encoder_stream_alone(monkeypatch):
     assert not any(section.hol_ns for section in safe.sections)
 
 
-def test_all_schemes_meet_the_same_accidents():
+def test_all_schemes_meet_the_same_accidents() -> None:
     sections = [TimedSection(ms(10 * n), TRACE) for n in range(60)]
     model = DelayModel(rtt_ns=ms(100), loss=0.1)
     runs = [simulate_headers(sections, name, model, seed=3) for name in ("hpack", "qcram")]
@@ -114,7 +122,7 @@ def test_all_schemes_meet_the_same_accidents():
     assert again.sections == runs[0].sections
 
 
-def test_rows_are_in_the_order_asked_for_and_sum_over_runs():
+def test_rows_are_in_the_order_asked_for_and_sum_over_runs() -> None:
     sections = [TimedSection(ms(10 * n), TRACE) for n in range(40)]
     rows = header_study(
         sections, schemes=["hpack", "static"], rtts_ms=[10, 100], losses=[0.0, 0.1], runs=3
@@ -132,11 +140,11 @@ def test_rows_are_in_the_order_asked_for_and_sum_over_runs():
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.0, 1), (0.5, 2), (0.75, 3), (0.76, 4), (1.0, 4)])
-def test_a_rank_is_the_least_value_that_as_many_do_not_exceed(share, value):
+def test_a_rank_is_the_least_value_that_as_many_do_not_exceed(share: Any, value: Any) -> None:
     assert nearest_rank([1, 2, 3, 4], share) == value
 
 
 @pytest.mark.parametrize("model", [{"rtt_ns": -1}, {"rtt_ns": 1, "loss": 1.0}])
-def test_a_path_that_cannot_be_is_refused(model):
+def test_a_path_that_cannot_be_is_refused(model: Any) -> None:
     with pytest.raises(ValueError, match="must"):
         DelayModel(**model)

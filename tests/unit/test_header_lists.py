@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from h3sim.capture.header_lists import read_exchanges
 from h3sim.compression.qif import HeaderListError
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def field(name, value):
+
+def field(name: str, value: Any) -> dict[str, Any]:
     return {"name": name, "value": value}
 
 
-def entry(at, url="https://h.example/a?b=1", sent=(("Accept", "*/*"),), got=(), **more):
+def entry(
+    at: Any,
+    url: str = "https://h.example/a?b=1",
+    sent: Any = (("Accept", "*/*"),),
+    got: Any = (),
+    **more: Any,
+) -> dict[Any, Any]:
     return {
         "startedDateTime": f"2026-01-01T00:00:{at:06.3f}Z",
         "time": 50,
@@ -25,13 +35,13 @@ def entry(at, url="https://h.example/a?b=1", sent=(("Accept", "*/*"),), got=(), 
     }
 
 
-def har(tmp_path, *entries):
+def har(tmp_path: Path, *entries: Any) -> Any:
     path = tmp_path / "load.har"
     path.write_text(json.dumps({"log": {"version": "1.2", "pages": [], "entries": entries}}))
     return path
 
 
-def test_requests_come_by_start_time_with_pseudo_fields_in_front(tmp_path):
+def test_requests_come_by_start_time_with_pseudo_fields_in_front(tmp_path: Path) -> None:
     late = entry(2.5, sent=[("Host", "h.example"), ("Cookie", "a=1; b=2"), ("X", "\u00e9")])
     first, second = read_exchanges(har(tmp_path, late, entry(1.0)), interval_ns=0)
     assert first.requested_at_ns == 0
@@ -47,20 +57,20 @@ def test_requests_come_by_start_time_with_pseudo_fields_in_front(tmp_path):
     )
 
 
-def test_pseudo_fields_that_were_recorded_are_kept_as_they_are(tmp_path):
+def test_pseudo_fields_that_were_recorded_are_kept_as_they_are(tmp_path: Path) -> None:
     sent = [("accept", "*/*"), (":path", "/x"), (":method", "POST")]
     (found,) = read_exchanges(har(tmp_path, entry(1.0, sent=sent)), interval_ns=0)
     assert found.request == ((b":path", b"/x"), (b":method", b"POST"), (b"accept", b"*/*"))
 
 
-def test_responses_begin_after_their_wait(tmp_path):
+def test_responses_begin_after_their_wait(tmp_path: Path) -> None:
     got = [("Content-Type", "text/css"), ("Transfer-Encoding", "chunked")]
     (found,) = read_exchanges(har(tmp_path, entry(1.0, got=got)), interval_ns=0)
     assert found.responded_at_ns == 30_000_000
     assert found.response == ((b":status", b"200"), (b"content-type", b"text/css"))
 
 
-def test_entries_without_fields_or_time_are_left_out(tmp_path):
+def test_entries_without_fields_or_time_are_left_out(tmp_path: Path) -> None:
     broken = entry(1.0) | {"startedDateTime": "soon"}
     path = har(tmp_path, entry(1.0, sent=()), broken, "no entry", entry(3.0))
     assert len(read_exchanges(path, interval_ns=0)) == 1
@@ -75,7 +85,7 @@ def test_entries_without_fields_or_time_are_left_out(tmp_path):
         ('{"log": {"entries": [', "ends at character"),
     ],
 )
-def test_a_har_without_headers_is_told_in_one_line(tmp_path, text, message):
+def test_a_har_without_headers_is_told_in_one_line(tmp_path: Path, text: Any, message: Any) -> None:
     path = tmp_path / "load.har"
     path.write_text(text)
     with pytest.raises(HeaderListError, match=message) as error:
@@ -83,7 +93,7 @@ def test_a_har_without_headers_is_told_in_one_line(tmp_path, text, message):
     assert len(error.value.lines()) == 1
 
 
-def test_lists_of_a_qif_file_follow_each_other(tmp_path):
+def test_lists_of_a_qif_file_follow_each_other(tmp_path: Path) -> None:
     path = tmp_path / "lists.qif"
     path.write_bytes(b":method\tGET\n\n:status\t200\n\n")
     asked, answered = read_exchanges(path, interval_ns=7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,9 @@ PAGE = page_of(
 )
 
 
-def loaded(codec, *, network=NETWORK, blocks=True, page=PAGE, **options):
+def loaded(
+    codec: Any, *, network: Any = NETWORK, blocks: bool = True, page: Any = PAGE, **options: Any
+) -> Any:
     return engine.simulate(
         page,
         scheme=h3sim.load_scheme("fifo"),
@@ -35,18 +38,18 @@ def loaded(codec, *, network=NETWORK, blocks=True, page=PAGE, **options):
     )
 
 
-def losing(direction, number, from_bytes):
+def losing(direction: Any, number: Any, from_bytes: int) -> Any:
     """Return the network that loses one packet, counted from 0 among those of so many bytes."""
     link = replace(LINK, loss_list=(number,), loss_list_from_bytes=from_bytes)
-    return replace(NETWORK, **{direction: link})
+    return replace(NETWORK, **{direction: link})  # type: ignore[arg-type]
 
 
-def finished(load):
+def finished(load: Any) -> list[Any]:
     return [row.finished_ms for row in load.timings]
 
 
 @pytest.mark.parametrize("codec", ["static", "hpack", "early-qpack"])
-def test_a_stream_carries_what_the_codec_makes_of_its_section_and_the_body(codec):
+def test_a_stream_carries_what_the_codec_makes_of_its_section_and_the_body(codec: Any) -> None:
     encoder = make_codec(codec).encoder
     encoder.start()
     sizes = []
@@ -56,14 +59,14 @@ def test_a_stream_carries_what_the_codec_makes_of_its_section_and_the_body(codec
     assert [r.length_bytes for r in loaded(codec).trace.requests] == [300 + n for n in sizes]
 
 
-def test_headers_that_are_not_compressed_take_what_the_page_says():
+def test_headers_that_are_not_compressed_take_what_the_page_says() -> None:
     load = h3sim.simulate(PAGE, network=NETWORK, headers="none")
     assert load.trace == h3sim.simulate(PAGE, network=NETWORK).trace
     assert [request.length_bytes for request in load.trace.requests] == [399, 300, 300]
 
 
 @pytest.mark.parametrize(("codec", "waits"), [("hpack", True), ("qcram", False), ("static", False)])
-def test_a_lost_response_holds_up_the_next_one_with_hpack_alone(codec, waits):
+def test_a_lost_response_holds_up_the_next_one_with_hpack_alone(codec: Any, waits: Any) -> None:
     # Of packets of 200 bytes or more the second down is that with the response of a.
     network = losing("down", 1, 200)
     blocking = finished(loaded(codec, network=network))
@@ -74,7 +77,7 @@ def test_a_lost_response_holds_up_the_next_one_with_hpack_alone(codec, waits):
 
 
 @pytest.mark.parametrize(("codec", "waits"), [("hpack", True), ("qcram", False), ("static", False)])
-def test_a_lost_request_holds_up_the_next_one_with_hpack_alone(codec, waits):
+def test_a_lost_request_holds_up_the_next_one_with_hpack_alone(codec: Any, waits: Any) -> None:
     network = losing("up", 1, 100)
     blocking = loaded(codec, network=network).trace.requests
     free = loaded(codec, network=network, blocks=False).trace.requests
@@ -83,7 +86,7 @@ def test_a_lost_request_holds_up_the_next_one_with_hpack_alone(codec, waits):
     assert blocking[2].arrived_at_ns == late
 
 
-def test_over_tcp_hpack_holds_up_nothing_that_tcp_does_not():
+def test_over_tcp_hpack_holds_up_nothing_that_tcp_does_not() -> None:
     network = losing("down", 1, 200)
     blocking, free = (
         loaded("hpack", network=network, protocol=Protocol.TCP, blocks=b) for b in (True, False)
@@ -92,13 +95,13 @@ def test_over_tcp_hpack_holds_up_nothing_that_tcp_does_not():
 
 
 @pytest.mark.parametrize("codec", CODEC_NAMES)
-def test_every_codec_is_an_option_of_loads(codec):
+def test_every_codec_is_an_option_of_loads(codec: Any) -> None:
     load = h3sim.simulate("creative", network="4g", loss=0.02, headers=codec)
     assert load.configuration["headers"] == codec
     assert len(load.timings) == len(load.page.resources)
 
 
-def test_streams_of_header_compression_are_not_in_the_trace():
+def test_streams_of_header_compression_are_not_in_the_trace() -> None:
     load = loaded("qpack", page=h3sim.load_page("creative"))
     requested = {request.stream_id for request in load.trace.requests}
     assert {row[2] for row in load.trace.packet_rows} == requested
@@ -111,6 +114,6 @@ def test_streams_of_header_compression_are_not_in_the_trace():
         ({"headers": "hpack"}, "headers: needs links: at a constant rate"),
     ],
 )
-def test_what_cannot_be_compressed_is_told(options, message):
+def test_what_cannot_be_compressed_is_told(options: Any, message: Any) -> None:
     with pytest.raises(InputError, match=message):
         h3sim.simulate(PAGE, **options)

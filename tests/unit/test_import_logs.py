@@ -88,7 +88,7 @@ def epload(*deps: tuple[str, str, float], **changes: Any) -> dict[str, Any]:
     graph = copy.deepcopy(SAMPLES["epload"])
     graph["objs"][0].update(changes)
     graph["deps"] = [{"a1": a1, "a2": a2, "time": time} for a1, a2, time in deps]
-    return graph
+    return graph  # type: ignore[no-any-return]
 
 
 def triggers(folder: Path, graph: dict[str, Any]) -> dict[str, Any]:

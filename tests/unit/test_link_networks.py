@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,31 +55,31 @@ CONSTANT_RATE = ConstantRate(packet_bytes=1400, interval_ns=Fraction(ms(10)))
         ({"up": LinkProfile()}, "x: down: is missing: a network with up needs it"),
     ],
 )
-def test_a_network_has_either_a_pace_or_links(values, line):
+def test_a_network_has_either_a_pace_or_links(values: Any, line: Any) -> None:
     with pytest.raises(NetworkError) as caught:
         Network(name="x", **values)
     assert caught.value.lines() == [line]
 
 
-def test_the_link_upward_is_as_the_one_downward_unless_it_is_given():
+def test_the_link_upward_is_as_the_one_downward_unless_it_is_given() -> None:
     down, up = LinkProfile(rate_bps=5000), LinkProfile(rate_bps=1000)
     assert Network(name="x", down=down).up == down
     assert Network(name="x", down=down, up=up).up == up
 
 
-def test_a_network_of_links_has_no_pace():
+def test_a_network_of_links_has_no_pace() -> None:
     assert Network(name="x", constant_rate=CONSTANT_RATE).pace is CONSTANT_RATE
     with pytest.raises(NetworkError, match="x: constant_rate: is not constant"):
         _ = Network(name="x", down=LinkProfile()).pace
 
 
-def test_a_constant_pace_becomes_links_that_deliver_at_its_ticks():
+def test_a_constant_pace_becomes_links_that_deliver_at_its_ticks() -> None:
     network = replace(SHIPPED["marx-2019-jitter-fixed"], rtt_ns=ms(30), cc="newreno").as_links()
     assert (network.constant_rate, network.jitter, network.cc) == (None, None, "newreno")
-    down = Link(network.down, rtt_ns=network.rtt_ns, streams=random.Random)
+    down = Link(network.down, rtt_ns=network.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
     # Every fourth is held for 25 ms; ticks are 10 ms apart, and one way takes 15 ms.
     assert [down.send(0, 1400) for _ in range(5)] == list(map(ms, (25, 35, 45, 80, 65)))
-    up = Link(network.up, rtt_ns=network.rtt_ns, streams=random.Random, upward=True)
+    up = Link(network.up, rtt_ns=network.rtt_ns, streams=random.Random, upward=True)  # type: ignore[arg-type]
     assert [up.send(0, 1400) for _ in range(2)] == [ms(15), ms(15)]
     assert network.as_links() is network
 
@@ -86,11 +87,11 @@ def test_a_constant_pace_becomes_links_that_deliver_at_its_ticks():
 # Files
 
 
-def links(**tables):
+def links(**tables: Any) -> Any:
     return {"format": "h3sim-network/1", "name": "x", "rtt_ms": 100} | tables
 
 
-def test_every_key_of_a_link_is_read():
+def test_every_key_of_a_link_is_read() -> None:
     network = network_from_dict(
         links(
             cc="bbr",
@@ -135,7 +136,7 @@ def test_every_key_of_a_link_is_read():
     )
 
 
-def test_a_link_of_a_file_has_what_it_does_not_say_by_default():
+def test_a_link_of_a_file_has_what_it_does_not_say_by_default() -> None:
     network = network_from_dict(links(down={"jitter_ms": 4, "codel": False}, up={}))
     jitter = LinkJitter(mean_ns=ms(4), deviation_ns=ms(2))
     assert (network.down, network.up) == (LinkProfile(jitter=jitter), LinkProfile())
@@ -144,7 +145,7 @@ def test_a_link_of_a_file_has_what_it_does_not_say_by_default():
     assert held.down.hold == Jitter(every=4, min_overtaken=1, max_overtaken=3)
 
 
-def test_every_mistake_of_a_file_is_listed_with_its_key():
+def test_every_mistake_of_a_file_is_listed_with_its_key() -> None:
     document = links(
         cc=5,
         rtt_ms="fast",
@@ -207,7 +208,7 @@ def test_every_mistake_of_a_file_is_listed_with_its_key():
         ),
     ],
 )
-def test_a_file_without_a_network_in_it_is_one_line(tables, line):
+def test_a_file_without_a_network_in_it_is_one_line(tables: Any, line: Any) -> None:
     with pytest.raises(NetworkError) as caught:
         network_from_dict(links(**tables), source="x")
     assert caught.value.lines() == [line]
@@ -216,7 +217,7 @@ def test_a_file_without_a_network_in_it_is_one_line(tables, line):
 HEAD = 'format = "h3sim-network/1"\nname = "x"\n'
 
 
-def test_a_trace_is_looked_for_beside_the_file_that_names_it(tmp_path):
+def test_a_trace_is_looked_for_beside_the_file_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "lte.trace").write_text("2\n2\n5\n")
     file = tmp_path / "network.toml"
     file.write_text(HEAD + '[down]\nmahimahi = "lte.trace"\n')
@@ -236,7 +237,9 @@ def test_a_trace_is_looked_for_beside_the_file_that_names_it(tmp_path):
         (b"3\n1\n", "must not fall, but 1 comes after 3"),
     ],
 )
-def test_a_trace_that_cannot_be_used_is_one_line(tmp_path, content, message):
+def test_a_trace_that_cannot_be_used_is_one_line(
+    tmp_path: Path, content: Any, message: Any
+) -> None:
     if content is not None:
         (tmp_path / "t").write_bytes(content)
     text = HEAD + '[down]\nmahimahi = "t"\n'
@@ -249,14 +252,16 @@ def test_a_trace_that_cannot_be_used_is_one_line(tmp_path, content, message):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_network_goes_by_the_name_of_its_file_and_says_where_it_is_from(name):
+def test_a_shipped_network_goes_by_the_name_of_its_file_and_says_where_it_is_from(
+    name: str,
+) -> None:
     network = SHIPPED[name]
     assert network.name == name
     assert network.title
     assert network.source
 
 
-def sander(mbps, rtt_ms, loss_percent, burst):
+def sander(mbps: Any, rtt_ms: float, loss_percent: Any, burst: Any) -> Any:
     pieces = [f"sander-{mbps}mbps-{rtt_ms}ms"]
     pieces += [f"{loss_percent}pct"] if loss_percent else []
     pieces += [f"burst{burst}"] if burst else []
@@ -282,9 +287,9 @@ def sander(mbps, rtt_ms, loss_percent, burst):
     ],
 )
 def test_each_cell_of_sander_has_its_rate_loss_and_queue_both_ways(
-    mbps, rtt_ms, loss_percent, burst, limit_bytes
-):
-    assert limit_bytes == math.ceil(Fraction(mbps, 8) * 1024**2 * Fraction(rtt_ms, 1000))
+    mbps: Any, rtt_ms: float, loss_percent: Any, burst: Any, limit_bytes: int
+) -> None:
+    assert limit_bytes == math.ceil(Fraction(mbps, 8) * 1024**2 * Fraction(rtt_ms, 1000))  # type: ignore[call-overload]
     network = sander(mbps, rtt_ms, loss_percent, burst)
     expected = LinkProfile(
         rate_bps=mbps * 10**6,
@@ -315,11 +320,11 @@ def test_each_cell_of_sander_has_its_rate_loss_and_queue_both_ways(
     ],
 )
 def test_an_access_network_has_the_rates_of_its_source_and_a_modem_s_queue(
-    name, down_mbps, up_mbps, rtt_ms
-):
+    name: str, down_mbps: Any, up_mbps: Any, rtt_ms: float
+) -> None:
     network = SHIPPED[name]
     assert network.rtt_ns == ms(rtt_ms)
     for link, mbps in ((network.down, down_mbps), (network.up, up_mbps)):
         assert link.rate_bps == pytest.approx(mbps * 1e6)  # a decimal of the file
-        bdp_bytes = math.ceil(Fraction(link.rate_bps * rtt_ms, 8000))
+        bdp_bytes = math.ceil(Fraction(link.rate_bps * rtt_ms, 8000))  # type: ignore[arg-type]
         assert link.queue_limit_bytes(network.rtt_ns) == max(65_536, bdp_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,29 +24,29 @@ SANDER = read_network(NETWORKS / "sander-2mbps-100ms.toml")
 class Scripted:
     """A random source that gives these numbers, and none after them."""
 
-    def __init__(self, *numbers):
+    def __init__(self, *numbers: Any) -> None:
         self._numbers = list(numbers)
 
-    def random(self):
+    def random(self) -> Any:
         return self._numbers.pop(0)
 
-    def randint(self, low, high):
+    def randint(self, low: Any, high: Any) -> Any:
         assert low <= self._numbers[0] <= high
         return self._numbers.pop(0)
 
     @property
-    def left(self):
+    def left(self) -> int:
         return len(self._numbers)
 
 
-def link(rtt_ms=0.0, source=None, upward=False, **profile):
-    def streams(purpose):
+def link(rtt_ms: float = 0.0, source: Any = None, upward: bool = False, **profile: Any) -> Any:
+    def streams(purpose: Any) -> Any:
         return source or random.Random(purpose)
 
     return Link(LinkProfile(**profile), rtt_ns=ms(rtt_ms), streams=streams, upward=upward)
 
 
-def arrivals_ms(link, *packets):
+def arrivals_ms(link: Any, *packets: Any) -> list[Any]:
     """Send packets, each (now in ms, bytes); return when each arrives in ms, None where never."""
     arrived = [link.send(ms(now_ms), n_bytes) for now_ms, n_bytes in packets]
     return [None if at_ns is None else at_ns / 1e6 for at_ns in arrived]
@@ -54,43 +55,43 @@ def arrivals_ms(link, *packets):
 # The bottleneck
 
 
-def test_a_full_bucket_passes_a_packet_at_once_and_the_next_when_its_tokens_are_there():
+def test_a_full_bucket_passes_a_packet_at_once_and_the_next_when_its_tokens_are_there() -> None:
     # 514 of 1514 tokens are left; the other 486 take 486 * 8 / 2 Mbit/s.
     down = link(rtt_ms=100, rate_bps=2_000_000)
     assert arrivals_ms(down, (0, 1000), (0, 1000), (0, 1000)) == [50, 51.944, 55.944]
 
 
-def test_a_link_without_burst_passes_a_packet_when_its_last_bit_is_sent():
+def test_a_link_without_burst_passes_a_packet_when_its_last_bit_is_sent() -> None:
     down = link(rate_bps=1_000_000, burst_bytes=0)
     assert arrivals_ms(down, (0, 125), (0, 250), (10, 125)) == [1, 3, 11]
 
 
-def test_a_rest_fills_the_bucket_but_not_beyond_its_size():
+def test_a_rest_fills_the_bucket_but_not_beyond_its_size() -> None:
     # After 1 s the bucket holds 1514 and no more, so the second packet waits as at the start.
     down = link(rate_bps=2_000_000)
     assert arrivals_ms(down, (1000, 1000), (1000, 1000)) == [1000, 1001.944]
 
 
-def test_a_packet_larger_than_the_bucket_waits_for_what_does_not_fit():
+def test_a_packet_larger_than_the_bucket_waits_for_what_does_not_fit() -> None:
     assert arrivals_ms(link(rate_bps=1_000_000, burst_bytes=1000), (5, 1125)) == [6]
 
 
-def test_packets_take_exactly_so_many_times_as_long_as_one():
+def test_packets_take_exactly_so_many_times_as_long_as_one() -> None:
     down = link(rate_bps=7_000_000, burst_bytes=0)
     last_at_ns = [down.send(0, 1250) for _ in range(7000)][-1]
     assert last_at_ns == 10_000_000_000  # one takes 1428571 and 3/7 ns
 
 
-def test_each_packet_counts_with_its_frame_overhead():
+def test_each_packet_counts_with_its_frame_overhead() -> None:
     down = link(rate_bps=1_000_000, burst_bytes=0, frame_overhead_bytes=25)
     assert arrivals_ms(down, (0, 100), (0, 100)) == [1, 2]
 
 
-def test_without_a_rate_packets_meet_the_delay_only():
+def test_without_a_rate_packets_meet_the_delay_only() -> None:
     assert arrivals_ms(link(rtt_ms=30), (0, 10**6), (0, 10**6)) == [15, 15]
 
 
-def test_an_odd_nanosecond_of_the_round_trip_is_spent_upward():
+def test_an_odd_nanosecond_of_the_round_trip_is_spent_upward() -> None:
     down, up = (
         Link(LinkProfile(), rtt_ns=7, streams=random.Random, upward=upward)
         for upward in (False, True)
@@ -101,28 +102,28 @@ def test_an_odd_nanosecond_of_the_round_trip_is_spent_upward():
 # The queue
 
 
-def test_the_queue_of_sander_holds_nineteen_full_packets_beside_the_one_that_left():
-    down = Link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)
+def test_the_queue_of_sander_holds_nineteen_full_packets_beside_the_one_that_left() -> None:
+    down = Link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
     accepted = [down.send(0, 1308) is not None for _ in range(30)]
     assert accepted == [True] * 20 + [False] * 10  # 19 * 1322 = 25118 of 26215, 20 are too many
     assert (down.offered, down.queue_drops, down.loss_drops) == (30, 10, 0)
 
 
-def test_a_place_in_the_queue_is_free_from_the_instant_on_at_which_a_packet_leaves():
+def test_a_place_in_the_queue_is_free_from_the_instant_on_at_which_a_packet_leaves() -> None:
     # The second needs 1322 - 192 = 1130 bytes more: 4.52 ms.
-    down = Link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)
+    down = Link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
     for _ in range(20):
         down.send(0, 1308)
     assert down.send(4_519_999, 1308) is None
     assert down.send(4_520_000, 1308) == ms(50 + 4.52 + 19 * 5.288)
 
 
-def test_a_small_packet_fits_where_a_large_one_does_not():
+def test_a_small_packet_fits_where_a_large_one_does_not() -> None:
     down = link(rate_bps=1_000_000, burst_bytes=0, queue_bytes=2000)
     assert arrivals_ms(down, (0, 1500), (0, 501), (0, 500)) == [12, None, 16]
 
 
-def test_a_queue_in_packets_counts_the_one_in_service():
+def test_a_queue_in_packets_counts_the_one_in_service() -> None:
     down = link(rate_bps=1_000_000, burst_bytes=0, queue_packets=2)
     assert arrivals_ms(down, (0, 125), (0, 125), (0, 1), (1, 125)) == [1, 2, None, 3]
 
@@ -138,7 +139,9 @@ def test_a_queue_in_packets_counts_the_one_in_service():
         ({"rate_bps": 2_000_000, "queue_packets": 9}, 100, None),
     ],
 )
-def test_a_queue_in_bdps_holds_rate_times_rtt_rounded_up(profile, rtt_ms, limit_bytes):
+def test_a_queue_in_bdps_holds_rate_times_rtt_rounded_up(
+    profile: Any, rtt_ms: float, limit_bytes: int
+) -> None:
     assert LinkProfile(**profile).queue_limit_bytes(ms(rtt_ms)) == limit_bytes
 
 
@@ -159,11 +162,13 @@ def test_a_queue_in_bdps_holds_rate_times_rtt_rounded_up(profile, rtt_ms, limit_
         ((1,), [(10_000, 1500)], [10_001]),
     ],
 )
-def test_a_trace_lets_packets_through_as_mahimahi_does(trace, packets, expected):
+def test_a_trace_lets_packets_through_as_mahimahi_does(
+    trace: Any, packets: Any, expected: Any
+) -> None:
     assert arrivals_ms(link(mahimahi=trace), *packets) == expected
 
 
-def test_a_queue_stands_before_a_trace_too():
+def test_a_queue_stands_before_a_trace_too() -> None:
     down = link(mahimahi=(10,), queue_packets=1)
     assert arrivals_ms(down, (0, 1500), (9, 1500), (10, 1500)) == [10, None, 20]
 
@@ -171,7 +176,7 @@ def test_a_queue_stands_before_a_trace_too():
 # CoDel
 
 
-def test_codel_drops_first_an_interval_after_its_target_was_exceeded_and_then_more_often():
+def test_codel_drops_first_an_interval_after_its_target_was_exceeded_and_then_more_often() -> None:
     # 10 packets of 1 ms wait 4 ms and less: below the target. Then 1 packet in 1 ms keeps 30 ms.
     down = link(rate_bps=8_000_000, burst_bytes=0, codel=CoDel())
     numbers = [down.send(0, 1000) is None for _ in range(30)]
@@ -182,14 +187,14 @@ def test_codel_drops_first_an_interval_after_its_target_was_exceeded_and_then_mo
     assert drops[:4] == [105, 206, 278, 337]
 
 
-def test_codel_lets_one_packet_wait_however_long_that_takes():
+def test_codel_lets_one_packet_wait_however_long_that_takes() -> None:
     # At 1 Mbit/s a packet takes 10 ms, twice the target; with one waiting, none is too many.
     down = link(rate_bps=1_000_000, burst_bytes=0, codel=CoDel())
     down.send(0, 1250)
     assert all(down.send(ms(now_ms), 1250) is not None for now_ms in range(0, 5000, 10))
 
 
-def test_codel_leaves_a_queue_alone_that_empties_within_an_interval():
+def test_codel_leaves_a_queue_alone_that_empties_within_an_interval() -> None:
     down = link(rate_bps=8_000_000, burst_bytes=0, codel=CoDel())
     assert not any(
         down.send(ms(start_ms), 1000) is None for start_ms in range(0, 2000, 100) for _ in range(90)
@@ -199,31 +204,31 @@ def test_codel_leaves_a_queue_alone_that_empties_within_an_interval():
 # Loss
 
 
-def test_the_listed_packets_are_lost_counted_behind_the_queue():
+def test_the_listed_packets_are_lost_counted_behind_the_queue() -> None:
     down = link(rate_bps=1_000_000, burst_bytes=0, queue_packets=1, loss_list=(1,))
     sent = [(0, 125), (0, 125), (1, 125), (2, 125)]  # the second is dropped, the third is lost
     assert arrivals_ms(down, *sent) == [1, None, None, 3]
     assert (down.offered, down.queue_drops, down.loss_drops) == (4, 1, 1)
 
 
-def test_small_packets_need_not_count():
+def test_small_packets_need_not_count() -> None:
     down = link(rate_bps=1_000_000, burst_bytes=0, loss_list=(1,), loss_list_from_bytes=100)
     assert arrivals_ms(down, (0, 125), (1, 25), (2, 125)) == [1, 1.2, None]
 
 
-def test_a_lost_packet_has_used_the_bottleneck():
+def test_a_lost_packet_has_used_the_bottleneck() -> None:
     down = link(rate_bps=1_000_000, burst_bytes=0, loss_list=(0,))
     assert arrivals_ms(down, (0, 125), (0, 125)) == [None, 2]
 
 
-def test_random_loss_takes_one_number_for_each_packet():
+def test_random_loss_takes_one_number_for_each_packet() -> None:
     source = Scripted(0.019, 0.02, 0.5, 0.0)
     down = link(source=source, loss=0.02)
     assert [down.send(0, 1) is None for _ in range(4)] == [True, False, False, True]
     assert source.left == 0
 
 
-def test_in_a_burst_the_state_before_the_transition_decides():
+def test_in_a_burst_the_state_before_the_transition_decides() -> None:
     # r = 0.2, p = 0.02 * 0.2 / 0.98 = 0.00408: good to bad, stays bad, bad to good, stays good.
     source = Scripted(0.004, 0.2, 0.19, 0.005)
     down = link(source=source, loss=0.02, loss_burst=5)
@@ -236,8 +241,8 @@ def test_in_a_burst_the_state_before_the_transition_decides():
     [(5, 0.4081632, 20), (10, 0.2040816, 10), (15, 0.1360544, 6.66667)],
 )
 def test_bursts_have_the_transitions_that_sander_gave_to_netem(
-    burst, to_bad_percent, to_good_percent
-):
+    burst: Any, to_bad_percent: Any, to_good_percent: Any
+) -> None:
     # Sander's scripts round to seven digits.
     chain = GilbertElliottLoss(loss=0.02, burst=burst, source=random.Random(0))
     assert 100 * chain.to_bad == pytest.approx(to_bad_percent, rel=1e-6)
@@ -249,7 +254,7 @@ def test_bursts_have_the_transitions_that_sander_gave_to_netem(
 UNIFORM = LinkJitter(mean_ns=ms(10), deviation_ns=ms(10))
 
 
-def test_a_packet_waits_for_those_before_it_unless_reordering_is_allowed():
+def test_a_packet_waits_for_those_before_it_unless_reordering_is_allowed() -> None:
     sent = [(0, 1), (1, 1), (30, 1)]
     numbers = (0.5, 0.0, 0.25)  # 10, 0 and 5 ms
     kept = link(rtt_ms=20, source=Scripted(*numbers), jitter=UNIFORM)
@@ -258,7 +263,7 @@ def test_a_packet_waits_for_those_before_it_unless_reordering_is_allowed():
     assert arrivals_ms(free, *sent) == [20, 11, 45]
 
 
-def test_a_lost_packet_takes_its_number_of_the_jitter_and_holds_nobody_up():
+def test_a_lost_packet_takes_its_number_of_the_jitter_and_holds_nobody_up() -> None:
     down = link(source=Scripted(1.0, 0.0), jitter=UNIFORM, loss_list=(0,))
     assert arrivals_ms(down, (0, 1), (0, 1)) == [None, 0]
 
@@ -272,13 +277,15 @@ def test_a_lost_packet_takes_its_number_of_the_jitter_and_holds_nobody_up():
         (Distribution.PARETO, [8.36039, 9.36664, 10.49400]),
     ],
 )
-def test_a_distribution_is_inverted_at_the_number_drawn(distribution, expected_ms):
+def test_a_distribution_is_inverted_at_the_number_drawn(
+    distribution: Any, expected_ms: float
+) -> None:
     jitter = LinkJitter(mean_ns=ms(10), deviation_ns=ms(2), distribution=distribution)
     down = link(source=Scripted(0.0, 0.5, 0.75), jitter=replace(jitter, reorder=True))
     assert arrivals_ms(down, *[(0, 1)] * 3) == pytest.approx(expected_ms, abs=1e-5)  # as rounded
 
 
-def test_every_nth_packet_is_held_for_packets_of_its_size():
+def test_every_nth_packet_is_held_for_packets_of_its_size() -> None:
     hold = Jitter(every=2, min_overtaken=1, max_overtaken=3)
     down = link(source=Scripted(2), rate_bps=1_000_000, burst_bytes=0, hold=hold)
     assert arrivals_ms(down, *[(0, 125)] * 3) == [1, 4.5, 3]  # 2 ms and 2.5 times 1 ms
@@ -343,7 +350,7 @@ def test_every_nth_packet_is_held_for_packets_of_its_size():
         ),
     ],
 )
-def test_a_value_out_of_range_is_one_line(values, line):
+def test_a_value_out_of_range_is_one_line(values: Any, line: Any) -> None:
     with pytest.raises(NetworkError) as caught:
         LinkProfile(**{"rate_bps": 1_000_000} | values)
     assert caught.value.lines() == [line]
@@ -367,7 +374,7 @@ def test_a_value_out_of_range_is_one_line(values, line):
         ),
     ],
 )
-def test_a_part_of_a_link_is_checked_by_itself(make, line):
+def test_a_part_of_a_link_is_checked_by_itself(make: Any, line: Any) -> None:
     with pytest.raises(NetworkError) as caught:
         make()
     assert line in caught.value.lines()

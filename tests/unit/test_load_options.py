@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ PAGE = page_of(ROOT, IMAGE)
 
 
 @pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
-def test_a_notebook_completes_every_option_of_a_load(function):
+def test_a_notebook_completes_every_option_of_a_load(function: Any) -> None:
     parameters = inspect.signature(function).parameters
     for field in fields(h3sim.LoadConfig):
         parameter = parameters[field.name]
@@ -26,12 +27,12 @@ def test_a_notebook_completes_every_option_of_a_load(function):
         assert parameter.default == field.default
 
 
-def test_type_checkers_know_the_fields_of_a_setting():
+def test_type_checkers_know_the_fields_of_a_setting() -> None:
     assert list(LoadOptions.__annotations__) == [field.name for field in fields(h3sim.LoadConfig)]
 
 
 @pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
-def test_a_misspelt_option_is_told_with_those_spelt_alike(function):
+def test_a_misspelt_option_is_told_with_those_spelt_alike(function: Any) -> None:
     with pytest.raises(UnknownOptionError, match=r"rtt_m: .*did you mean rtt_ms") as caught:
         function(PAGE, rtt_m=5)
     assert isinstance(caught.value, TypeError)
@@ -56,48 +57,48 @@ def test_a_misspelt_option_is_told_with_those_spelt_alike(function):
         ("tight_mode", "yes", "must be true or false, is 'yes'"),
     ],
 )
-def test_a_value_of_another_type_is_told_with_its_key(key, value, message):
+def test_a_value_of_another_type_is_told_with_its_key(key: Any, value: Any, message: Any) -> None:
     with pytest.raises(InputError, match=f"^{key}: {message}"):
         h3sim.simulate(PAGE, **{key: value})
 
 
-def test_compare_takes_the_options_of_a_load():
+def test_compare_takes_the_options_of_a_load() -> None:
     rows = h3sim.compare(PAGE, schemes="fifo", buffers_kb=[0], network="4g", rtt_ms=80).rows
     load = h3sim.simulate(PAGE, scheme="fifo", network="4g", rtt_ms=80)
     assert rows[0].page_load_ms == load.page_load_ms
 
 
-def test_compare_changes_the_setting_that_it_is_given():
+def test_compare_changes_the_setting_that_it_is_given() -> None:
     config = h3sim.LoadConfig(rtt_ms=40, transport="tcp")
     rows = h3sim.compare(PAGE, schemes="fifo", buffers_kb=[0], config=config, rtt_ms=80).rows
     load = h3sim.simulate(PAGE, scheme="fifo", transport="tcp", rtt_ms=80)
     assert rows[0].page_load_ms == load.page_load_ms
 
 
-def test_pages_that_share_a_name_are_not_averaged():
+def test_pages_that_share_a_name_are_not_averaged() -> None:
     other = page_of(ROOT, IMAGE | {"bytes": 14_000})
     with pytest.raises(InputError, match="two pages are called 'page'"):
         h3sim.compare([PAGE, other], schemes="fifo")
 
 
-def test_schemes_that_share_a_name_are_not_averaged():
+def test_schemes_that_share_a_name_are_not_averaged() -> None:
     edited = replace(h3sim.load_scheme("fifo"), title="another")
     with pytest.raises(InputError, match="two schemes are called 'fifo'"):
         h3sim.compare(PAGE, schemes=["fifo", edited])
 
 
-def test_a_scheme_that_is_given_twice_is_loaded_once():
+def test_a_scheme_that_is_given_twice_is_loaded_once() -> None:
     assert len(h3sim.compare(PAGE, schemes=["fifo", "fifo"], buffers_kb=[0]).rows) == 1
 
 
-def test_the_baseline_is_the_scheme_of_the_table_that_goes_by_its_name():
+def test_the_baseline_is_the_scheme_of_the_table_that_goes_by_its_name() -> None:
     # An edited rr that is dfifo in all but name: against itself it is no faster.
     edited = replace(h3sim.load_scheme("dfifo"), name="rr")
     (row,) = h3sim.compare("davies-meenan", schemes=[edited], buffers_kb=[0]).rows
     assert row.speedup_all == 1
 
 
-def test_a_baseline_that_is_not_the_scheme_of_its_name_is_refused():
+def test_a_baseline_that_is_not_the_scheme_of_its_name_is_refused() -> None:
     with pytest.raises(InputError, match="baseline: is called 'rr' like one of the schemes"):
         h3sim.compare(
             PAGE,

@@ -108,7 +108,7 @@ def test_without_jitter_nothing_waits() -> None:
     assert load.hol.stack_histogram == {1: 10}
 
 
-def made_trace(*rows: tuple[int, int, int, int, int]) -> Trace:
+def made_trace(*rows: tuple[int, int | None, int, int, int]) -> Trace:
     """Return a trace of packets (sent, arrived, stream, offset, length), as of a real stack."""
     requests = tuple(
         Request(stream_id, place, 0, 0, 0)

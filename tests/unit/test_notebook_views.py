@@ -25,26 +25,26 @@ except AttributeError as error:
 """
 
 
-def test_help_and_completion_work_without_any_extra():
+def test_help_and_completion_work_without_any_extra() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _WITHOUT_EXTRAS], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
 
 
-def test_lists_and_traces_are_short_when_printed():
+def test_lists_and_traces_are_short_when_printed() -> None:
     assert len(repr(h3sim.list_schemes())) < 10_000
     assert len(repr(h3sim.simulate("davies-meenan").trace)) < 200
     assert repr(h3sim.load_scheme("rr")).startswith("<Scheme rr: ")
 
 
-def test_a_notebook_shows_lists_as_tables():
+def test_a_notebook_shows_lists_as_tables() -> None:
     for shown in (h3sim.list_schemes(), h3sim.list_networks(), h3sim.list_pages()):
         assert shown._repr_html_().count("<tr>") == len(shown) + 1
     assert "otherwise" in h3sim.load_scheme("p+")._repr_html_()
 
 
-def test_text_is_shown_as_it_is_and_numbers_rounded():
+def test_text_is_shown_as_it_is_and_numbers_rounded() -> None:
     shown = html_table(("id", "ms"), [("007", 1.23456), ("<b>", 1e6), ("1e5", None)])
     assert ">007<" in shown
     assert ">1.235<" in shown
@@ -53,13 +53,13 @@ def test_text_is_shown_as_it_is_and_numbers_rounded():
     assert ">1e5<" in shown
 
 
-def test_an_id_of_digits_keeps_its_zeros():
+def test_an_id_of_digits_keeps_its_zeros() -> None:
     page = page_of({"id": "007", "kind": "document", "bytes": 10})
     assert ">007<" in page._repr_html_()
     assert ">007<" in h3sim.simulate(page).timings._repr_html_()
 
 
-def test_long_tables_are_cut_and_counted():
+def test_long_tables_are_cut_and_counted() -> None:
     shown = html_table(("n",), [(n,) for n in range(1000)])
     assert shown.count("<tr>") == 201
     assert "and 800 more" in shown

@@ -18,7 +18,7 @@ with warnings.catch_warnings():
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore")  # what the kernel's client warns of is not ours
 def test_a_notebook_runs_from_top_to_bottom(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     nbclient.NotebookClient(notebook, timeout=TIMEOUT_S, kernel_name="python3").execute()
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert code
@@ -27,7 +27,7 @@ def test_a_notebook_runs_from_top_to_bottom(path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_committed_without_output(path: Path) -> None:
-    notebook = nbformat.read(path, as_version=4)
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     assert [
         cell.outputs for cell in notebook.cells if cell.cell_type == "code" and cell.outputs
     ] == []

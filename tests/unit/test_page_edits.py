@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 import h3sim
 from h3sim.errors import PageError, UnknownNameError
 from h3sim.page import At, FetchPriority, Kind, Page
 from tests.helpers import page_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}
 SHEET = {
@@ -29,7 +34,7 @@ def page() -> Page:
     return page_of(ROOT, SHEET, FONT)
 
 
-def test_a_preload_lets_a_font_come_with_the_document(page):
+def test_a_preload_lets_a_font_come_with_the_document(page: Any) -> None:
     load = h3sim.simulate(page.with_("f.woff2", preload=True), scheme="fifo")
     requested = {row.id: row.requested_ms for row in load.timings}
     assert requested == {"/": 0, "s.css": 10, "f.woff2": 10}
@@ -37,7 +42,7 @@ def test_a_preload_lets_a_font_come_with_the_document(page):
     assert before.timings[2].requested_ms == 35
 
 
-def test_an_edit_leaves_the_page_as_it_was(page):
+def test_an_edit_leaves_the_page_as_it_was(page: Any) -> None:
     edited = page.with_("s.css", fetchpriority="high", async_=True, kind="other")
     assert page == page_of(ROOT, SHEET, FONT)
     assert edited.resources[1].fetchpriority is FetchPriority.HIGH
@@ -46,17 +51,17 @@ def test_an_edit_leaves_the_page_as_it_was(page):
     assert (edited.resources[0], edited.resources[2]) == (page.resources[0], page.resources[2])
 
 
-def test_what_hangs_on_a_resource_goes_with_it(page):
+def test_what_hangs_on_a_resource_goes_with_it(page: Any) -> None:
     assert [r.id for r in page.without("s.css").resources] == ["/"]
     assert [r.id for r in page.without("f.woff2").resources] == ["/", "s.css"]
 
 
-def test_the_root_stays(page):
+def test_the_root_stays(page: Any) -> None:
     with pytest.raises(PageError, match="at least one resource"):
         page.without("/")
 
 
-def test_an_unknown_resource_is_told_with_those_spelt_alike(page):
+def test_an_unknown_resource_is_told_with_those_spelt_alike(page: Any) -> None:
     with pytest.raises(
         UnknownNameError, match=r"did you mean s\.css\? \(`page\.index` shows all\)"
     ):
@@ -65,7 +70,7 @@ def test_an_unknown_resource_is_told_with_those_spelt_alike(page):
         page.without("nothing")
 
 
-def test_an_edit_speaks_the_language_of_page_files(page):
+def test_an_edit_speaks_the_language_of_page_files(page: Any) -> None:
     late = {"by": "/", "at": "request", "delay_ms": 2.5}
     edited = page.with_("s.css", bytes=70, defer=True, viewport=0.5, discovered=late)
     changed = {"bytes": 70, "defer": True, "viewport": 0.5, "discovered": late}
@@ -73,26 +78,26 @@ def test_an_edit_speaks_the_language_of_page_files(page):
     assert edited.with_("s.css", viewport=None).resources[1].viewport is None
 
 
-def test_a_key_that_there_is_not_is_refused(page):
+def test_a_key_that_there_is_not_is_refused(page: Any) -> None:
     with pytest.raises(PageError, match=r"^s\.css: asink: unknown key; did you mean async\?$"):
         page.with_("s.css", asink=True)
     with pytest.raises(PageError, match=r"xyzzy: unknown key; there are id, kind, mime"):
         page.with_("s.css", xyzzy=True)
 
 
-def test_every_wrong_value_is_told_with_its_key(page):
+def test_every_wrong_value_is_told_with_its_key(page: Any) -> None:
     with pytest.raises(PageError) as caught:
         page.with_("s.css", bytes=-1, kind="picture", defer="yes", discovered={"at": "soon"})
     keys = [line.split(": ")[1] for line in caught.value.lines()]
     assert keys == ["kind", "bytes", "defer", "discovered.at"]
 
 
-def test_a_parent_that_there_is_not_is_refused(page):
+def test_a_parent_that_there_is_not_is_refused(page: Any) -> None:
     with pytest.raises(PageError, match="nowhere"):
         page.with_("s.css", discovered={"by": "nowhere", "at": "complete"})
 
 
-def test_an_edited_page_has_a_name_of_its_own(page):
+def test_an_edited_page_has_a_name_of_its_own(page: Any) -> None:
     late, early = page.with_("f.woff2", defer=True), page.with_("f.woff2", preload=True)
     names = {page.name, late.name, early.name, page.without("f.woff2").name}
     assert len(names) == 4
@@ -104,18 +109,18 @@ def test_an_edited_page_has_a_name_of_its_own(page):
     assert page.with_("f.woff2", kind="font") == page
 
 
-def test_a_digest_goes_by_what_is_loaded_and_not_by_the_name(page):
+def test_a_digest_goes_by_what_is_loaded_and_not_by_the_name(page: Any) -> None:
     renamed = page.with_("f.woff2", kind="font", name="other")
     assert renamed.digest == page.digest
     assert page.with_("f.woff2", bytes=1).digest != page.digest
 
 
-def test_an_edited_page_is_compared_with_what_it_was(page):
+def test_an_edited_page_is_compared_with_what_it_was(page: Any) -> None:
     rows = h3sim.compare([page, page.with_("f.woff2", preload=True)], schemes="fifo").rows
     assert len({row.page for row in rows}) == 2
 
 
-def test_a_page_as_text_reads_back_as_itself(page, tmp_path):
+def test_a_page_as_text_reads_back_as_itself(page: Any, tmp_path: Path) -> None:
     text = page.with_("s.css", lazy=True).to_json()
     assert Page.from_json(text) == page.with_("s.css", lazy=True)
     file = tmp_path / "page.json"
@@ -126,7 +131,7 @@ def test_a_page_as_text_reads_back_as_itself(page, tmp_path):
         Page.from_json("{")
 
 
-def test_a_notebook_shows_a_page_as_a_table(page):
+def test_a_notebook_shows_a_page_as_a_table(page: Any) -> None:
     shown = page._repr_html_()
     assert "<table>" in shown
     assert "f.woff2" in shown

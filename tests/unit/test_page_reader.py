@@ -42,7 +42,7 @@ def child(id_: str = "a", **keys: Any) -> dict[str, Any]:
 def problems(given: object) -> dict[str, str]:
     """Return what is wrong with a document, by place; each place must be named once."""
     with pytest.raises(PageError) as caught:
-        page_from_dict(given)
+        page_from_dict(given)  # type: ignore[arg-type]
     found = {problem.key: problem.message for problem in caught.value.problems}
     assert len(found) == len(caught.value.problems)
     return found
@@ -145,9 +145,9 @@ def test_every_field_is_read() -> None:
 
 @pytest.mark.parametrize("flag", ["in_head", "async", "defer", "preload", "critical", "hero"])
 def test_a_flag_sets_no_other(flag: str) -> None:
-    page = page_from_dict(document(child(**{flag: True})))
+    page = page_from_dict(document(child(**dict[str, Any]({flag: True}))))
     (flagged,) = page_to_dict(page)["resources"][1:]
-    assert flagged == child(**{flag: True})
+    assert flagged == child(**dict[str, Any]({flag: True}))
 
 
 @pytest.mark.parametrize("given", [FULL, document(), document(child(), child("b"))])

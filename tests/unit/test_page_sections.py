@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import h3sim
@@ -16,32 +18,32 @@ LOADS_OWN = {b"date", b"etag"}
 """What is another in each load."""
 
 
-def recorded(name, kind):
+def recorded(name: str, kind: Any) -> Any:
     path = root("corpora") / "headers" / f"{name}.{kind}.qif"
     return read_exchanges(str(path), interval_ns=0)
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_requests_are_those_that_chromium_made(name):
+def test_requests_are_those_that_chromium_made(name: str) -> None:
     page = h3sim.load_page(name)
     made = [request_section(page, resource) for resource in page.resources]
     assert sorted(made) == sorted(entry.request for entry in recorded(name, "req"))
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_responses_are_those_that_the_server_of_the_recorder_gave(name):
+def test_responses_are_those_that_the_server_of_the_recorder_gave(name: str) -> None:
     page = h3sim.load_page(name)
     made = [response_section(resource) for resource in page.resources]
     given = [entry.response for entry in recorded(name, "resp")]
 
-    def steady(sections):
+    def steady(sections: Any) -> list[Any]:
         return sorted(tuple(f for f in section if f[0] not in LOADS_OWN) for section in sections)
 
     assert steady(made) == steady(given)
     assert sorted(map(field_bytes, made)) == sorted(map(field_bytes, given))
 
 
-def test_a_page_that_says_little_has_sections_too():
+def test_a_page_that_says_little_has_sections_too() -> None:
     page = page_of(
         {"id": "/", "kind": "document", "bytes": 10},
         {"id": "\u00e9.js", "kind": "fetch", "bytes": 0, "discovered": {"at": "time"}},

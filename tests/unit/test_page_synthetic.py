@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -26,8 +27,8 @@ from tests.effort import law
     html_bytes=st.sampled_from([None, 0, 20_000]),
 )
 def test_what_was_asked_for_holds(
-    seed, n_resources, max_depth, script_share, hero_bytes, html_bytes
-):
+    seed: int, n_resources: int, max_depth: Any, script_share: Any, hero_bytes: int, html_bytes: int
+) -> None:
     page = synthetic(
         seed=seed,
         n_resources=n_resources,
@@ -58,12 +59,12 @@ def depth(page: h3sim.Page) -> int:
     return max(levels.values())
 
 
-def test_equal_seeds_give_equal_pages_and_others_do_not():
+def test_equal_seeds_give_equal_pages_and_others_do_not() -> None:
     assert synthetic(seed=3) == synthetic(seed=3)
     assert synthetic(seed=3) != synthetic(seed=4)
 
 
-def test_sizes_follow_the_stated_distributions():
+def test_sizes_follow_the_stated_distributions() -> None:
     """Median and deviation of the logarithm within 15 %, over 20,000 scripts and images."""
     page = synthetic(seed=1, n_resources=20_000)
     for kind in (Kind.SCRIPT, Kind.IMAGE):
@@ -73,7 +74,7 @@ def test_sizes_follow_the_stated_distributions():
         assert statistics.stdev(logs) == pytest.approx(deviation, rel=0.15)
 
 
-def test_fonts_hang_on_stylesheets_scripts_or_the_document():
+def test_fonts_hang_on_stylesheets_scripts_or_the_document() -> None:
     for seed in range(20):
         page = synthetic(seed=seed)
         for resource in page.resources[1:]:
@@ -84,13 +85,13 @@ def test_fonts_hang_on_stylesheets_scripts_or_the_document():
 
 
 @pytest.mark.parametrize("browser", ["replay", "parse"])
-def test_made_up_pages_load(browser):
+def test_made_up_pages_load(browser: Any) -> None:
     for seed in range(3):
         load = h3sim.simulate(synthetic(seed=seed, n_resources=20), browser=browser)
         assert len(load.timings) == 20
 
 
-def test_every_value_out_of_range_is_told():
+def test_every_value_out_of_range_is_told() -> None:
     with pytest.raises(PageError) as caught:
         synthetic(n_resources=0, total_bytes=-1, max_depth=9, script_share=2, html_bytes=-1)
     assert [problem.key for problem in caught.value.problems] == [
@@ -102,7 +103,7 @@ def test_every_value_out_of_range_is_told():
     ]
 
 
-def test_a_sum_that_the_given_sizes_exceed_is_refused():
+def test_a_sum_that_the_given_sizes_exceed_is_refused() -> None:
     with pytest.raises(PageError, match="total_bytes: is less than html_bytes and hero_bytes"):
         synthetic(n_resources=5, total_bytes=1000, html_bytes=800, hero_bytes=800)
     with pytest.raises(PageError, match="total_bytes: cannot be reached"):

@@ -15,7 +15,7 @@ from h3sim.units import mbps, ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from h3sim.engine import LoadEnvironment
 
@@ -35,7 +35,7 @@ def finished_ms(page: Any = PAGE, network: Any = LINKS, **options: Any) -> float
 
 def test_cross_traffic_is_waited_for() -> None:
     # The request comes at 10 ms. From 5 to 15 ms the link sends 1250 bytes of somebody else.
-    def other(env: LoadEnvironment) -> Iterator[Any]:
+    def other(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         yield env.timeout(ms(5))
         assert env.down.send(1250) == ms(5 + 10 + 10)
 
@@ -43,7 +43,7 @@ def test_cross_traffic_is_waited_for() -> None:
 
 
 def test_a_rate_holds_for_what_is_sent_from_then_on() -> None:
-    def half(env: LoadEnvironment) -> Iterator[Any]:
+    def half(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         yield env.timeout(ms(9))
         env.down.set_rate(mbps(0.5))
 
@@ -55,7 +55,7 @@ def test_a_rate_holds_for_what_is_sent_from_then_on() -> None:
 def test_what_waits_leaves_when_it_was_going_to() -> None:
     seen: list[int | None] = []
 
-    def busy(env: LoadEnvironment) -> Iterator[Any]:
+    def busy(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         seen.append(env.down.send(1250))
         yield env.timeout(ms(1))
         env.down.set_rate(mbps(10))
@@ -68,7 +68,7 @@ def test_what_waits_leaves_when_it_was_going_to() -> None:
 def test_all_is_lost_and_counted_while_a_link_is_gone() -> None:
     counts: list[tuple[int, int]] = []
 
-    def gone(env: LoadEnvironment) -> Iterator[Any]:
+    def gone(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         env.down.set_loss(0.999999)
         yield env.timeout(ms(50))
         counts.append((env.down.offered, env.down.loss_drops))
@@ -81,7 +81,7 @@ def test_all_is_lost_and_counted_while_a_link_is_gone() -> None:
 def test_a_process_goes_on_behind_the_load_at_the_same_instant() -> None:
     sent: list[int] = []
 
-    def watch(env: LoadEnvironment) -> Iterator[Any]:
+    def watch(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         yield env.timeout(ms(10))  # when the request comes, which is answered at once
         sent.append(env.down.offered)
 
@@ -92,9 +92,9 @@ def test_a_process_goes_on_behind_the_load_at_the_same_instant() -> None:
 def test_a_process_that_never_ends_does_not_keep_a_load_from_it() -> None:
     ticks: list[int] = []
 
-    def clock(env: LoadEnvironment) -> Iterator[Any]:
+    def clock(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         while True:
-            ticks.append(env.now)
+            ticks.append(env.now)  # type: ignore[arg-type]
             yield env.timeout(ms(1))
 
     assert finished_ms(network="marx-2019", processes=[clock]) == 10.0
@@ -109,7 +109,7 @@ class Idle(FifoScheduler):
 
 
 def test_a_load_that_cannot_end_is_given_up_whatever_goes_on_beside_it() -> None:
-    def clock(env: LoadEnvironment) -> Iterator[Any]:
+    def clock(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         while True:
             yield env.timeout(ms(60_000))
 
@@ -120,7 +120,7 @@ def test_a_load_that_cannot_end_is_given_up_whatever_goes_on_beside_it() -> None
 def test_a_process_that_goes_round_without_time_is_given_up(monkeypatch: Any) -> None:
     monkeypatch.setattr(environment, "_MAX_PROCESS_EVENTS", 1000)
 
-    def spin(env: LoadEnvironment) -> Iterator[Any]:
+    def spin(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         while True:
             yield env.timeout(0)
 
@@ -129,7 +129,7 @@ def test_a_process_that_goes_round_without_time_is_given_up(monkeypatch: Any) ->
 
 
 def test_what_a_process_raises_comes_out() -> None:
-    def broken(env: LoadEnvironment) -> Iterator[Any]:
+    def broken(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         yield env.timeout(1)
         raise LookupError("mine")
 
@@ -147,7 +147,7 @@ def test_what_a_process_raises_comes_out() -> None:
     ],
 )
 def test_a_change_that_cannot_be_is_told(change: Any, message: str) -> None:
-    def process(env: LoadEnvironment) -> Iterator[Any]:
+    def process(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         change(env)
         yield env.timeout(1)
 
@@ -156,7 +156,7 @@ def test_a_change_that_cannot_be_is_told(change: Any, message: str) -> None:
 
 
 def test_a_constant_rate_has_no_links_to_change() -> None:
-    def process(env: LoadEnvironment) -> Iterator[Any]:
+    def process(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         env.up.set_loss(0.1)
         yield env.timeout(1)
 

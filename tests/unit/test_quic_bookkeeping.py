@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -17,9 +18,9 @@ from h3sim.transport.quic.packets import AckFrame, Packet, stream_header_bytes, 
 from h3sim.transport.quic.recovery import Recovery
 
 
-def spans_of(numbers):
+def spans_of(numbers: Any) -> Any:
     """Return sets of numbers as an ACK has them, without a limit."""
-    spans = []
+    spans: list[Any] = []
     for number in sorted(numbers):
         if spans and spans[-1][1] == number - 1:
             spans[-1] = (spans[-1][0], number)
@@ -29,7 +30,7 @@ def spans_of(numbers):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_an_ack_tells_of_the_last_eight_spans_whatever_the_order_of_arrival(seed):
+def test_an_ack_tells_of_the_last_eight_spans_whatever_the_order_of_arrival(seed: int) -> None:
     source = random.Random(seed)
     numbers = [number for number in range(120) if source.random() < 0.8]
     for place in range(0, len(numbers), 4):  # packets overtake, and some come twice
@@ -48,11 +49,13 @@ def test_an_ack_tells_of_the_last_eight_spans_whatever_the_order_of_arrival(seed
 
 @pytest.mark.parametrize(("stream_window", "connection_window"), [(100, 150), (99, 1000), (1, 7)])
 def test_a_limit_is_raised_once_more_than_half_of_its_window_is_used(
-    stream_window, connection_window
-):
+    stream_window: Any, connection_window: Any
+) -> None:
     source = random.Random(0)
     flow = FlowReceiver(stream_window=stream_window, connection_window=connection_window)
-    ends, limits, connection = {}, {}, connection_window
+    ends: dict[Any, Any] = {}
+    limits: dict[Any, Any] = {}
+    connection = connection_window
     for _ in range(500):
         stream_id = source.choice([0, 4, 8])
         end = max(0, ends.get(stream_id, 0) + source.randint(-10, 20))
@@ -64,11 +67,11 @@ def test_a_limit_is_raised_once_more_than_half_of_its_window_is_used(
                 expected.append((None, connection))
             if limits.get(stream_id, stream_window) - end < stream_window // 2:
                 limits[stream_id] = end + stream_window
-                expected.append((stream_id, end + stream_window))
+                expected.append((stream_id, end + stream_window))  # type: ignore[arg-type]
         assert list(flow.on_bytes(stream_id, end)) == expected
 
 
-def test_a_frame_header_is_a_type_an_id_an_offset_where_there_is_one_and_a_length():
+def test_a_frame_header_is_a_type_an_id_an_offset_where_there_is_one_and_a_length() -> None:
     edges = [0, 1, 63, 64, 16_383, 16_384, 2**30 - 1, 2**30]
     for stream_id in edges:
         for offset in edges:
@@ -77,12 +80,12 @@ def test_a_frame_header_is_a_type_an_id_an_offset_where_there_is_one_and_a_lengt
             assert stream_header_bytes(stream_id, offset) == expected
 
 
-def test_random_loss_takes_one_number_for_each_packet():
+def test_random_loss_takes_one_number_for_each_packet() -> None:
     loss, source = RandomLoss(0.3, random.Random(1)), random.Random(1)
     assert [loss.is_lost() for _ in range(1000)] == [source.random() < 0.3 for _ in range(1000)]
 
 
-def test_a_server_has_data_exactly_as_long_as_it_gives_something_out():
+def test_a_server_has_data_exactly_as_long_as_it_gives_something_out() -> None:
     server = StreamSender(RoundRobinScheduler(), turn_bytes=1000, keeps_unacked=True)
     server.open(0, H2Priority())
     assert (server.has_data, server.take()) == (False, None)
@@ -96,7 +99,7 @@ def test_a_server_has_data_exactly_as_long_as_it_gives_something_out():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed):
+def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed: int) -> None:
     """RFC 9002 § 6.2.1: PTO after the last ack-eliciting packet, unless a loss is due before."""
     source = random.Random(seed)
     controller = make_controller("cubic", ControllerSettings(max_datagram_bytes=1200))
@@ -117,9 +120,9 @@ def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed):
             for packet in (*acked, *lost):
                 del in_flight[packet.number]
         elif recovery.due_at_ns is not None and recovery.due_at_ns <= now_ns:
-            lost = recovery.on_timer(now_ns)
+            lost = recovery.on_timer(now_ns)  # type: ignore[assignment]
             if lost is None:  # the timeout counts from the probe on, sent or not
-                n_probes += 1
+                n_probes += 1  # type: ignore[unreachable]
                 last_ns = now_ns
             for packet in lost or ():
                 del in_flight[packet.number]

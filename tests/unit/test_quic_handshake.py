@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
@@ -12,19 +14,19 @@ from tests.tcp_pair import FixedWindow
 SETTINGS = QuicSettings(server_flight_bytes=1000)
 
 
-def end(role):
+def end(role: Any) -> Any:
     source = StreamSender(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
     handshake = Handshake(SETTINGS, role, Mode.ONE_RTT)
     window = FixedWindow(10_000)
     return source, QuicEndpoint(SETTINGS, window, source, handshake, peer_max_ack_delay_ns=0)
 
 
-def give(packets, peer, at_ms):
+def give(packets: Any, peer: Any, at_ms: float) -> list[Any]:
     """Let the peer have packets; return the bytes of streams that it takes from them."""
     return [frame for packet in packets for frame in peer.on_packet(packet, ms(at_ms))]
 
 
-def open_connection():
+def open_connection() -> Any:
     """Return both ends behind their handshake, and the packet that carried the server's flight."""
     source, client = end(Role.CLIENT)
     _, server = end(Role.SERVER)
@@ -40,7 +42,7 @@ def open_connection():
     return client, server, flight
 
 
-def test_handshake_bytes_that_come_late_are_not_taken_for_those_of_a_stream():
+def test_handshake_bytes_that_come_late_are_not_taken_for_those_of_a_stream() -> None:
     client, server, flight = open_connection()
     server.on_timer(server.timer_at_ns() or 0)
     (late,) = flight
@@ -49,7 +51,7 @@ def test_handshake_bytes_that_come_late_are_not_taken_for_those_of_a_stream():
     assert client.on_packet(late, ms(300)) == []
 
 
-def test_no_frame_of_a_stream_carries_handshake_bytes():
+def test_no_frame_of_a_stream_carries_handshake_bytes() -> None:
     _, client = end(Role.CLIENT)
     _, server = end(Role.SERVER)
     hello = client.packets_to_send(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from h3sim.transport.quic import AckFrame, Packet
@@ -15,18 +17,18 @@ from tests.tcp_pair import FixedWindow
 class Told(FixedWindow):
     """Notes what it hears of losses."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(10**6)
-        self.persistent_at_ns = []
+        self.persistent_at_ns: list[Any] = []
 
-    def on_lost(self, packets, *, now_ns, bytes_in_flight, next_number):
+    def on_lost(self, packets: Any, *, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
         self.lost.append([packet.number for packet in packets])
 
-    def on_persistent_congestion(self, *, now_ns):
+    def on_persistent_congestion(self, *, now_ns: int) -> None:
         self.persistent_at_ns.append(now_ns)
 
 
-def sender(*sent_at_ms):
+def sender(*sent_at_ms: Any) -> Any:
     """Return the recovery of an end whose packets 0, 1, ... left then, and who is told."""
     told = Told()
     recovery = Recovery(told, initial_rtt_ns=ms(333), peer_max_ack_delay_ns=ms(25))
@@ -36,14 +38,14 @@ def sender(*sent_at_ms):
     return recovery, told
 
 
-def acknowledge(recovery, *spans, at_ms, delay_ms=0):
+def acknowledge(recovery: Any, *spans: Any, at_ms: float, delay_ms: float = 0) -> list[Any]:
     """Return the numbers that an ACK makes known as lost."""
     _, lost = recovery.on_ack(AckFrame(spans, ms(delay_ms)), ms(at_ms))
     return [packet.number for packet in lost]
 
 
 @pytest.mark.parametrize(("acked", "lost"), [(2, []), (3, [0]), (4, [0, 1])])
-def test_a_packet_is_lost_when_the_third_behind_it_is_acknowledged(acked, lost):
+def test_a_packet_is_lost_when_the_third_behind_it_is_acknowledged(acked: Any, lost: Any) -> None:
     """RFC 9002 § 6.1.1: kPacketThreshold is 3."""
     recovery, _ = sender(0, 0, 0, 0, 0)
     assert acknowledge(recovery, (acked, acked), at_ms=100) == lost
@@ -57,7 +59,9 @@ def test_a_packet_is_lost_when_the_third_behind_it_is_acknowledged(acked, lost):
         (133, (7 * 100 + 108) / 8),
     ],
 )
-def test_a_delay_is_taken_off_where_what_is_left_is_not_below_the_shortest(latest_ms, smoothed_ms):
+def test_a_delay_is_taken_off_where_what_is_left_is_not_below_the_shortest(
+    latest_ms: float, smoothed_ms: float
+) -> None:
     """RFC 9002 § 5.3: if (latest_rtt >= min_rtt + ack_delay)."""
     rtt = RttEstimator(initial_ns=ms(333))
     rtt.on_sample(ms(100))
@@ -65,7 +69,7 @@ def test_a_delay_is_taken_off_where_what_is_left_is_not_below_the_shortest(lates
     assert rtt.smoothed_rtt_ns == ms(smoothed_ms)
 
 
-def test_of_a_reported_delay_no_more_counts_than_the_peer_said_it_would_take():
+def test_of_a_reported_delay_no_more_counts_than_the_peer_said_it_would_take() -> None:
     """RFC 9002 § 5.3: the lesser of the acknowledgment delay and max_ack_delay, 25 ms here."""
     recovery, _ = sender(0, 100)
     acknowledge(recovery, (0, 0), at_ms=100)
@@ -83,8 +87,8 @@ def test_of_a_reported_delay_no_more_counts_than_the_peer_said_it_would_take():
     ],
 )
 def test_congestion_is_persistent_only_if_nothing_in_between_was_acknowledged(
-    spans, lost, is_persistent
-):
+    spans: Any, lost: Any, is_persistent: bool
+) -> None:
     """RFC 9002 § 7.6.2; by the second sample, 90 ms, the period is 3 * (98.75 + 4 * 40 + 25) ms."""
     recovery, told = sender(0, 200, 700, 1300, 1310, 1310, 1310)
     acknowledge(recovery, (0, 0), at_ms=100)
@@ -94,7 +98,9 @@ def test_congestion_is_persistent_only_if_nothing_in_between_was_acknowledged(
 
 
 @pytest.mark.parametrize(("first_ms", "is_persistent"), [(448, True), (449, False)])
-def test_congestion_is_persistent_after_three_probe_timeouts(first_ms, is_persistent):
+def test_congestion_is_persistent_after_three_probe_timeouts(
+    first_ms: float, is_persistent: bool
+) -> None:
     """As above: 851.25 ms, so from 448 to 1300 ms is enough and from 449 on is not."""
     recovery, told = sender(0, first_ms, 700, 1300, 1310, 1310, 1310)
     acknowledge(recovery, (0, 0), at_ms=100)
@@ -102,7 +108,7 @@ def test_congestion_is_persistent_after_three_probe_timeouts(first_ms, is_persis
     assert bool(told.persistent_at_ns) is is_persistent
 
 
-def test_what_was_forgotten_is_not_told_again_when_an_older_ack_is_acknowledged():
+def test_what_was_forgotten_is_not_told_again_when_an_older_ack_is_acknowledged() -> None:
     """RFC 9000 § 13.2.4; acknowledgements of ACKs may come out of order."""
     state = AckState(every=2, max_delay_ns=25)
     for number in range(10):

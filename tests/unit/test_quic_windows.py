@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from h3sim.errors import NetworkError
@@ -19,50 +21,50 @@ class Endless:
 
     has_data = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.next = 0
-        self.lost = []
+        self.lost: list[Any] = []
 
-    def take(self, max_bytes, header=None, least=0):
+    def take(self, max_bytes: int, header: Any = None, least: int = 0) -> Any:
         n_bytes = max_bytes - (header(0, self.next) if header else 0)
         self.next += n_bytes
         return 0, self.next - n_bytes, n_bytes
 
-    def peek(self):
+    def peek(self) -> Any:
         return 0, self.next
 
-    def on_acked(self, stream_id, offset, n_bytes):
+    def on_acked(self, stream_id: int, offset: Any, n_bytes: int) -> None:
         pass
 
-    def on_lost(self, stream_id, offset, n_bytes):
+    def on_lost(self, stream_id: int, offset: Any, n_bytes: int) -> None:
         self.lost.append(offset)
 
-    def on_limit(self, stream_id, limit_bytes):
+    def on_limit(self, stream_id: int, limit_bytes: int) -> None:
         pass
 
 
 class Window(FixedWindow):
-    def on_lost(self, packets, *, now_ns, bytes_in_flight, next_number):
+    def on_lost(self, packets: Any, *, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
         self.lost.append([packet.number for packet in packets])
 
 
-def end(window_bytes, **settings):
-    settings = QuicSettings(datagram_bytes=FULL, **settings)
+def end(window_bytes: int, **settings: Any) -> Any:
+    made = QuicSettings(datagram_bytes=FULL, **settings)
     return QuicEndpoint(
-        settings,
+        made,
         Window(window_bytes),
-        Endless(),
-        Handshake(settings, Role.SERVER, Mode.NONE),
+        Endless(),  # type: ignore[arg-type]
+        Handshake(made, Role.SERVER, Mode.NONE),
         peer_max_ack_delay_ns=0,
         path_rtt_ns=ms(100),
     )
 
 
-def sizes(packets):
+def sizes(packets: Any) -> list[Any]:
     return [packet.size_bytes for packet in packets]
 
 
-def peer_packet(number, spans=(), *, is_ack_eliciting=True):
+def peer_packet(number: Any, spans: Any = (), *, is_ack_eliciting: bool = True) -> Any:
     ack = AckFrame(tuple(spans), 0) if spans else None
     return Packet(number, 0, 60, [], ack, [], is_ack_eliciting=is_ack_eliciting)
 
@@ -78,12 +80,14 @@ def peer_packet(number, spans=(), *, is_ack_eliciting=True):
         (2063, {"fills_window": True}, [FULL, FULL]),
     ],
 )
-def test_what_is_left_of_a_window_waits_or_is_filled_or_overshot(window, settings, expected):
+def test_what_is_left_of_a_window_waits_or_is_filled_or_overshot(
+    window: Any, settings: Any, expected: Any
+) -> None:
     assert sizes(end(window, **settings).packets_to_send(0)) == expected
 
 
 @pytest.mark.parametrize("free", [0, 1])
-def test_when_the_loss_timer_runs_out_packets_may_leave_whatever_the_window(free):
+def test_when_the_loss_timer_runs_out_packets_may_leave_whatever_the_window(free: Any) -> None:
     server = end(3000, loss_timer_packets=free)
     server.packets_to_send(0)
     server.on_packet(peer_packet(0, [(1, 1)], is_ack_eliciting=False), ms(100))
@@ -97,7 +101,7 @@ def test_when_the_loss_timer_runs_out_packets_may_leave_whatever_the_window(free
 
 
 @pytest.mark.parametrize(("bundles", "carries"), [(True, True), (False, False)])
-def test_an_ack_goes_with_the_next_packet_or_when_it_is_due(bundles, carries):
+def test_an_ack_goes_with_the_next_packet_or_when_it_is_due(bundles: Any, carries: Any) -> None:
     server = end(2000, bundles_acks=bundles)
     server.on_packet(peer_packet(0), 0)
     first, second = server.packets_to_send(ms(1))
@@ -106,7 +110,7 @@ def test_an_ack_goes_with_the_next_packet_or_when_it_is_due(bundles, carries):
     assert [packet.frames for packet in late] == ([] if carries else [[]])
 
 
-def test_where_gaps_do_not_count_an_ack_waits_for_its_delay():
+def test_where_gaps_do_not_count_an_ack_waits_for_its_delay() -> None:
     at_once = AckState(every=9, max_delay_ns=50)
     later = AckState(every=9, max_delay_ns=50, gaps_at_once=False)
     for state in (at_once, later):
@@ -115,7 +119,7 @@ def test_where_gaps_do_not_count_an_ack_waits_for_its_delay():
     assert (at_once.due_at_ns, later.due_at_ns) == (110, 150)
 
 
-def acks_of(client, n_packets):
+def acks_of(client: Any, n_packets: int) -> Any:
     """Let packets come with every third missing; return the client's packets."""
     sent = []
     for number in range(n_packets):
@@ -125,20 +129,20 @@ def acks_of(client, n_packets):
     return sent
 
 
-def silent(**settings):
+def silent(**settings: Any) -> Any:
     """Return an end that has nothing to say but what it received."""
     client = end(0, ack_every=1, **settings)
     client._source.take = lambda *_: None
     return client
 
 
-def test_every_so_manieth_packet_whose_ack_has_several_spans_asks_for_an_ack():
+def test_every_so_manieth_packet_whose_ack_has_several_spans_asks_for_an_ack() -> None:
     sent = acks_of(silent(ack_ping_every=4), 20)
     assert [packet.number for packet in sent if packet.is_ack_eliciting] == [4, 8, 12]
     assert not any(packet.is_ack_eliciting for packet in acks_of(silent(), 20))
 
 
-def test_an_ack_that_was_acknowledged_is_not_repeated():
+def test_an_ack_that_was_acknowledged_is_not_repeated() -> None:
     client = silent(ack_ping_every=4)
     acks_of(client, 7)
     ping = client.recovery.oldest
@@ -148,7 +152,7 @@ def test_an_ack_that_was_acknowledged_is_not_repeated():
     assert client.packets_to_send(ms(50))[-1].ack.spans == ((7, 7),)
 
 
-def test_a_full_bucket_lets_a_quarter_of_the_window_go_at_once():
+def test_a_full_bucket_lets_a_quarter_of_the_window_go_at_once() -> None:
     pacer = BucketPacer(datagram_bytes=1000)
     pacer.begin(window_bytes=20_000, rate_bps=8_000_000)  # a packet per millisecond
     sent = 0
@@ -158,7 +162,7 @@ def test_a_full_bucket_lets_a_quarter_of_the_window_go_at_once():
     assert sent == 5
 
 
-def test_a_packet_may_leave_whenever_something_happens():
+def test_a_packet_may_leave_whenever_something_happens() -> None:
     pacer = BucketPacer(datagram_bytes=1000)
     pacer.begin(window_bytes=1000, rate_bps=8_000_000)
     for _ in range(2):
@@ -167,12 +171,12 @@ def test_a_packet_may_leave_whenever_something_happens():
     assert pacer.ready_at_ns(ms(50) + 1) == ms(50) + 1
 
 
-def test_a_paced_end_says_when_its_next_packet_leaves():
+def test_a_paced_end_says_when_its_next_packet_leaves() -> None:
     server = end(10_000, pacing_gain=1.0, pacing_bucket="aioquic")
     assert len(server.packets_to_send(ms(500))) == 3  # 2.5 packets' time: a rest counts as one
     assert server.timer_at_ns() == ms(510)
 
 
-def test_an_unknown_bucket_is_refused():
+def test_an_unknown_bucket_is_refused() -> None:
     with pytest.raises(NetworkError, match="pacing_bucket: 'round' is not one of leaky, aioquic"):
-        QuicSettings(pacing_bucket="round")
+        QuicSettings(pacing_bucket="round")  # type: ignore[arg-type]

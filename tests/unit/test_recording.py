@@ -80,7 +80,7 @@ def test_the_graph_is_that_of_the_site(page: Page) -> None:
         id_, kind, parent, at, *flags = line.split()
         expected[id_] = (kind, None if parent == "-" else (parent, at), set(flags))
     found = {
-        id_: (kind, trigger, set(flags))
+        id_: (kind, trigger, set(flags))  # type: ignore[call-overload]
         for id_, (kind, trigger, flags, _) in graph_of(page).items()
     }
     assert found == expected
@@ -101,7 +101,7 @@ def test_offsets_and_sizes_are_those_on_the_wire(page: Page) -> None:
     named = [r.discovered for r in page.resources if r.discovered and r.discovered.by == root.id]
     offsets = [found.offset_bytes or 0 for found in named if found.offset_bytes is not None]
     assert all(0 < offset <= root.size_bytes for offset in offsets)
-    assert by_id["main.css"].discovered.offset_bytes < by_id["low.png"].discovered.offset_bytes  # type: ignore[union-attr]
+    assert by_id["main.css"].discovered.offset_bytes < by_id["low.png"].discovered.offset_bytes
     assert all(100 < r.header_bytes < 500 < r.request_bytes < 1500 for r in page.resources[1:])
 
 

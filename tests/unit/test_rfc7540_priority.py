@@ -5,6 +5,8 @@ Streams go by the RFC's letters: A is stream 1, B is 3, and so on.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from h3sim.errors import H3SimError
@@ -22,7 +24,7 @@ A, B, C, D, E, F = range(1, 13, 2)
 NAMES = dict(zip((A, B, C, D, E, F), "ABCDEF", strict=True))
 
 
-def tree(signals: dict[int, H2Priority], **options: object) -> TreeScheduler:
+def tree(signals: dict[int, H2Priority], **options: Any) -> TreeScheduler:
     """Return a tree as the RFC has it, in which all streams have data."""
     made = TreeScheduler(**{"orphans": Orphans.SHARE, **options})
     opened(made, dict(signals))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +16,9 @@ from h3sim.results.document import write_load_qlog
 from h3sim.schedulers import FifoScheduler
 from h3sim.study import SavedLoadError, load_from_dict
 from tests.helpers import page_file, page_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROOT = {"id": "/", "kind": "document", "bytes": 28_000, "parse_ms": 3}
 IMAGE = {"id": "a.png", "kind": "image", "bytes": 1400, "discovered": {"by": "/", "at": "complete"}}
@@ -34,7 +38,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("config", SETTINGS, ids=str)
-def test_a_saved_load_runs_again_byte_for_byte(config):
+def test_a_saved_load_runs_again_byte_for_byte(config: Any) -> None:
     load = h3sim.simulate(PAGE, scheme="bucket-html", **config)
     text = json.dumps(load.to_dict(order=True))
     saved = load_from_dict(json.loads(text))
@@ -46,7 +50,7 @@ def test_a_saved_load_runs_again_byte_for_byte(config):
 
 
 @pytest.mark.parametrize("config", SETTINGS, ids=str)
-def test_the_configuration_has_every_setting_that_was_asked_for(config):
+def test_the_configuration_has_every_setting_that_was_asked_for(config: Any) -> None:
     configuration = h3sim.simulate(PAGE, **config).configuration
     for key, value in config.items():
         if key in ("browser", "network") and not isinstance(value, str):
@@ -57,12 +61,12 @@ def test_the_configuration_has_every_setting_that_was_asked_for(config):
             assert configuration[key] == ("none" if key == "handshake" and not value else value)
 
 
-def test_the_configuration_names_every_option_of_a_load():
+def test_the_configuration_names_every_option_of_a_load() -> None:
     named = set(h3sim.simulate(PAGE).configuration)
     assert set(h3sim.LoadConfig.__dataclass_fields__) <= named
 
 
-def test_a_changed_network_is_called_so():
+def test_a_changed_network_is_called_so() -> None:
     load = h3sim.simulate(PAGE, loss=0.02, burst=5, rtt_ms=50)
     assert load.network.name == "marx-2019 with rtt_ms=50, loss=0.02, burst=5"
     assert "no loss" not in load.network.title
@@ -71,7 +75,7 @@ def test_a_changed_network_is_called_so():
     assert h3sim.simulate(PAGE, rtt_ms=50.0).network == h3sim.simulate(PAGE, rtt_ms=50).network
 
 
-def test_other_outputs_say_what_was_run(tmp_path):
+def test_other_outputs_say_what_was_run(tmp_path: Path) -> None:
     load = h3sim.simulate(PAGE, loss=0.02, burst=5, rtt_ms=50, handshake="0-rtt")
     write_load_qlog(load, tmp_path / "load.qlog")
     log = json.loads((tmp_path / "load.qlog").read_text(encoding="utf-8"))
@@ -89,7 +93,9 @@ def test_other_outputs_say_what_was_run(tmp_path):
     assert "RTT 60 ms" in compared.told()
 
 
-def test_the_command_line_runs_a_saved_load(tmp_path, capsys):
+def test_the_command_line_runs_a_saved_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = page_file(tmp_path, ROOT, IMAGE)
     assert main(["run", path, "--scheme", "fifo", "--loss", "2%", "--rtt-ms", "50", "--json"]) == 0
     saved = tmp_path / "load.json"
@@ -102,7 +108,9 @@ def test_the_command_line_runs_a_saved_load(tmp_path, capsys):
     assert "fifo over marx-2019 with rtt_ms=50, loss=0.02" in capsys.readouterr().out
 
 
-def test_a_saved_load_brings_its_own_settings(tmp_path, capsys):
+def test_a_saved_load_brings_its_own_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     saved = tmp_path / "load.json"
     saved.write_text(json.dumps(h3sim.simulate(PAGE).to_dict()), encoding="utf-8")
     assert main(["run", str(saved), "--scheme", "rr", "--json"]) == 0  # what it is anyway
@@ -113,7 +121,9 @@ def test_a_saved_load_brings_its_own_settings(tmp_path, capsys):
     assert "--scheme: does not go with a saved load" in complained
 
 
-def test_a_load_of_another_version_is_told(tmp_path, capsys):
+def test_a_load_of_another_version_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     saved = tmp_path / "load.json"
     document = h3sim.simulate(PAGE).to_dict() | {"version": "0.0.1"}
     saved.write_text(json.dumps(document), encoding="utf-8")
@@ -121,12 +131,12 @@ def test_a_load_of_another_version_is_told(tmp_path, capsys):
     assert "saved by h3sim 0.0.1" in capsys.readouterr().err
 
 
-def test_what_differs_is_named():
+def test_what_differs_is_named() -> None:
     saved = load_from_dict(h3sim.simulate(PAGE).to_dict())
     assert saved.differences(h3sim.simulate(PAGE, seed=1)) == ["seed", "configuration"]
 
 
-def test_a_scheduler_that_is_code_must_be_given_again():
+def test_a_scheduler_that_is_code_must_be_given_again() -> None:
     load = h3sim.simulate(PAGE, scheduler=FifoScheduler)
     saved = load_from_dict(load.to_dict())
     with pytest.raises(SavedLoadError, match=r"inputs\.scheme: was code"):
@@ -134,7 +144,7 @@ def test_a_scheduler_that_is_code_must_be_given_again():
     assert saved.run(scheme=FifoScheduler).trace == load.trace
 
 
-def broken(**changes):
+def broken(**changes: Any) -> Any:
     document = copy.deepcopy(h3sim.simulate(PAGE).to_dict())
     for path, value in changes.items():
         *parents, last = path.split("__")
@@ -166,20 +176,20 @@ def broken(**changes):
         (broken(configuration__buffer_kb="x"), r"configuration\.buffer_kb: must be a number"),
     ],
 )
-def test_a_document_that_cannot_run_again_is_refused(document, message):
+def test_a_document_that_cannot_run_again_is_refused(document: Any, message: Any) -> None:
     with pytest.raises(SavedLoadError, match=message):
         load_from_dict(document)
 
 
 @pytest.mark.parametrize("text", ["", "[", '{"format": "h3sim-load/1"', "[" * 100_000])
-def test_a_file_that_is_no_json_is_refused(tmp_path, text):
+def test_a_file_that_is_no_json_is_refused(tmp_path: Path, text: Any) -> None:
     path = tmp_path / "load.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SavedLoadError):
         h3sim.read_load(path)
 
 
-def test_a_recording_says_what_it_is_loaded_over():
+def test_a_recording_says_what_it_is_loaded_over() -> None:
     hosts = replace(PAGE, provenance={"source": "x.har", "hosts": "264"})
     notes = h3sim.simulate(hosts).notes
     assert notes[0] == "264 hosts of the recording share one connection here"
@@ -191,7 +201,9 @@ def test_a_recording_says_what_it_is_loaded_over():
     assert h3sim.compare(hosts, schemes="rr").to_dict()["notes"] == {"page": notes}
 
 
-def test_the_command_line_says_it_of_every_load(tmp_path, capsys):
+def test_the_command_line_says_it_of_every_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "page.json"
     path.write_text(replace(PAGE, provenance={"hosts": "264"}).to_json(), encoding="utf-8")
     for command in (["run", str(path)], ["compare", str(path), "--scheme", "rr"]):

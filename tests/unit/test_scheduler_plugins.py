@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +21,10 @@ from h3sim.schedulers import (
 )
 from h3sim.schemes import SchedulerKind, scheduler_kind_named
 from h3sim.schemes.registry import REGISTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 PAGE = "davies-meenan"
 CODE = '''
@@ -74,7 +79,7 @@ level = 1
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A package as pip leaves it: a module, and beside it what the package says of itself."""
     (tmp_path / "newest_first.py").write_text(CODE, encoding="utf-8")
     (tmp_path / "newest_first_exits.py").write_text('raise SystemExit("\\x1b[2Jbye")\n', "utf-8")
@@ -96,7 +101,9 @@ broken = pytest.mark.filterwarnings("ignore:.*is left out:RuntimeWarning")
 
 
 @broken
-def test_a_plug_in_is_listed_with_its_package(package, capsys):
+def test_a_plug_in_is_listed_with_its_package(
+    package: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["list", "schedulers", "--wide"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "newest-first Sends the newest stream first newest-first-package 1.2" in lines
@@ -105,7 +112,7 @@ def test_a_plug_in_is_listed_with_its_package(package, capsys):
     assert names == sorted([*(mechanism.value for mechanism in SchedulerKind), "newest-first"])
 
 
-def test_a_broken_plug_in_is_warned_about_by_name_and_only_once(package):
+def test_a_broken_plug_in_is_warned_about_by_name_and_only_once(package: Any) -> None:
     with pytest.warns(RuntimeWarning) as caught:
         assert REGISTRY.names() == REGISTRY.names()
     assert sorted(str(warning.message) for warning in caught) == [
@@ -121,13 +128,13 @@ def test_a_broken_plug_in_is_warned_about_by_name_and_only_once(package):
 
 
 @taken
-def test_a_plug_in_is_loaded_when_it_is_named_and_no_other_one_is(package):
+def test_a_plug_in_is_loaded_when_it_is_named_and_no_other_one_is(package: Any) -> None:
     scheduler_kind_named("fifo")
     assert "newest_first" not in sys.modules
-    assert scheduler_kind_named("newest-first").make(turn_bytes=1200).scheduler.turn_bytes == 1200
+    assert scheduler_kind_named("newest-first").make(turn_bytes=1200).scheduler.turn_bytes == 1200  # type: ignore[attr-defined]
 
 
-def test_plug_ins_are_left_out_on_demand(package, monkeypatch):
+def test_plug_ins_are_left_out_on_demand(package: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NO_PLUGINS_VARIABLE, "1")
     assert "newest-first" not in REGISTRY.names()
     with pytest.raises(UnknownNameError, match="no scheduler is called 'newest-first'"):
@@ -135,7 +142,7 @@ def test_plug_ins_are_left_out_on_demand(package, monkeypatch):
 
 
 @taken
-def test_simulate_takes_the_name_of_a_plug_in(package):
+def test_simulate_takes_the_name_of_a_plug_in(package: Any) -> None:
     load = h3sim.simulate(PAGE, scheduler="newest-first", scheme="bucket")
     assert load.scheme.name == "newest-first"
     assert {type(sent.signal).__name__ for sent in load.trace.signals} == {"BucketPriority"}
@@ -143,7 +150,9 @@ def test_simulate_takes_the_name_of_a_plug_in(package):
 
 
 @taken
-def test_a_scheme_file_names_a_plug_in_and_what_its_clients_say(package, tmp_path):
+def test_a_scheme_file_names_a_plug_in_and_what_its_clients_say(
+    package: Any, tmp_path: Path
+) -> None:
     (tmp_path / "mine.toml").write_text(SCHEME, encoding="utf-8")
     scheme = h3sim.read_scheme(tmp_path / "mine.toml")
     assert scheme.mechanism.value == "newest-first"
@@ -154,7 +163,9 @@ def test_a_scheme_file_names_a_plug_in_and_what_its_clients_say(package, tmp_pat
 
 
 @broken
-def test_an_unknown_mechanism_in_a_file_is_told_with_those_that_there_are(package, tmp_path):
+def test_an_unknown_mechanism_in_a_file_is_told_with_those_that_there_are(
+    package: Any, tmp_path: Path
+) -> None:
     text = SCHEME.replace("newest-first", "oldest-first")
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SchemeError, match=r"'oldest-first' is not one of .*newest-first"):
@@ -162,20 +173,20 @@ def test_an_unknown_mechanism_in_a_file_is_told_with_those_that_there_are(packag
 
 
 @pytest.mark.parametrize("scheduler", [ReferenceRounds, ReferenceRounds(), "round-robin"])
-def test_simulate_takes_a_class_an_object_and_a_name(scheduler):
+def test_simulate_takes_a_class_an_object_and_a_name(scheduler: Any) -> None:
     load = h3sim.simulate(PAGE, scheduler=scheduler)
     assert load.trace.order == h3sim.simulate(PAGE, scheme="rr").trace.order
     assert load.scheme.name in ("ReferenceRounds", "round-robin")
 
 
-def test_an_object_is_copied_for_each_load_and_stays_as_it_was():
+def test_an_object_is_copied_for_each_load_and_stays_as_it_was() -> None:
     scheduler = ReferenceRounds()
     first, second = (h3sim.simulate(PAGE, scheduler=scheduler) for _ in range(2))
     assert first.trace == second.trace
     assert scheduler.ids == []
 
 
-def test_a_scheduler_hears_what_clients_of_the_scheme_say():
+def test_a_scheduler_hears_what_clients_of_the_scheme_say() -> None:
     load = h3sim.simulate(PAGE, scheme="wrr", scheduler=TreeScheduler)
     wrr = h3sim.simulate(PAGE, scheme="wrr")
     assert load.trace.order == wrr.trace.order
@@ -183,14 +194,14 @@ def test_a_scheduler_hears_what_clients_of_the_scheme_say():
 
 
 @pytest.mark.parametrize("scheme", ["nghttp3", "google-quiche", "sander-batched-rr"])
-def test_what_a_scheme_sets_for_its_own_scheduler_another_one_is_not_told(scheme):
+def test_what_a_scheme_sets_for_its_own_scheduler_another_one_is_not_told(scheme: Any) -> None:
     """Mixed urgencies, and turns."""
     load = h3sim.simulate(PAGE, scheme=scheme, scheduler=FifoScheduler)
-    assert load.scheme.mixed is load.scheme.turn is None
+    assert load.scheme.mixed is load.scheme.turn is None  # type: ignore[comparison-overlap]
     assert load.trace.order == h3sim.simulate(PAGE, scheme="fifo").trace.order
 
 
-def test_a_scheduler_stands_beside_schemes_in_a_comparison():
+def test_a_scheduler_stands_beside_schemes_in_a_comparison() -> None:
     comparison = h3sim.compare(PAGE, schemes=["rr", ReferenceRounds], buffers_kb=[0])
     assert [(row.scheme, row.speedup_all) for row in comparison.rows] == [
         ("rr", 1.0),
@@ -198,31 +209,36 @@ def test_a_scheduler_stands_beside_schemes_in_a_comparison():
     ]
 
 
-def test_one_scheduler_alone_may_be_compared():
+def test_one_scheduler_alone_may_be_compared() -> None:
     comparison = h3sim.compare(PAGE, schemes=RoundRobinScheduler, buffers_kb=[0])
     assert [row.scheme for row in comparison.rows] == ["RoundRobinScheduler"]
 
 
-def test_over_links_lost_bytes_have_a_scheduler_of_their_own():
-    setting = {"network": "marx-2019", "cc": "newreno", "rate_mbps": 5, "retransmit": "priority"}
+def test_over_links_lost_bytes_have_a_scheduler_of_their_own() -> None:
+    setting: dict[str, Any] = {
+        "network": "marx-2019",
+        "cc": "newreno",
+        "rate_mbps": 5,
+        "retransmit": "priority",
+    }
     load = h3sim.simulate(PAGE, scheduler=FifoScheduler(), loss=0.02, **setting)
     fifo = h3sim.simulate(PAGE, scheme="fifo", loss=0.02, **setting)
     assert load.trace.order == fifo.trace.order
 
 
-def test_what_is_no_scheduler_is_refused():
+def test_what_is_no_scheduler_is_refused() -> None:
     with pytest.raises(InputError, match="scheduler: must be a name, what makes a scheduler, or"):
-        h3sim.simulate(PAGE, scheduler=5)
+        h3sim.simulate(PAGE, scheduler=5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="scheme: must be a name, a path, a scheme or a scheduler"):
-        h3sim.simulate(PAGE, scheme=5)
+        h3sim.simulate(PAGE, scheme=5)  # type: ignore[arg-type]
     with pytest.raises(SchemeError, match=r"dict: scheduler: a dict has no open, activate"):
-        h3sim.simulate(PAGE, scheduler=dict)
+        h3sim.simulate(PAGE, scheduler=dict)  # type: ignore[arg-type]
 
 
 class Stranger(FifoScheduler):
     """Picks a stream that there is not."""
 
-    def pick(self):
+    def pick(self) -> int:
         return 9999
 
 
@@ -231,31 +247,31 @@ class Impatient(FifoScheduler):
 
     first = None
 
-    def open(self, stream_id, signal):
+    def open(self, stream_id: int, signal: Any) -> None:
         self.first = stream_id
 
-    def pick(self):
+    def pick(self) -> Any:
         return self.first
 
 
 class NoStream(FifoScheduler):
     """Returns what cannot be a stream."""
 
-    def pick(self):
+    def pick(self) -> list[Any]:  # type: ignore[override]
         return [4]
 
 
 class Raises(FifoScheduler):
     """Raises in the middle of a load."""
 
-    def charge(self, stream_id, n_bytes):
+    def charge(self, stream_id: int, n_bytes: int) -> None:
         raise OverflowError("that is too much")
 
 
 class Exits(RoundRobinScheduler):
     """Ends the process when it is asked."""
 
-    def pick(self):
+    def pick(self) -> None:
         sys.exit("good bye")
 
 
@@ -271,13 +287,17 @@ LINKS = {"cc": "newreno", "rtt_ms": 20, "rate_mbps": 5}
 
 @pytest.mark.parametrize("setting", [{}, LINKS], ids=["constant rate", "links"])
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.__name__)
-def test_what_a_scheduler_does_wrong_in_a_load_is_a_sentence_with_its_name(wrong, setting):
+def test_what_a_scheduler_does_wrong_in_a_load_is_a_sentence_with_its_name(
+    wrong: Any, setting: Any
+) -> None:
     expected = f"^the scheduler '{wrong.__name__}' {WRONG[wrong]}$"
     with pytest.raises(SchedulerError, match=expected):
         h3sim.simulate(PAGE, scheduler=wrong, **setting)
 
 
-def test_on_the_command_line_such_a_plug_in_is_one_line_and_exit_code_1(package, tmp_path, capsys):
+def test_on_the_command_line_such_a_plug_in_is_one_line_and_exit_code_1(
+    package: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "newest_first.py").write_text(CODE + LEAVING, encoding="utf-8")
     (tmp_path / "mine.toml").write_text(SCHEME, encoding="utf-8")
     with pytest.warns(RuntimeWarning, match="left out"):
@@ -289,9 +309,9 @@ def test_on_the_command_line_such_a_plug_in_is_one_line_and_exit_code_1(package,
     )
 
 
-def test_one_that_cannot_be_made_is_a_mistake_in_what_was_given():
+def test_one_that_cannot_be_made_is_a_mistake_in_what_was_given() -> None:
     class Unmakeable(FifoScheduler):
-        def __init__(self):
+        def __init__(self) -> None:
             sys.exit(3)
 
     with pytest.raises(SchemeError) as caught:
@@ -299,12 +319,12 @@ def test_one_that_cannot_be_made_is_a_mistake_in_what_was_given():
     assert str(caught.value) == "Unmakeable: scheduler: making one raised SystemExit: 3"
 
 
-def test_one_that_queues_streams_anew_is_asked_to_and_no_other_is():
+def test_one_that_queues_streams_anew_is_asked_to_and_no_other_is() -> None:
     queues = GuardedScheduler(RoundRobinScheduler(), name="rr")
     assert isinstance(queues, Requeuing)
     assert not isinstance(GuardedScheduler(FifoScheduler(), name="fifo"), Requeuing)
     for stream_id in (0, 4):
-        queues.open(stream_id, None)
+        queues.open(stream_id, None)  # type: ignore[arg-type]
         queues.activate(stream_id)
     queues.requeue(0)
     assert queues.pick() == 4

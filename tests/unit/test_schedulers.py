@@ -179,6 +179,6 @@ def test_saying_the_same_again_costs_no_turn() -> None:
     picked = []
     for _ in range(4):
         picked.append(buckets.pick())
-        buckets.charge(picked[-1], 1400)
+        buckets.charge(picked[-1], 1400)  # type: ignore[arg-type]
         buckets.update(4, signal)
     assert picked == [0, 4, 0, 4]

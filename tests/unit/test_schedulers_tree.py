@@ -285,7 +285,10 @@ class TestZeroWeightsOfPr2723:
     @pytest.mark.parametrize("weights", [Weights.ZERO, Weights.ZERO_LAST])
     def test_where_nothing_is_said_the_weight_is_0(self, weights: Weights) -> None:
         scheduler = tree(
-            weights, s0=BucketPriority(bucket=63, level=3), s4=on(16, 9), s8=on(None, 1)
+            weights,
+            s0=BucketPriority(bucket=63, level=3),  # type: ignore[arg-type]
+            s4=on(16, 9),
+            s8=on(None, 1),
         )
         assert str(scheduler).splitlines()[1:3] == [
             "├─ stream 0, weight 0, has data",

@@ -165,7 +165,7 @@ def test_every_browser_has_an_expectation_for_every_resource() -> None:
 @pytest.mark.parametrize("scheme", EXPECTED)
 def test_every_resource_is_put_into_the_class_of_its_row(scheme: str) -> None:
     row = h3sim.load_scheme(scheme)
-    said = {name: signal_of(row, *RESOURCES[name]) for name in RESOURCES}
+    said = {name: signal_of(row, *RESOURCES[name]) for name in RESOURCES}  # type: ignore[arg-type]
     assert said == {
         name: signal for signal, names in EXPECTED[scheme].items() for name in names.split()
     }

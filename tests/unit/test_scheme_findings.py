@@ -124,7 +124,7 @@ def test_on_the_shipped_pages_rr_stacks_higher_than_two_only_where_a_stream_is_a
     tcp = h3sim.simulate(page, scheme="rr", jitter="4:1-3", transport="tcp")
     by_instant: dict[int, list[int]] = {}
     for number, at_ns in enumerate(quic.trace.delivered_at_ns):
-        by_instant.setdefault(at_ns, []).append(number)
+        by_instant.setdefault(at_ns, []).append(number)  # type: ignore[arg-type]
     order = quic.trace.order
     high = [numbers for numbers in by_instant.values() if len(numbers) > 2]
     # rr sends the same stream twice in a row only where no other has data.

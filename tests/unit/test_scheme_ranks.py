@@ -13,10 +13,12 @@ from h3sim.signals import H2Priority, Rank
 from tests.helpers import page_of
 from tests.unit.driving import drain_order, opened, turns
 
-SEEN = {"above_the_fold": True}
+SEEN: dict[str, Any] = {"above_the_fold": True}
 
 
-def entry(id_: str, n_packets: int, by: str = "", at: str = "complete", **more: Any) -> dict:
+def entry(
+    id_: str, n_packets: int, by: str = "", at: str = "complete", **more: Any
+) -> dict[str, Any]:
     """Return a resource of whole packets that hangs on *by*; "time" is when it is asked for."""
     found: dict[str, Any] = {"at": at, "by": by} if by else {"at": "time"}
     delay_ms = more.pop("delay_ms", 0)
@@ -24,7 +26,7 @@ def entry(id_: str, n_packets: int, by: str = "", at: str = "complete", **more: 
     return made if id_ == "/" else {**made, "discovered": {**found, "delay_ms": delay_ms}}
 
 
-def load_of(scheme: str, *entries: dict) -> h3sim.Load:
+def load_of(scheme: str, *entries: dict[str, Any]) -> h3sim.Load:
     return h3sim.simulate(page_of(*entries), scheme=scheme)
 
 

@@ -7,6 +7,8 @@ and 16,290 10/11; a turn in the calendar 1.5 and 2.864 slots. Leaders have 201, 
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.helpers import replay
@@ -16,7 +18,7 @@ LEADER_AND_UNBLOCKED = [(0, "script", 5), (0, "fetch", 3)]
 LATE_FONT = [(0, "image", 5), (25, "font", 3)]
 
 
-def order(steps: list[tuple], scheme: str) -> list[int]:
+def order(steps: list[tuple[Any, ...]], scheme: str) -> list[int]:
     return replay(steps, scheme).trace.order
 
 

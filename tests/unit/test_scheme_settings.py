@@ -99,7 +99,7 @@ def test_an_urgency_goes_only_with_eps() -> None:
 
 PAGE = scripted_page([(0, "document", 40), (0, "image", 40)])
 ALL = {"all": {"incremental": True}}
-LOSSY = {"network": "sander-2mbps-100ms-5pct", "seed": 3}
+LOSSY: dict[str, Any] = {"network": "sander-2mbps-100ms-5pct", "seed": 3}
 
 
 def order_of(profile: str, **changed: Any) -> list[int]:

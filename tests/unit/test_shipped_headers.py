@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,14 @@ from h3sim.catalog.roots import root
 FILES = sorted(file.name for file in (root("corpora") / "headers").iterdir())
 
 
-def test_there_are_requests_and_responses_of_each_page():
+def test_there_are_requests_and_responses_of_each_page() -> None:
     names = {file.partition(".")[0] for file in FILES}
     assert sorted(f"{name}.{kind}.qif" for name in names for kind in ("req", "resp")) == FILES
     assert len(names) >= 5
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_lists_have_times_and_nothing_personal(file):
+def test_lists_have_times_and_nothing_personal(file: Any) -> None:
     path = root("corpora") / "headers" / file
     text = path.read_text("utf-8")
     assert not re.search(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,15 @@ from h3sim.transport.quic import QuicSettings
 from h3sim.units import ms
 
 
-def network(rtt_ms=0, **link):
+def network(rtt_ms: float = 0, **link: Any) -> Any:
     return Network(name="n", rtt_ns=ms(rtt_ms), down=LinkProfile(**link))
 
 
 @pytest.mark.parametrize("rtt_ms", [0, 0.000001, 0.001])
 @pytest.mark.parametrize("handshake", ["none", "1-rtt"])
-def test_a_bucket_of_time_lets_packets_leave_however_short_the_round_trip(rtt_ms, handshake):
+def test_a_bucket_of_time_lets_packets_leave_however_short_the_round_trip(
+    rtt_ms: float, handshake: Any
+) -> None:
     load = h3sim.simulate(
         "davies-meenan",
         scheme="rr",
@@ -36,7 +39,7 @@ def test_a_bucket_of_time_lets_packets_leave_however_short_the_round_trip(rtt_ms
     ("transport", "size"),
     [("quic", "1,872 bytes"), ("tcp", "2,000 bytes")],  # 1280 + 64 + 28 or 1448 + 32 + 20, and 500
 )
-def test_a_queue_that_no_full_packet_enters_is_refused(transport, size):
+def test_a_queue_that_no_full_packet_enters_is_refused(transport: Any, size: Any) -> None:
     too_small = network(10, rate_bps=10**6, queue_bytes=1700, frame_overhead_bytes=500)
     with pytest.raises(NetworkError) as caught:
         h3sim.simulate("davies-meenan", scheme="rr", network=too_small, transport=transport)
@@ -46,18 +49,20 @@ def test_a_queue_that_no_full_packet_enters_is_refused(transport, size):
     ]
 
 
-def test_a_queue_of_exactly_one_packet_brings_a_page_to_its_end():
+def test_a_queue_of_exactly_one_packet_brings_a_page_to_its_end() -> None:
     just_enough = network(10, rate_bps=10**6, queue_bytes=1872, frame_overhead_bytes=500)
     assert h3sim.simulate("davies-meenan", scheme="rr", network=just_enough).page_load_ms > 0
 
 
-def test_a_queue_in_bdps_is_named_as_it_was_given():
+def test_a_queue_in_bdps_is_named_as_it_was_given() -> None:
     too_small = network(13, rate_bps=10**6, queue_bdp=1, frame_overhead_bytes=500)
     with pytest.raises(NetworkError, match=r"n: down\.queue_bdp: .*1,872 bytes.*holds 1,625"):
         h3sim.simulate("davies-meenan", scheme="rr", network=too_small)
 
 
-def test_a_load_that_never_ends_is_given_up_after_so_many_events(monkeypatch):
+def test_a_load_that_never_ends_is_given_up_after_so_many_events(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(simulation, "_MIN_EVENTS", 300)
     monkeypatch.setattr(simulation, "_EVENTS_PER_PACKET", 0)
     with pytest.raises(StalledError) as caught:
@@ -90,20 +95,20 @@ def test_a_load_that_never_ends_is_given_up_after_so_many_events(monkeypatch):
         ),
     ],
 )
-def test_a_profile_names_what_cannot_work_by_file_and_key(text, mistake):
+def test_a_profile_names_what_cannot_work_by_file_and_key(text: Any, mistake: Any) -> None:
     with pytest.raises(ProfileError) as caught:
         profile_from_toml(f'format = "h3sim-profile/1"\nname = "p"\n{text}\n', source="p.toml")
     assert caught.value.lines() == [f"p.toml: {mistake}"]
 
 
-def test_a_profile_made_in_python_is_checked_as_one_from_a_file():
+def test_a_profile_made_in_python_is_checked_as_one_from_a_file() -> None:
     with pytest.raises(ProfileError, match=r"p: beta: must be more than 0"):
         TransportProfile(name="p", beta=0)
     with pytest.raises(NetworkError, match=r"max_pto_ms: must be 1 to 3,600,000, is 5e-06"):
         QuicSettings(max_pto_ns=5)
 
 
-def test_the_smallest_gain_paces_and_does_not_divide_by_nothing():
+def test_the_smallest_gain_paces_and_does_not_divide_by_nothing() -> None:
     profile = TransportProfile(name="p", quic=QuicSettings(pacing_gain=0.01))
     load = simulation.simulate(
         h3sim.load_page("davies-meenan"),

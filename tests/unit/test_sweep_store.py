@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,26 +18,29 @@ from h3sim.study.identity import model_version
 from tests import standins
 from tests.helpers import page_file, page_of
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}
 PAGE = page_of(ROOT)
 
 
-def study(n_seeds=10, stand_in=standins.told, **axes):
+def study(n_seeds: int = 10, stand_in: Any = standins.told, **axes: Any) -> Any:
     made = study_of(PAGE, schemes=["rr", "fifo"], seeds=n_seeds, **axes)
     made.stand_in = stand_in
     return made
 
 
-def run(made, store, **how):
+def run(made: Any, store: Any, **how: Any) -> Any:
     return made.run(store=store, executor="serial", **how)
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Any:
     return tmp_path / "study.db"
 
 
-def test_a_second_call_runs_only_what_is_missing(store):
+def test_a_second_call_runs_only_what_is_missing(store: Any) -> None:
     first = run(study(4), store)
     assert first.counts == (0, 8, 0)
     again = run(study(4), store)
@@ -55,12 +59,12 @@ def test_a_second_call_runs_only_what_is_missing(store):
         {"n_seeds": 4, "transport_profile": ["quicly"]},
     ],
 )
-def test_another_setting_is_another_cell(store, other):
+def test_another_setting_is_another_cell(store: Any, other: Any) -> None:
     run(study(4), store)
     assert run(study(**other), store).counts.reused == 0
 
 
-def test_an_edited_page_scheme_or_model_is_another_cell(store):
+def test_an_edited_page_scheme_or_model_is_another_cell(store: Any) -> None:
     run(study(4), store)
     edited = study_of(PAGE.with_("/", bytes=1, name="page"), schemes=["rr", "fifo"], seeds=4)
     edited.stand_in = standins.told
@@ -70,11 +74,11 @@ def test_an_edited_page_scheme_or_model_is_another_cell(store):
     assert run(older, store).counts.reused == 0
 
 
-def test_a_study_that_was_interrupted_goes_on(store):
+def test_a_study_that_was_interrupted_goes_on(store: Any) -> None:
     class StopError(Exception):
         pass
 
-    def stop(done, total):
+    def stop(done: Any, total: Any) -> None:
         del total
         if done >= 7:
             raise StopError
@@ -90,8 +94,8 @@ def test_a_study_that_was_interrupted_goes_on(store):
     assert list(rest) == whole
 
 
-def test_what_failed_keeps_its_error_and_runs_again_where_asked(store):
-    def fail(cell):
+def test_what_failed_keeps_its_error_and_runs_again_where_asked(store: Any) -> None:
+    def fail(cell: Any) -> Any:
         if cell.seed == 2:
             raise ValueError("odd")
         return standins.told(cell)
@@ -107,7 +111,7 @@ def test_what_failed_keeps_its_error_and_runs_again_where_asked(store):
     assert list(retried) == list(run(study(4), None))
 
 
-def test_resources_that_were_not_kept_are_loaded_again(store):
+def test_resources_that_were_not_kept_are_loaded_again(store: Any) -> None:
     arguments = {"schemes": "rr", "executor": "serial", "store": store}
     assert sweep(PAGE, **arguments).counts == (0, 1, 0)
     assert sweep(PAGE, resources=True, **arguments).counts == (0, 1, 0)
@@ -115,7 +119,7 @@ def test_resources_that_were_not_kept_are_loaded_again(store):
     assert sweep(PAGE, **arguments).counts == (1, 0, 0)
 
 
-def test_results_are_read_from_a_store(store):
+def test_results_are_read_from_a_store(store: Any) -> None:
     first, second = run(study(3), store), run(study(5), store)
     assert list(read_results(store)) == list(second)
     assert list(read_results(store, study=1)) == list(first)
@@ -124,9 +128,9 @@ def test_results_are_read_from_a_store(store):
         read_results(store, study=9)
 
 
-def test_two_drivers_on_one_store_do_not_harm_each_other(store):
+def test_two_drivers_on_one_store_do_not_harm_each_other(store: Any) -> None:
     # Each writes while the other does, cell by cell.
-    def with_other(cell):
+    def with_other(cell: Any) -> Any:
         if cell.seed == 3 and cell.scheme.name == "rr":
             run(study(8), store)
         return standins.told(cell)
@@ -138,17 +142,17 @@ def test_two_drivers_on_one_store_do_not_harm_each_other(store):
         assert [stored.done for stored in kept.studies()] == [20, 16]
 
 
-def test_a_scheme_that_is_code_is_known_by_its_source(store):
+def test_a_scheme_that_is_code_is_known_by_its_source(store: Any) -> None:
     arguments = {"schemes": [FifoScheduler], "executor": "serial", "store": store}
     assert sweep(PAGE, **arguments).counts == (0, 1, 0)
     assert sweep(PAGE, **arguments).counts == (1, 0, 0)
-    namespace: dict = {"FifoScheduler": FifoScheduler}
+    namespace: dict[str, Any] = {"FifoScheduler": FifoScheduler}
     exec("class Hidden(FifoScheduler): pass", namespace)
     with pytest.raises(InputError, match="Hidden is code whose source cannot be read"):
         sweep(PAGE, **(arguments | {"schemes": [namespace["Hidden"]]}))
 
 
-def test_the_model_has_version_and_digest_and_stays_what_it_is():
+def test_the_model_has_version_and_digest_and_stays_what_it_is() -> None:
     name, version, digest = model_version().split()[:3]
     assert (name, version, len(digest)) == ("h3sim", h3sim.__version__, 12)
 
@@ -156,7 +160,7 @@ def test_the_model_has_version_and_digest_and_stays_what_it_is():
 # What may be wrong with a file
 
 
-def test_a_file_that_is_no_store_is_left_alone(store):
+def test_a_file_that_is_no_store_is_left_alone(store: Any) -> None:
     store.write_text("hello, I am not a database at all", encoding="utf-8")
     with pytest.raises(StoreError, match="give another file"):
         run(study(1), store)
@@ -169,7 +173,7 @@ def test_a_file_that_is_no_store_is_left_alone(store):
         run(study(1), foreign)
 
 
-def test_a_store_of_another_version_is_told(store):
+def test_a_store_of_another_version_is_told(store: Any) -> None:
     run(study(1), store)
     with sqlite3.connect(store) as database:
         database.execute("PRAGMA user_version = 7")
@@ -178,21 +182,21 @@ def test_a_store_of_another_version_is_told(store):
         run(study(1), store)
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path):
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no folder"):
         run(study(1), tmp_path / "nowhere" / "study.db")
     with pytest.raises(StoreError, match="there is no such file"):
         Store(tmp_path / "study.db", may_write=False)
 
 
-def test_a_store_that_may_only_be_read_is_told(store):
+def test_a_store_that_may_only_be_read_is_told(store: Any) -> None:
     # Root may write to any file, so the file is opened as one that may not.
     run(study(1), store)
     with Store(store, may_write=False) as kept, pytest.raises(StoreError, match="give another"):
         kept.begin_study("t", "n", 1, [])
 
 
-def test_a_full_store_is_told_and_what_was_finished_is_kept(store):
+def test_a_full_store_is_told_and_what_was_finished_is_kept(store: Any) -> None:
     run(study(2), store)
     with Store(store) as kept:
         (pages,) = kept._db.execute("PRAGMA page_count").fetchone()
@@ -221,14 +225,16 @@ rtt_ms = [0, 50]
 
 
 @pytest.fixture
-def study_file(tmp_path):
+def study_file(tmp_path: Path) -> Any:
     page_file(tmp_path, ROOT)
     path = tmp_path / "study.toml"
     path.write_text(STUDY, encoding="utf-8")
     return path
 
 
-def test_the_command_line_sweeps_resumes_and_exports(study_file, store, tmp_path, capsys):
+def test_the_command_line_sweeps_resumes_and_exports(
+    study_file: Any, store: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = tmp_path / "rows.csv"
     command = ["sweep", str(study_file), "--store", str(store), "-j", "1"]
     assert main([*command, "--dry-run"]) == 0
@@ -252,7 +258,7 @@ def test_the_command_line_sweeps_resumes_and_exports(study_file, store, tmp_path
     assert "forgot 0 loads" in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_the_rows_are_those_of_python(study_file, tmp_path):
+def test_the_rows_are_those_of_python(study_file: Any, tmp_path: Path) -> None:
     saved = tmp_path / "rows.jsonl"
     assert main(["sweep", str(study_file), "-j", "1", "--save", str(saved)]) == 0
     page = h3sim.load_page(tmp_path / "mine.json")
@@ -281,7 +287,9 @@ def test_the_rows_are_those_of_python(study_file, tmp_path):
         ("[axes]", "[samples]\nn = 1\nranges.loss = [2, 1]\n[axes]", "ranges.loss.high: must be"),
     ],
 )
-def test_every_mistake_of_a_study_is_a_line(study_file, capsys, before, after, message):
+def test_every_mistake_of_a_study_is_a_line(
+    study_file: Any, capsys: pytest.CaptureFixture[str], before: Any, after: Any, message: Any
+) -> None:
     import re
 
     study_file.write_text(STUDY.replace(before, after, 1), encoding="utf-8")
@@ -291,12 +299,16 @@ def test_every_mistake_of_a_study_is_a_line(study_file, capsys, before, after, m
     assert "Traceback" not in told
 
 
-def test_outputs_that_cannot_be_written_are_told_before_anything_runs(study_file, capsys):
+def test_outputs_that_cannot_be_written_are_told_before_anything_runs(
+    study_file: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["sweep", str(study_file), "--csv", "/nowhere/rows.csv"]) == 2
     assert "--csv" in capsys.readouterr().err
 
 
-def test_a_study_with_failed_loads_ends_with_1(study_file, store, capsys):
+def test_a_study_with_failed_loads_ends_with_1(
+    study_file: Any, store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = STUDY.replace('transport = "tcp"', 'transport = "tcp"\nloss = 0.999')
     study_file.write_text(text, encoding="utf-8")
     assert main(["sweep", str(study_file), "--store", str(store), "-j", "1"]) == 1
@@ -319,7 +331,7 @@ made.run(store=sys.argv[1], executor="serial", progress=None)
 """
 
 
-def test_a_driver_that_is_killed_loses_nothing_that_was_kept(store):
+def test_a_driver_that_is_killed_loses_nothing_that_was_kept(store: Any) -> None:
     run(study(3), store)
     done = subprocess.run([sys.executable, "-c", _KILLED, str(store)], timeout=60, check=False)
     assert done.returncode == -9

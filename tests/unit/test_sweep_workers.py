@@ -6,6 +6,7 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,13 +15,22 @@ from h3sim.study import study_of, sweep
 from tests import interrupting, standins
 from tests.helpers import page_of
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
 ROOT = {"id": "/", "kind": "document", "bytes": 28_000}
 IMAGE = {"id": "a", "kind": "image", "bytes": 14_000, "discovered": {"by": "/", "at": "request"}}
 PAGE = page_of(ROOT, IMAGE)
-ARGUMENTS = {"schemes": ["rr", "fifo"], "seeds": 4, "rtt_ms": [0, 50], "loss": [0.0, 0.05]}
+ARGUMENTS: dict[str, Any] = {
+    "schemes": ["rr", "fifo"],
+    "seeds": 4,
+    "rtt_ms": [0, 50],
+    "loss": [0.0, 0.05],
+}
 
 
-def stood_in(stand_in, n_seeds=20, marks=""):
+def stood_in(stand_in: Any, n_seeds: int = 20, marks: str = "") -> Any:
     page = replace(PAGE, provenance={"marks": str(marks)})
     study = study_of(page, schemes=["rr", "fifo"], seeds=n_seeds)
     study.stand_in = stand_in
@@ -28,33 +38,33 @@ def stood_in(stand_in, n_seeds=20, marks=""):
 
 
 @pytest.fixture(scope="module")
-def serial():
+def serial() -> Any:
     return list(sweep(PAGE, executor="serial", **ARGUMENTS))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_processes_give_the_rows_of_one(serial, workers):
+def test_processes_give_the_rows_of_one(serial: Any, workers: Any) -> None:
     results = sweep(PAGE, executor="processes", workers=workers, **ARGUMENTS)
     assert list(results) == serial
     assert results.counts == (0, len(serial), 0)
 
 
-def test_any_executor_gives_the_same_rows(serial):
+def test_any_executor_gives_the_same_rows(serial: Any) -> None:
     with ThreadPoolExecutor(2) as executor:
         assert list(sweep(PAGE, executor=executor, **ARGUMENTS)) == serial
 
 
-def test_a_study_chooses_where_it_runs(serial):
+def test_a_study_chooses_where_it_runs(serial: Any) -> None:
     assert list(sweep(PAGE, **ARGUMENTS)) == serial
 
 
-def test_a_worker_that_dies_costs_nothing_but_time(tmp_path):
-    results = stood_in(standins.die_once, marks=tmp_path).run(executor="processes", workers=2)
+def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
+    results = stood_in(standins.die_once, marks=tmp_path).run(executor="processes", workers=2)  # type: ignore[arg-type]
     assert results.counts == (0, 40, 0)
     assert list(results) == list(stood_in(standins.told).run(executor="serial"))
 
 
-def test_a_load_that_kills_its_worker_fails_and_the_others_stand():
+def test_a_load_that_kills_its_worker_fails_and_the_others_stand() -> None:
     results = stood_in(standins.die_always, 8).run(executor="processes", workers=2)
     assert results.counts == (0, 14, 2)
     assert [error.partition(": ")[0] for error in results.errors] == [
@@ -64,13 +74,15 @@ def test_a_load_that_kills_its_worker_fails_and_the_others_stand():
     assert "the worker that ran it died each time" in results.errors[0]
 
 
-def test_what_cannot_be_sent_to_workers_is_told():
+def test_what_cannot_be_sent_to_workers_is_told() -> None:
     with pytest.raises(InputError, match="give executor='serial'"):
         stood_in(lambda cell: {"seed": cell.seed}).run(executor="processes", workers=2)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_driver_that_is_ended_loses_nothing_and_leaves_no_worker(tmp_path, sent):
+def test_a_driver_that_is_ended_loses_nothing_and_leaves_no_worker(
+    tmp_path: Path, sent: Any
+) -> None:
     store = tmp_path / "study.db"
     driver = interrupting.driver_of(store)
     time.sleep(1.2)
@@ -82,12 +94,12 @@ def test_a_driver_that_is_ended_loses_nothing_and_leaves_no_worker(tmp_path, sen
     assert list(results) == list(interrupting.study().run(executor="serial"))
 
 
-def test_sweeps_that_are_killed_at_random_moments_lose_nothing():
+def test_sweeps_that_are_killed_at_random_moments_lose_nothing() -> None:
     assert interrupting.kill_often(10) == []
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -99,14 +111,14 @@ def cluster():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_dask_cluster_gives_the_same_rows(cluster, serial):
+def test_a_dask_cluster_gives_the_same_rows(cluster: Any, serial: Any) -> None:
     assert list(sweep(PAGE, executor=cluster, **ARGUMENTS)) == serial
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_dask_worker_may_die_and_another_may_join(cluster, tmp_path):
+def test_a_dask_worker_may_die_and_another_may_join(cluster: Any, tmp_path: Path) -> None:
     cluster.cluster.scale(3)
-    results = stood_in(standins.die_once, marks=tmp_path).run(executor=cluster)
+    results = stood_in(standins.die_once, marks=tmp_path).run(executor=cluster)  # type: ignore[arg-type]
     assert sum(results.counts[:2]) + results.counts.failed == 40
     assert list(results) == [
         row for row in stood_in(standins.told).run(executor="serial")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,17 +13,20 @@ from h3sim.study import Range, Results, read_results, study_of, sweep
 from h3sim.study.design import Combinations, sampled
 from tests.helpers import page_of
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ROOT = {"id": "/", "kind": "document", "bytes": 28_000}
 IMAGE = {"id": "a", "kind": "image", "bytes": 14_000, "discovered": {"by": "/", "at": "request"}}
 PAGE = page_of(ROOT, IMAGE)
 OTHER = page_of(ROOT, IMAGE | {"bytes": 140_000}, name="other")
-FEW = {"schemes": ["rr", "fifo"], "seeds": 2, "executor": "serial"}
+FEW: dict[str, Any] = {"schemes": ["rr", "fifo"], "seeds": 2, "executor": "serial"}
 
 
 # Designs
 
 
-def test_every_combination_stands_once_in_the_order_of_the_parameters():
+def test_every_combination_stands_once_in_the_order_of_the_parameters() -> None:
     design = study_of(
         [PAGE, OTHER], schemes=["rr", "fifo"], seeds=[5, 3], rtt_ms=[0, 20], loss=[0.0, 0.1]
     ).design
@@ -42,13 +46,13 @@ def test_every_combination_stands_once_in_the_order_of_the_parameters():
         design[32]
 
 
-def test_a_design_of_a_million_loads_is_a_few_lists():
+def test_a_design_of_a_million_loads_is_a_few_lists() -> None:
     design = study_of(PAGE, schemes=["rr", "fifo"], seeds=range(500_000)).design
     assert len(design) == 1_000_000
     assert design[999_999].seed == 499_999
 
 
-def test_listed_cells_are_combined_with_the_axes():
+def test_listed_cells_are_combined_with_the_axes() -> None:
     cells = [{"rtt_ms": 10, "rate_mbps": 50}, {"rtt_ms": 100, "rate_mbps": 1}]
     design = study_of(PAGE, schemes="rr", cells=cells, transport=["quic", "tcp"]).design
     assert [tuple(cell.options.values()) for cell in design] == [
@@ -58,7 +62,7 @@ def test_listed_cells_are_combined_with_the_axes():
 
 
 @pytest.mark.parametrize("method", ["latin-hypercube", "sobol"])
-def test_samples_fill_their_ranges_and_are_the_same_for_one_seed(method):
+def test_samples_fill_their_ranges_and_are_the_same_for_one_seed(method: Any) -> None:
     ranges = {"rtt_ms": Range(low=10, high=90), "max_requests": Range(low=1, high=8, whole=True)}
     drawn = sampled(ranges, 16, method=method, seed=4)
     assert drawn == sampled(ranges, 16, method=method, seed=4)
@@ -69,7 +73,7 @@ def test_samples_fill_their_ranges_and_are_the_same_for_one_seed(method):
     assert {point["max_requests"] for point in drawn} <= set(range(1, 9))
 
 
-def test_sampled_settings_are_loaded():
+def test_sampled_settings_are_loaded() -> None:
     results = sweep(PAGE, samples=4, rtt_ms=Range(low=10, high=90), **FEW)
     assert len(results) == 16
     assert all(10 <= row["rtt_ms"] <= 90 for row in results)
@@ -97,12 +101,12 @@ def test_sampled_settings_are_loaded():
         ({"burst": [2, 5]}, "burst: says how losses cluster"),
     ],
 )
-def test_every_mistake_is_told_before_anything_runs(arguments, message):
+def test_every_mistake_is_told_before_anything_runs(arguments: Any, message: Any) -> None:
     with pytest.raises(InputError, match=message):
         sweep(PAGE, **{"schemes": "rr", **arguments})
 
 
-def test_unknown_names_are_told_with_those_spelt_alike():
+def test_unknown_names_are_told_with_those_spelt_alike() -> None:
     with pytest.raises(UnknownNameError, match="4g"):
         sweep(PAGE, network=["4gg"])
     with pytest.raises(UnknownOptionError):
@@ -118,12 +122,12 @@ def test_unknown_names_are_told_with_those_spelt_alike():
         ({"low": float("nan"), "high": 5}, "low: must be a number"),
     ],
 )
-def test_a_range_without_sense_is_refused(given, message):
+def test_a_range_without_sense_is_refused(given: Any, message: Any) -> None:
     with pytest.raises(InputError, match=message):
         Range(**given)
 
 
-def test_combinations_end_where_they_end():
+def test_combinations_end_where_they_end() -> None:
     combinations = Combinations(listed=({},), axes={"a": (1, 2)})
     assert list(combinations) == [{"a": 1}, {"a": 2}]
     with pytest.raises(IndexError):
@@ -133,7 +137,7 @@ def test_combinations_end_where_they_end():
 # Rows
 
 
-def test_a_row_has_the_settings_and_the_figures_of_its_load():
+def test_a_row_has_the_settings_and_the_figures_of_its_load() -> None:
     (row,) = sweep(
         PAGE, schemes="fifo", seeds=[7], executor="serial", network="4g", loss=0.01, cc="newreno"
     )
@@ -150,7 +154,7 @@ def test_a_row_has_the_settings_and_the_figures_of_its_load():
     assert row["packets_lost"] == load.packets.lost
 
 
-def test_resources_are_kept_on_request():
+def test_resources_are_kept_on_request() -> None:
     results = sweep(PAGE, resources=True, rtt_ms=[0, 50], **FEW)
     rows = results.resources()
     assert len(rows) == 2 * len(results)
@@ -160,10 +164,10 @@ def test_resources_are_kept_on_request():
         sweep(PAGE, **FEW).resources()
 
 
-def test_a_load_that_fails_is_told_and_the_others_stand():
+def test_a_load_that_fails_is_told_and_the_others_stand() -> None:
     study = study_of(PAGE, schemes=["rr", "fifo"], seeds=2)
 
-    def stand_in(cell):
+    def stand_in(cell: Any) -> dict[str, Any]:
         if cell.scheme.name == "fifo":
             raise SystemExit("enough")
         return {"scheme": cell.scheme.name, "seed": cell.seed}
@@ -175,21 +179,21 @@ def test_a_load_that_fails_is_told_and_the_others_stand():
     assert results.errors == [f"page, fifo, seed {n}: SystemExit: enough" for n in range(2)]
 
 
-def test_a_load_that_takes_too_long_is_ended():
+def test_a_load_that_takes_too_long_is_ended() -> None:
     study = study_of(PAGE, schemes="rr", timeout_s=0.05)
 
-    def hang(cell):
+    def hang(cell: Any) -> None:
         del cell
         while True:
             pass
 
-    study.stand_in = hang
+    study.stand_in = hang  # type: ignore[assignment]
     results = study.run(executor="serial")
     assert results.counts.failed == 1
     assert "took longer than 0.05 s" in results.errors[0]
 
 
-def test_progress_is_told_of_every_load():
+def test_progress_is_told_of_every_load() -> None:
     told = []
     sweep(PAGE, progress=lambda done, total: told.append((done, total)), **FEW)
     assert told[-1] == (4, 4)
@@ -199,11 +203,11 @@ def test_progress_is_told_of_every_load():
 # Results
 
 
-def results_of(**axes):
+def results_of(**axes: Any) -> Any:
     return sweep([PAGE, OTHER], **FEW, **axes)
 
 
-def test_results_can_be_filtered_grouped_and_joined():
+def test_results_can_be_filtered_grouped_and_joined() -> None:
     results = results_of(rtt_ms=[0, 50])
     assert len(results.filter(scheme="rr")) == 8
     assert len(results.filter(scheme="rr").filter(rtt_ms=[50], page="other")) == 2
@@ -217,7 +221,7 @@ def test_results_can_be_filtered_grouped_and_joined():
         results.filter(schema="rr")
 
 
-def test_a_summary_goes_by_hand_worked_numbers():
+def test_a_summary_goes_by_hand_worked_numbers() -> None:
     results = Results.of([{"s": "a", "v": v} for v in (1.0, 2.0, 6.0)] + [{"s": "b", "v": None}])
     assert list(results.summary("v", by=("s",))) == [
         {"s": "a", "value": "v", "n": 3, "mean": 3.0, "sd": 7**0.5, "min": 1.0, "max": 6.0},
@@ -225,7 +229,7 @@ def test_a_summary_goes_by_hand_worked_numbers():
     ]
 
 
-def test_results_go_to_pandas_xarray_csv_and_parquet(tmp_path):
+def test_results_go_to_pandas_xarray_csv_and_parquet(tmp_path: Path) -> None:
     import pandas
 
     results = results_of(rtt_ms=[50, 0])
@@ -251,7 +255,7 @@ def test_results_go_to_pandas_xarray_csv_and_parquet(tmp_path):
         assert list(read["scheme"]) == list(frame["scheme"])
 
 
-def test_saved_results_read_back_as_they_were(tmp_path):
+def test_saved_results_read_back_as_they_were(tmp_path: Path) -> None:
     results = results_of()
     results.save(tmp_path / "rows.jsonl")
     again = read_results(tmp_path / "rows.jsonl")
@@ -264,13 +268,13 @@ def test_saved_results_read_back_as_they_were(tmp_path):
         read_results(tmp_path / "nothing")
 
 
-def test_rows_that_are_no_grid_have_no_xarray():
+def test_rows_that_are_no_grid_have_no_xarray() -> None:
     results = Results.of([{"seed": 1, "page_load_ms": 1.0}] * 2, axes=("seed",))
     with pytest.raises(InputError, match="no grid over seed"):
         results.to_xarray()
 
 
-def test_a_notebook_shows_results_and_what_became_of_the_loads():
+def test_a_notebook_shows_results_and_what_became_of_the_loads() -> None:
     results = results_of()
     assert repr(results) == (
         "<Results of 8 loads over page, scheme, seed; reused 0, ran 8, failed 0>"
@@ -280,7 +284,7 @@ def test_a_notebook_shows_results_and_what_became_of_the_loads():
     assert "page_load_ms" in shown
 
 
-def test_a_plan_says_how_many_loads_and_how_long():
+def test_a_plan_says_how_many_loads_and_how_long() -> None:
     plan = study_of(PAGE, schemes=["rr", "fifo"], seeds=50).plan()
     assert (plan.loads, plan.reused, plan.to_run) == (100, 0, 100)
     assert plan.seconds > 0

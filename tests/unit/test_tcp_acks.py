@@ -1,46 +1,50 @@
 """When TCP acknowledges, and what an acknowledgement says."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from h3sim.transport.tcp import Segment, TcpSettings
 from h3sim.transport.tcp.reassembly import Reassembly
 from h3sim.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, body_bytes, drops
 
 
-def load(n_segments, *, settings=None, **path):
+def load(n_segments: int, *, settings: Any = None, **path: Any) -> Any:
     pair = Pair(settings=settings, server_controller=FixedWindow(100 * MSS), **path)
     pair.put(SERVER, 0, body_bytes(n_segments))
     return pair.run()
 
 
-def says(pair):
+def says(pair: Any) -> list[Any]:
     return [(sent.at_ms, sent.segment.ack // MSS, blocks(sent.segment)) for sent in pair.acks()]
 
 
-def blocks(segment):
+def blocks(segment: Any) -> list[Any]:
     return [(start // MSS, stop // MSS) for start, stop in segment.sack]
 
 
-def apart(role, index, segment):
+def apart(role: Any, index: Any, segment: Any) -> Any:
     """Segments arrive 10 ms apart."""
     return 10 * (index or 0)
 
 
-def test_every_second_segment_is_acknowledged_at_once_and_a_lone_one_after_40_ms():
+def test_every_second_segment_is_acknowledged_at_once_and_a_lone_one_after_40_ms() -> None:
     assert says(load(5, delay_ms=apart)) == [(60, 2, []), (80, 4, []), (130, 5, [])]
 
 
-def test_the_delay_begins_with_the_first_segment_that_waits():
+def test_the_delay_begins_with_the_first_segment_that_waits() -> None:
     settings = TcpSettings(ack_every=10, max_ack_delay_ns=ms(25))
     assert says(load(5, settings=settings, delay_ms=apart)) == [(75, 3, []), (105, 5, [])]
 
 
-def test_each_segment_can_be_acknowledged():
+def test_each_segment_can_be_acknowledged() -> None:
     pair = load(3, settings=TcpSettings(ack_every=1), delay_ms=apart)
     assert says(pair) == [(50, 1, []), (60, 2, []), (70, 3, [])]
 
 
-def test_a_hole_is_reported_with_each_segment_and_its_filling_at_once():
-    def late(role, index, segment):
+def test_a_hole_is_reported_with_each_segment_and_its_filling_at_once() -> None:
+    def late(role: Any, index: Any, segment: Any) -> Any:
         return {0: 0, 1: 35, 2: 20, 3: 30, 4: 60}.get(index, 0)
 
     assert says(load(5, delay_ms=late)) == [
@@ -51,7 +55,7 @@ def test_a_hole_is_reported_with_each_segment_and_its_filling_at_once():
     ]
 
 
-def test_the_newest_of_at_most_three_blocks_comes_first():
+def test_the_newest_of_at_most_three_blocks_comes_first() -> None:
     pair = load(12, delay_ms=apart, drop=drops(1, 3, 5, 7, 9))
     reported = [row[2] for row in says(pair) if row[0] <= 160]
     assert reported == [
@@ -64,7 +68,7 @@ def test_the_newest_of_at_most_three_blocks_comes_first():
     ]
 
 
-def test_a_block_that_closes_a_gap_between_others_takes_them_in():
+def test_a_block_that_closes_a_gap_between_others_takes_them_in() -> None:
     early = Reassembly(every=2, max_delay_ns=40)
     for seq in (20, 40, 10, 30):
         early.on_segment(Segment(seq, 0, seq, 10, 0, None, 0), 0)
@@ -73,7 +77,7 @@ def test_a_block_that_closes_a_gap_between_others_takes_them_in():
     assert (early.next_seq, early.has_holes, early.take_blocks()) == (50, False, ())
 
 
-def test_what_comes_again_is_reported_first_and_once():
+def test_what_comes_again_is_reported_first_and_once() -> None:
     received = Reassembly(every=2, max_delay_ns=40)
     for seq in (0, 20, 40, 60):
         received.on_segment(Segment(seq, 0, seq, 10, 0, None, 0), 0)
@@ -85,7 +89,7 @@ def test_what_comes_again_is_reported_first_and_once():
     assert received.take_blocks() == ((40, 50), (60, 70), (40, 50))
 
 
-def test_data_carries_the_acknowledgement():
+def test_data_carries_the_acknowledgement() -> None:
     pair = Pair(answer={0: 500})
     pair.put(CLIENT, 0, 100)
     pair.run()
@@ -93,7 +97,7 @@ def test_data_carries_the_acknowledgement():
     assert pair.data()[0].segment.ack == pair.data(CLIENT)[0].segment.length
 
 
-def test_what_is_selectively_acknowledged_goes_in_a_segment_of_its_own():
+def test_what_is_selectively_acknowledged_goes_in_a_segment_of_its_own() -> None:
     pair = Pair(server_controller=FixedWindow(10 * MSS), drop=drops(0))
     pair.put(SERVER, 0, body_bytes(2))
     pair.run(until_ms=49)
@@ -104,7 +108,7 @@ def test_what_is_selectively_acknowledged_goes_in_a_segment_of_its_own():
     assert client == [(50, 0, [(1, 2)]), (50, MSS, [])]
 
 
-def test_an_ack_is_as_large_as_its_header():
+def test_an_ack_is_as_large_as_its_header() -> None:
     sizes = {
         len(sent.segment.sack): sent.segment.size_bytes
         for sent in load(12, delay_ms=apart, drop=drops(1, 3, 5)).acks()
@@ -112,7 +116,7 @@ def test_an_ack_is_as_large_as_its_header():
     assert sizes == {0: 32, 1: 44, 2: 52, 3: 60}
 
 
-def test_it_is_known_which_transmissions_an_ack_is_for():
+def test_it_is_known_which_transmissions_an_ack_is_for() -> None:
     pair = load(10, drop=drops(4))
     client = pair.ends[CLIENT]
     last = pair.acks()[-1].segment
@@ -120,7 +124,7 @@ def test_it_is_known_which_transmissions_an_ack_is_for():
     assert client.ack_ranges(last) == ((5, 10), (0, 3))
 
 
-def test_a_delayed_ack_is_measured_from_the_first_of_its_segments():
+def test_a_delayed_ack_is_measured_from_the_first_of_its_segments() -> None:
     # They leave 10 ms apart; the second, which brings about the ACK, arrives at 60 ms.
     pair = load(2, settings=TcpSettings(pacing_gain=0.1, pacing_burst_segments=1))
     assert [sent.at_ms for sent in pair.data()] == [0, 10]
@@ -128,14 +132,14 @@ def test_a_delayed_ack_is_measured_from_the_first_of_its_segments():
     assert pair.ends[SERVER].recovery.rtt.latest_rtt_ns == ms(110)
 
 
-def test_an_older_segment_that_comes_late_is_not_what_an_ack_is_measured_by():
+def test_an_older_segment_that_comes_late_is_not_what_an_ack_is_measured_by() -> None:
     client = Pair().ends[CLIENT]
     client.on_packet(Segment(1, ms(30), 0, 10, 0, None, 1), ms(50))
     client.on_packet(Segment(0, ms(10), 0, 10, 0, None, 1), ms(60))
     assert [ack.echo_ns for ack in client.packets_to_send(ms(60))] == [ms(30)]
 
 
-def test_nothing_is_due_once_all_is_acknowledged():
+def test_nothing_is_due_once_all_is_acknowledged() -> None:
     pair = load(7)
     assert pair.ends[CLIENT].timer_at_ns() is None
     assert pair.ends[SERVER].timer_at_ns() is None

@@ -1,5 +1,9 @@
 """What counts as lost, by the detectors alone: segments of 10 bytes, at 0, 10, 20, ..."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from h3sim.transport.rtt import RttEstimator
@@ -17,7 +21,7 @@ from tests.tcp_pair import FixedWindow
 class Flight:
     """A scoreboard with *n* segments that were sent 1 ms apart, and a detector; RTT is 100 ms."""
 
-    def __init__(self, n, *, mss=1448, by_time=False):
+    def __init__(self, n: Any, *, mss: int = 1448, by_time: bool = False) -> None:
         self.board = Scoreboard()
         rtt = RttEstimator(initial_ns=ms(100))
         rtt.on_sample(ms(100))
@@ -27,19 +31,21 @@ class Flight:
         for place in range(n):
             self.send(place)
 
-    def send(self, place):
+    def send(self, place: Any) -> None:
         segment = SentSegment(place, ms(place), 10 * place, 10, (), ())
         self.board.add(segment)
         self.detector.on_sent(segment)
 
-    def again(self, place, *, number, now_ms):
+    def again(self, place: Any, *, number: Any, now_ms: float) -> None:
         segment = self.board.sent[10 * place]
         self.detector.on_resend(segment)
         segment.number, segment.sent_at_ns = number, ms(now_ms)
         self.board.mark_resent(segment)
         self.detector.on_sent(segment)
 
-    def ack(self, ack, *spans, now_ms=100, is_recovering=False):
+    def ack(
+        self, ack: Any, *spans: Any, now_ms: float = 100, is_recovering: bool = False
+    ) -> list[Any]:
         """Return which segments an acknowledgement shows to be lost."""
         news = self.board.take_acked(10 * ack) if 10 * ack > self.board.una else []
         is_advance = bool(news)
@@ -52,7 +58,7 @@ class Flight:
         return [segment.seq // 10 for segment in lost]
 
 
-def test_three_separate_spans_above_make_a_segment_lost_however_small_they_are():
+def test_three_separate_spans_above_make_a_segment_lost_however_small_they_are() -> None:
     flight = Flight(10)
     assert flight.ack(0, (1, 2)) == []
     assert flight.ack(0, (3, 4)) == []
@@ -60,25 +66,25 @@ def test_three_separate_spans_above_make_a_segment_lost_however_small_they_are()
     assert flight.ack(0, (7, 8), is_recovering=True) == [2]
 
 
-def test_more_than_two_segments_above_make_a_segment_lost():
+def test_more_than_two_segments_above_make_a_segment_lost() -> None:
     flight = Flight(10, mss=10)
     assert flight.ack(0, (3, 5), is_recovering=True) == []
     assert flight.ack(0, (3, 6), is_recovering=True) == [0, 1, 2]
 
 
-def test_the_third_duplicate_makes_the_first_segment_lost_however_small_they_are():
+def test_the_third_duplicate_makes_the_first_segment_lost_however_small_they_are() -> None:
     flight = Flight(10)
     assert [flight.ack(0, (2, stop)) for stop in (3, 4, 5, 6)] == [[], [], [0], []]
 
 
-def test_duplicates_are_counted_from_the_last_advance():
+def test_duplicates_are_counted_from_the_last_advance() -> None:
     flight = Flight(10)
     assert [flight.ack(0, (2, stop)) for stop in (3, 4)] == [[], []]
     assert flight.ack(1, (2, 4)) == []
     assert [flight.ack(1, (2, stop)) for stop in (5, 6, 7)] == [[], [], [1]]
 
 
-def test_what_went_again_on_suspicion_loses_only_its_first_transmission():
+def test_what_went_again_on_suspicion_loses_only_its_first_transmission() -> None:
     flight = Flight(10, mss=10)
     flight.ack(0, (1, 4), (6, 7))
     assert flight.detector.next_speculative(100, ms(100)).seq == 40
@@ -90,7 +96,7 @@ def test_what_went_again_on_suspicion_loses_only_its_first_transmission():
     assert flight.board.sent[40].copies == 1
 
 
-def test_a_tail_is_rescued_once_per_episode():
+def test_a_tail_is_rescued_once_per_episode() -> None:
     flight = Flight(3, mss=10)
     assert flight.detector.next_speculative(30, ms(101)) is None
     assert flight.detector.next_speculative(30, ms(200)).seq == 20
@@ -100,7 +106,7 @@ def test_a_tail_is_rescued_once_per_episode():
     assert flight.detector.next_speculative(40, ms(400)).seq == 30
 
 
-def test_by_time_a_segment_is_lost_a_quarter_of_the_round_trip_after_a_later_one_came():
+def test_by_time_a_segment_is_lost_a_quarter_of_the_round_trip_after_a_later_one_came() -> None:
     flight = Flight(10, by_time=True)
     # 2 was sent at 2 ms and took 100 ms; 0 and 1 have until 100 + 25 ms after they were sent.
     assert flight.ack(0, (2, 3), now_ms=102) == []
@@ -110,7 +116,7 @@ def test_by_time_a_segment_is_lost_a_quarter_of_the_round_trip_after_a_later_one
     assert flight.detector.due_at_ns is None
 
 
-def test_by_time_an_acknowledgement_too_soon_for_a_retransmission_is_for_what_went_before():
+def test_by_time_an_acknowledgement_too_soon_for_a_retransmission_is_for_what_went_before() -> None:
     flight = Flight(3, by_time=True)
     flight.again(0, number=3, now_ms=60)
     assert flight.ack(1, now_ms=105) == []
@@ -119,14 +125,14 @@ def test_by_time_an_acknowledgement_too_soon_for_a_retransmission_is_for_what_we
     assert flight.ack(2, now_ms=106) == []
 
 
-def test_by_time_what_came_out_of_order_does_not_move_the_clock_back():
+def test_by_time_what_came_out_of_order_does_not_move_the_clock_back() -> None:
     flight = Flight(6, by_time=True)
     assert flight.ack(0, (4, 5), now_ms=104) == []
     assert flight.ack(0, (1, 2), now_ms=105) == []
     assert flight.detector.due_at_ns == ms(3 + 104 + 25)
 
 
-def test_by_time_a_needless_retransmission_widens_the_window_and_16_recoveries_narrow_it():
+def test_by_time_a_needless_retransmission_widens_the_window_and_16_recoveries_narrow_it() -> None:
     flight = Flight(60, by_time=True)
     flight.ack(0, (1, 2), now_ms=101)
     assert flight.detector.due_at_ns == ms(100 + 25)
@@ -143,7 +149,7 @@ def test_by_time_a_needless_retransmission_widens_the_window_and_16_recoveries_n
     assert flight.detector.due_at_ns == ms(6 + 100 + 25)
 
 
-def test_by_time_the_window_is_widened_once_per_round():
+def test_by_time_the_window_is_widened_once_per_round() -> None:
     flight = Flight(60, by_time=True)
     flight.ack(0, (1, 2), now_ms=101)
     for now_ms in (102, 103):
@@ -153,7 +159,7 @@ def test_by_time_the_window_is_widened_once_per_round():
 
 
 @pytest.mark.parametrize("by_time", [False, True])
-def test_a_timeout_lets_the_first_segment_go_whatever_the_window(by_time):
+def test_a_timeout_lets_the_first_segment_go_whatever_the_window(by_time: Any) -> None:
     settings = TcpSettings.linux() if by_time else TcpSettings()
     recovery = Recovery(settings, FixedWindow(10))
     recovery.on_rtt(ms(100))
@@ -162,26 +168,26 @@ def test_a_timeout_lets_the_first_segment_go_whatever_the_window(by_time):
         now_ns = recovery.timer_at_ns()
         if recovery.board.next_seq == 10:
             recovery.on_sent(SentSegment(1, now_ns - 1, 10, 10, (), ()))
-        recovery.on_timer(now_ns)
+        recovery.on_timer(now_ns)  # type: ignore[arg-type]
     assert recovery.may_exceed_window
     assert recovery.next_lost().seq == 0
 
 
-def test_a_loss_that_could_not_go_again_within_an_episode_begins_the_next():
+def test_a_loss_that_could_not_go_again_within_an_episode_begins_the_next() -> None:
     window = FixedWindow(100)
     recovery = Recovery(TcpSettings(mss_bytes=88), window)
 
-    def send(*places):
+    def send(*places: Any) -> None:
         for place in places:
             recovery.on_sent(SentSegment(2 * place, ms(place), 88 * place, 88, (), ()))
 
-    def ack(number, *spans):
+    def ack(number: Any, *spans: Any) -> None:
         blocks = tuple((88 * start, 88 * stop) for start, stop in spans)
         recovery.on_ack(Segment(0, ms(100), 0, 0, 88 * number, 0, 0, blocks), ms(150))
 
     send(0, 1, 2, 3)
     ack(0, (1, 4))
-    recovery.on_resent(recovery.next_lost(), 7, ms(150))
+    recovery.on_resent(recovery.next_lost(), 7, ms(150))  # type: ignore[arg-type]
     send(4, 5, 6, 7)
     ack(0, (5, 8), (1, 4))
     assert recovery.next_lost().seq == 4 * 88
@@ -191,7 +197,7 @@ def test_a_loss_that_could_not_go_again_within_an_episode_begins_the_next():
     assert (recovery.next_lost().seq, recovery.recovery_point) == (4 * 88, 8 * 88)
 
 
-def test_an_old_report_adds_nothing_to_a_newer_one():
+def test_an_old_report_adds_nothing_to_a_newer_one() -> None:
     flight = Flight(10)
     flight.ack(0, (3, 7))
     assert flight.board.take_sacked([(40, 60)]) == []
@@ -205,14 +211,14 @@ def test_an_old_report_adds_nothing_to_a_newer_one():
     assert flight.board.pipe_bytes == 20
 
 
-def test_what_is_acknowledged_twice_counts_once():
+def test_what_is_acknowledged_twice_counts_once() -> None:
     flight = Flight(4)
     flight.board.take_sacked([(10, 20)])
     assert [segment.seq for segment in flight.board.take_acked(30)] == [0, 20]
     assert (flight.board.pipe_bytes, flight.board.sacked_segments, flight.board.runs) == (10, 0, {})
 
 
-def test_below_the_new_window_a_segment_more_leaves_than_arrives():
+def test_below_the_new_window_a_segment_more_leaves_than_arrives() -> None:
     prr = ProportionalRateReduction(10)
     prr.begin(target_bytes=50, flight_bytes=100)
     prr.on_ack(10, pipe_bytes=20, is_safe=True)
@@ -224,7 +230,7 @@ def test_below_the_new_window_a_segment_more_leaves_than_arrives():
     assert prr.room_bytes == 5
 
 
-def test_an_acknowledgement_of_nothing_new_changes_nothing():
+def test_an_acknowledgement_of_nothing_new_changes_nothing() -> None:
     window = FixedWindow(100)
     recovery = Recovery(TcpSettings(), window)
     recovery.on_sent(SentSegment(0, 0, 0, 10, (), ()))

@@ -1,5 +1,9 @@
 """HTTP/2 frames in TLS records in the byte stream, and what of it can be read when."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from h3sim.http import StreamSender
@@ -14,14 +18,14 @@ SMALL = MSS - 22 - 9
 """What a record of one segment holds of it."""
 
 
-def load(*bodies, window=100, settings=None, **path):
+def load(*bodies: Any, window: int = 100, settings: Any = None, **path: Any) -> Any:
     pair = Pair(settings=settings, server_controller=FixedWindow(window * MSS), **path)
     for stream_id, n_bytes in bodies:
         pair.put(SERVER, stream_id, n_bytes)
     return pair.run()
 
 
-def test_a_chunk_takes_a_frame_header_and_a_record():
+def test_a_chunk_takes_a_frame_header_and_a_record() -> None:
     pair = load((0, 100))
     segment = pair.data()[0].segment
     assert (segment.length, segment.frames) == (100 + 9 + 22, [(0, 0, 100)])
@@ -29,20 +33,20 @@ def test_a_chunk_takes_a_frame_header_and_a_record():
     assert segment.ip_bytes == segment.size_bytes + 20
 
 
-def test_chunks_share_a_record_while_it_has_room():
+def test_chunks_share_a_record_while_it_has_room() -> None:
     pair = load((0, 100), (4, 200), (8, 300))
     assert pair.data()[0].segment.length == 600 + 3 * 9 + 22
     assert pair.delivered[CLIENT] == [(50, 0, 0, 100), (50, 4, 0, 200), (50, 8, 0, 300)]
     assert len(pair.data()[0].segment.records) == 1
 
 
-def test_a_response_without_a_byte_is_a_frame_without_a_byte():
+def test_a_response_without_a_byte_is_a_frame_without_a_byte() -> None:
     pair = load((0, 0), (4, 10))
     assert pair.delivered[CLIENT] == [(50, 0, 0, 0), (50, 4, 0, 10)]
     assert pair.data()[0].segment.frames == [(0, 0, 0), (4, 0, 10)]
 
 
-def test_segments_name_the_bytes_of_bodies_that_they_carry():
+def test_segments_name_the_bytes_of_bodies_that_they_carry() -> None:
     pair = load((0, 3000))
     spans = [sent.segment.frames for sent in pair.data()]
     first = MSS - 5 - 9  # behind the record's and the frame's header
@@ -50,7 +54,7 @@ def test_segments_name_the_bytes_of_bodies_that_they_carry():
     assert [len(sent.segment.records) for sent in pair.data()] == [0, 0, 1]
 
 
-def test_a_segment_may_end_one_record_and_begin_another():
+def test_a_segment_may_end_one_record_and_begin_another() -> None:
     pair = load((0, FULL), (4, 5000))
     boundary = FULL + 9 + 22
     across = pair.data()[boundary // MSS].segment
@@ -58,18 +62,18 @@ def test_a_segment_may_end_one_record_and_begin_another():
     assert across.frames == [(0, FULL - tail, tail), (4, 0, MSS - tail - 17 - 5 - 9)]
 
 
-def test_a_segment_that_holds_but_a_tag_carries_no_body():
+def test_a_segment_that_holds_but_a_tag_carries_no_body() -> None:
     pair = load((0, 2 * MSS - 5 - 9))
     assert [sent.segment.frames for sent in pair.data()][2:] == [[]]
     assert pair.data()[2].segment.length == 17
 
 
-def test_a_frame_that_begins_with_the_next_segment_is_not_named_by_this_one():
+def test_a_frame_that_begins_with_the_next_segment_is_not_named_by_this_one() -> None:
     pair = load((0, MSS - 5 - 9 - 9), (4, 100))
     assert [sent.segment.frames for sent in pair.data()] == [[(0, 0, MSS - 23)], [(4, 0, 100)]]
 
 
-def test_data_frames_are_cut_to_their_largest_size():
+def test_data_frames_are_cut_to_their_largest_size() -> None:
     pair = load((0, 5000), settings=TcpSettings(data_frame_bytes=2000))
     assert [row[1:] for row in pair.delivered[CLIENT]] == [
         (0, 0, 2000),
@@ -78,7 +82,7 @@ def test_data_frames_are_cut_to_their_largest_size():
     ]
 
 
-def test_nothing_of_a_record_can_be_read_before_its_last_byte():
+def test_nothing_of_a_record_can_be_read_before_its_last_byte() -> None:
     # One segment per round trip: what a 16 KB record costs is plain to see.
     settings = TcpSettings(ack_every=1)
     pair = load((0, FULL), settings=settings, window=1)
@@ -86,7 +90,7 @@ def test_nothing_of_a_record_can_be_read_before_its_last_byte():
     assert pair.delivered[CLIENT] == [(50 + 100 * (n_segments - 1), 0, 0, FULL)]
 
 
-def test_records_of_one_segment_can_be_read_one_by_one():
+def test_records_of_one_segment_can_be_read_one_by_one() -> None:
     settings = TcpSettings(ack_every=1, has_dynamic_records=True)
     pair = load((0, 10 * SMALL), settings=settings, window=1)
     assert pair.delivered[CLIENT] == [
@@ -94,7 +98,7 @@ def test_records_of_one_segment_can_be_read_one_by_one():
     ]
 
 
-def test_a_loss_holds_back_what_comes_after_it():
+def test_a_loss_holds_back_what_comes_after_it() -> None:
     settings = TcpSettings(has_dynamic_records=True)
     pair = load((0, 4 * SMALL), (4, 6 * SMALL), settings=settings, drop=drops(3))
     assert [(row[0], row[1]) for row in pair.delivered[CLIENT]] == [
@@ -104,13 +108,13 @@ def test_a_loss_holds_back_what_comes_after_it():
     ]
 
 
-def test_dynamic_records_grow_once_enough_was_written():
+def test_dynamic_records_grow_once_enough_was_written() -> None:
     settings = TcpSettings(has_dynamic_records=True, dynamic_record_bytes=10 * MSS)
     pair = load((0, 10 * SMALL + FULL), settings=settings)
     assert [row[3] for row in pair.delivered[CLIENT]] == [SMALL] * 10 + [FULL]
 
 
-def test_dynamic_records_shrink_after_an_idle_time():
+def test_dynamic_records_shrink_after_an_idle_time() -> None:
     settings = TcpSettings(has_dynamic_records=True, dynamic_record_bytes=MSS)
     pair = load((0, SMALL + FULL), settings=settings)
     before = len(pair.delivered[CLIENT])
@@ -124,12 +128,12 @@ def test_dynamic_records_shrink_after_an_idle_time():
     assert [row[3] for row in pair.delivered[CLIENT][-2:]] == [SMALL, FULL]
 
 
-def taken_bytes(pair):
+def taken_bytes(pair: Any) -> Any:
     return sum(n_bytes for _, _, n_bytes in pair.sources[SERVER].taken)
 
 
 @pytest.mark.parametrize("lowat", [1, 10_000, 40_000])
-def test_no_record_is_taken_while_enough_waits_unsent(lowat):
+def test_no_record_is_taken_while_enough_waits_unsent(lowat: Any) -> None:
     pair = Pair(
         settings=TcpSettings(notsent_lowat_bytes=lowat), server_controller=FixedWindow(10 * MSS)
     )
@@ -141,7 +145,7 @@ def test_no_record_is_taken_while_enough_waits_unsent(lowat):
     assert unsent - (FULL + 31) < lowat
 
 
-def test_without_a_mark_the_send_buffer_fills_up():
+def test_without_a_mark_the_send_buffer_fills_up() -> None:
     settings = TcpSettings(notsent_lowat_bytes=None, send_buffer_bytes=100_000)
     pair = Pair(settings=settings, server_controller=FixedWindow(20 * MSS))
     pair.put(SERVER, 0, 500_000)
@@ -150,8 +154,8 @@ def test_without_a_mark_the_send_buffer_fills_up():
     assert taken_bytes(pair) == 7 * FULL
 
 
-def test_a_late_response_overtakes_less_the_larger_the_socket_is():
-    def overtaken(lowat):
+def test_a_late_response_overtakes_less_the_larger_the_socket_is() -> None:
+    def overtaken(lowat: Any) -> Any:
         pair = Pair(
             settings=TcpSettings(notsent_lowat_bytes=lowat), server_controller=FixedWindow(MSS)
         )
@@ -172,7 +176,7 @@ def test_a_late_response_overtakes_less_the_larger_the_socket_is():
     assert sizes == sorted(sizes) == sorted(set(sizes))
 
 
-def test_the_source_hears_of_whole_records_that_were_acknowledged():
+def test_the_source_hears_of_whole_records_that_were_acknowledged() -> None:
     pair = Pair(server_controller=FixedWindow(20 * MSS), drop=drops(5))
     pair.put(SERVER, 0, FULL + 1000)
     pair.run(until_ms=110)
@@ -181,7 +185,7 @@ def test_the_source_hears_of_whole_records_that_were_acknowledged():
     assert pair.sources[SERVER].acked == pair.sources[SERVER].taken
 
 
-def test_a_server_drains_streams_that_were_acknowledged():
+def test_a_server_drains_streams_that_were_acknowledged() -> None:
     server = StreamSender(FifoScheduler(), turn_bytes=16_384, keeps_unacked=True)
     pair = Pair(server_source=server, server_controller=FixedWindow(10 * MSS), drop=drops(2))
     for stream_id in (0, 4):
@@ -192,7 +196,7 @@ def test_a_server_drains_streams_that_were_acknowledged():
     assert server.take_drained() == [0, 4]
 
 
-def test_the_peers_window_limits_what_is_under_way():
+def test_the_peers_window_limits_what_is_under_way() -> None:
     client = TcpSettings(receive_window_bytes=4 * MSS)
     pair = Pair(client_settings=client, settings=client, server_controller=FixedWindow(20 * MSS))
     pair.put(SERVER, 0, body_bytes(20))
@@ -201,7 +205,7 @@ def test_the_peers_window_limits_what_is_under_way():
     assert pair.bytes_of(CLIENT, 0) == body_bytes(20)
 
 
-def test_a_script_gives_what_was_put_in():
+def test_a_script_gives_what_was_put_in() -> None:
     source = ScriptedSource()
     source.put(0, 10)
     assert (source.peek(), source.take(6), source.take(6), source.take(6)) == (
@@ -212,28 +216,28 @@ def test_a_script_gives_what_was_put_in():
     )
 
 
-CLEARTEXT = TcpSettings(tls="none")
+CLEARTEXT = TcpSettings(tls="none")  # type: ignore[arg-type]
 
 
-def test_in_cleartext_a_frame_can_be_read_when_it_is_whole():
+def test_in_cleartext_a_frame_can_be_read_when_it_is_whole() -> None:
     pair = load((0, 100), (4, 200), settings=CLEARTEXT)
     assert pair.data()[0].segment.length == 300 + 2 * 9
     assert len(pair.data()[0].segment.records) == 2
 
 
-def test_in_cleartext_a_frame_has_up_to_16384_bytes():
+def test_in_cleartext_a_frame_has_up_to_16384_bytes() -> None:
     pair = load((0, 20_000), settings=CLEARTEXT)
     assert [frame[1:] for frame in pair.delivered[CLIENT]] == [(0, 0, 16_384), (0, 16_384, 3616)]
 
 
-def written(*bodies, write_bytes):
+def written(*bodies: Any, write_bytes: int) -> list[Any]:
     """The frames that enter the socket at once, write by write."""
-    settings = TcpSettings(tls="none", notsent_lowat_bytes=1, write_bytes=write_bytes)
+    settings = TcpSettings(tls="none", notsent_lowat_bytes=1, write_bytes=write_bytes)  # type: ignore[arg-type]
     pair = load(*bodies, window=1, settings=settings)
     return [frame[2:] for frame in pair.delivered[CLIENT]]
 
 
-def test_the_last_frame_of_a_write_is_cut_to_what_is_left_of_it():
+def test_the_last_frame_of_a_write_is_cut_to_what_is_left_of_it() -> None:
     # 10,000 bytes take two headers of 9: 2000 and 7982; what is left of the second goes next.
     assert written((0, 2000), (4, 12_000), write_bytes=10_000) == [
         (0, 2000),
@@ -242,11 +246,11 @@ def test_the_last_frame_of_a_write_is_cut_to_what_is_left_of_it():
     ]
 
 
-def test_a_write_of_one_record_cuts_nothing():
+def test_a_write_of_one_record_cuts_nothing() -> None:
     assert written((0, 2000), (4, 12_000), write_bytes=0) == [(0, 2000), (0, 12_000)]
 
 
-def test_an_empty_body_that_ends_its_segment_goes_with_that_segment():
+def test_an_empty_body_that_ends_its_segment_goes_with_that_segment() -> None:
     # 9 bytes of header each: the empty one ends where the segment does.
     pair = load((0, 100), (4, 0), settings=CLEARTEXT)
     first = pair.data()[0].segment

@@ -1,5 +1,9 @@
 """What a TCP stack can be set up with."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
 
 from h3sim.errors import NetworkError
@@ -30,7 +34,7 @@ from tests.tcp_pair import CLIENT, SERVER, Pair
         ("tls12_server_finished_bytes", 0),
     ],
 )
-def test_a_value_with_which_no_connection_works_is_named(key, value):
+def test_a_value_with_which_no_connection_works_is_named(key: Any, value: Any) -> None:
     with pytest.raises(NetworkError) as caught:
         TcpSettings(**{key: value})
     assert [problem.key for problem in caught.value.problems] == [key.replace("_ns", "_ms")]
@@ -57,31 +61,35 @@ def test_a_value_with_which_no_connection_works_is_named(key, value):
         ({"pacing_gain": 1e-6}, "pacing_gain: must be 0.01 to 100, is 1e-06"),
     ],
 )
-def test_a_value_that_cannot_work_is_refused_in_the_unit_of_a_profile(values, message):
+def test_a_value_that_cannot_work_is_refused_in_the_unit_of_a_profile(
+    values: Any, message: Any
+) -> None:
     with pytest.raises(NetworkError) as caught:
         TcpSettings(**values)
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("write", [{"write_bytes": 63}, {"write_bytes": 41, "tls": "none"}])
-def test_the_smallest_write_brings_a_page_to_its_end(write):
+def test_the_smallest_write_brings_a_page_to_its_end(write: Any) -> None:
     pair = Pair(settings=TcpSettings(**write))
     pair.put(SERVER, 0, 500)
     assert pair.run().bytes_of(CLIENT, 0) == 500
 
 
-def test_all_mistakes_are_listed():
+def test_all_mistakes_are_listed() -> None:
     with pytest.raises(NetworkError) as caught:
-        TcpSettings(mss_bytes=0, record_bytes=0, recovery="none")
+        TcpSettings(mss_bytes=0, record_bytes=0, recovery="none")  # type: ignore[arg-type]
     assert len(caught.value.problems) == 3
 
 
-def test_plain_text_names_the_choices():
-    settings = TcpSettings(recovery="rack", tls="1.2")
+def test_plain_text_names_the_choices() -> None:
+    settings = TcpSettings(recovery="rack", tls="1.2")  # type: ignore[arg-type]
     assert settings.recovery is LossDetection.RACK
     assert settings.tls is TlsVersion.TLS_1_2
 
 
 @pytest.mark.parametrize(("mss", "window"), [(1448, 14_480), (536, 5360), (8000, 16_000)])
-def test_the_initial_window_is_ten_segments_as_long_as_they_are_small(mss, window):
+def test_the_initial_window_is_ten_segments_as_long_as_they_are_small(
+    mss: Any, window: Any
+) -> None:
     assert TcpSettings(mss_bytes=mss).initial_window_bytes == window

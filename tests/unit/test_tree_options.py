@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.unit.trees import drawn
 class TestCreatedParents:
     """An unknown parent is put under the root with weight 16."""
 
-    def tree(self, **options: object) -> TreeScheduler:
+    def tree(self, **options: Any) -> TreeScheduler:
         return TreeScheduler(unknown_parent=UnknownParent.CREATE, **options)
 
     def test_it_becomes_a_stream_like_others_once_it_opens(self) -> None:
@@ -70,7 +71,7 @@ class TestCreatedParents:
 class TestNearestAncestors:
     """An unknown parent leads to its nearest known ancestor, else to a shadow (ATS)."""
 
-    def tree(self, **options: object) -> TreeScheduler:
+    def tree(self, **options: Any) -> TreeScheduler:
         return TreeScheduler(unknown_parent=UnknownParent.ANCESTOR, **options)
 
     def test_the_parent_of_a_parent_that_has_gone_stands_in(self) -> None:

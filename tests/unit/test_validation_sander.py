@@ -32,13 +32,19 @@ _LARGE = 400_000
 
 def smallest() -> int:
     """Return the place of the smallest page that is large enough to lose packets."""
-    sizes = {place: page.total_bytes for place, page in enumerate(sander.pages())}
+    sizes = {place: page.total_bytes for place, page in enumerate(sander.pages())}  # type: ignore[attr-defined]
     return min((place for place in sizes if sizes[place] > _LARGE), key=lambda place: sizes[place])
 
 
 def outcome(hol_bytes: int, **values: Any) -> Outcome:
     """Return an outcome of so many bytes blocked."""
-    rest = {"speed_index_ms": 1.0, "byte_index_ms": 1.0, "sent": 100, "lost": 0, "bursts": {}}
+    rest: dict[str, Any] = {
+        "speed_index_ms": 1.0,
+        "byte_index_ms": 1.0,
+        "sent": 100,
+        "lost": 0,
+        "bursts": {},
+    }
     return Outcome(hol_bytes=hol_bytes, **rest | values)
 
 
@@ -85,7 +91,7 @@ def test_losses_are_told_by_their_shares() -> None:
     assert losses.without == 0.5
     assert losses.rate_at(0.5) == 0.1
     assert losses.rate_at(0.5, only_with=True) == 0.2
-    assert (losses.longest, losses.mean_burst) == (10, pytest.approx(16 / 6))
+    assert (losses.longest, losses.mean_burst) == (10, pytest.approx(16 / 6))  # type: ignore[comparison-overlap]
     # 16 packets were lost: 6 of them in bursts of up to 2.
     assert (losses.burst_at(0.25), losses.burst_at(6 / 16), losses.burst_at(0.5)) == (1, 2, 10)
 
@@ -169,7 +175,7 @@ def test_only_what_is_lossy_is_loaded_with_several_seeds_and_each_cell_once() ->
 
 
 def test_the_command_prints_a_table_and_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    name = sander.pages()[smallest()].name
+    name = sander.pages()[smallest()].name  # type: ignore[attr-defined]
     assert sander.main(["S2-2", "--page", name, "--workers", "2"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("pages: 1, ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +14,10 @@ from validation.comparing import Compared
 from validation.measured import Setting, read_runs, read_settings
 from validation.modelled import simulate
 from validation.summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 NAME = "T1_h2o-q-reno_{}_W1_2M_100ms_l0.02"
 CFG = {
@@ -31,7 +36,7 @@ WORKLOAD = [
 ]
 
 
-def run(label, rep, seed):
+def run(label: Any, rep: Any, seed: int) -> dict[str, Any]:
     scheme = "rr"
     cfg = {**CFG, "label": label, "scheme": scheme}
     return {
@@ -45,16 +50,16 @@ def run(label, rep, seed):
     }
 
 
-def trace(scheme, rep, seed, verdicts, sizes):
+def trace(scheme: Any, rep: Any, seed: int, verdicts: Any, sizes: Any) -> dict[str, Any]:
     down = {"v": verdicts, "size": sizes}
     return {"setting": NAME.format(scheme), "rep": rep, "seed": seed, "emu_down": down}
 
 
 @pytest.fixture
-def data(tmp_path, monkeypatch):
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Write files as the measurement left them."""
 
-    def write(name, entries):
+    def write(name: str, entries: Any) -> None:
         with gzip.open(tmp_path / name, "wt") as lines:
             lines.writelines(json.dumps(entry) + "\n" for entry in entries)
 
@@ -66,7 +71,7 @@ def data(tmp_path, monkeypatch):
     ]
     write("T1_h2o-q-reno.jsonl.gz", traces)
     entry = {"setting": NAME.format("rr"), "cfg": {**CFG, "scheme": "rr"}}
-    entry |= {"plt": [5000.0], "mean": [4000.0], "hol": [57.0]}
+    entry |= {"plt": [5000.0], "mean": [4000.0], "hol": [57.0]}  # type: ignore[list-item]
     (tmp_path / "settings.jsonl").write_text(json.dumps(entry) + "\n")
     (tmp_path / "workloads.json").write_text(json.dumps({"W1": WORKLOAD}))
     monkeypatch.setattr(measured, "DATA", tmp_path)
@@ -77,20 +82,22 @@ def data(tmp_path, monkeypatch):
         cached.cache_clear()
 
 
-def test_a_setting_is_compared_in_kilobytes_and_milliseconds(data):
+def test_a_setting_is_compared_in_kilobytes_and_milliseconds(data: Any) -> None:
     (setting,) = read_settings()
     assert (setting.total_ms, setting.mean_ms, setting.hol_bytes) == (5000, 4000, 57_000)
     assert (setting.loss, setting.loss_burst, setting.queue_bytes) == (0.02, None, None)
     assert setting.cell == "T1_h2o-q-reno_W1_2M_100ms_l0.02"
 
 
-def test_a_recorded_run_loses_what_it_lost_counted_without_queue_drops_and_bare_acks(data):
+def test_a_recorded_run_loses_what_it_lost_counted_without_queue_drops_and_bare_acks(
+    data: Any,
+) -> None:
     own = read_runs()[1]
     # Of 0102002 the second was dropped by the queue, the third and fifth are bare ACKs.
     assert (own.lost, own.lost_from_bytes) == ((1, 3), 100)
 
 
-def test_a_run_of_another_stack_loses_what_the_longest_record_of_its_seed_lost(data):
+def test_a_run_of_another_stack_loses_what_the_longest_record_of_its_seed_lost(data: Any) -> None:
     other = read_runs()[0]
     assert other.setting.startswith("T1_aioq")
     assert (other.lost[:2], other.lost_from_bytes) == ((2, 8), 0)
@@ -99,7 +106,7 @@ def test_a_run_of_another_stack_loses_what_the_longest_record_of_its_seed_lost(d
     assert 0.01 < len(behind) / 4991 < 0.03
 
 
-def test_a_resource_that_waits_for_several_is_asked_for_after_the_last(data):
+def test_a_resource_that_waits_for_several_is_asked_for_after_the_last(data: Any) -> None:
     finished = [10.0, 90.0, 30.0, 200.0]
     assert modelled._first_guess("W1") == (0, 0, 0, 2)
     assert modelled._last_to_come("W1", finished) == (0, 0, 0, 1)
@@ -107,7 +114,7 @@ def test_a_resource_that_waits_for_several_is_asked_for_after_the_last(data):
     assert page.resources[page.index["d"]].discovered.by == "b"
 
 
-def test_a_load_settles_on_what_came_last(data):
+def test_a_load_settles_on_what_came_last(data: Any) -> None:
     (setting,) = read_settings()
     first = simulate(setting, 0)
     assert first == simulate(setting, 0)
@@ -118,12 +125,14 @@ def test_a_load_settles_on_what_came_last(data):
     assert simulate(setting, 0, run_without_loss).total_ms <= first.total_ms
 
 
-def test_over_http2_urgencies_are_a_chain(data):
+def test_over_http2_urgencies_are_a_chain(data: Any) -> None:
     scheme = modelled._scheme("W1", "eps", "h2-nghttpd")
     assert [entry.arrangement for entry in scheme.classes] == [Arrangement.STRICT_CHAIN] * 2
 
 
-def compared(scheme, total, mean, hol_kb, to_fifo=None, hol_to_fifo=None):
+def compared(
+    scheme: Any, total: Any, mean: Any, hol_kb: Any, to_fifo: Any = None, hol_to_fifo: Any = None
+) -> Any:
     setting = Setting(
         name=scheme,
         label="aioq-reno",
@@ -142,7 +151,7 @@ def compared(scheme, total, mean, hol_kb, to_fifo=None, hol_to_fifo=None):
     return Compared(setting, total, mean, None, hol_kb, to_fifo, hol_to_fifo)
 
 
-def test_the_summary_gives_the_median_and_the_largest_deviation():
+def test_the_summary_gives_the_median_and_the_largest_deviation() -> None:
     rows = [
         compared("fifo", 1.01, 0.95, (100, 210)),
         compared("rr", 0.98, 1.0, (50, 100), (1.5, 1.53), (0.5, 0.4)),
