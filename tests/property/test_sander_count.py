@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +21,10 @@ frames = st.builds(
 packets = st.lists(st.one_of(st.none(), st.lists(frames, max_size=3)), max_size=60)
 
 
-def by_definition(sent):
+def by_definition(sent: Any) -> Any:
     """Every blocked frame is remembered by every other stream that is known; each is looked at."""
-    got, remembered = {}, {}
+    got: dict[Any, Any] = {}
+    remembered: dict[Any, Any] = {}
     stream_bytes = connection_bytes = 0
     for frame in (frame for packet in sent for frame in packet or () if frame.n_bytes):
         own = got.setdefault(frame.stream_id, Ranges())
@@ -44,5 +47,5 @@ def by_definition(sent):
 
 @law(400)
 @given(packets)
-def test_the_count_is_that_of_the_definition(sent):
+def test_the_count_is_that_of_the_definition(sent: Any) -> None:
     assert sander_count(sent) == by_definition(sent)

@@ -18,7 +18,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -73,7 +73,7 @@ def blocks_of(path: Path, *languages: str) -> list[Block]:
     return [block for block in blocks if not languages or block.language in languages]
 
 
-def docs_with(*languages: str):
+def docs_with(*languages: str) -> pytest.MarkDecorator:
     """Return a mark for a test of each file that has a block in one of *languages*."""
     found = [path for path in DOCS if blocks_of(path, *languages)]
     return pytest.mark.parametrize("path", found, ids=lambda path: path.name)
@@ -93,7 +93,7 @@ def commands_of(path: Path) -> list[Command]:
     return commands
 
 
-def document_of(block: Block) -> dict:
+def document_of(block: Block) -> dict[str, Any]:
     return json.loads(block.text) if block.language == "json" else tomllib.loads(block.text)
 
 
@@ -111,7 +111,9 @@ def output_of(command: str) -> tuple[int, list[str]]:
 
 
 @docs_with("console")
-def test_every_command_prints_what_is_shown(path, tmp_path, monkeypatch):
+def test_every_command_prints_what_is_shown(
+    path: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_files(path, tmp_path)
     monkeypatch.chdir(tmp_path)
     for command in commands_of(path):
@@ -128,14 +130,14 @@ def test_every_command_prints_what_is_shown(path, tmp_path, monkeypatch):
 
 
 @docs_with("python")
-def test_every_python_example_prints_what_is_shown(path):
+def test_every_python_example_prints_what_is_shown(path: Any) -> None:
     blocks = [*blocks_of(path), None]
     text = path.read_text("utf-8")
-    dialogue = [block.text for block in blocks[:-1] if is_dialogue(block)]
+    dialogue = [block.text for block in blocks[:-1] if is_dialogue(block)]  # type: ignore[arg-type]
     test = doctest.DocTestParser().get_doctest("\n".join(dialogue), {}, path.name, str(path), 0)
     assert doctest.DocTestRunner().run(test).failed == 0
     for block, after in itertools.pairwise(blocks):
-        if block.language != "python" or is_dialogue(block):
+        if block.language != "python" or is_dialogue(block):  # type: ignore[arg-type]
             continue
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
@@ -150,7 +152,7 @@ def is_dialogue(block: Block) -> bool:
 
 
 @docs_with("json", "toml")
-def test_every_example_of_a_file_can_be_read(path):
+def test_every_example_of_a_file_can_be_read(path: Any) -> None:
     read = {
         "h3sim-page/1": page_from_dict,
         "h3sim-scheme/1": scheme_from_dict,
@@ -165,7 +167,7 @@ def test_every_example_of_a_file_can_be_read(path):
         if document["format"] in read_text:
             made = read_text[document["format"]](block.text, source=path.name)
         else:
-            made = read[document["format"]](document)
+            made = read[document["format"]](document)  # type: ignore[assignment]
         assert made.name == document["name"]
 
 
@@ -177,7 +179,7 @@ FORMATS = {
 }
 
 
-def tables_of(cls, found):
+def tables_of(cls: Any, found: Any) -> None:
     """Note, by class, the keys of a format's tables."""
     if cls in found:
         return
@@ -189,14 +191,14 @@ def tables_of(cls, found):
     return
 
 
-def keys_in(value):
+def keys_in(value: Any) -> Any:
     if isinstance(value, dict):
         return set(value).union(*(keys_in(item) for item in value.values()))
     return set().union(*map(keys_in, value)) if isinstance(value, list) else set()
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_every_key_of_every_format_stands_in_an_example(format_):
+def test_every_key_of_every_format_stands_in_an_example(format_: Any) -> None:
     """Each example is read by `test_every_example_of_a_file_can_be_read`."""
     shown = set()
     for path in DOCS:
@@ -204,13 +206,13 @@ def test_every_key_of_every_format_stands_in_an_example(format_):
             document = document_of(block)
             if document["format"] == format_ and document["name"] != BROKEN:
                 shown |= keys_in(document)
-    tables = {}
+    tables: dict[Any, Any] = {}
     tables_of(FORMATS[format_], tables)
     assert {cls.__name__: keys - shown for cls, keys in tables.items() if keys - shown} == {}
 
 
 @docs_with("json", "toml")
-def test_every_example_fits_its_schema(path):
+def test_every_example_fits_its_schema(path: Any) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     for block in blocks_of(path, "json", "toml"):
         document = document_of(block)
@@ -219,14 +221,14 @@ def test_every_example_fits_its_schema(path):
 
 
 @pytest.mark.parametrize("folder", ["schemes", "networks", "profiles"])
-def test_every_shipped_file_fits_its_schema(folder):
+def test_every_shipped_file_fits_its_schema(folder: Any) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     for file in (ROOT / "models" / folder).glob("*.toml"):
         document = tomllib.loads(file.read_text("utf-8"))
         jsonschema.validate(document, SCHEMAS[document["format"]])
 
 
-def test_every_key_of_a_page_is_told_as_it_is_declared():
+def test_every_key_of_a_page_is_told_as_it_is_declared() -> None:
     text = (ROOT / "docs" / "page-format.md").read_text("utf-8")
     rows = {}
     for field in declared(Resource):
@@ -238,7 +240,7 @@ def test_every_key_of_a_page_is_told_as_it_is_declared():
     assert {key: found.get(key) for key in rows} == rows | {"mime": ""}
 
 
-def test_every_load_option_is_explained():
+def test_every_load_option_is_explained() -> None:
     text = "".join(path.read_text("utf-8") for path in DOCS)
     for field in declared(h3sim.LoadConfig):
         how = option_of(h3sim.LoadConfig, field.attribute)
@@ -246,19 +248,19 @@ def test_every_load_option_is_explained():
         assert [flag for flag in flags if f"`{flag}`" not in text] == []
 
 
-def test_every_set_of_pages_is_described():
+def test_every_set_of_pages_is_described() -> None:
     path = ROOT / "docs" / "corpus.md"
     told = re.findall(r"^\| `([\w:-]+)` \|", path.read_text("utf-8"), re.M)
     sets = tomllib.loads((ROOT / "models" / "sets.toml").read_text("utf-8"))["pages"]
     assert {"corpus", *sets} <= set(told)
     assert all(catalog.page_set(name) for name in told)
-    n_shipped, n_in_corpus = len(catalog.list_pages()), len(catalog.page_set("corpus"))
+    n_shipped, n_in_corpus = len(catalog.list_pages()), len(catalog.page_set("corpus"))  # type: ignore[arg-type]
     assert f"\n{n_shipped} pages are shipped" in path.read_text("utf-8")
     assert f"made up: {n_in_corpus} |" in path.read_text("utf-8")
 
 
 @every_doc
-def test_every_link_leads_to_a_file_and_a_heading(path):
+def test_every_link_leads_to_a_file_and_a_heading(path: Any) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", prose_of(path)):
         if re.match(r"\w+:", target):
             continue
@@ -280,19 +282,19 @@ def anchors_of(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_readme_leads_to_every_page_of_the_documentation():
+def test_the_readme_leads_to_every_page_of_the_documentation() -> None:
     links = set(re.findall(r"\]\((docs/[\w-]+\.md)", (ROOT / "README.md").read_text("utf-8")))
     assert links == {f"docs/{path.name}" for path in DOCS if path.parent.name == "docs"}
 
 
 @every_doc
-def test_every_make_target_that_is_named_exists(path):
+def test_every_make_target_that_is_named_exists(path: Any) -> None:
     named = re.findall(r"\bmake ([a-z][a-z-]*)`|^\$ make ([a-z][a-z-]*)$", path.read_text(), re.M)
     targets = re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.M)
     assert {first or second for first, second in named} <= set(targets)
 
 
-def test_contributors_are_told_of_every_make_target():
+def test_contributors_are_told_of_every_make_target() -> None:
     targets = set(
         re.findall(r"^([a-z][a-z-]*):.*## ", (ROOT / "Makefile").read_text("utf-8"), re.M)
     )
@@ -301,7 +303,7 @@ def test_contributors_are_told_of_every_make_target():
 
 
 @pytest.mark.parametrize("scheme", h3sim.list_schemes(), ids=lambda scheme: scheme.name)
-def test_a_scheme_is_described_as_its_file_has_it(scheme):
+def test_a_scheme_is_described_as_its_file_has_it(scheme: Any) -> None:
     section = section_of(ROOT / "docs" / "schemes.md", scheme.name)
     assert f"Mechanism `{scheme.mechanism.value}`" in section
     assert "\nSource: " in section
@@ -324,11 +326,11 @@ def test_a_scheme_is_described_as_its_file_has_it(scheme):
         ] == [], row
 
 
-def rules_and_classes(scheme):
+def rules_and_classes(scheme: Any) -> Any:
     return scheme.rules, scheme.otherwise, {entry.name for entry in scheme.classes}
 
 
-def asked(scheme, class_name):
+def asked(scheme: Any, class_name: Any) -> Any:
     """Return the words that must stand in the row of a class."""
     entry = scheme.class_named(class_name)
     if scheme.mechanism is SchedulerKind.EPS:
@@ -341,7 +343,7 @@ def asked(scheme, class_name):
     return words + ([] if entry.arrangement is Arrangement.SIBLINGS else ["chain"])
 
 
-def section_of(path, heading):
+def section_of(path: Any, heading: Any) -> Any:
     """Return what stands under a heading of the third level."""
     parts = re.split(r"^#{1,3} ", path.read_text("utf-8"), flags=re.M)
     found = [part for part in parts if part.split("\n", 1)[0] == heading]
@@ -349,7 +351,7 @@ def section_of(path, heading):
     return found[0]
 
 
-def test_every_word_of_a_scheme_file_is_explained():
+def test_every_word_of_a_scheme_file_is_explained() -> None:
     text = (ROOT / "docs" / "schemes.md").read_text("utf-8")
     documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
     words = {
@@ -364,7 +366,7 @@ def test_every_word_of_a_scheme_file_is_explained():
     assert sorted(word for word in words if f"`{word}`" not in text) == []
 
 
-def test_every_key_of_a_page_file_is_explained():
+def test_every_key_of_a_page_file_is_explained() -> None:
     text = (ROOT / "docs" / "page-format.md").read_text("utf-8")
     definitions = schema()["$defs"]
     words = [*schema()["properties"], *definitions["resource"]["properties"]]
@@ -374,7 +376,7 @@ def test_every_key_of_a_page_file_is_explained():
     assert [word for word in words if f"`{word}`" not in text] == []
 
 
-def test_every_key_of_a_network_file_is_explained():
+def test_every_key_of_a_network_file_is_explained() -> None:
     text = (ROOT / "docs" / "networks.md").read_text("utf-8")
     words = set(keys_of(LinkProfile))
     for file in (ROOT / "models" / "networks").iterdir():
@@ -385,10 +387,10 @@ def test_every_key_of_a_network_file_is_explained():
 
 
 @pytest.mark.parametrize(("name", "settings"), [("quic", QuicSettings), ("tcp", TcpSettings)])
-def test_every_setting_of_a_profile_is_explained_with_its_default(name, settings):
+def test_every_setting_of_a_profile_is_explained_with_its_default(name: str, settings: Any) -> None:
     section = section_of(ROOT / "docs" / "networks.md", "Transport profiles")
     table = section.split(f"\n`[{name}]` and `[{name}_client]`:\n\n", 1)[1].split("\n\n", 1)[0]
-    told = {}
+    told: dict[Any, Any] = {}
     for keys, defaults in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.M):
         told |= dict(zip(re.findall(r"`(\w+)`", keys), defaults.split(", "), strict=True))
     made = settings()
@@ -396,14 +398,14 @@ def test_every_setting_of_a_profile_is_explained_with_its_default(name, settings
     assert told == {key.replace("_ns", "_ms"): shown_default(made, key) for key in fields}
 
 
-def test_every_key_of_a_profile_file_is_explained():
+def test_every_key_of_a_profile_file_is_explained() -> None:
     section = section_of(ROOT / "docs" / "networks.md", "Transport profiles")
     table = section.split("\n`[quic]` and", 1)[0]
     fields = [field.name for field in dataclasses.fields(TransportProfile)]
     assert sorted(first_column(table)) == sorted(["format", *fields])
 
 
-def shown_default(settings, name):
+def shown_default(settings: Any, name: str) -> Any:
     """Return the default of a setting as the documentation writes it."""
     value = getattr(settings, name)
     if value is None:
@@ -418,26 +420,26 @@ def shown_default(settings, name):
 
 
 @pytest.mark.parametrize("folder", ["networks", "profiles"])
-def test_every_shipped_network_and_profile_is_described(folder):
+def test_every_shipped_network_and_profile_is_described(folder: Any) -> None:
     text = section_of(ROOT / "docs" / "networks.md", f"The shipped {folder}")
     names = {file.stem for file in (ROOT / "models" / folder).glob("*.toml")}
     assert set(first_column(text)) == names
 
 
-def test_every_controller_and_retransmission_policy_is_described():
+def test_every_controller_and_retransmission_policy_is_described() -> None:
     path = ROOT / "docs" / "networks.md"
     assert sorted(first_column(section_of(path, "Controllers"))) == list(controller_names())
     told = first_column(section_of(path, "When lost bytes go again"))
     assert told == [policy.value for policy in Retransmit]
 
 
-def first_column(section):
+def first_column(section: Any) -> list[Any]:
     """Return the names in the first column of a section's tables."""
     rows = re.findall(r"^\| (`.*?) \|", section, re.M)
     return [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
 
 
-def test_every_floor_is_explained_in_its_order():
+def test_every_floor_is_explained_in_its_order() -> None:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg", encoding="utf-8")
     lines = config["importlinter:contract:floors"]["layers"].split("\n")
@@ -447,7 +449,7 @@ def test_every_floor_is_explained_in_its_order():
     assert [sorted(re.findall(r"`(\w+)`", row)) for row in rows] == floors
 
 
-def test_the_citation_and_the_changelog_are_of_this_version():
+def test_the_citation_and_the_changelog_are_of_this_version() -> None:
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
     version = re.search(r"^version: (\S+)$", citation, re.M)
     released = re.search(r"^date-released: (\S+)$", citation, re.M)
@@ -456,7 +458,7 @@ def test_the_citation_and_the_changelog_are_of_this_version():
     assert f"\n## {version[1]}, {released[1]}\n" in changelog
 
 
-def test_the_documentation_has_no_path_of_one_machine():
+def test_the_documentation_has_no_path_of_one_machine() -> None:
     files = [*DOCS, ROOT / "CHANGELOG.md", ROOT / "CITATION.cff"]
     pattern = r"(?<![\w.])/(?:home|root|tmp|work|Users)/"
     assert [file.name for file in files if re.search(pattern, file.read_text("utf-8"))] == []

@@ -1,5 +1,8 @@
+from __future__ import annotations
+
 import sys
 from collections import defaultdict
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,17 +17,20 @@ from h3sim.plots import LoadPlots, files, labels, strip
 from h3sim.plots.palette import _KINDS, Palette
 from h3sim.plots.style import paint
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def resource(name, n_bytes, **more):
+
+def resource(name: str, n_bytes: int, **more: Any) -> dict[Any, Any]:
     more.setdefault("kind", "image")
     return {"id": name, "bytes": n_bytes, **more}
 
 
-def page_of(*resources, name="small"):
+def page_of(*resources: Any, name: str = "small") -> Any:
     return page_from_dict({"format": "h3sim-page/1", "name": name, "resources": list(resources)})
 
 
-def after(parent, **more):
+def after(parent: Any, **more: Any) -> dict[str, Any]:
     return {"discovered": {"by": parent, "at": "request", **more}}
 
 
@@ -36,7 +42,7 @@ SMALL = page_of(
 JITTER = "4:1-3"
 
 
-def collections_of(ax, what):
+def collections_of(ax: Any, what: Any) -> Any:
     """The collections that are faces, hatches or edges, by lane and number of the resource."""
     found = {}
     for collection in ax.collections:
@@ -47,7 +53,7 @@ def collections_of(ax, what):
     return found
 
 
-def rectangles(ax, lane):
+def rectangles(ax: Any, lane: Any) -> list[Any]:
     """The corners (left, bottom, right, top) of the lane's rectangles, with their resources."""
     return [
         (*path.vertices.min(axis=0), *path.vertices.max(axis=0), place)
@@ -57,7 +63,7 @@ def rectangles(ax, lane):
     ]
 
 
-def area_above(xs, ys):
+def area_above(xs: Any, ys: Any) -> Any:
     return sum((1 - y) * (right - left) for left, right, y in zip(xs, xs[1:], ys, strict=False))
 
 
@@ -67,8 +73,8 @@ def area_above(xs, ys):
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 @pytest.mark.parametrize("jitter", ["none", JITTER])
 def test_a_small_page_has_a_rectangle_per_packet_that_ends_when_its_bytes_were_handed_over(
-    transport, jitter
-):
+    transport: Any, jitter: Any
+) -> None:
     load = h3sim.simulate(SMALL, scheme="rr", transport=transport, jitter=jitter, rtt_ms=30)
     ax = load.plot.multiplexing()
     drawn = sorted((round(right, 6), place) for _, _, right, _, place in rectangles(ax, 1))
@@ -78,13 +84,13 @@ def test_a_small_page_has_a_rectangle_per_packet_that_ends_when_its_bytes_were_h
     assert len(collections_of(ax, "edges")[1, None].get_paths()) == len(load.trace.packet_rows)
 
 
-def test_a_rectangle_is_as_wide_as_a_send_interval():
+def test_a_rectangle_is_as_wide_as_a_send_interval() -> None:
     ax = h3sim.simulate(SMALL, scheme="fifo").plot.multiplexing()
     assert [right - left for left, _, right, _, _ in rectangles(ax, 1)] == pytest.approx([10] * 14)
 
 
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
-def test_no_two_rectangles_of_a_lane_overlap(transport):
+def test_no_two_rectangles_of_a_lane_overlap(transport: Any) -> None:
     load = h3sim.simulate(SMALL, scheme="rr", transport=transport, jitter=JITTER, seed=3)
     boxes = sorted(rectangles(load.plot.multiplexing(), 1))
     assert len(boxes) == len(load.trace.packet_rows)
@@ -95,7 +101,7 @@ def test_no_two_rectangles_of_a_lane_overlap(transport):
             assert apart_in_time or other[1] >= top - 1e-6 or other[3] <= bottom + 1e-6
 
 
-def test_packets_handed_over_together_are_stacked_and_the_highest_stack_fills_its_lane():
+def test_packets_handed_over_together_are_stacked_and_the_highest_stack_fills_its_lane() -> None:
     loads = [h3sim.simulate(SMALL, transport=name, jitter=JITTER) for name in ("quic", "tcp")]
     ax = LoadPlots(loads).multiplexing()
     tops = []
@@ -112,14 +118,14 @@ def test_packets_handed_over_together_are_stacked_and_the_highest_stack_fills_it
     assert max(loads[1].hol.stack_histogram) > 1
 
 
-def test_a_lone_packet_can_be_seen_beside_any_stack():
+def test_a_lone_packet_can_be_seen_beside_any_stack() -> None:
     assert strip.stack_share(1, 1) == strip.stack_share(1000, 1000) == 1
     assert strip.stack_share(1, 1000) == 0.25
     shares = [strip.stack_share(height, 1000) for height in range(1, 1001)]
     assert shares == sorted(set(shares))
 
 
-def test_a_resource_has_one_colour_and_one_hatch_in_all_lanes():
+def test_a_resource_has_one_colour_and_one_hatch_in_all_lanes() -> None:
     # Asked for in another order than the page's, so that stream ids do not tell the resource.
     page = page_of(
         resource("index.html", 5000, kind="document"),
@@ -139,18 +145,18 @@ def test_a_resource_has_one_colour_and_one_hatch_in_all_lanes():
     assert [request.resource for request in loads[0].trace.requests] == [0, 2, 1]
 
 
-def lightness(look):
+def lightness(look: Any) -> Any:
     parts = [int(look.face[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     return sum(share * part for share, part in zip((0.21, 0.72, 0.07), parts, strict=True))
 
 
-def test_resources_look_different_in_grey_where_they_stand_side_by_side():
+def test_resources_look_different_in_grey_where_they_stand_side_by_side() -> None:
     for place in range(70):
         assert abs(lightness(paint(place)) - lightness(paint(place + 1))) > 0.1
         assert paint(place).hatch != paint(place + 1).hatch
 
 
-def test_many_packets_are_drawn_joined_and_cover_the_same_time():
+def test_many_packets_are_drawn_joined_and_cover_the_same_time() -> None:
     ax = h3sim.simulate(page_of(resource("/", 1400 * 600))).plot.multiplexing()
     ((left, _, right, _, _),) = rectangles(ax, 1)
     assert (left, right) == pytest.approx((0, 6000))
@@ -158,7 +164,7 @@ def test_many_packets_are_drawn_joined_and_cover_the_same_time():
     assert not collections_of(ax, "edges")
 
 
-def test_lanes_stand_in_the_order_of_the_loads_and_say_what_they_differ_in():
+def test_lanes_stand_in_the_order_of_the_loads_and_say_what_they_differ_in() -> None:
     loads = [
         h3sim.simulate(SMALL, scheme=scheme, transport=transport, buffer_kb=buffer_kb)
         for scheme, transport, buffer_kb in [("rr", "quic", 0), ("fifo", "tcp", 14)]
@@ -175,7 +181,7 @@ def test_lanes_stand_in_the_order_of_the_loads_and_say_what_they_differ_in():
     assert labels.title(loads).endswith(f"\n{shared}")
 
 
-def test_numbers_stand_on_long_runs_and_only_if_wanted():
+def test_numbers_stand_on_long_runs_and_only_if_wanted() -> None:
     load = h3sim.simulate(SMALL, scheme="fifo")
     assert [text.get_text() for text in load.plot.multiplexing().texts] == ["1", "2", "3"]
     assert not load.plot.multiplexing(annotate=False).texts
@@ -186,21 +192,23 @@ def test_numbers_stand_on_long_runs_and_only_if_wanted():
 
 @pytest.mark.parametrize("which", ["all", "atf"])
 @pytest.mark.parametrize("setting", [{}, {"rtt_ms": 60, "transport": "tcp", "jitter": JITTER}])
-def test_the_curve_rises_to_1_and_the_area_above_it_is_the_exact_byte_index(which, setting):
+def test_the_curve_rises_to_1_and_the_area_above_it_is_the_exact_byte_index(
+    which: Any, setting: Any
+) -> None:
     loads = [h3sim.simulate(SMALL, scheme=scheme, **setting) for scheme in ("rr", "fifo")]
     ax = LoadPlots(loads).byte_index(which=which)
     for line, load in zip(ax.get_lines(), loads, strict=True):
-        xs, ys = (list(data) for data in line.get_data())
+        xs, ys = (list(data) for data in line.get_data())  # type: ignore[arg-type]
         assert (ys[0], ys[-1]) == (0, 1)
-        assert xs == sorted(xs)
-        assert ys == sorted(ys)
+        assert xs == sorted(xs)  # type: ignore[type-var]
+        assert ys == sorted(ys)  # type: ignore[type-var]
         assert line.get_drawstyle() == "steps-post"
         # Sums of floats: nine digits are as many as can be asked for.
         exact = load.byte_index(which, sample_ms=None)
         assert area_above(xs, ys) == pytest.approx(exact, rel=1e-9)
 
 
-def test_the_legend_holds_the_byte_indexes_and_lines_differ_without_colour():
+def test_the_legend_holds_the_byte_indexes_and_lines_differ_without_colour() -> None:
     # As many as have markers of their own.
     schemes = h3sim.list_schemes()[:13]
     loads = [h3sim.simulate("davies-meenan", scheme=scheme) for scheme in schemes]
@@ -211,7 +219,7 @@ def test_the_legend_holds_the_byte_indexes_and_lines_differ_without_colour():
     assert len({line.get_marker() for line in ax.get_lines()}) == len(loads)
 
 
-def test_a_page_with_nothing_above_the_fold_shows_all_and_says_so():
+def test_a_page_with_nothing_above_the_fold_shows_all_and_says_so() -> None:
     page = page_of(resource("/", 3000), resource("empty", 0, above_the_fold=True, **after("/")))
     load = h3sim.simulate(page)
     ax = load.plot.byte_index()
@@ -222,7 +230,7 @@ def test_a_page_with_nothing_above_the_fold_shows_all_and_says_so():
 
 
 @pytest.mark.parametrize("which", ["atd", "", None])
-def test_an_unknown_set_of_resources_is_refused(which):
+def test_an_unknown_set_of_resources_is_refused(which: Any) -> None:
     with pytest.raises(InputError, match="which: must be 'all' or 'atf'"):
         h3sim.simulate(SMALL).plot.byte_index(which=which)
 
@@ -230,7 +238,7 @@ def test_an_unknown_set_of_resources_is_refused(which):
 # The waterfall
 
 
-def test_a_waterfall_has_a_row_per_resource_in_request_order_with_marks_in_words():
+def test_a_waterfall_has_a_row_per_resource_in_request_order_with_marks_in_words() -> None:
     load = h3sim.simulate(SMALL, scheme="rr", rtt_ms=20)
     ax = load.plot.waterfall()
     names = [text.get_text() for text in ax.get_yticklabels()]
@@ -251,12 +259,12 @@ def test_a_waterfall_has_a_row_per_resource_in_request_order_with_marks_in_words
 # Everything together
 
 
-def n_resources(n):
+def n_resources(n: Any) -> Any:
     return page_of(resource("/", 0), *(resource(f"r{i}", 10, **after("/")) for i in range(1, n)))
 
 
-def test_one_load_comes_with_its_waterfall_and_several_do_not():
-    def n_titles(plots):
+def test_one_load_comes_with_its_waterfall_and_several_do_not() -> None:
+    def n_titles(plots: Any) -> Any:
         return sum(bool(ax.get_title(loc="left")) for ax in plots.figure().axes)
 
     small, other = h3sim.simulate(SMALL), h3sim.simulate(SMALL, scheme="fifo")
@@ -266,7 +274,9 @@ def test_one_load_comes_with_its_waterfall_and_several_do_not():
 
 
 @pytest.mark.parametrize(("n", "n_rows"), [(60, 60), (61, 60), (300, 60), (1200, 60)])
-def test_a_waterfall_of_many_resources_folds_the_smallest_with_their_neighbours(n, n_rows):
+def test_a_waterfall_of_many_resources_folds_the_smallest_with_their_neighbours(
+    n: Any, n_rows: int
+) -> None:
     big = [resource(f"big{i}", 5000 + i, above_the_fold=True, **after("/")) for i in range(20)]
     rest = n_resources(n - 20).resources
     page = page_of(resource("/", 0), *big, *(resource(r.id, 10, **after("/")) for r in rest[1:]))
@@ -279,8 +289,8 @@ def test_a_waterfall_of_many_resources_folds_the_smallest_with_their_neighbours(
     assert names[0] == "1  /"
 
 
-def test_up_to_12_resources_have_colours_of_their_own_and_more_those_of_their_kinds():
-    def entries(n):
+def test_up_to_12_resources_have_colours_of_their_own_and_more_those_of_their_kinds() -> None:
+    def entries(n: Any) -> list[Any]:
         figure = h3sim.simulate(n_resources(n)).plot.figure()
         (names,) = (ax for ax in figure.axes if not ax.axison)
         return [text.get_text() for text in names.get_legend().get_texts()]
@@ -305,14 +315,14 @@ def test_up_to_12_resources_have_colours_of_their_own_and_more_those_of_their_ki
     assert not load.plot.multiplexing().texts
 
 
-def test_kinds_look_different_in_grey():
+def test_kinds_look_different_in_grey() -> None:
     looks = [_KINDS[kind] for kind in Kind]
     for number, look in enumerate(looks):
         for other in looks[number + 1 :]:
             assert look.hatch != other.hatch or abs(lightness(look) - lightness(other)) > 0.1
 
 
-def test_a_late_beacon_is_cut_off_and_said():
+def test_a_late_beacon_is_cut_off_and_said() -> None:
     late = resource("beacon", 10, discovered={"at": "time", "delay_ms": 60_000})
     load = h3sim.simulate(page_of(resource("/", 14_000), late))
     ax = load.plot.multiplexing()
@@ -330,7 +340,7 @@ def test_a_late_beacon_is_cut_off_and_said():
     assert kept.get_xlim()[1] > 60_000
 
 
-def test_lost_packets_are_marked_when_they_were_sent_and_what_came_again_when_it_arrived():
+def test_lost_packets_are_marked_when_they_were_sent_and_what_came_again_when_it_arrived() -> None:
     load = h3sim.simulate("davies-meenan", scheme="fifo", network="sander-2mbps-100ms-5pct")
     lost, again = (line.get_xdata() for line in load.plot.multiplexing().get_lines())
     rows = load.trace.packet_rows
@@ -343,14 +353,14 @@ def test_lost_packets_are_marked_when_they_were_sent_and_what_came_again_when_it
     assert not h3sim.simulate(SMALL).plot.multiplexing().get_lines()
 
 
-def test_paints_and_load_event_are_lines_of_the_waterfall():
+def test_paints_and_load_event_are_lines_of_the_waterfall() -> None:
     load = h3sim.simulate("davies-meenan", scheme="dfifo", browser="parse")
     lines = {line.get_label(): line.get_xdata()[0] for line in load.plot.waterfall().get_lines()}
     assert next(iter(lines.values())) == load.first_paint_ms
     assert f"load event: {load.load_event_ms:,.0f} ms" in lines
 
 
-def test_a_figure_names_page_network_and_transport_and_has_one_axis_of_time():
+def test_a_figure_names_page_network_and_transport_and_has_one_axis_of_time() -> None:
     figure = h3sim.simulate(SMALL, scheme="fifo", transport="tcp", rtt_ms=50).plot.figure()
     head, settings, _ = figure.get_suptitle().split("\n")
     assert head == "small: 3 resources, 18 kB, scheme fifo"
@@ -358,7 +368,7 @@ def test_a_figure_names_page_network_and_transport_and_has_one_axis_of_time():
     assert len({ax.get_xlim() for ax in figure.axes if ax.axison}) == 1
 
 
-def test_labels_do_not_overlap():
+def test_labels_do_not_overlap() -> None:
     schemes = ["rr", "fifo", "bucket-html", "zeroweight-simple"]
     figure = LoadPlots([h3sim.simulate(SMALL, scheme=s, jitter=JITTER) for s in schemes]).figure()
     figure.draw_without_rendering()
@@ -371,7 +381,7 @@ def test_labels_do_not_overlap():
 
 
 @pytest.mark.parametrize("method", ["multiplexing", "byte_index", "waterfall"])
-def test_each_part_draws_on_the_axes_it_is_given(method):
+def test_each_part_draws_on_the_axes_it_is_given(method: Any) -> None:
     figure = Figure()
     ax = figure.subplots()
     assert getattr(h3sim.simulate(SMALL).plot, method)(ax) is ax
@@ -379,7 +389,7 @@ def test_each_part_draws_on_the_axes_it_is_given(method):
     assert ax.has_data()
 
 
-def test_a_notebook_shows_the_figure_without_pyplot(monkeypatch):
+def test_a_notebook_shows_the_figure_without_pyplot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
     assert h3sim.simulate(SMALL).plot._repr_png_().startswith(b"\x89PNG")
     assert "matplotlib.pyplot" not in sys.modules
@@ -400,12 +410,12 @@ ODD = "a$b$\n^{x"
     ],
     ids=["nothing", "one", "an empty root", "odd names", "long names"],
 )
-def test_any_page_can_be_drawn(page, tmp_path):
+def test_any_page_can_be_drawn(page: Any, tmp_path: Path) -> None:
     h3sim.simulate(page).plot.save(tmp_path / "load.png")
     assert (tmp_path / "load.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_loads_of_several_pages_and_none_at_all_are_refused():
+def test_loads_of_several_pages_and_none_at_all_are_refused() -> None:
     other = h3sim.simulate(page_of(EMPTY, name="other"))
     with pytest.raises(InputError, match="must be of one page, are of small, other"):
         LoadPlots([h3sim.simulate(SMALL), other])
@@ -417,7 +427,7 @@ def test_loads_of_several_pages_and_none_at_all_are_refused():
 
 
 @pytest.mark.parametrize("ending", ["PNG", "svg", "pdf"])
-def test_equal_loads_give_equal_files(ending, tmp_path):
+def test_equal_loads_give_equal_files(ending: Any, tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.{ending}" for name in ("one", "two")]
     for path in paths:
         h3sim.simulate(SMALL, jitter=JITTER, seed=5).plot.save(path)
@@ -428,18 +438,20 @@ def test_equal_loads_give_equal_files(ending, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"one.{ending}", f"two.{ending}"]
 
 
-def test_an_svg_is_well_formed_and_has_an_element_per_lane_and_resource(tmp_path):
+def test_an_svg_is_well_formed_and_has_an_element_per_lane_and_resource(tmp_path: Path) -> None:
     h3sim.simulate(SMALL).plot.save(tmp_path / "load.svg")
     ids = [e.get("id") for e in ElementTree.parse(tmp_path / "load.svg").iter() if e.get("id")]
     assert len(ids) == len(set(ids))
     assert {f"lane-1-resource-{place}" for place in (1, 2, 3)} <= set(ids)
 
 
-def test_a_save_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+def test_a_save_that_fails_leaves_the_old_file_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plots = h3sim.simulate(SMALL).plot
     (tmp_path / "old.svg").write_text("old")
 
-    def broken(figure, file, kind):
+    def broken(figure: Any, file: Any, kind: Any) -> None:
         file.write(b"half")
         raise ZeroDivisionError
 
@@ -451,8 +463,10 @@ def test_a_save_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypatc
     assert (tmp_path / "old.svg").read_text() == "old"
 
 
-def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
-    def full(figure, file, kind):
+def test_a_full_disk_is_an_error_that_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(figure: Any, file: Any, kind: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "render", full)
@@ -461,20 +475,22 @@ def test_a_full_disk_is_an_error_that_names_the_file(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(tmp_path):
+def test_a_folder_that_is_not_there_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"load\.png: cannot be written: No such file"):
         h3sim.simulate(SMALL).plot.save(tmp_path / "none" / "load.png")
 
 
 @pytest.mark.parametrize("name", ["load.gif", "load", ".png"])
-def test_other_endings_are_refused_before_anything_is_drawn(name, tmp_path, monkeypatch):
+def test_other_endings_are_refused_before_anything_is_drawn(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plots = h3sim.simulate(SMALL).plot
     monkeypatch.setattr(LoadPlots, "figure", lambda self: pytest.fail("it was drawn"))
     with pytest.raises(InputError, match=r"must end in \.png, \.svg, \.pdf"):
         plots.save(tmp_path / name)
 
 
-def test_a_figure_has_the_rights_of_any_new_file_and_a_link_to_it_stays(tmp_path):
+def test_a_figure_has_the_rights_of_any_new_file_and_a_link_to_it_stays(tmp_path: Path) -> None:
     (tmp_path / "link.png").symlink_to("target.png")
     h3sim.simulate(SMALL).plot.save(tmp_path / "link.png")
     (tmp_path / "other").touch()

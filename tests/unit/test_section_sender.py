@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from h3sim.http import SectionSender
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import Rank
@@ -9,14 +11,15 @@ from h3sim.signals import Rank
 TURN = 1000
 
 
-def sender(sizes, *, buffer_bytes=0):
+def sender(sizes: Any, *, buffer_bytes: int = 0) -> Any:
     """Return a sender, what it has encoded, and what it was told is acknowledged."""
-    encoded, acked = [], []
+    encoded: list[Any] = []
+    acked: list[Any] = []
     made = SectionSender(
         RankScheduler(), turn_bytes=TURN, buffer_bytes=buffer_bytes, keeps_unacked=True
     )
 
-    def encode(stream_id):
+    def encode(stream_id: int) -> Any:
         encoded.append(stream_id)
         return sizes[stream_id]
 
@@ -24,28 +27,28 @@ def sender(sizes, *, buffer_bytes=0):
     return made, encoded, acked
 
 
-def respond(made, stream_id, n_bytes, rank):
+def respond(made: Any, stream_id: int, n_bytes: int, rank: Any) -> None:
     made.open(stream_id, Rank(value=rank))
     made.send(stream_id, n_bytes)
 
 
-def taken(made):
+def taken(made: Any) -> Any:
     return list(iter(made.take, None))
 
 
-def test_a_section_stands_before_the_body():
+def test_a_section_stands_before_the_body() -> None:
     made, _, _ = sender({0: 50})
     respond(made, 0, 1200, 0)
     assert taken(made) == [(0, 0, 1000), (0, 1000, 250)]
 
 
-def test_a_response_without_a_body_is_its_section():
+def test_a_response_without_a_body_is_its_section() -> None:
     made, _, _ = sender({0: 50})
     respond(made, 0, 0, 0)
     assert taken(made) == [(0, 0, 50)]
 
 
-def test_sections_are_encoded_in_the_order_in_which_they_leave():
+def test_sections_are_encoded_in_the_order_in_which_they_leave() -> None:
     made, encoded, _ = sender({0: 50, 4: 60})
     respond(made, 0, 100, 2)
     respond(made, 4, 100, 1)
@@ -53,7 +56,7 @@ def test_sections_are_encoded_in_the_order_in_which_they_leave():
     assert [chunk[0] for chunk in taken(made)] == encoded == [4, 0]
 
 
-def test_what_an_encoder_has_to_say_goes_before_the_section_that_needs_it():
+def test_what_an_encoder_has_to_say_goes_before_the_section_that_needs_it() -> None:
     made, _, _ = sender({0: 50})
     made.take_sections(lambda _: made.on_critical(3, 20) or 50, lambda _: None)
     respond(made, 0, 100, 0)
@@ -61,7 +64,7 @@ def test_what_an_encoder_has_to_say_goes_before_the_section_that_needs_it():
     assert not made.has_data
 
 
-def test_critical_bytes_are_cut_where_a_packet_ends():
+def test_critical_bytes_are_cut_where_a_packet_ends() -> None:
     made, _, _ = sender({})
     made.on_critical(3, 30)
     assert made.take(20, lambda *_: 5) == (3, 0, 15)
@@ -69,7 +72,7 @@ def test_critical_bytes_are_cut_where_a_packet_ends():
     assert made.take(20, lambda *_: 5) == (3, 15, 15)
 
 
-def test_lost_critical_bytes_go_again_and_first():
+def test_lost_critical_bytes_go_again_and_first() -> None:
     made, _, _ = sender({0: 50})
     made.on_critical(3, 30)
     respond(made, 0, 10, 0)
@@ -79,7 +82,7 @@ def test_lost_critical_bytes_go_again_and_first():
     assert taken(made) == [(3, 0, 30), (0, 0, 60)]
 
 
-def test_it_is_told_when_a_section_has_arrived_for_good():
+def test_it_is_told_when_a_section_has_arrived_for_good() -> None:
     made, _, acked = sender({0: 500})
     respond(made, 0, 1000, 0)
     assert taken(made) == [(0, 0, 1000), (0, 1000, 500)]
@@ -91,7 +94,7 @@ def test_it_is_told_when_a_section_has_arrived_for_good():
     assert made.take_drained() == [0]
 
 
-def test_the_send_buffer_takes_sections_in():
+def test_the_send_buffer_takes_sections_in() -> None:
     made, encoded, _ = sender({0: 50, 4: 50}, buffer_bytes=10_000)
     respond(made, 0, 100, 0)
     respond(made, 4, 100, 0)

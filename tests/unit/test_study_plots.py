@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from matplotlib.figure import Figure
 
@@ -9,7 +11,7 @@ from h3sim.errors import InputError
 from h3sim.study import Results
 
 
-def study():
+def study() -> Any:
     """Return two schemes on three pages, two RTTs and five seeds; x halves, but on page c."""
     rows = [
         {
@@ -28,7 +30,9 @@ def study():
     return Results.of(rows, axes=("page", "rtt_ms", "scheme", "seed"))
 
 
-def test_a_cdf_steps_at_the_changes_of_the_medians_and_is_thick_where_they_are_significant():
+def test_a_cdf_steps_at_the_changes_of_the_medians_and_is_thick_where_they_are_significant() -> (
+    None
+):
     results = study()
     ax = results.plot.cdf("ms", relative_to="rr")
     steps = [drawn for drawn in ax.get_lines() if len(drawn.get_xdata()) == 3]
@@ -43,7 +47,7 @@ def test_a_cdf_steps_at_the_changes_of_the_medians_and_is_thick_where_they_are_s
     assert widths[4:] == [min(widths)] * 2
 
 
-def test_a_forest_has_the_speedup_of_each_scheme_and_its_interval():
+def test_a_forest_has_the_speedup_of_each_scheme_and_its_interval() -> None:
     results = study()
     ax = results.plot.forest("ms", baseline="rr")
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["rr", "x"]
@@ -53,7 +57,7 @@ def test_a_forest_has_the_speedup_of_each_scheme_and_its_interval():
     assert [row.geometric] in drawn
 
 
-def test_lines_go_through_the_means():
+def test_lines_go_through_the_means() -> None:
     results = study()
     ax = results.plot.lines("rtt_ms", "ms")
     means = {
@@ -67,7 +71,7 @@ def test_lines_go_through_the_means():
         results.plot.lines("network", "ms")
 
 
-def test_a_map_shows_each_mean():
+def test_a_map_shows_each_mean() -> None:
     results = study()
     ax = results.plot.heat("scheme", "page", "ms")
     means = results.summary("ms", by=["scheme", "page"]).column("mean")
@@ -76,7 +80,7 @@ def test_a_map_shows_each_mean():
         results.plot.heat("colour", "page", "ms")
 
 
-def test_a_figure_is_drawn_on_the_axes_that_are_given():
+def test_a_figure_is_drawn_on_the_axes_that_are_given() -> None:
     ax = Figure().subplots()
     assert study().plot.lines("rtt_ms", "ms", ax=ax) is ax
     assert "cdf" in repr(study().plot)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from scipy import stats
@@ -14,7 +15,7 @@ from h3sim.study.statistics import holm, rank_biserial
 AXES = ("page", "scheme", "seed")
 
 
-def results_of(values, axes=AXES):
+def results_of(values: Any, axes: Any = AXES) -> Any:
     """Return results of {(page, scheme, seed): value}."""
     rows = [
         {"page": page, "scheme": scheme, "seed": seed, "ms": value}
@@ -34,7 +35,7 @@ FAST = results_of(
 )
 
 
-def test_speedups_wins_and_means_are_those_worked_out_by_hand():
+def test_speedups_wins_and_means_are_those_worked_out_by_hand() -> None:
     base, row = FAST.compare("rr", value="ms")
     assert (base.scheme, base.geometric, base.arithmetic, base.ties_5) == ("rr", 1, 1, 6)
     assert (base.p, base.p_holm) == (None, None)
@@ -48,7 +49,7 @@ def test_speedups_wins_and_means_are_those_worked_out_by_hand():
     assert row.low <= row.geometric <= row.high
 
 
-def test_pairs_meet_the_same_seed():
+def test_pairs_meet_the_same_seed() -> None:
     # Each pair halves; were they not paired, the seeds' spread would hide it.
     values = {
         ("p", scheme, seed): ms * 10**seed
@@ -62,8 +63,8 @@ def test_pairs_meet_the_same_seed():
     assert row.effect == 1
 
 
-def test_pages_are_clusters_so_that_more_seeds_are_not_more_pages():
-    def study(n_seeds):
+def test_pages_are_clusters_so_that_more_seeds_are_not_more_pages() -> None:
+    def study(n_seeds: int) -> Any:
         factors = {"a": 0.8, "b": 0.9, "c": 1.1, "d": 0.7, "e": 0.95, "f": 0.6}
         return results_of(
             {
@@ -84,22 +85,22 @@ def test_pages_are_clusters_so_that_more_seeds_are_not_more_pages():
     assert few.effect == pytest.approx((21 - 2 * 2) / 21)
 
 
-def test_the_same_seed_gives_the_same_interval():
+def test_the_same_seed_gives_the_same_interval() -> None:
     first, second = (FAST.compare("rr", value="ms", seed=3)[1] for _ in range(2))
     assert first == second
 
 
-def test_holm_multiplies_by_what_is_left_and_never_falls():
+def test_holm_multiplies_by_what_is_left_and_never_falls() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.7]) == [1, 1]
     assert holm([]) == []
 
 
-def test_ties_share_their_ranks():
+def test_ties_share_their_ranks() -> None:
     assert rank_biserial([2.0, -2.0, 1.0]) == pytest.approx((2.5 - 2.5 + 1) / 6)
 
 
-def test_medians_are_relative_as_sander_has_them():
+def test_medians_are_relative_as_sander_has_them() -> None:
     values = {
         ("p", scheme, seed): base + seed
         for scheme, base in (("rr", 100.0), ("x", 150.0))
@@ -113,7 +114,7 @@ def test_medians_are_relative_as_sander_has_them():
     assert row.p == expected.pvalue
 
 
-def test_correlations_are_those_of_scipy():
+def test_correlations_are_those_of_scipy() -> None:
     rows = [{"x": float(n), "y": float((n * 7) % 11)} for n in range(11)]
     found = Results.of(rows).correlation("x", "y")
     xs, ys = zip(*((row["x"], row["y"]) for row in rows), strict=True)
@@ -127,7 +128,7 @@ def test_correlations_are_those_of_scipy():
         Results.of(rows[:2]).correlation("x", "y")
 
 
-def test_what_cannot_be_compared_is_told():
+def test_what_cannot_be_compared_is_told() -> None:
     with pytest.raises(InputError, match="baseline: no load has scheme 'fifo'"):
         FAST.compare("fifo", value="ms")
     with pytest.raises(InputError, match="value: there is no column 'sec'"):
