@@ -56,7 +56,7 @@ def requested(load: h3sim.Load) -> dict[str, float]:
     return {row.id: row.requested_ms for row in load.timings}
 
 
-def test_a_document_is_parsed_as_its_bytes_come():
+def test_a_document_is_parsed_as_its_bytes_come() -> None:
     """8 ms for 4 packets are 2 ms a packet; what is seen first is its first byte."""
     load = parsed(document(4, parse_ms=5.6))
     assert log(load) == [
@@ -71,7 +71,7 @@ def test_a_document_is_parsed_as_its_bytes_come():
     ]
 
 
-def test_a_script_stops_the_parser_until_it_has_run():
+def test_a_script_stops_the_parser_until_it_has_run() -> None:
     """The script's packet comes at 30, behind the document's two; it runs until 37."""
     load = parsed(document(2, parse_ms=2.8), named("a.js", 700, execute_ms=7))
     assert log(load)[-4:] == [
@@ -82,7 +82,7 @@ def test_a_script_stops_the_parser_until_it_has_run():
     ]
 
 
-def test_a_script_waits_for_the_stylesheet_in_front_of_it():
+def test_a_script_waits_for_the_stylesheet_in_front_of_it() -> None:
     """The stylesheet is asked for first, comes at 30 and 40 and is parsed until 45."""
     sheet = named("s.css", 100, packets=2, parse_ms=5)
     load = parsed(document(2), sheet, named("a.js", 200, execute_ms=7))
@@ -93,13 +93,13 @@ def test_a_script_waits_for_the_stylesheet_in_front_of_it():
     assert ("execute", "a.js", 80, 87) in log(slow)
 
 
-def test_a_script_does_not_wait_for_a_stylesheet_behind_it():
+def test_a_script_does_not_wait_for_a_stylesheet_behind_it() -> None:
     """It has run before the parser comes to the stylesheet."""
     load = parsed(document(2), named("a.js", 100, execute_ms=7), named("s.css", 200, parse_ms=50))
     assert ("execute", "a.js", 30, 37) in log(load)
 
 
-def test_an_async_script_runs_as_soon_as_it_is_there():
+def test_an_async_script_runs_as_soon_as_it_is_there() -> None:
     """Packets go in turns: the scripts are there at 30 and 40, the stylesheet at 60.
 
     The parser stands at slow.js, which waits for the stylesheet; fast.js waits for nothing.
@@ -118,7 +118,7 @@ def test_an_async_script_runs_as_soon_as_it_is_there():
     ]
 
 
-def test_an_async_script_that_is_there_runs_before_the_parser_goes_on():
+def test_an_async_script_that_is_there_runs_before_the_parser_goes_on() -> None:
     """The parser takes 21 ms for a packet: it is there at 10, and at the image at 31."""
     load = parsed(
         document(2, parse_ms=42),
@@ -132,7 +132,7 @@ def test_an_async_script_that_is_there_runs_before_the_parser_goes_on():
     ]
 
 
-def test_deferred_scripts_run_in_order_once_the_document_is_parsed():
+def test_deferred_scripts_run_in_order_once_the_document_is_parsed() -> None:
     """The second is there at 40, the first at 60 only: it has three packets."""
     load = parsed(
         document(2),
@@ -146,21 +146,21 @@ def test_deferred_scripts_run_in_order_once_the_document_is_parsed():
     assert load.dom_content_loaded_ms == executed[1][3] == executed[0][3] + 5
 
 
-def test_a_deferred_script_waits_for_stylesheets():
+def test_a_deferred_script_waits_for_stylesheets() -> None:
     load = parsed(
         document(2), named("s.css", 100, parse_ms=30), named("d.js", 300, execute_ms=5, defer=True)
     )
     assert ("execute", "d.js", 60, 65) in log(load)
 
 
-def test_the_preload_scanner_looks_beyond_a_script_at_which_the_parser_stands():
+def test_the_preload_scanner_looks_beyond_a_script_at_which_the_parser_stands() -> None:
     """The image is named in the second packet, at 20; the script has run at 37."""
     resources = (document(2), named("a.js", 100, execute_ms=7), named("i.png", 2000))
     assert requested(parsed(*resources))["i.png"] == 20
     assert requested(parsed(*resources, preload_scanner=False))["i.png"] == 37
 
 
-def test_a_font_is_asked_for_once_there_is_a_layout_with_its_stylesheet():
+def test_a_font_is_asked_for_once_there_is_a_layout_with_its_stylesheet() -> None:
     """The stylesheet is ready at 32, but the head only parsed when its script has run, at 47."""
     font = later("f.woff2", "font", "s.css", "complete", delay_ms=500)
     sheet = named("s.css", 100, in_head=True, parse_ms=2)
@@ -170,7 +170,7 @@ def test_a_font_is_asked_for_once_there_is_a_layout_with_its_stylesheet():
     assert load.first_paint_ms == requested(load)["f.woff2"] == 47
 
 
-def test_a_stylesheet_is_ready_when_what_it_imports_is():
+def test_a_stylesheet_is_ready_when_what_it_imports_is() -> None:
     """The import is asked for at 32 and comes at 40."""
     load = parsed(
         document(2),
@@ -181,7 +181,7 @@ def test_a_stylesheet_is_ready_when_what_it_imports_is():
     assert load.first_paint_ms == 43
 
 
-def test_only_what_is_said_to_block_rendering_does_where_the_page_says_so():
+def test_only_what_is_said_to_block_rendering_does_where_the_page_says_so() -> None:
     """A stylesheet for printing stands in the head, too."""
     printed = named("print.css", 100, packets=5, in_head=True)
     seen = named("s.css", 200, in_head=True)
@@ -192,13 +192,13 @@ def test_only_what_is_said_to_block_rendering_does_where_the_page_says_so():
     assert without.first_paint_ms == without.timings[1].finished_ms
 
 
-def test_a_script_in_the_head_keeps_the_page_white_and_one_in_the_body_does_not():
+def test_a_script_in_the_head_keeps_the_page_white_and_one_in_the_body_does_not() -> None:
     head = parsed(document(2), named("a.js", 100, in_head=True, execute_ms=7))
     body = parsed(document(2), named("a.js", 100, execute_ms=7))
     assert (head.first_paint_ms, body.first_paint_ms) == (37, 10)
 
 
-def test_what_a_script_asks_for_comes_after_it_has_run():
+def test_what_a_script_asks_for_comes_after_it_has_run() -> None:
     """And a script that a script has put into the page runs when it is there, in no order."""
     load = parsed(
         document(1),
@@ -210,7 +210,7 @@ def test_what_a_script_asks_for_comes_after_it_has_run():
     assert ("execute", "b.js", 30, 32) in log(load)
 
 
-def test_the_load_event_does_not_wait_for_a_timer():
+def test_the_load_event_does_not_wait_for_a_timer() -> None:
     load = parsed(
         document(1),
         named("a.js", 100, execute_ms=5),
@@ -220,19 +220,19 @@ def test_the_load_event_does_not_wait_for_a_timer():
     assert load.page_load_ms == 40
 
 
-def test_times_of_computation_are_multiplied_by_the_factor():
+def test_times_of_computation_are_multiplied_by_the_factor() -> None:
     load = parsed(document(1, parse_ms=3), named("a.js", 100, execute_ms=5), cpu_factor=4)
     assert ("execute", "a.js", 20, 40) in log(load)
 
 
-def test_no_more_requests_are_open_than_there_may_be():
+def test_no_more_requests_are_open_than_there_may_be() -> None:
     """The second image is asked for when the first is there, with the one place besides."""
     images = [named(f"{name}.png", 100) for name in "abc"]
     load = parsed(document(1), *images, max_requests=1)
     assert requested(load) == {"/": 0, "a.png": 10, "b.png": 20, "c.png": 30}
 
 
-def test_in_tight_mode_images_wait_for_the_head_while_two_requests_are_open():
+def test_in_tight_mode_images_wait_for_the_head_while_two_requests_are_open() -> None:
     """At 30 only the important image is open, so one goes with it; at 37 the script has run."""
     resources = (
         document(1),
@@ -247,7 +247,7 @@ def test_in_tight_mode_images_wait_for_the_head_while_two_requests_are_open():
     assert requested(parsed(*resources))["b.png"] == 10
 
 
-def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there():
+def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there() -> None:
     load = parsed(
         document(1),
         named("s.css", 50, in_head=True, parse_ms=4),
@@ -258,7 +258,7 @@ def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there
     assert load.load_event_ms == requested(load)["unseen.png"] == 30
 
 
-def test_in_tight_mode_a_deferred_script_waits_as_an_image_does():
+def test_in_tight_mode_a_deferred_script_waits_as_an_image_does() -> None:
     """Chrome asks for async and deferred scripts with priority Low (web.dev, "Fetch Priority").
 
     At 10 the stylesheet and the script that blocks are asked for; at 20 the former is there.
@@ -270,7 +270,7 @@ def test_in_tight_mode_a_deferred_script_waits_as_an_image_does():
         assert asked == {"/": 0, "s.css": 10, "a.js": 10, "d.js": 20}, flag
 
 
-def test_the_preload_scanner_leaves_lazy_images_to_the_parser():
+def test_the_preload_scanner_leaves_lazy_images_to_the_parser() -> None:
     """Whether it is in sight is known once the parser has put it into the document (HTML standard,
     "Lazy loading attributes"); the scanner would ask at 10. The script is there at 30.
     """
@@ -281,7 +281,7 @@ def test_the_preload_scanner_leaves_lazy_images_to_the_parser():
     assert requested(parsed(*resources, named("i.png", 700)))["i.png"] == 10
 
 
-def test_of_activities_that_end_at_one_instant_the_last_that_is_named_lets_go_on():
+def test_of_activities_that_end_at_one_instant_the_last_that_is_named_lets_go_on() -> None:
     """Causes are named from the far to the near: parser, stylesheets, the script's own download."""
     record = Record()
     first, second, third = (record.begin(Work.DOWNLOAD, n, 0, after=None) for n in range(3))
@@ -291,7 +291,7 @@ def test_of_activities_that_end_at_one_instant_the_last_that_is_named_lets_go_on
     assert record.latest([second, None, first]) == first
 
 
-def test_what_is_seen_largest_is_the_hero_or_has_the_largest_share():
+def test_what_is_seen_largest_is_the_hero_or_has_the_largest_share() -> None:
     """The images come at 20 and 30."""
     small = named("small.png", 100, viewport=0.1)
     large = named("large.png", 200, viewport=0.4)
@@ -303,7 +303,7 @@ def test_what_is_seen_largest_is_the_hero_or_has_the_largest_share():
     assert hero.largest_paint_ms == 20
 
 
-def test_the_largest_paint_is_unknown_where_nobody_said_what_is_seen():
+def test_the_largest_paint_is_unknown_where_nobody_said_what_is_seen() -> None:
     """Unknown is None; where the page says that no image is seen, the text is the largest."""
     image = named("a.png", 100)
     assert parsed(document(1), image).largest_paint_ms is None
@@ -314,7 +314,7 @@ def test_the_largest_paint_is_unknown_where_nobody_said_what_is_seen():
     assert parsed(document(1, above_the_fold=True), marked).largest_paint_ms is None
 
 
-def test_the_critical_path_says_what_each_step_waited_for():
+def test_the_critical_path_says_what_each_step_waited_for() -> None:
     """5 ms of latency each way; a script waits for a stylesheet, and asks for data."""
     load = parsed(
         document(1),
@@ -340,7 +340,7 @@ def test_the_critical_path_says_what_each_step_waited_for():
     assert [getattr(path[2], name) for name in columns] == [0, 0, 20, 0]
 
 
-def test_the_critical_path_tells_of_waiting_for_a_turn():
+def test_the_critical_path_tells_of_waiting_for_a_turn() -> None:
     """The parser has come to the end at 20, but the main thread is taken until 50."""
     load = parsed(document(2), named("a.js", 100, execute_ms=20, **{"async": True}))
     assert load.dom_content_loaded_ms == 20
@@ -349,13 +349,13 @@ def test_the_critical_path_tells_of_waiting_for_a_turn():
     assert busy.critical_path("DOMContentLoaded")[-1].blocking_ms == 20
 
 
-def test_a_load_that_is_replayed_has_no_paints():
+def test_a_load_that_is_replayed_has_no_paints() -> None:
     load = h3sim.simulate(page_of(document(1)), scheme="fifo")
     assert load.first_paint_ms is None
     assert load.speed_index_ms is None
     assert len(load.critical_path()) == 0
 
 
-def test_an_unknown_milestone_is_refused():
+def test_an_unknown_milestone_is_refused() -> None:
     with pytest.raises(ValueError, match="to must be one of first paint, DOMContentLoaded, load"):
         parsed(document(1)).critical_path("onload")

@@ -78,7 +78,9 @@ def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFix
     ]
 
 
-def test_lists_go_over_quic_where_that_is_asked_for(lists, capsys):
+def test_lists_go_over_quic_where_that_is_asked_for(
+    lists: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     argv = ["headers", lists, "--schemes", "hpack", "--runs", "1", "--over", "quic"]
     assert main(argv) == 0
     assert ", QUIC over 4g\n" in capsys.readouterr().out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from h3sim.compression import CODEC_NAMES, CodecSettings
@@ -14,7 +16,7 @@ TRACE = (b"x-trace", b"7")
 OK = ((b":status", b"200"), (b"content-length", b"3000"))
 
 
-def exchanges(n=20, interval_ms=10.0):
+def exchanges(n: int = 20, interval_ms: float = 10.0) -> list[Any]:
     return [
         Exchange(
             requested_at_ns=ms(interval_ms * number + 5),
@@ -25,13 +27,13 @@ def exchanges(n=20, interval_ms=10.0):
     ]
 
 
-def carried(codec, *, loss=0.0, seed=0, n=20):
+def carried(codec: Any, *, loss: float = 0.0, seed: int = 0, n: int = 20) -> Any:
     return carry_headers(
         exchanges(n), codec, rtt_ms=100, loss=loss, settings=CodecSettings(), seed=seed
     )
 
 
-def test_requests_are_made_at_their_times_and_responses_have_their_lengths():
+def test_requests_are_made_at_their_times_and_responses_have_their_lengths() -> None:
     page = page_of_exchanges(exchanges(3))
     delays = [0 if r.discovered is None else r.discovered.delay_ns for r in page.resources]
     assert delays == [0, ms(10), ms(20)]
@@ -39,7 +41,7 @@ def test_requests_are_made_at_their_times_and_responses_have_their_lengths():
 
 
 @pytest.mark.parametrize("codec", CODEC_NAMES)
-def test_without_loss_nothing_waits_and_all_is_decoded(codec):
+def test_without_loss_nothing_waits_and_all_is_decoded(codec: Any) -> None:
     requests, responses = carried(codec)
     for run in (requests, responses):
         assert len(run.sections) == 20
@@ -49,7 +51,7 @@ def test_without_loss_nothing_waits_and_all_is_decoded(codec):
         assert run.n_lost == 0
 
 
-def test_sizes_are_those_of_the_codec():
+def test_sizes_are_those_of_the_codec() -> None:
     requests, responses = carried("static")
     assert requests.uncompressed_bytes == sum(10 + 8 + len(b"n%d" % n) for n in range(20))
     assert responses.uncompressed_bytes == 10 * 10 + 10 * (10 + len(b"content-length3000"))
@@ -57,7 +59,7 @@ def test_sizes_are_those_of_the_codec():
     assert responses.n_bytes < responses.uncompressed_bytes
 
 
-def test_losses_hold_up_hpack_and_static_qpack_not():
+def test_losses_hold_up_hpack_and_static_qpack_not() -> None:
     hpack, static = (
         [
             sum(s.hol_ns for s in carried(codec, loss=0.1, seed=seed)[0].sections)
@@ -69,7 +71,7 @@ def test_losses_hold_up_hpack_and_static_qpack_not():
     assert not any(static)
 
 
-def test_rows_say_what_came_of_either_direction():
+def test_rows_say_what_came_of_either_direction() -> None:
     both = [
         header_loads(
             exchanges(),
