@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import h3sim
@@ -11,11 +13,11 @@ from tests.helpers import page_of
 PAGE = page_of({"id": "/", "kind": "document", "bytes": 140_000})
 
 
-def of(value, **options):
+def of(value: Any, **options: Any) -> Any:
     return h3sim.sensitivity(PAGE, value=value, samples=32, executor="serial", **options)
 
 
-def test_what_does_not_matter_explains_nothing():
+def test_what_does_not_matter_explains_nothing() -> None:
     # One resource: with or without a send buffer it is the same packets.
     rows = of(
         "page_load_ms",
@@ -29,7 +31,7 @@ def test_what_does_not_matter_explains_nothing():
     assert rtt.total_low <= rtt.total <= rtt.total_high
 
 
-def test_shares_of_a_sum_are_those_of_its_variances():
+def test_shares_of_a_sum_are_those_of_its_variances() -> None:
     # Of one resource: handshake and request take 2 RTTs, evenly from 0 to 400 ms, sd 115 ms; the
     # bytes take 100 ticks of 5 to 6 ms, sd 29 ms. So the RTT has 16 / 17 of the variance.
     rtt, interval = of(
@@ -48,13 +50,13 @@ def test_shares_of_a_sum_are_those_of_its_variances():
         ({"rtt": h3sim.Range(low=0, high=1)}, "rtt: there is no such option"),
     ],
 )
-def test_mistakes_are_told(options, message):
+def test_mistakes_are_told(options: Any, message: Any) -> None:
     with pytest.raises(InputError, match=message):
         h3sim.sensitivity(PAGE, **options)
     with pytest.raises(InputError, match="samples: must be a power of two"):
         h3sim.sensitivity(PAGE, samples=10, rtt_ms=h3sim.Range(low=0, high=1))
 
 
-def test_figures_that_do_not_vary_or_are_not_there_are_told():
+def test_figures_that_do_not_vary_or_are_not_there_are_told() -> None:
     with pytest.raises(NothingToMeasureError, match="not all loads have byte_index_atf_ms"):
         of("byte_index_atf_ms", rtt_ms=h3sim.Range(low=0, high=10))
