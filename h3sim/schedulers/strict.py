@@ -127,8 +127,14 @@ class StrictScheduler:
             return
         if parent is not None and self._is_below(parent, element_id):
             self._move(parent, replace(self._wanted[parent], depends_on=before.depends_on))
-        self._take(element_id)
+        # First there and then away: a placeholder above both never runs out of what is active, and
+        # so keeps its turn.
         self._put(element_id, wanted)
+        group = self._groups[before.depends_on]
+        group.deactivate(element_id, before.strict)
+        group.take(element_id, before.strict)
+        if group.next is None:
+            self._sleep(before.depends_on)
 
     def _put(self, element_id: int, wanted: StrictPriority) -> None:
         self._wanted[element_id] = wanted

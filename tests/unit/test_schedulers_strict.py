@@ -126,6 +126,15 @@ class TestPlaceholders:
             scheduler.activate(stream_id)
         assert drain_order(scheduler, 4) == [4, 0, 8, None]
 
+    def test_a_placeholder_keeps_its_turn_while_what_is_below_it_moves_within_it(self) -> None:
+        """Found by a thorough run. All stand in one level: turns end at 2, 4, ... of virtual time."""
+        signals = {-1: at(), 0: at(), 4: at(), 8: at(255, below=-1)}
+        scheduler = opened(StrictScheduler(), signals)
+        assert turns(scheduler, 2) == [0, 4]
+        scheduler.update(8, at(16, below=-1))
+        # -1 is still at its first turn, 0 and 4 at their second.
+        assert turns(scheduler, 3) == [8, 0, 4]
+
     def test_none_depends_on_itself(self) -> None:
         scheduler = StrictScheduler()
         with pytest.raises(SelfDependencyError):
