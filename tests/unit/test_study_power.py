@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from h3sim.study import Results
 from h3sim.study.power import power_of_test
 
 
-def study_of(logs):
+def study_of(logs: Any) -> Any:
     """Return results where x is faster than rr by exp(logs[page][seed])."""
     rows = [
         {"page": str(page), "scheme": scheme, "seed": seed, "ms": ms}
@@ -24,12 +25,12 @@ def study_of(logs):
     return Results.of(rows, axes=("page", "scheme", "seed"))
 
 
-def power_of(logs, **arguments):
+def power_of(logs: Any, **arguments: Any) -> Any:
     (row,) = study_of(logs).power(value="ms", **arguments)
     return row
 
 
-def test_variances_are_those_of_the_analysis_of_variance():
+def test_variances_are_those_of_the_analysis_of_variance() -> None:
     # Page means 0, 2, 4: variance 4. Within each page +-1: variance 2, half of it in each mean.
     row = power_of([[-1, 1], [1, 3], [3, 5]])
     assert (row.pages, row.seeds) == (3, 2)
@@ -37,9 +38,9 @@ def test_variances_are_those_of_the_analysis_of_variance():
     assert row.sd_pages == pytest.approx(math.sqrt(4 - 1))
 
 
-def test_the_power_is_that_of_the_t_test_with_its_efficiency():
+def test_the_power_is_that_of_the_t_test_with_its_efficiency() -> None:
     # Student's t needs 34 pairs for d = 0.5 at 5 % and 80 % (Cohen 1988); 34 x pi / 3 = 35.6.
-    def by_hand(like):
+    def by_hand(like: Any) -> Any:
         critical = stats.t.ppf(0.975, like - 1)
         return stats.nct.sf(critical, like - 1, 0.5 * math.sqrt(like))
 
@@ -48,7 +49,7 @@ def test_the_power_is_that_of_the_t_test_with_its_efficiency():
     assert power_of_test(34, 0.5, 0.05) < 0.8 <= power_of_test(36, 0.5, 0.05)
 
 
-def test_the_power_is_about_that_of_simulated_studies():
+def test_the_power_is_about_that_of_simulated_studies() -> None:
     rng = np.random.default_rng(12)
     drawn = rng.normal(0.6, 1, (1500, 25))
     seen = np.mean(stats.wilcoxon(drawn, axis=1, method="asymptotic").pvalue < 0.05)
@@ -56,14 +57,14 @@ def test_the_power_is_about_that_of_simulated_studies():
     assert power_of_test(25, 0.6, 0.05) == pytest.approx(seen, abs=0.03)
 
 
-def test_the_numbers_that_are_needed_are_the_least_that_are_enough():
+def test_the_numbers_that_are_needed_are_the_least_that_are_enough() -> None:
     logs = np.random.default_rng(1).normal(0, 0.1, (8, 1)) + np.random.default_rng(2).normal(
         0, 0.2, (8, 4)
     )
     asked = {"speedup": 1.15, "level": 0.05, "power": 0.8}
     row = power_of(logs.tolist(), **asked)
 
-    def reached(pages, seeds):
+    def reached(pages: Any, seeds: Any) -> Any:
         variance = row.sd_pages**2 + row.sd_seeds**2 / seeds
         return power_of_test(pages, math.log(1.15) / math.sqrt(variance), 0.05)
 
@@ -73,19 +74,19 @@ def test_the_numbers_that_are_needed_are_the_least_that_are_enough():
     assert strong.seeds_needed < 4 or strong.power < 0.8
 
 
-def test_where_pages_differ_too_much_no_number_of_seeds_is_enough():
+def test_where_pages_differ_too_much_no_number_of_seeds_is_enough() -> None:
     row = power_of([[-1, -0.9], [1, 1.1], [0, 0.1], [0.5, 0.4], [-0.5, -0.4], [0.2, 0.1]])
     assert row.seeds_needed is None
     assert row.pages_needed > 6
 
 
-def test_few_pages_cannot_reach_a_level_however_large_the_difference():
+def test_few_pages_cannot_reach_a_level_however_large_the_difference() -> None:
     # Wilcoxon's p of five that agree is 2 / 2^5, more than 5 %.
     row = power_of([[0.01, 0.02]] * 5, speedup=9)
     assert (row.power, row.seeds_needed, row.pages_needed) == (0, None, 6)
 
 
-def test_of_one_page_seeds_are_counted_and_where_nothing_is_random_pages_are():
+def test_of_one_page_seeds_are_counted_and_where_nothing_is_random_pages_are() -> None:
     row = power_of([[0.0, 0.1, -0.1, 0.05]], speedup=1.1)
     assert row.sd_pages is None
     assert row.pages_needed is None
@@ -95,7 +96,7 @@ def test_of_one_page_seeds_are_counted_and_where_nothing_is_random_pages_are():
     assert row.sd_pages == pytest.approx(0.1)
 
 
-def test_what_cannot_be_asked_is_told_at_once():
+def test_what_cannot_be_asked_is_told_at_once() -> None:
     with pytest.raises(InputError) as caught:
         power_of([[0.1, 0.2]], speedup=1, level=5, power=0)
     assert [problem.key for problem in caught.value.problems] == ["speedup", "level", "power"]
