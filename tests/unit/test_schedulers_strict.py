@@ -127,7 +127,7 @@ class TestPlaceholders:
         assert drain_order(scheduler, 4) == [4, 0, 8, None]
 
     def test_a_placeholder_keeps_its_turn_while_what_is_below_it_moves_within_it(self) -> None:
-        """Found by a thorough run. All stand in one level: turns end at 2, 4, ... of virtual time."""
+        """All stand in one level, with equal weights; streams go before placeholders."""
         signals = {-1: at(), 0: at(), 4: at(), 8: at(255, below=-1)}
         scheduler = opened(StrictScheduler(), signals)
         assert turns(scheduler, 2) == [0, 4]
