@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import h3sim.models
 import pytest
 
 import h3sim
+from h3sim.catalog.roots import root
 from h3sim.cli import main
 from h3sim.cli import run as run_command
 from h3sim.cli.main import COMMANDS
@@ -254,7 +254,7 @@ def test_no_name_reaches_the_terminal_raw(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hostile = "a\x1b[2J\nb\x07"
-    scheme = (Path(h3sim.models.__file__).parent / "schemes" / "fifo.toml").read_text("utf-8")
+    scheme = (root("models") / "schemes" / "fifo.toml").read_text("utf-8")
     name = json.dumps(hostile)
     scheme = scheme.replace('name = "fifo"', f"name = {name}\ncaveat = {name}")
     (tmp_path / "scheme.toml").write_text(scheme, "utf-8")
