@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from h3sim.documents import is_quantity, listed, shown, shown_path
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.study.config import LoadConfig
+from h3sim.study.executors import dask_client
 from h3sim.study.header_loads import DEFAULT_NETWORK
 from h3sim.study.header_study import header_loads, header_study, rows_to_dict
 from h3sim.units import ms
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from h3sim.compression.exchanges import Exchange, TimedSection
-    from h3sim.study.header_study import HeaderRow
+    from h3sim.study.header_study import HeaderRow, HeaderRows
 
 __all__ = ["add_command"]
 
@@ -39,13 +41,18 @@ examples:
   h3sim headers load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
   h3sim headers load.har --of responses --table-bytes 65536 --json > rows.json
   h3sim headers load.har --over quic --network fibre
+  h3sim headers load.har --rtt-ms 10,50,100 --runs 100 --store headers.db -j 4
 
 schemes: {", ".join(CODEC_NAMES)}
 
 Without --over quic the path is the model of Frindell 2017: half a round trip, and 1.1 to 2 round
 trips more for each time that a packet of 1400 bytes is lost. HOL delay is the time from the arrival
 of a header list to its decoding.
+
+What is finished is kept in the store, whatever happens; the same command again runs the rest.
 """
+_FAILED = 1
+_TOLD = 10
 _MOST_RUNS = 10_000
 _SOME_LOSS = 0.1
 """Any loss turns a constant rate into links; so the network is checked as it will be used."""
@@ -83,6 +90,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--plot", metavar="FILE", help="draw HOL delay and ratio: FILE.png, .svg or .pdf"
     )
+    _add_where(parser)
     add_wide(parser)
     parser.set_defaults(command=_headers)
 
@@ -115,6 +123,20 @@ def _add_path(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where runs go and what is kept of them; as those of sweeps."""
+    parser.add_argument("--store", metavar="FILE", help="keep and reuse the runs that are finished")
+    parser.add_argument(
+        "-j", "--workers", type=int, metavar="N", help="processes (default: one a core)"
+    )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="run on the workers of this dask.distributed scheduler"
+    )
+    parser.add_argument(
+        "--retry-failed", action="store_true", help="run again what failed in the store"
+    )
+
+
 def _headers(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     wanted = _wanted(options, mistakes)
@@ -126,24 +148,60 @@ def _headers(options: argparse.Namespace) -> int:
     exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms[0])))
     if mistakes.lines or exchanges is None:
         return mistakes.tell("headers")
-    with progress_bar("row") as progress:
-        rows = _study(exchanges, options.of, network)(**wanted, progress=progress)
-    if options.plot is not None:
-        _draw(rows, options.plot)
     source, settings = Path(options.file).name, wanted["settings"]
+    rows = _run(partial(_study(exchanges, options.of, network), name=source, **wanted), options)
+    if options.plot is not None and rows:
+        _draw(list(rows), options.plot)
+    _print(rows, options, source, settings, network)
+    return _tell(rows, options)
+
+
+def _run(study: Callable[..., HeaderRows], options: argparse.Namespace) -> HeaderRows:
+    try:
+        with dask_client(options.dask) as client, progress_bar("run") as progress:
+            return study(
+                store=options.store,
+                executor=client,
+                workers=options.workers,
+                retry_failed=options.retry_failed,
+                progress=progress or False,
+            )
+    except KeyboardInterrupt:
+        kept = f"is kept in {options.store}" if options.store else "is lost: give --store"
+        print(f"h3sim headers: what was finished {kept}", file=sys.stderr)
+        raise
+
+
+def _tell(rows: HeaderRows, options: argparse.Namespace) -> int:
+    """Print what became of the runs beside the output, which is the same whoever made it."""
+    if options.store or rows.errors:
+        print(f"h3sim headers: {plural(sum(rows.counts), 'run')}: {rows.counts}", file=sys.stderr)
+    for error in rows.errors[:_TOLD]:
+        print(f"h3sim headers: failed: {printable(error)}", file=sys.stderr)
+    return _FAILED if rows.errors else 0
+
+
+def _print(
+    rows: HeaderRows,
+    options: argparse.Namespace,
+    source: str,
+    settings: CodecSettings,
+    network: str | None,
+) -> None:
     if options.json:
         document = rows_to_dict(
             rows, source=source, settings=settings, seed=options.seed, network=network
         )
         print(json.dumps(document, allow_nan=False))
-        return 0
+        return
+    if not rows:
+        return
     over = f", QUIC over {network}" if network else ""
     print(
         f"{printable(source)}: {plural(rows[0].sections, options.of[:-1])},"
         f" {plural(rows[0].runs, 'run')}, table of {settings.table_bytes:,} bytes{over}"
     )
     _show(rows, terminal_width(options))
-    return 0
 
 
 def _wanted(options: argparse.Namespace, mistakes: Mistakes) -> dict[str, Any]:
@@ -167,7 +225,7 @@ def _wanted(options: argparse.Namespace, mistakes: Mistakes) -> dict[str, Any]:
 
 def _study(
     exchanges: tuple[Exchange, ...], what: str, network: str | None
-) -> Callable[..., list[HeaderRow]]:
+) -> Callable[..., HeaderRows]:
     """Return the study of these lists, over the model where there is no network."""
     of_responses = what == "responses"
     if network is None:
@@ -247,7 +305,7 @@ def _number(text: str) -> float | None:
     return value if is_quantity(value) else None
 
 
-def _show(rows: list[HeaderRow], width: int | None) -> None:
+def _show(rows: Sequence[HeaderRow], width: int | None) -> None:
     headers = (
         *("scheme", "HOL ms a run", "a list", "p95", "max", "blocked", "runs without"),
         *("sent %", "saved %", "held bytes", "decoded"),

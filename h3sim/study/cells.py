@@ -1,76 +1,39 @@
-"""What a worker does: loads the cells of a study that it is asked for, and returns their rows.
-
-Rows travel and are stored as JSON text, so that they are the same bytes whoever made them.
-"""
+"""What a worker does for a sweep: loads a page as a cell says, and returns the row of the load."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import pickle
-import signal
-import threading
-import time
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
 from h3sim._version import __version__
-from h3sim.errors import H3SimError, NothingToMeasureError
+from h3sim.errors import NothingToMeasureError
 from h3sim.study.config import LoadConfig
 from h3sim.study.run import engine_arguments, with_retransmission
+from h3sim.study.work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
     from h3sim.results import Load, Which
     from h3sim.study.design import Cell, Design
 
-__all__ = ["Done", "Work", "row_of", "run_batch"]
-
-_KEPT = 4
-"""So many studies a worker remembers."""
-_known: OrderedDict[str, Work] = OrderedDict()
-
-
-class Done(NamedTuple):
-    """What came of a cell: its row and, if asked for, its resources, as JSON; or an error."""
-
-    cell: int
-    row: str | None
-    resources: str | None
-    error: str | None
-    seconds: float
-
-
-class TimedOutError(H3SimError):
-    """A load took longer than it may."""
+__all__ = ["LoadWork", "row_of"]
 
 
 @dataclass(kw_only=True)
-class Work:
-    """All that a worker needs to know of a study, once."""
+class LoadWork(Work):
+    """The loads of a sweep."""
 
     design: Design
     has_resources: bool = False
-    timeout_s: float | None = None
     stand_in: Callable[[Cell], dict[str, Any]] | None = None
     """Takes the place of loading, for tests of the machinery."""
     _resolved: tuple[int, dict[str, Any] | Exception] | None = field(default=None, repr=False)
 
-    def run(self, index: int) -> Done:
-        """Return what comes of the cell at *index*; what goes wrong in it is part of that."""
-        began = time.perf_counter()
-        row = resources = error = None
-        try:
-            with _at_most(self.timeout_s):
-                row, resources = self._row(index)
-        except (Exception, SystemExit) as caught:  # noqa: BLE001 - plug-ins may raise anything
-            error = f"{type(caught).__name__}: {caught}"
-        return Done(index, row, resources, error, time.perf_counter() - began)
-
-    def _row(self, index: int) -> tuple[str, str | None]:
+    def row(self, index: int) -> tuple[str, str | None]:
+        """Return the row of the load at *index*, and those of its resources if they are kept."""
         if self.stand_in is not None:
             return json.dumps(self.stand_in(self.design[index])), None
         page, setting, scheme, seed = self.design.places(index)
@@ -106,22 +69,6 @@ class Work:
         return known
 
 
-def run_batch(token: str, indices: Sequence[int], payload: bytes | None) -> list[Done] | None:
-    """Return what comes of the cells at *indices* of the study that goes by *token*.
-
-    A worker that does not know the study returns None; it learns it from *payload*, once.
-    """
-    work = _known.get(token)
-    if work is None:
-        if payload is None:
-            return None
-        work = pickle.loads(payload)  # noqa: S301 - from our own driver
-        _known[token] = work
-        while len(_known) > _KEPT:
-            _known.popitem(last=False)
-    return [work.run(index) for index in indices]
-
-
 def row_of(load: Load) -> dict[str, Any]:
     """Return the row of *load*: what it was run with, column by column, and its figures."""
     both: tuple[Which, ...] = ("all", "atf")
@@ -155,23 +102,3 @@ def _object_index(load: Load, which: Which) -> float | None:
         return load.object_index(which)
     except NothingToMeasureError:
         return None
-
-
-@contextlib.contextmanager
-def _at_most(seconds: float | None) -> Iterator[None]:
-    """Stop what runs in here after so many *seconds*, where the system can: in a main thread."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if seconds is None or not is_main or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise TimedOutError(f"took longer than {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

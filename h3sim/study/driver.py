@@ -1,4 +1,4 @@
-"""Drives a study: hands out batches of loads, keeps what comes back, and bears what may happen."""
+"""Drives a study: hands out batches of cells, keeps what comes back, and bears what may happen."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import sys
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim.errors import InputError, Problem
-from h3sim.study import cells
-from h3sim.study.cells import Done
-from h3sim.study.identity import CellKeys
-from h3sim.study.store import Outcome
+from h3sim.study.executors import pool_of
+from h3sim.study.results import Counts
+from h3sim.study.store import Outcome, Store
+from h3sim.study.work import Done, run_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
-    from h3sim.study.cells import Work
-    from h3sim.study.design import Cell
     from h3sim.study.executors import Pool
-    from h3sim.study.store import Store
-    from h3sim.study.sweep import Study
+    from h3sim.study.results import Stored
+    from h3sim.study.work import Cells, Work
 
-__all__ = ["Driver"]
+__all__ = ["Driver", "Progress", "run_cells"]
+
+Progress: TypeAlias = "Callable[[int, int], None]"
 
 _TASK_S = 0.5
 """How long a task should take: long beside what it costs to hand one out."""
@@ -35,7 +36,9 @@ _MAX_BATCH = 5000
 _RECENT = 200
 _CHUNK = 1000
 _TRIES = 3
-"""So often a load may lose its worker, alone in it, before it is taken for the cause."""
+"""So often a cell may lose its worker, alone in it, before it is taken for the cause."""
+_SMALL_S = 2.0
+"""A study that is over sooner than processes pay runs here."""
 _LOST = "the worker that ran it died each time (killed, or out of memory)"
 
 
@@ -58,24 +61,23 @@ class _State(enum.Enum):
 class Driver:
     """Runs the cells of *study* that *store* does not know."""
 
-    def __init__(self, study: Study, store: Store, *, retry_failed: bool) -> None:
+    def __init__(self, study: Cells, store: Store, *, retry_failed: bool) -> None:
         self._study = study
         self._store = store
         self._retry_failed = retry_failed
-        self._keys = CellKeys(study.design, study.model)
+        self._keys = study.keys()
         self._work: Work = study.work()
         self._seconds: deque[float] = deque(maxlen=_RECENT)
         self._suspects: deque[_Batch] = deque()
         self._pending: Iterator[int] = iter(())
         self._n_pending = 0
         self._told: Callable[[int], None] = lambda _: None
-        n, axes = len(study.design), study.design.axes
-        self.study_id = store.begin_study(self._keys.token(), study.name, n, axes)
+        self.study_id = store.begin_study(self._keys.token(), study.name, len(study), study.axes)
         self.reused = self.ran = self.failed = 0
 
     def place(self) -> None:
         """Note which cells the study has, and count those that are missing."""
-        n = len(self._study.design)
+        n = len(self._study)
         for first in range(self._store.placed(self.study_id), n, _CHUNK):
             indices = range(first, min(first + _CHUNK, n))
             self._store.place(self.study_id, first, [self._keys.key(index) for index in indices])
@@ -87,7 +89,7 @@ class Driver:
 
     def _states(self) -> Iterator[tuple[int, _State]]:
         """Yield what the store knows of each cell, in order, chunk by chunk."""
-        for first in range(0, len(self._study.design), _CHUNK):
+        for first in range(0, len(self._study), _CHUNK):
             keys = self._store.keys_of(self.study_id, first, _CHUNK)
             known = self._store.known(keys)
             for index, key in enumerate(keys, first):
@@ -113,7 +115,7 @@ class Driver:
 
     def run(self, pool: Pool, progress: Any) -> None:
         """Run all that is missing; *progress* as `sweep` has it."""
-        with _progress(progress, self.reused + self.ran, len(self._study.design)) as self._told:
+        with _progress(progress, self.reused + self.ran, len(self._study)) as self._told:
             if pool.is_serial:
                 self._run_here()
             else:
@@ -162,7 +164,7 @@ class Driver:
                 batch = _Batch(indices)
             sent = payload if batch.with_payload else None
             try:
-                in_flight[pool.submit(cells.run_batch, token, batch.indices, sent)] = batch
+                in_flight[pool.submit(run_batch, token, batch.indices, sent)] = batch
             except BrokenExecutor:
                 self._suspects.appendleft(batch)
                 self._renew(pool, in_flight)
@@ -227,7 +229,7 @@ class Driver:
         for one in done:
             error = one.error
             if error is not None:
-                error = f"{_told(self._study.design[one.cell])}: {error}"
+                error = f"{self._study.told(one.cell)}: {error}"
                 self.failed += 1
             else:
                 self.ran += 1
@@ -259,11 +261,32 @@ class Driver:
             raise InputError([Problem(key="schemes", message=message)]) from error
 
 
-def _told(cell: Cell) -> str:
-    options = "".join(
-        f", {name}={getattr(value, 'name', value)}" for name, value in cell.options.items()
-    )
-    return f"{cell.page.name}, {cell.scheme.name}{options}, seed {cell.seed}"
+def run_cells(
+    cells: Cells,
+    *,
+    store: str | Path | Store | None = None,
+    executor: Any = None,
+    workers: int | None = None,
+    retry_failed: bool = False,
+    progress: Progress | bool | None = None,
+) -> tuple[Callable[[], Iterator[Stored]], Counts]:
+    """Run the *cells* that the store does not know yet; arguments as `sweep`'s.
+
+    Returns what yields row, resources and error of all cells, in their order; and the counts.
+
+    Raises:
+        StoreError: if the store cannot be read or written; what was finished is kept.
+    """
+    kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
+    driver = Driver(cells, kept, retry_failed=retry_failed)
+    driver.place()
+    small = driver.try_some(_SMALL_S) if executor is None and workers is None else False
+    pool = pool_of(executor, workers, is_small=small)
+    try:
+        driver.run(pool, progress)
+    finally:
+        pool.close()
+    return lambda: kept.rows(driver.study_id), Counts(driver.reused, driver.ran, driver.failed)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from h3sim.compression import CodecSettings, FieldSection
     from h3sim.compression.exchanges import Exchange
     from h3sim.compression.header_run import HeaderRun
+    from h3sim.transport import Network
 
 __all__ = ["DEFAULT_BODY_BYTES", "DEFAULT_NETWORK", "carry_headers", "page_of_exchanges"]
 
@@ -37,7 +38,7 @@ def carry_headers(
     *,
     rtt_ms: float,
     loss: float,
-    network: str = DEFAULT_NETWORK,
+    network: str | Network = DEFAULT_NETWORK,
     settings: CodecSettings,
     seed: int = 0,
 ) -> tuple[HeaderRun, HeaderRun]:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from h3sim.study.header_delays import DelayModel, simulate_headers
-from h3sim.study.header_loads import DEFAULT_NETWORK, carry_headers
-from h3sim.units import ms, to_ms
+from h3sim.catalog import load_network
+from h3sim.compression import CodecSettings
+from h3sim.study.driver import run_cells
+from h3sim.study.header_cells import HeaderCells, HeaderFigures, OverModel, OverQuic
+from h3sim.study.header_loads import DEFAULT_NETWORK
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-    from h3sim.compression import CodecSettings
     from h3sim.compression.exchanges import Exchange, TimedSection
-    from h3sim.compression.header_run import HeaderRun
+    from h3sim.study.driver import Progress
+    from h3sim.study.results import Counts
 
 __all__ = [
     "FORMAT",
     "HeaderRow",
+    "HeaderRows",
+    "How",
     "header_loads",
     "header_study",
     "nearest_rank",
@@ -60,6 +66,34 @@ class HeaderRow:
     lost: float
 
 
+class How(TypedDict, total=False):
+    """Where cells run and what is kept of them; as `h3sim.sweep` has it."""
+
+    store: str | Path | None
+    executor: Any
+    workers: int | None
+    retry_failed: bool
+    progress: Progress | bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderRows(Sequence[HeaderRow]):
+    """The rows of a study in the order of its parameters, and what became of its runs.
+
+    A row of which a run failed is not there; *errors* say which that was, and why.
+    """
+
+    rows: tuple[HeaderRow, ...]
+    counts: Counts
+    errors: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.rows[place]
+
+
 def header_study(
     sections: Sequence[TimedSection],
     *,
@@ -69,25 +103,30 @@ def header_study(
     runs: int = 5,
     settings: CodecSettings | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[HeaderRow]:
+    name: str = "",
+    **how: Unpack[How],
+) -> HeaderRows:
     """Return a row for each scheme, round-trip time and loss, in this order.
 
-    All schemes of a cell meet the same accidents; run n has the seed *seed* + n. *progress* is told
-    how many rows there are, of how many.
+    All schemes of a cell meet the same accidents; run n has the seed *seed* + n. Runs go where
+    *how* says, and those that are finished are kept and reused: *store*, *executor*, *workers*,
+    *retry_failed* and *progress* (of runs; False if not given) as in `h3sim.sweep`. *name* is what
+    the store calls the lists.
+
+    Raises:
+        UnknownNameError: if there is no such scheme.
+        StoreError: if the store cannot be read or written; what was finished is kept.
     """
-    cells = list(itertools.product(schemes, rtts_ms, losses))
-    rows = []
-    for number, (scheme, rtt_ms, loss) in enumerate(cells, start=1):
-        model = DelayModel(rtt_ns=ms(rtt_ms), loss=loss)
-        done = [
-            simulate_headers(sections, scheme, model, settings=settings, seed=seed + run)
-            for run in range(runs)
-        ]
-        rows.append(summarized(scheme, rtt_ms, loss, done))
-        if progress is not None:
-            progress(number, len(cells))
-    return rows
+    cells = HeaderCells(
+        path=OverModel(tuple(sections)),
+        schemes=tuple(schemes),
+        rtts_ms=tuple(rtts_ms),
+        losses=tuple(losses),
+        seeds=range(seed, seed + runs),
+        settings=settings or CodecSettings(),
+        name=name,
+    )
+    return _run(cells, how)
 
 
 def header_loads(
@@ -101,37 +140,48 @@ def header_loads(
     runs: int = 5,
     settings: CodecSettings,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-) -> list[HeaderRow]:
+    name: str = "",
+    **how: Unpack[How],
+) -> HeaderRows:
     """Return the rows of `header_study` for lists that go over QUIC, next to response bodies.
 
     Packets are those of the whole connection down, with the bodies.
     """
-    cells = list(itertools.product(schemes, rtts_ms, losses))
-    rows = []
-    for number, (scheme, rtt_ms, loss) in enumerate(cells, start=1):
-        done = [
-            carry_headers(
-                exchanges,
-                scheme,
-                rtt_ms=rtt_ms,
-                loss=loss,
-                network=network,
-                settings=settings,
-                seed=seed + run,
-            )[of_responses]
-            for run in range(runs)
-        ]
-        rows.append(summarized(scheme, rtt_ms, loss, done))
-        if progress is not None:
-            progress(number, len(cells))
-    return rows
+    cells = HeaderCells(
+        path=OverQuic(tuple(exchanges), load_network(network), of_responses),
+        schemes=tuple(schemes),
+        rtts_ms=tuple(rtts_ms),
+        losses=tuple(losses),
+        seeds=range(seed, seed + runs),
+        settings=settings,
+        name=name,
+    )
+    return _run(cells, how)
 
 
-def summarized(scheme: str, rtt_ms: float, loss: float, runs: Sequence[HeaderRun]) -> HeaderRow:
-    """Return the figures of the runs of one cell."""
-    by_run = [[section.hol_ns for section in run.sections] for run in runs]
-    delays_ns = sorted(itertools.chain.from_iterable(by_run))
+def _run(cells: HeaderCells, how: How) -> HeaderRows:
+    """Run what is missing, and return a row for the runs of each scheme and path."""
+    how.setdefault("progress", False)
+    source, counts = run_cells(cells, **how)
+    kept = source()
+    rows: list[HeaderRow] = []
+    errors: list[str] = []
+    for scheme, rtt_ms, loss in itertools.product(cells.schemes, cells.rtts_ms, cells.losses):
+        runs = []
+        for row, waited, error in itertools.islice(kept, len(cells.seeds)):
+            if row is not None and waited is not None:
+                runs.append(HeaderFigures.of(row, waited))
+            if error is not None:
+                errors.append(error)
+        if len(runs) == len(cells.seeds):
+            rows.append(summarized(scheme, rtt_ms, loss, runs))
+    return HeaderRows(rows=tuple(rows), counts=counts, errors=tuple(errors))
+
+
+def summarized(scheme: str, rtt_ms: float, loss: float, runs: Sequence[HeaderFigures]) -> HeaderRow:
+    """Return the figures of all runs of one scheme over one path."""
+    waits_ns = sorted(itertools.chain.from_iterable(run.hol_ns for run in runs))
+    delays_ns = [0] * (sum(run.n_sections for run in runs) - len(waits_ns)) + waits_ns
     n_bytes = sum(run.n_bytes for run in runs)
     ratio = n_bytes / max(1, sum(run.uncompressed_bytes for run in runs))
     return HeaderRow(
@@ -139,13 +189,13 @@ def summarized(scheme: str, rtt_ms: float, loss: float, runs: Sequence[HeaderRun
         rtt_ms=rtt_ms,
         loss=loss,
         runs=len(runs),
-        sections=len(by_run[0]),
+        sections=runs[0].n_sections,
         hol_total_ms=to_ms(sum(delays_ns)) / len(runs),
         hol_mean_ms=to_ms(sum(delays_ns)) / max(1, len(delays_ns)),
         hol_p95_ms=to_ms(nearest_rank(delays_ns, 0.95)),
         hol_max_ms=to_ms(max(delays_ns, default=0)),
-        blocked=sum(delay > 0 for delay in delays_ns) / len(runs),
-        runs_without_hol=sum(not any(delays) for delays in by_run),
+        blocked=len(waits_ns) / len(runs),
+        runs_without_hol=sum(not run.hol_ns for run in runs),
         ratio=ratio,
         saved_percent=100 * (1 - ratio),
         held_compressed_bytes=max(run.max_held.compressed for run in runs),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.study.design import Design
 
-__all__ = ["CellKeys", "model_version"]
+__all__ = ["CellKeys", "digest", "model_version"]
 
 _NO_SAY = ("capture", "cli", "conformance", "plots", "study", "corpora", "models")
 """The packages that have no say in what a load comes to; what is shipped is in the cells."""
@@ -67,16 +67,16 @@ class CellKeys:
 
     def __init__(self, design: Design, model: str) -> None:
         self._design = design
-        self._head = _digest(model)
-        self._pages = [_digest(page.digest, page.name) for page in design.pages]
-        self._schemes = [_digest(_scheme(scheme)) for scheme in design.schemes]
+        self._head = digest(model)
+        self._pages = [digest(page.digest, page.name) for page in design.pages]
+        self._schemes = [digest(_scheme(scheme)) for scheme in design.schemes]
         self._setting: tuple[int, bytes] = (-1, b"")
 
     def key(self, index: int) -> bytes:
         """Return the key of the cell at *index*."""
         page, setting, scheme, seed = self._design.places(index)
         if self._setting[0] != setting:
-            self._setting = (setting, _digest(_settings(self._design.settings[setting])))
+            self._setting = (setting, digest(_settings(self._design.settings[setting])))
         hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
         hashed.update(self._pages[page] + self._schemes[scheme] + self._setting[1])
         hashed.update(str(self._design.seeds[seed]).encode())
@@ -89,14 +89,15 @@ class CellKeys:
         for part in (*self._pages, *self._schemes):
             hashed.update(part)
         for listed in design.settings.listed:
-            hashed.update(_digest("listed", _settings(dict(listed))))
+            hashed.update(digest("listed", _settings(dict(listed))))
         for name, values in design.settings.axes.items():
-            hashed.update(_digest("axis", name, *(_settings({name: v}) for v in values)))
-        hashed.update(_digest("seeds", *map(str, design.seeds)))
+            hashed.update(digest("axis", name, *(_settings({name: v}) for v in values)))
+        hashed.update(digest("seeds", *map(str, design.seeds)))
         return hashed.hexdigest()
 
 
-def _digest(*parts: str) -> bytes:
+def digest(*parts: str) -> bytes:
+    """Return what tells these texts, in this order, from others."""
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_KEY_BYTES).digest()
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
 from h3sim.errors import InputError, Problem
-from h3sim.study.cells import Work
+from h3sim.study.cells import LoadWork
 from h3sim.study.compare import check_names
 from h3sim.study.config import LoadConfig
 from h3sim.study.design import Combinations, Design, Range, check_axes, sampled
-from h3sim.study.driver import Driver
+from h3sim.study.driver import Progress, run_cells
 from h3sim.study.executors import pool_of
 from h3sim.study.identity import CellKeys, model_version
-from h3sim.study.results import Counts, Results
+from h3sim.study.results import Results
 from h3sim.study.run import resolve_pages, resolve_schemes
 from h3sim.study.store import Store
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "Study", "study_of", "sweep"]
 
-Progress = Callable[[int, int], None]
 _ARGUMENTS = (
     *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
     *("workers", "resources", "retry_failed", "timeout_s", "progress", "name"),
@@ -36,8 +35,6 @@ _CHECKED = 2000
 _TOLD = 20
 _CHUNK = 1000
 _PROBED, _PROBE_S = 5, 2.0
-_SMALL_S = 2.0
-"""A study that is over sooner than processes pay runs here."""
 
 
 class Plan(NamedTuple):
@@ -71,9 +68,29 @@ class Study:
     stand_in: Callable[[Any], dict[str, Any]] | None = None
     """Takes the place of loading, for tests of the machinery."""
 
-    def work(self) -> Work:
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The columns in which the loads differ, slowest first."""
+        return self.design.axes
+
+    def __len__(self) -> int:
+        return len(self.design)
+
+    def keys(self) -> CellKeys:
+        """Return by what loads are known again."""
+        return CellKeys(self.design, self.model)
+
+    def told(self, index: int) -> str:
+        """Return what an error calls the load at *index*."""
+        cell = self.design[index]
+        options = "".join(
+            f", {name}={getattr(value, 'name', value)}" for name, value in cell.options.items()
+        )
+        return f"{cell.page.name}, {cell.scheme.name}{options}, seed {cell.seed}"
+
+    def work(self) -> LoadWork:
         """Return what a worker needs to know."""
-        return Work(
+        return LoadWork(
             design=self.design,
             has_resources=self.has_resources,
             timeout_s=self.timeout_s,
@@ -88,7 +105,7 @@ class Study:
         """
         import os.path  # a store that is not there yet has nothing
 
-        keys = CellKeys(self.design, self.model)
+        keys = self.keys()
         missing: list[int] = []
         n_missing = len(self.design)
         if store is not None and os.path.exists(store):  # noqa: PTH110 - text or path
@@ -124,17 +141,15 @@ class Study:
         Raises:
             StoreError: if the store cannot be read or written; what was finished is kept.
         """
-        kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
-        driver = Driver(self, kept, retry_failed=retry_failed)
-        driver.place()
-        small = driver.try_some(_SMALL_S) if executor is None and workers is None else False
-        pool = pool_of(executor, workers, is_small=small)
-        try:
-            driver.run(pool, progress)
-        finally:
-            pool.close()
-        counts = Counts(driver.reused, driver.ran, driver.failed)
-        return Results(lambda: kept.rows(driver.study_id), axes=self.design.axes, counts=counts)
+        source, counts = run_cells(
+            self,
+            store=store,
+            executor=executor,
+            workers=workers,
+            retry_failed=retry_failed,
+            progress=progress,
+        )
+        return Results(source, axes=self.axes, counts=counts)
 
 
 def sweep(
