@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,42 +16,47 @@ from h3sim.study.header_study import header_loads, header_study
 from h3sim.units import ms
 from tests.helpers import page_of
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.study.header_study import HeaderRows
+
 FIELDS = ((b":method", b"GET"), (b":path", b"/"), (b"x-trace", b"7"))
 SECTIONS = [TimedSection(ms(5 * n), (*FIELDS, (b"x-n", b"%d" % (n % 7)))) for n in range(30)]
-PATHS = {
+PATHS: dict[str, Any] = {
     "schemes": ["hpack", "qpack", "qcram"], "rtts_ms": [20, 100], "losses": [0.0, 0.1], "runs": 3
 }  # fmt: skip
 N_RUNS = 36
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Path:
     return tmp_path / "headers.db"
 
 
-def study(**changed):
+def study(**changed: Any) -> HeaderRows:
     return header_study(SECTIONS, **(PATHS | {"executor": "serial"} | changed))
 
 
 @pytest.fixture(scope="module")
-def serial():
+def serial() -> HeaderRows:
     return study()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_processes_give_the_rows_of_one(serial, workers):
+def test_processes_give_the_rows_of_one(serial: HeaderRows, workers: int) -> None:
     found = study(executor="processes", workers=workers)
     assert found.rows == serial.rows
     assert found.counts == (0, N_RUNS, 0)
 
 
-def test_any_executor_and_none_give_the_same_rows(serial):
+def test_any_executor_and_none_give_the_same_rows(serial: HeaderRows) -> None:
     with ThreadPoolExecutor(2) as executor:
         assert study(executor=executor).rows == serial.rows
     assert study(executor=None).rows == serial.rows
 
 
-def test_what_is_finished_is_reused_and_only_the_rest_runs(store, serial):
+def test_what_is_finished_is_reused_and_only_the_rest_runs(store: Path, serial: HeaderRows) -> None:
     fewer = study(store=store, runs=2, schemes=["qcram", "hpack"])
     assert fewer.counts == (0, 16, 0)
     assert [row.scheme for row in fewer] == ["qcram"] * 4 + ["hpack"] * 4
@@ -60,11 +66,11 @@ def test_what_is_finished_is_reused_and_only_the_rest_runs(store, serial):
     assert study(store=store).counts == (N_RUNS, 0, 0)
 
 
-def test_a_study_that_was_interrupted_goes_on(store, serial):
+def test_a_study_that_was_interrupted_goes_on(store: Path, serial: HeaderRows) -> None:
     class StopError(Exception):
         pass
 
-    def stop(done, total):
+    def stop(done: int, total: int) -> None:
         assert total == N_RUNS
         if done >= 5:
             raise StopError
@@ -91,31 +97,47 @@ def test_a_study_that_was_interrupted_goes_on(store, serial):
         {"name": "others"},
     ],
 )
-def test_another_parameter_is_another_cell(store, other):
+def test_another_parameter_is_another_cell(store: Path, other: dict[str, Any]) -> None:
     study(store=store)
     assert study(store=store, **other).counts.reused == 0
 
 
-def test_other_lists_and_another_path_are_other_cells(store):
+def test_other_lists_and_another_path_are_other_cells(store: Path) -> None:
     study(store=store)
     edited = [*SECTIONS[:-1], SECTIONS[-1]._replace(at_ns=ms(1000))]
     assert header_study(edited, store=store, executor="serial", **PATHS).counts.reused == 0
     exchanges = [Exchange(requested_at_ns=at_ns, request=fields) for at_ns, fields in SECTIONS]
-    path = {"schemes": ["hpack"], "rtts_ms": [20], "losses": [0.1], "runs": 1, "store": store}
-    for over in ({}, {"of_responses": True}, {"network": "cable"}):
+    path: dict[str, Any] = {
+        "schemes": ["hpack"],
+        "rtts_ms": [20],
+        "losses": [0.1],
+        "runs": 1,
+        "store": store,
+    }
+    overs: tuple[dict[str, Any], ...] = ({}, {"of_responses": True}, {"network": "cable"})
+    for over in overs:
         found = header_loads(exchanges, settings=CodecSettings(), **path, **over)
         assert found.counts == (0, 1, 0)
     assert header_loads(exchanges, settings=CodecSettings(), **path).counts == (1, 0, 0)
 
 
-def test_the_code_of_the_study_is_part_of_what_a_cell_is(store, monkeypatch):
+def test_the_code_of_the_study_is_part_of_what_a_cell_is(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     study(store=store)
     monkeypatch.setattr("h3sim.study.header_cells._code", lambda: "edited")
     assert study(store=store).counts.reused == 0
 
 
-def test_a_run_that_raises_keeps_its_error_and_its_row_is_left_out(store, serial):
-    arguments = {"schemes": ["qpack"], "losses": [0.1, 1.0], "store": store, "name": "lists"}
+def test_a_run_that_raises_keeps_its_error_and_its_row_is_left_out(
+    store: Path, serial: HeaderRows
+) -> None:
+    arguments: dict[str, Any] = {
+        "schemes": ["qpack"],
+        "losses": [0.1, 1.0],
+        "store": store,
+        "name": "lists",
+    }
     found = study(**arguments)
     assert found.counts == (0, 6, 6)
     assert found.rows == tuple(row for row in serial if (row.scheme, row.loss) == ("qpack", 0.1))
@@ -128,13 +150,13 @@ def test_a_run_that_raises_keeps_its_error_and_its_row_is_left_out(store, serial
     assert (again.counts, again.errors) == ((6, 0, 6), found.errors)
 
 
-def test_a_scheme_that_is_not_known_is_told_before_anything_runs(store):
+def test_a_scheme_that_is_not_known_is_told_before_anything_runs(store: Path) -> None:
     with pytest.raises(UnknownNameError, match="hpak"):
         study(schemes=["hpack", "hpak"], store=store)
     assert not store.exists()
 
 
-def test_the_store_has_a_row_a_run_and_one_for_each_list_that_waited(store):
+def test_the_store_has_a_row_a_run_and_one_for_each_list_that_waited(store: Path) -> None:
     found = study(store=store, schemes=["hpack"])
     rows = read_results(store)
     assert rows.axes == ("rtt_ms", "loss", "seed")
@@ -152,7 +174,7 @@ def test_the_store_has_a_row_a_run_and_one_for_each_list_that_waited(store):
 
 
 @pytest.fixture
-def command(tmp_path, store):
+def command(tmp_path: Path, store: Path) -> list[str]:
     path = tmp_path / "lists.qif"
     path.write_bytes(b":method\tGET\n:path\t/\nx-trace\t7\n\n" * 30)
     arguments = ["--schemes", "hpack,static", "--rtt-ms", "10,100", "--loss", "5%"]
@@ -161,8 +183,8 @@ def command(tmp_path, store):
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_the_command_prints_the_same_bytes_with_any_workers_and_resumed(
-    command, store, capsys, form
-):
+    command: list[str], store: Path, capsys: pytest.CaptureFixture[str], form: list[str]
+) -> None:
     assert main([*command[:-2], *form]) == 0
     plain = capsys.readouterr()
     assert plain.err == ""
@@ -176,7 +198,9 @@ def test_the_command_prints_the_same_bytes_with_any_workers_and_resumed(
     assert capsys.readouterr().out == plain.out
 
 
-def test_a_command_of_which_runs_failed_ends_with_1(command, capsys):
+def test_a_command_of_which_runs_failed_ends_with_1(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     changed = ["--over", "quic", "--schemes", "static", "--loss", "0,0.999", "--runs", "1"]
     assert main([*command, *changed, "--rtt-ms", "10"]) == 1
     out, err = capsys.readouterr()
@@ -186,8 +210,13 @@ def test_a_command_of_which_runs_failed_ends_with_1(command, capsys):
     assert "failed: lists.qif, static, rtt_ms=10, loss=0.999, seed 0: StalledError" in err
 
 
-def test_an_interrupted_command_says_what_is_kept(command, store, monkeypatch, capsys):
-    def interrupt(*_, **__):
+def test_an_interrupted_command_says_what_is_kept(
+    command: list[str],
+    store: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("h3sim.cli.headers.header_study", interrupt)
@@ -199,7 +228,7 @@ def test_an_interrupted_command_says_what_is_kept(command, store, monkeypatch, c
 # Headers as an axis of page loads
 
 
-def test_headers_are_an_axis_of_sweeps(store):
+def test_headers_are_an_axis_of_sweeps(store: Path) -> None:
     root = {"id": "/", "kind": "document", "bytes": 28_000}
     image = {
         "id": "a",
@@ -207,8 +236,8 @@ def test_headers_are_an_axis_of_sweeps(store):
         "bytes": 14_000,
         "discovered": {"by": "/", "at": "request"},
     }
-    arguments = {"schemes": "rr", "network": "4g", "loss": 0.1, "seeds": 2}
-    both = {"headers": ["none", "hpack", "static"], **arguments}
+    arguments: dict[str, Any] = {"schemes": "rr", "network": "4g", "loss": 0.1, "seeds": 2}
+    both: dict[str, Any] = {"headers": ["none", "hpack", "static"], **arguments}
     found = sweep(page_of(root, image), store=store, executor="serial", **both)
     assert found.axes == ("headers", "seed")
     assert [(row["headers"], row["seed"]) for row in found] == [
