@@ -15,8 +15,8 @@ from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.capture.source.parts import parts
 from h3sim.capture.source.text_source import opened
 from h3sim.documents import shown, shown_path
-from h3sim.documents.declared import check_arguments
-from h3sim.documents.values import PATH, Text, ValueType, Whole
+from h3sim.documents.arguments import PATH, check_arguments
+from h3sim.documents.values import Text, ValueType, Whole
 from h3sim.errors import Problem
 
 if TYPE_CHECKING:

@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Declared",
-    "Inline",
-    "Named",
-    "Table",
-    "check_arguments",
     "declared",
     "keys_of",
     "read_document",
@@ -214,28 +210,6 @@ def settled(value: Any) -> list[Problem]:
     return _with_mistakes(value if not stand_ins else _changed(value, stand_ins), problems)
 
 
-def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> None:
-    """Check the arguments of a function: what each may hold, and what it was called with.
-
-    Raises:
-        error: listing every one that is wrong.
-
-    >>> from h3sim.documents.values import Text
-    >>> check_arguments(InputError, seed=(Text(), 3))
-    Traceback (most recent call last):
-    ...
-    h3sim.errors.InputError: seed: must be text, is 3
-    """
-    problems: list[Problem] = []
-    for key, (kind, value) in given.items():
-        try:
-            kind.accept(value)
-        except RefusedError as refused:
-            problems += refused.under(key)
-    if problems:
-        raise error(problems)
-
-
 def _stand_in(field: Declared, refused: RefusedError) -> Any:
     return field.stand_in if refused.stand_in is ABSENT else refused.stand_in
 
@@ -385,87 +359,3 @@ def write_table(value: Any, *, is_whole: bool = False) -> dict[str, Any]:
         else:
             table[field.key] = written
     return table
-
-
-# Tables in tables
-
-
-class Table(ValueType):
-    """A table of a file that describes a value of another declared class.
-
-    With *is_kept* what can be made of a wrong table is kept, so that the rules of the table around
-    it can be held against it; else the stand-in of the field takes its place.
-    """
-
-    def __init__(self, cls: type, *, noun: str = "a table", is_kept: bool = False) -> None:
-        self.cls, self._noun, self._is_kept = cls, noun, is_kept
-
-    def accept(self, value: Any) -> Any:
-        if isinstance(value, self.cls):
-            return value
-        raise RefusedError(f"must be a {self.cls.__name__}, is {shown(value)}")
-
-    def read(self, given: Any) -> Any:
-        try:
-            return read_table(self.cls, given, noun=self._noun)
-        except RefusedError as refused:
-            raise (refused if self._is_kept else RefusedError(refused.problems)) from refused
-
-    def write(self, value: Any) -> dict[str, Any]:
-        return write_table(value)
-
-    def schema(self) -> dict[str, Any]:
-        return {"$ref": f"#/$defs/{self.cls.__name__.lower()}"}
-
-
-class Inline(Table):
-    """A value whose keys stand among those of the table that has it."""
-
-    @property
-    def keys(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The keys of the value's own fields."""
-        return keys_of(self.cls)
-
-    def schema(self) -> dict[str, Any]:
-        return {field.key: field.kind.schema() for field in declared(self.cls)}
-
-
-class Named(ValueType):
-    """A table of tables, each of which describes a value whose `name` is its key."""
-
-    stand_in = ()
-
-    def __init__(self, cls: type) -> None:
-        self.cls = cls
-
-    def accept(self, value: Any) -> tuple[Any, ...]:
-        if isinstance(value, list | tuple) and all(isinstance(item, self.cls) for item in value):
-            return tuple(value)
-        raise RefusedError(f"must be a list of {self.cls.__name__}, is {shown(value)}")
-
-    def read(self, given: Any) -> tuple[Any, ...]:
-        if not isinstance(given, Mapping):
-            raise RefusedError(f"must be a table, is {shown(given)}")
-        problems: list[Problem] = []
-        values: list[Any] = []
-        for name, entry in given.items():
-            try:
-                values.append(read_table(self.cls, entry, name=name))
-            except RefusedError as refused:
-                problems += refused.under(name)
-                values.append(refused.stand_in)
-        if problems:
-            raise RefusedError(problems, tuple(values))
-        return tuple(values)
-
-    def write(self, value: Any) -> dict[str, Any]:
-        tables = {item.name: write_table(item) for item in value}
-        for table in tables.values():
-            table.pop("name", None)
-        return tables
-
-    def schema(self) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "additionalProperties": {"$ref": f"#/$defs/{self.cls.__name__.lower()}"},
-        }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.declared import Named, declared
+from h3sim.documents.declared import declared
+from h3sim.documents.nested import Named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

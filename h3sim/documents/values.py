@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from enum import Enum
 from operator import index
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.refused import ABSENT, RefusedError
@@ -21,11 +20,9 @@ from h3sim.errors import Problem
 from h3sim.units import mbps, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "CALLABLE",
-    "PATH",
     "Choice",
     "Flag",
     "ListOf",
@@ -33,7 +30,6 @@ __all__ = [
     "Milliseconds",
     "Number",
     "OneOrMore",
-    "Only",
     "OrNone",
     "Text",
     "Texts",
@@ -391,19 +387,3 @@ class Texts(ValueType):
 
 def _is_text(key: object, item: object) -> bool:
     return isinstance(key, str) and isinstance(item, str)
-
-
-class Only(ValueType):
-    """Any value for which *is_right* holds; *what* says in messages what that is."""
-
-    def __init__(self, what: str, is_right: Callable[[Any], bool]) -> None:
-        self._what, self._is_right = what, is_right
-
-    def accept(self, value: Any) -> Any:
-        if self._is_right(value):
-            return value
-        raise RefusedError(f"must be {self._what}, is {shown(value)}")
-
-
-PATH = Only("a path", lambda value: isinstance(value, str | PathLike))
-CALLABLE = Only("something that can be called", callable)

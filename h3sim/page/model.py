@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import parse_json, read_text
-from h3sim.documents.declared import Table, read_document, says, settle, write_table
+from h3sim.documents.declared import read_document, says, settle, write_table
+from h3sim.documents.nested import Table
 from h3sim.documents.values import ListOf, Text, Texts
 from h3sim.errors import PageError, UnknownNameError
 from h3sim.notebook import html_table

@@ -6,7 +6,8 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.declared import Table, declared, says, settle
+from h3sim.documents.declared import declared, says, settle
+from h3sim.documents.nested import Table
 from h3sim.documents.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
 from h3sim.errors import PageError, Problem
 from h3sim.units import to_ms

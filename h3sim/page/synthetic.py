@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h3sim import seeds
-from h3sim.documents.declared import check_arguments
+from h3sim.documents.arguments import check_arguments
 from h3sim.documents.values import Number, Whole
 from h3sim.errors import PageError, Problem
 from h3sim.page.model import Page

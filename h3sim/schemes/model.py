@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import not_one_of
-from h3sim.documents.declared import Inline, Named, Table, says, settle
+from h3sim.documents.declared import says, settle
+from h3sim.documents.nested import Inline, Named, Table
 from h3sim.documents.refused import RefusedError
 from h3sim.documents.values import Choice, ListOf, OneOrMore, Text, ValueType
 from h3sim.errors import Problem, SchemeError

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
-from h3sim.documents.declared import check_arguments
-from h3sim.documents.values import CALLABLE, Only
+from h3sim.documents.arguments import CALLABLE, Only, check_arguments
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
 from h3sim.study.options import LoadOptions, config_of, with_options

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from h3sim import catalog, engine
-from h3sim.documents.declared import check_arguments
-from h3sim.documents.values import Only
+from h3sim.documents.arguments import Only, check_arguments
 from h3sim.errors import InputError, Problem
 from h3sim.http import Retransmit
 from h3sim.page import Page

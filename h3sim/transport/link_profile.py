@@ -9,16 +9,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import shown
-from h3sim.documents.declared import Inline, Table, keys_of, says, settle
+from h3sim.documents.declared import keys_of, says, settle
+from h3sim.documents.nested import Inline, Table
 from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import (
-    ListOf,
-    MegabitsPerSecond,
-    Milliseconds,
-    Number,
-    ValueType,
-    Whole,
-)
+from h3sim.documents.values import ListOf, MegabitsPerSecond, Milliseconds, Number, ValueType, Whole
 from h3sim.errors import NetworkError, Problem
 from h3sim.transport.jitter import Jitter, LinkJitter
 from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import is_quantity, shown
-from h3sim.documents.declared import Table, says, settle
+from h3sim.documents.declared import says, settle
+from h3sim.documents.nested import Table
 from h3sim.documents.refused import RefusedError
 from h3sim.documents.values import ListOf, MegabitsPerSecond, Milliseconds, Text, ValueType, Whole
 from h3sim.errors import NetworkError, Problem

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import parse_toml, read_text
-from h3sim.documents.declared import Table, read_document, says, settle, write_table
+from h3sim.documents.declared import read_document, says, settle, write_table
+from h3sim.documents.nested import Table
 from h3sim.documents.values import Choice, Flag, Number, Text, Whole
 from h3sim.errors import InputError, Problem
 from h3sim.transport.congestion.base import MAX_WINDOW_BYTES

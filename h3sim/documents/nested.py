@@ -1,0 +1,97 @@
+"""Tables in tables: fields that hold values of other declared classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from h3sim.documents.declared import declared, keys_of, read_table, write_table
+from h3sim.documents.refused import RefusedError
+from h3sim.documents.shown import shown
+from h3sim.documents.values import ValueType
+
+if TYPE_CHECKING:
+    from h3sim.errors import Problem
+
+__all__ = ["Inline", "Named", "Table"]
+
+
+class Table(ValueType):
+    """A table of a file that describes a value of another declared class.
+
+    With *is_kept* what can be made of a wrong table is kept, so that the rules of the table around
+    it can be held against it; else the stand-in of the field takes its place.
+    """
+
+    def __init__(self, cls: type, *, noun: str = "a table", is_kept: bool = False) -> None:
+        self.cls, self._noun, self._is_kept = cls, noun, is_kept
+
+    def accept(self, value: Any) -> Any:
+        if isinstance(value, self.cls):
+            return value
+        raise RefusedError(f"must be a {self.cls.__name__}, is {shown(value)}")
+
+    def read(self, given: Any) -> Any:
+        try:
+            return read_table(self.cls, given, noun=self._noun)
+        except RefusedError as refused:
+            raise (refused if self._is_kept else RefusedError(refused.problems)) from refused
+
+    def write(self, value: Any) -> dict[str, Any]:
+        return write_table(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"$ref": f"#/$defs/{self.cls.__name__.lower()}"}
+
+
+class Inline(Table):
+    """A value whose keys stand among those of the table that has it."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The keys of the value's own fields."""
+        return keys_of(self.cls)
+
+    def schema(self) -> dict[str, Any]:
+        return {field.key: field.kind.schema() for field in declared(self.cls)}
+
+
+class Named(ValueType):
+    """A table of tables, each of which describes a value whose `name` is its key."""
+
+    stand_in = ()
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def accept(self, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, list | tuple) and all(isinstance(item, self.cls) for item in value):
+            return tuple(value)
+        raise RefusedError(f"must be a list of {self.cls.__name__}, is {shown(value)}")
+
+    def read(self, given: Any) -> tuple[Any, ...]:
+        if not isinstance(given, Mapping):
+            raise RefusedError(f"must be a table, is {shown(given)}")
+        problems: list[Problem] = []
+        values: list[Any] = []
+        for name, entry in given.items():
+            try:
+                values.append(read_table(self.cls, entry, name=name))
+            except RefusedError as refused:
+                problems += refused.under(name)
+                values.append(refused.stand_in)
+        if problems:
+            raise RefusedError(problems, tuple(values))
+        return tuple(values)
+
+    def write(self, value: Any) -> dict[str, Any]:
+        tables = {item.name: write_table(item) for item in value}
+        for table in tables.values():
+            table.pop("name", None)
+        return tables
+
+    def schema(self) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "additionalProperties": {"$ref": f"#/$defs/{self.cls.__name__.lower()}"},
+        }
