@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from h3sim.study import LoadConfig, Results
     from h3sim.study.statistics import SchemeRow
 
-__all__ = ["add_seed_options", "check_seed_options", "compare_over_seeds"]
+__all__ = ["add_seed_options", "check_seed_options", "compare_over_seeds", "too_few"]
 
 _FIGURES = {
     "byte_index_all_ms": "ByteIndex, all",
@@ -123,6 +123,7 @@ def compare_over_seeds(
 def _tables(
     options: argparse.Namespace, results: Results, baseline: str, width: int | None, what: str
 ) -> Iterator[str]:
+    noun = "page" if len(set(results.column("page"))) > 1 else "seed"
     for value, name in _FIGURES.items():
         try:
             rows: Iterable[SchemeRow] = results.compare(baseline, value=value)
@@ -132,10 +133,28 @@ def _tables(
             rows = sorted(rows, key=lambda row: -row.geometric)
         cells = [_cells(row) for row in rows]
         heading = f"{name}, {what}"
+        few = too_few([row for row in rows if row.scheme != baseline], noun)
+        note = f"\n\n{few}" if few else ""
         if options.markdown:
-            yield f"**{heading}**\n\n{_markdown(cells)}"
+            yield f"**{heading}**\n\n{_markdown(cells)}{note}"
         else:
-            yield f"{heading}:\n\n{table(_HEADERS, cells, width=width, shorten=True)}"
+            shown = table(_HEADERS, cells, width=width, shorten=True)
+            yield f"{heading}:\n\n{shown}{note and fitted(note, width)}"
+
+
+def too_few(rows: Sequence[SchemeRow], noun: str) -> str:
+    """Return why the *rows* beside the baseline lack an interval or a p-value; empty if none does.
+
+    Even where all n clusters agree, Wilcoxon's p is 2 / 2^n, and Holm's the same by the schemes.
+    """
+    if not rows:
+        return ""
+    n = min(row.clusters for row in rows)
+    lacking = ["an interval"] if any(row.low is None for row in rows) else []
+    if len(rows) * 2 / 2**n >= 1:
+        lacking.append("a p-value below 1")
+    many = f", corrected for {len(rows)} schemes" if len(rows) > 1 and len(lacking) else ""
+    return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
 
 
 def _cells(row: SchemeRow) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from h3sim.errors import InputError, Problem
+from h3sim.plots import scheme_plots
 from h3sim.plots.labels import plain
 from h3sim.plots.style import SMALL, in_style, line
 
@@ -142,8 +143,96 @@ class StudyPlots:
             ax.set_title(f"mean {value}", fontsize=SMALL + 1, loc="left")
         return ax
 
+    def scatter(
+        self, value: str = "byte_index_all_ms", *, baseline: str = "rr", ax: Axes | None = None
+    ) -> Axes:
+        """Draw each page's speedup with each scheme, by the size of the page (Marx 2019, Fig. 12).
+
+        Small pages are below 500 kB, large ones from 1000 kB on. A point is the geometric mean of
+        the page's seeds and settings; x2 is as far above 1 as /2 is below.
+
+        Raises:
+            InputError: if there is no such scheme or column.
+        """
+        with in_style():
+            ax = _axes(ax)
+            scheme_plots.draw_scatter(ax, self._results, baseline, value)
+            _label(ax, "", f"speedup of {value} to {baseline}")
+            scheme_plots.legend_by_size(ax)
+        return ax
+
+    def buffers(
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        baseline: str = "rr",
+        over: str = "buffer_kb",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw each scheme's speedup and its 95 % interval with each send buffer, side by side.
+
+        The baseline has the same buffer. *over* may be any other column.
+
+        Raises:
+            InputError: if there is no such scheme or column.
+            MissingExtraError: if scipy is not installed.
+        """
+        self._check_column(over)
+        with in_style():
+            ax = _axes(ax)
+            scheme_plots.draw_buffers(ax, self._results, baseline, value, over)
+            _label(ax, over, f"speedup of {value} to {baseline}, 95 % interval")
+            ax.legend(fontsize=SMALL, frameon=False)
+        return ax
+
+    def correlations(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
+        """Draw Spearman's rho of two columns, a bar a page by its size (Sander 2022, Fig. 7).
+
+        Bars are full where p < 0.005.
+
+        Raises:
+            InputError: if there is no such column.
+            NothingToMeasureError: if a page has fewer than three rows with both.
+            MissingExtraError: if scipy is not installed.
+        """
+        self._check_column(x, y)
+        with in_style():
+            ax = _axes(ax)
+            scheme_plots.draw_correlations(ax, self._results, x, y)
+            _label(ax, "pages by their size; full where p < 0.005", f"Spearman's rho, {x} and {y}")
+        return ax
+
+    def ranks(
+        self, value: str = "byte_index_all_ms", *, level: float = 0.05, ax: Axes | None = None
+    ) -> Axes:
+        """Draw mean ranks over pages; a bar joins those that are not told apart (Demsar 2006).
+
+        Raises:
+            InputError: if there is no such column, or *level* is out of range.
+            NothingToMeasureError: with fewer than three schemes or two pages.
+            MissingExtraError: if scipy is not installed.
+        """
+        found = self._results.ranks(value, level=level)
+        with in_style():
+            ax = _axes(ax, height_in=1.2 + _ROW_IN * len(found.ranks) / 2)
+            scheme_plots.draw_ranks(ax, found)
+            told = f"mean ranks of {value} over {found.blocks} pages and settings; 1 is fastest"
+            ax.set_title(plain(told), fontsize=SMALL + 1, loc="left")
+        return ax
+
     def __repr__(self) -> str:
-        return f"<Figures of {self._results!r}: cdf, forest, lines, heat>"
+        figures = "cdf, forest, lines, heat, scatter, buffers, correlations, ranks"
+        return f"<Figures of {self._results!r}: {figures}>"
+
+    def _check_column(self, *names: str) -> None:
+        known = self._results.columns
+        problems = [
+            Problem(key="column", message=f"there is no column {name!r}")
+            for name in names
+            if name not in known
+        ]
+        if problems:
+            raise InputError(problems)
 
     def _summary(self, value: str, by: Sequence[str]) -> list[dict[str, Any]]:
         try:

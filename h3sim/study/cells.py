@@ -75,6 +75,7 @@ def row_of(load: Load) -> dict[str, Any]:
     return {
         "page": load.page.name,
         "page_digest": load.page.digest,
+        "page_bytes": load.page.total_bytes,
         "scheme": load.scheme.name,
         **load.configuration,
         "version": __version__,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from h3sim.study.power import PowerRow
+    from h3sim.study.ranks import Ranks
     from h3sim.study.statistics import Correlation, RelativeRow, SchemeRow
     from h3sim.trace import Rows
 
@@ -255,9 +256,15 @@ class Results:
             self, speedup=speedup, baseline=baseline, value=value, level=level, power=power
         )
 
+    def ranks(self, value: str = "byte_index_all_ms", *, level: float = 0.05) -> Ranks:
+        """Return how schemes rank page by page, as `h3sim.study.ranks.mean_ranks` has it."""
+        from h3sim.study.ranks import mean_ranks
+
+        return mean_ranks(self, value=value, level=level)
+
     @property
     def plot(self) -> Any:
-        """Figures: `plot.cdf()`, `plot.forest()`, `plot.lines(over)`, `plot.heat(x, y)`."""
+        """Figures, by the methods of `h3sim.plots.StudyPlots`: `plot.cdf()`, `plot.ranks()`, ..."""
         # Figures stand a floor above; they are found by name so that none is loaded for numbers.
         return importlib.import_module("h3sim.plots").StudyPlots(self)
 

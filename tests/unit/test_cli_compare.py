@@ -9,6 +9,9 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
+from h3sim.cli.seeds import too_few
+from h3sim.study import Results
+from h3sim.study.statistics import compare_schemes
 from tests.helpers import page_file
 
 if TYPE_CHECKING:
@@ -216,6 +219,32 @@ def test_many_seeds_give_intervals_and_wins(
     row = results.compare("rr")[1]
     assert f"{row.low:.2f} to {row.high:.2f}" in out
     assert len(rows.read_text(encoding="utf-8").splitlines()) == 9
+
+
+@pytest.mark.parametrize(
+    ("clusters", "schemes", "reason"),
+    [
+        (1, 1, "1 page: too few for an interval or a p-value below 1"),
+        (2, 1, "2 pages: too few for an interval"),
+        (3, 1, ""),
+        (3, 4, "3 pages: too few for a p-value below 1, corrected for 4 schemes"),
+        (4, 4, ""),
+    ],
+)
+def test_a_line_says_why_there_is_no_interval_or_p(
+    clusters: int, schemes: int, reason: str
+) -> None:
+    study = Results.of(
+        {"page": str(page), "scheme": scheme, "seed": 0, "ms": 100.0 + page * place + place}
+        for page in range(clusters)
+        for place, scheme in enumerate(["rr", *"abcd"[:schemes]])
+    )
+    rows = [row for row in compare_schemes(study, value="ms") if row.scheme != "rr"]
+    assert too_few(rows, "page") == reason
+    # And it is true: what it says is lacking is lacking, and nothing else.
+    assert ("interval" in reason) == (rows[0].low is None)
+    p_values = [row.p_holm for row in rows if row.p_holm is not None]
+    assert ("p-value" in reason) == (min(p_values, default=1) >= 1)
 
 
 def test_tables_of_many_seeds_can_be_sorted_and_be_markdown(

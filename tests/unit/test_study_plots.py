@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
+from scipy import stats
 
-from h3sim.errors import InputError
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
 
 
@@ -84,3 +85,76 @@ def test_a_figure_is_drawn_on_the_axes_that_are_given() -> None:
     ax = Figure().subplots()
     assert study().plot.lines("rtt_ms", "ms", ax=ax) is ax
     assert "cdf" in repr(study().plot)
+
+
+def sized_study():
+    """Return three schemes on three pages of three sizes; y is twice as fast, z half as fast."""
+    rows = [
+        {
+            "page": page,
+            "page_bytes": size,
+            "scheme": scheme,
+            "buffer_kb": buffer_kb,
+            "seed": seed,
+            "ms": (100.0 + place + seed) * factor * (1 if not buffer_kb else 1 / factor),
+            "lost": float(seed if page == "a" else -seed if page == "b" else 1),
+        }
+        for place, (page, size) in enumerate((("c", 2_000_000), ("a", 100_000), ("b", 600_000)))
+        for buffer_kb in (0, 1000)
+        for scheme, factor in (("rr", 1.0), ("y", 0.5), ("z", 2.0))
+        for seed in range(8)
+    ]
+    return Results.of(rows, axes=("page", "buffer_kb", "scheme", "seed"))
+
+
+def test_a_scatter_has_a_point_a_page_and_scheme_and_factors_lie_symmetrically():
+    ax = sized_study().filter(buffer_kb=0).plot.scatter("ms")
+    points = [
+        (float(drawn.get_xdata()[0]), float(drawn.get_ydata()[0]))
+        for drawn in ax.get_lines()
+        if drawn.get_marker() not in ("None", None, "")
+    ]
+    # Each scheme: large, small, medium, as the rows stand, in the lanes right, left, middle.
+    assert [x for x, _ in points] == [0.25, -0.25, 0, 1.25, 0.75, 1]
+    assert [y for _, y in points] == pytest.approx([2, 2, 2, 0.5, 0.5, 0.5])
+    low, high = ax.get_ylim()
+    assert low * high == pytest.approx(1)
+    labels = [ax.yaxis.get_major_formatter()(tick, 0) for tick in (0.5, 1, 2)]
+    assert labels == ["/2", "1", "x2"]
+
+
+def test_buffers_show_the_speedup_with_each():
+    ax = sized_study().plot.buffers("ms")
+    drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+    # With the large buffer all are alike.
+    assert list(drawn["y"]) == pytest.approx([2, 1])
+    assert list(drawn["z"]) == pytest.approx([0.5, 1])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1000"]
+
+
+def test_correlations_stand_by_size_full_where_significant_and_none_where_nothing_varies():
+    ax = sized_study().filter(scheme="rr").plot.correlations("lost", "ms")
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx([1, -1])
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == [
+        *("a\n100 kB", "b\n600 kB", "c\n2,000 kB")
+    ]
+    assert [text.get_text() for text in ax.texts] == ["none"]
+    with pytest.raises(InputError, match="no column 'sec'"):
+        sized_study().plot.correlations("lost", "sec")
+
+
+def test_a_diagram_of_ranks_joins_what_is_not_told_apart():
+    results = sized_study()
+    found = results.filter(buffer_kb=0).ranks("ms")
+    assert found.ranks == {"rr": 2, "y": 1, "z": 3}
+    # Three of three: 2.344 x sqrt(3 x 4 / (6 x 3)).
+    assert found.critical_difference == pytest.approx(2.3437 * (2 / 3) ** 0.5, rel=1e-4)
+    assert found.groups() == [("y", "rr"), ("rr", "z")]
+    expected = stats.friedmanchisquare([1, 1, 1], [2, 2, 2], [3, 3, 3])
+    assert found.p == pytest.approx(expected.pvalue)
+    ax = results.filter(buffer_kb=0).plot.ranks("ms")
+    bars = [line.get_xdata() for line in ax.get_lines() if line.get_linewidth() == 3]
+    assert [list(bar) for bar in bars] == [[0.97, 2.03], [1.97, 3.03]]
+    assert "critical difference 1.91" in [text.get_text() for text in ax.texts]
+    with pytest.raises(NothingToMeasureError, match="three schemes"):
+        results.filter(scheme=["rr", "y"]).ranks("ms")

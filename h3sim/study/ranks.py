@@ -1,0 +1,112 @@
+"""Which schemes rank apart over many pages: Friedman's test, and Nemenyi's critical difference."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.study.results import Results
+
+__all__ = ["Ranks", "critical_difference", "mean_ranks"]
+
+
+class Ranks(NamedTuple):
+    """Mean ranks of schemes over blocks, which are pages in settings; 1 is the fastest.
+
+    Two schemes whose ranks differ by less than `critical_difference` are not told apart. `p` is
+    Friedman's: whether any differ.
+    """
+
+    ranks: dict[str, float]
+    blocks: int
+    critical_difference: float
+    p: float
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """Return the schemes that are not told apart, each largest group once, the fastest first.
+
+        >>> Ranks({"a": 1.2, "b": 1.9, "c": 2.9}, 10, 1.05, 0.01).groups()
+        [('a', 'b'), ('b', 'c')]
+        """
+        names = sorted(self.ranks, key=lambda name: self.ranks[name])
+        found: list[tuple[str, ...]] = []
+        for place, name in enumerate(names):
+            reach = self.ranks[name] + self.critical_difference
+            group = tuple(other for other in names[place:] if self.ranks[other] <= reach)
+            if len(group) > 1 and not (found and group[-1] in found[-1]):
+                found.append(group)
+        return found
+
+
+def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
+    """Return how schemes rank by the median of *value* over seeds, page by page and by setting.
+
+    Each page in each setting is a block that ranks all schemes, ties sharing theirs; Friedman's
+    test, and Nemenyi's critical difference at *level* (Demsar 2006, § 3.2.2). Blocks are taken as
+    independent: give results of one setting where pages are few. A block without all schemes is
+    left out.
+
+    Raises:
+        InputError: if there is no such column, or *level* is out of range.
+        NothingToMeasureError: with fewer than three schemes or two blocks.
+        MissingExtraError: if scipy is not installed.
+    """
+    if value not in results.columns:
+        raise InputError([Problem(key="value", message=f"there is no column {value!r}")])
+    if not 0 < level < 1:
+        message = f"must be more than 0 and less than 1, is {level}"
+        raise InputError([Problem(key="level", message=message)])
+    try:
+        from scipy import stats  # on use: an extra
+    except ImportError as error:
+        raise MissingExtraError("scipy", "study") from error
+    schemes, blocks = _blocks(results, value)
+    if len(schemes) < 3 or len(blocks) < 2:
+        message = f"ranks need three schemes and two pages that have {value} with each"
+        raise NothingToMeasureError(message)
+    ranked = [stats.rankdata(block) for block in blocks]
+    means = {
+        name: float(sum(block[place] for block in ranked)) / len(blocks)
+        for place, name in enumerate(schemes)
+    }
+    all_tied = all(len({*block}) == 1 for block in blocks)
+    p = 1.0 if all_tied else float(stats.friedmanchisquare(*zip(*blocks, strict=True)).pvalue)
+    return Ranks(means, len(blocks), critical_difference(len(schemes), len(blocks), level), p)
+
+
+def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
+    """Return by how much mean ranks must differ (Nemenyi 1963; Demsar 2006, § 3.2.2).
+
+    Four classifiers on 14 data sets, as there:
+
+    >>> round(critical_difference(4, 14, 0.05), 2)
+    1.25
+    """
+    from scipy import stats  # on use: an extra
+
+    studentized = float(stats.studentized_range.ppf(1 - level, n_schemes, math.inf))
+    return studentized / math.sqrt(2) * math.sqrt(n_schemes * (n_schemes + 1) / (6 * n_blocks))
+
+
+def _blocks(results: Results, value: str) -> tuple[list[str], list[Sequence[float]]]:
+    """Return the schemes, and of each block their medians in that order."""
+    import statistics  # on use: importing h3sim should stay quick
+
+    cell = [name for name in results.axes if name not in ("page", "scheme", "seed")]
+    found: dict[tuple[object, ...], dict[str, list[float]]] = {}
+    schemes: dict[str, None] = {}
+    for row in results:
+        schemes[row["scheme"]] = None
+        if row[value] is not None:
+            block = found.setdefault((row["page"], *(row[name] for name in cell)), {})
+            block.setdefault(row["scheme"], []).append(row[value])
+    return list(schemes), [
+        [statistics.median(block[name]) for name in schemes]
+        for block in found.values()
+        if len(block) == len(schemes)
+    ]
