@@ -87,7 +87,7 @@ def test_a_figure_is_drawn_on_the_axes_that_are_given() -> None:
     assert "cdf" in repr(study().plot)
 
 
-def sized_study():
+def sized_study() -> Results:
     """Return three schemes on three pages of three sizes; y is twice as fast, z half as fast."""
     rows = [
         {
@@ -107,7 +107,7 @@ def sized_study():
     return Results.of(rows, axes=("page", "buffer_kb", "scheme", "seed"))
 
 
-def test_a_scatter_has_a_point_a_page_and_scheme_and_factors_lie_symmetrically():
+def test_a_scatter_has_a_point_a_page_and_scheme_and_factors_lie_symmetrically() -> None:
     ax = sized_study().filter(buffer_kb=0).plot.scatter("ms")
     points = [
         (float(drawn.get_xdata()[0]), float(drawn.get_ydata()[0]))
@@ -123,7 +123,7 @@ def test_a_scatter_has_a_point_a_page_and_scheme_and_factors_lie_symmetrically()
     assert labels == ["/2", "1", "x2"]
 
 
-def test_buffers_show_the_speedup_with_each():
+def test_buffers_show_the_speedup_with_each() -> None:
     ax = sized_study().plot.buffers("ms")
     drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
     # With the large buffer all are alike.
@@ -132,7 +132,7 @@ def test_buffers_show_the_speedup_with_each():
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0", "1000"]
 
 
-def test_correlations_stand_by_size_full_where_significant_and_none_where_nothing_varies():
+def test_correlations_stand_by_size_full_where_significant_and_none_where_nothing_varies() -> None:
     ax = sized_study().filter(scheme="rr").plot.correlations("lost", "ms")
     assert [bar.get_height() for bar in ax.patches] == pytest.approx([1, -1])
     assert [tick.get_text() for tick in ax.get_xticklabels()] == [
@@ -143,7 +143,7 @@ def test_correlations_stand_by_size_full_where_significant_and_none_where_nothin
         sized_study().plot.correlations("lost", "sec")
 
 
-def test_a_diagram_of_ranks_joins_what_is_not_told_apart():
+def test_a_diagram_of_ranks_joins_what_is_not_told_apart() -> None:
     results = sized_study()
     found = results.filter(buffer_kb=0).ranks("ms")
     assert found.ranks == {"rr": 2, "y": 1, "z": 3}
