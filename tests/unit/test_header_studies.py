@@ -12,6 +12,7 @@ from h3sim.compression import CodecSettings
 from h3sim.compression.exchanges import Exchange, TimedSection
 from h3sim.errors import UnknownNameError
 from h3sim.study import Store, read_results, sweep
+from h3sim.study.header_cells import OverModel
 from h3sim.study.header_study import header_loads, header_study
 from h3sim.units import ms
 from tests.helpers import page_of
@@ -19,6 +20,8 @@ from tests.helpers import page_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from h3sim.compression.header_run import HeaderRun
+    from h3sim.study.header_cells import HeaderCell
     from h3sim.study.header_study import HeaderRows
 
 FIELDS = ((b":method", b"GET"), (b":path", b"/"), (b"x-trace", b"7"))
@@ -148,6 +151,25 @@ def test_a_run_that_raises_keeps_its_error_and_its_row_is_left_out(
     )
     again = study(**arguments)
     assert (again.counts, again.errors) == ((6, 0, 6), found.errors)
+
+
+def test_a_row_of_which_one_run_failed_is_left_out_and_is_there_once_it_ran(
+    store: Path, serial: HeaderRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: OverModel, cell: HeaderCell, settings: CodecSettings) -> HeaderRun:
+        if (cell.loss, cell.seed) == (0.1, 1):
+            raise ValueError("odd")
+        return carry(path, cell, settings)
+
+    carry = OverModel.carry
+    with monkeypatch.context() as patched:
+        patched.setattr(OverModel, "carry", fail)
+        found = study(store=store)
+    assert found.counts == (0, N_RUNS - 6, 6)
+    assert found.rows == tuple(row for row in serial if row.loss == 0)
+    assert study(store=store).counts == (N_RUNS - 6, 0, 6)
+    again = study(store=store, retry_failed=True)
+    assert (again.counts, again.rows) == ((N_RUNS - 6, 6, 0), serial.rows)
 
 
 def test_a_scheme_that_is_not_known_is_told_before_anything_runs(store: Path) -> None:
