@@ -109,6 +109,8 @@ CYCLES = WeightedShares(weight=weight_of, signals=flat(1, 256), tolerance=0.05)
 """Whole cycles round."""
 BYTE_CYCLES = ByteShares(weight=weight_of, signals=flat(1, 256), tolerance=0.05)
 ROUNDED_WAIT = BoundedWait(turns=turns_by_rounded_weight, signals=flat(1, 256))
+CALENDAR_WAIT = BoundedWait(turns=turns_by_rounded_weight, signals=flat(1, 63))
+"""Above 63 a turn costs less than a slot: who leaves and comes back in the slot gains a turn."""
 NO_STARVATION = NoStarvation(rounds=8, signals=flat(8, 32))
 TURN_BY_TURN = BoundedWait(turns=one_turn, joining=1)
 
@@ -201,7 +203,7 @@ CLAIMS: dict[SchedulerKind, dict[str, Any]] = {
         "placeholders": 3,
     },
     # What slot a stream joins in depends on where the calendar stands, so no bound on shares.
-    SchedulerKind.H2O_CALENDAR: {"claims": (NO_STARVATION, ROUNDED_WAIT), "placeholders": 3},
+    SchedulerKind.H2O_CALENDAR: {"claims": (NO_STARVATION, CALENDAR_WAIT), "placeholders": 3},
     # A stream that comes late has few points, and goes alone until it has as many as others.
     SchedulerKind.ATS_HEAP: {"placeholders": 3},
 }
