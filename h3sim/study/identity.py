@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+from contextlib import suppress
 from functools import cache
 from importlib import metadata, resources
 from typing import TYPE_CHECKING, Any
@@ -25,30 +26,42 @@ __all__ = ["CellKeys", "digest", "model_version"]
 
 _NO_SAY = ("capture", "cli", "conformance", "plots", "study", "corpora", "models")
 """The packages that have no say in what a load comes to; what is shipped is in the cells."""
+_OF_STUDY = ("study/config.py", "study/network_changes.py", "study/run.py")
+"""What of a study has: it makes a load of names and options."""
+_CODECS = ("hpack", "pylsqpack")
 _GROUPS = ("h3sim.schedulers", "h3sim.congestion")
 _KEY_BYTES = 16
 
 
 @cache
 def model_version() -> str:
-    """Return h3sim's version, a digest of the source of its model, and the plug-ins that are there.
+    """Return h3sim's version, a digest of the source of its model, and what else it rests on.
+
+    That is the plug-ins that are there, and the libraries that compress headers.
 
     Results of another model are not reused, even between two commits of one version.
     """
     digest = hashlib.blake2b(digest_size=6)
     for name, source in sorted(_sources(resources.files("h3sim"), "")):
         digest.update(name.encode() + b"\0" + source + b"\0")
-    found = (f"h3sim {__version__}", digest.hexdigest(), *sorted(set(_plugins())))
+    others = sorted({*_plugins(), *_codecs()})
+    found = (f"h3sim {__version__}", digest.hexdigest(), *others)
     return " ".join(found)
 
 
 def _sources(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
     for entry in folder.iterdir():
+        name = f"{prefix}{entry.name}"
         if entry.is_dir():
-            if prefix or entry.name not in _NO_SAY:
-                yield from _sources(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".py"):
-            yield f"{prefix}{entry.name}", entry.read_bytes()
+            yield from _sources(entry, f"{name}/")
+        elif name.endswith(".py") and (name.split("/")[0] not in _NO_SAY or name in _OF_STUDY):
+            yield name, entry.read_bytes()
+
+
+def _codecs() -> Iterator[str]:
+    for name in _CODECS:
+        with suppress(metadata.PackageNotFoundError):
+            yield f"{name} {metadata.version(name)}"
 
 
 def _plugins() -> Iterator[str]:
