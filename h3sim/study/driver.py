@@ -138,6 +138,8 @@ class Driver:
             while True:
                 self._fill(pool, token, payload, in_flight)
                 if not in_flight:
+                    if self._suspects or self._n_pending:
+                        continue  # the pool broke while it was being filled, and is a new one now
                     return
                 done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
                 # In the order in which they were handed out, whichever are done.
@@ -221,8 +223,10 @@ class Driver:
         """Keep what has come back, whatever became of the rest."""
         for future in list(in_flight):
             if future.done() and not future.cancelled() and future.exception() is None:
-                del in_flight[future]
-                self._keep(future.result() or ())
+                done = future.result()
+                if done is not None:  # None: the worker asked for the study, nothing ran
+                    del in_flight[future]
+                    self._keep(done)
 
     def _keep(self, done: Iterable[Done]) -> None:
         outcomes = []

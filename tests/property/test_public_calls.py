@@ -153,7 +153,7 @@ NOT_CALLED_WITH_VALUES = {
     *("Policy", "make_policy", "new_scheduler", "CustomScheduler"),
     *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "WholeMessages"),
     # Studies have laws of their own.
-    *("Range", "Study", "read_results", "sensitivity", "study_of", "sweep"),
+    *("Range", "Study", "read_results", "sensitivity", "study_of", "sweep", "sweep_until"),
 }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from h3sim.errors import InputError
-from h3sim.study import study_of, sweep
+from h3sim.study import driver, study_of, sweep
+from h3sim.study.executors import Pool
 from tests import interrupting, standins
 from tests.helpers import page_of
 
@@ -62,6 +63,34 @@ def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
     results = stood_in(standins.die_once, marks=tmp_path).run(executor="processes", workers=2)  # type: ignore[arg-type]
     assert results.counts == (0, 40, 0)
     assert list(results) == list(stood_in(standins.told).run(executor="serial"))
+
+
+class BreakingPool(Pool):
+    """Its first worker dies while its second asks for the study; from then on all is well."""
+
+    workers = 2
+
+    def __init__(self) -> None:
+        self._n_submitted = 0
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._n_submitted += 1
+        if self._n_submitted == 1:
+            future.set_exception(BrokenExecutor())
+        else:
+            future.set_result(None if self._n_submitted == 2 else function(*arguments))
+        return future
+
+    def renew(self) -> bool:
+        return True
+
+
+def test_a_batch_whose_worker_asked_for_the_study_is_not_lost_with_the_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(driver, "pool_of", lambda *_, **__: BreakingPool())
+    assert stood_in(standins.told).run(executor="processes", workers=2).counts == (0, 40, 0)
 
 
 def test_a_load_that_kills_its_worker_fails_and_the_others_stand() -> None:
