@@ -138,7 +138,7 @@ class Driver:
             while True:
                 self._fill(pool, token, payload, in_flight)
                 if not in_flight:
-                    if self._suspects or self._n_pending:
+                    if self._suspects:
                         continue  # the pool broke while it was being filled, and is a new one now
                     return
                 done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
