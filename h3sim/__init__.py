@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__, build
+from h3sim.provided import provide
 
 if TYPE_CHECKING:
     from h3sim.capture import import_page, read_har
@@ -108,10 +109,15 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
-    *("browser", "capture", "catalog", "documents", "engine", "errors", "metrics", "page"),
-    *("plots", "plugins", "qlog", "ranges", "results", "schedulers", "schemes", "seeds", "server"),
-    *("signals", "study", "conformance", "trace", "transport", "units"),
+    *("browser", "capture", "catalog", "compression", "conformance", "documents", "engine"),
+    *("errors", "http", "metrics", "page", "plots", "plugins", "qlog", "ranges", "results"),
+    *("schedulers", "schemes", "seeds", "signals", "study", "trace", "transport", "units"),
 )
+
+
+# Figures stand above loads and results, and load matplotlib: nobody pays for them who draws none.
+provide("load.plot", lambda load: importlib.import_module("h3sim.plots").LoadPlots([load]))
+provide("results.plot", lambda results: importlib.import_module("h3sim.plots").StudyPlots(results))
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -14,6 +13,7 @@ from h3sim.browser import BrowserModel
 from h3sim.documents import is_quantity, shown
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.notebook import html_table
+from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
 from h3sim.results.document import hol_figures, identity, load_to_dict
 from h3sim.results.milestones import Milestones
@@ -226,8 +226,7 @@ class Load:
     @property
     def plot(self) -> Any:
         """Figures of this load: `plot.multiplexing()`, `plot.byte_index()`, `plot.waterfall()`."""
-        # Figures stand floors above; they are found by name so that none is loaded for numbers.
-        return importlib.import_module("h3sim.plots").LoadPlots([self])
+        return provided("load.plot", self)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `timings` as a pandas DataFrame; its `attrs` say what was run.

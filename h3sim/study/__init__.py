@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from h3sim.study.config import LoadConfig
     from h3sim.study.design import Range
     from h3sim.study.options import LoadOptions
-    from h3sim.study.results import Counts, Results
+    from h3sim.study.results import Results
+    from h3sim.study.rows import Counts
     from h3sim.study.run import (
         resolve_pages,
         resolve_scheme,
@@ -80,7 +81,8 @@ __getattr__, __dir__ = attach(
     config="LoadConfig",
     design="Range",
     options="LoadOptions",
-    results="Counts Results",
+    results="Results",
+    rows="Counts",
     run="resolve_pages resolve_scheme resolve_schemes run_config simulate with_scheduler",
     saved="SavedLoad SavedLoadError is_saved_load load_from_dict read_load",
     saved_results="read_results",

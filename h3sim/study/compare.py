@@ -171,6 +171,15 @@ _BUFFERS = Only(
 )
 
 
+def _check_kinds(config: object, buffers_kb: object, progress: object) -> None:
+    check_arguments(
+        InputError,
+        config=(_CONFIG, config),
+        buffers_kb=(_BUFFERS, buffers_kb),
+        **{} if progress is None else {"progress": (CALLABLE, progress)},
+    )
+
+
 @with_options
 def compare(
     pages: PageLike | Iterable[PageLike],
@@ -201,57 +210,79 @@ def compare(
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.4]
     """
-    check_arguments(
-        InputError,
-        config=(_CONFIG, config),
-        buffers_kb=(_BUFFERS, buffers_kb),
-        **{} if progress is None else {"progress": (CALLABLE, progress)},
-    )
+    _check_kinds(config, buffers_kb, progress)
     given = config_of(options, known=_ARGUMENTS, changed=config)
-    cells = list(_cells(given, buffers_kb))
-    wanted_pages = resolve_pages(pages)
-    wanted_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
-    _check_some(pages=wanted_pages, schemes=wanted_schemes, buffers_kb=cells)
-    check_names(pages=wanted_pages, schemes=wanted_schemes)
-    base_scheme = baseline_of(baseline, wanted_schemes)
-    total = len(wanted_pages) * len(wanted_schemes) * len(cells)
+    grid = _grid(given, buffers_kb, pages, schemes, baseline)
     rows: list[ComparisonRow] = []
     loads: list[Load] = []
     common: dict[str, Any] = {}
-    for page in wanted_pages:
-        base = run_config(page, base_scheme, replace(cells[0], buffer_kb=0))
-        common = common or _common(base, given)
-        common["notes"] |= {page.name: base.notes} if base.notes else {}
-        for cell in cells:
-            for scheme in wanted_schemes:
-                load = run_config(page, scheme, cell)
-                if keep_loads:
-                    loads.append(load)
-                rows.append(_row(load, base, cell.buffer_kb))
-                if progress is not None:
-                    progress(len(rows), total)
+    notes: dict[str, list[str]] = {}
+    for load, base, buffer_kb in grid.loads():
+        common = common or _common(grid, base, given)
+        notes[base.page.name] = base.notes
+        rows.append(_row(load, base, buffer_kb))
+        loads += [load] if keep_loads else []
+        if progress is not None:
+            progress(len(rows), len(grid))
     return Comparison(
-        baseline=base_scheme.name,
+        baseline=grid.baseline.name,
         rows=Rows(ComparisonRow, rows),
         loads=tuple(loads),
-        page_digests={page.name: page.digest for page in wanted_pages},
-        why_none={page.name: why for page in wanted_pages if (why := page.why_nothing_visible)},
+        notes={name: lines for name, lines in notes.items() if lines},
         **common,
     )
 
 
-def _common(load: Load, config: LoadConfig) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Grid:
+    """What is loaded: each page with each config and scheme, and once with the baseline."""
+
+    pages: Sequence[Page]
+    configs: Sequence[LoadConfig]
+    schemes: Sequence[Scheme]
+    baseline: Scheme
+
+    def __len__(self) -> int:
+        return len(self.pages) * len(self.configs) * len(self.schemes)
+
+    def loads(self) -> Iterator[tuple[Load, Load, float]]:
+        """Yield each load, the one it is compared with, and its send buffer."""
+        for page in self.pages:
+            base = run_config(page, self.baseline, replace(self.configs[0], buffer_kb=0))
+            for config in self.configs:
+                for scheme in self.schemes:
+                    yield run_config(page, scheme, config), base, config.buffer_kb
+
+
+def _grid(
+    config: LoadConfig,
+    buffers_kb: Sequence[float],
+    pages: PageLike | Iterable[PageLike],
+    schemes: SchemeLike | Iterable[SchemeLike],
+    baseline: SchemeLike,
+) -> _Grid:
+    """Return what is meant, checked before anything is loaded."""
+    configs = [replace(config, buffer_kb=buffer_kb) for buffer_kb in buffers_kb]
+    found_pages = resolve_pages(pages)
+    found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
+    _check_some(pages=found_pages, schemes=found_schemes, buffers_kb=configs)
+    check_names(pages=found_pages, schemes=found_schemes)
+    return _Grid(found_pages, configs, found_schemes, baseline_of(baseline, found_schemes))
+
+
+def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
     """Return what the loads of a comparison have in common: not scheme and buffer."""
     known = None if load.profile is None else config.retransmit or load.profile.retransmit
     words = in_words(load)
+    configuration = {
+        key: load.configuration[key] for key in load.configuration if key != "buffer_kb"
+    }
     return {
         "version": __version__,
-        "configuration": {
-            key: value for key, value in load.configuration.items() if key != "buffer_kb"
-        }
-        | {"retransmit": known},
+        "configuration": configuration | {"retransmit": known},
         "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
-        "notes": {},
+        "page_digests": {page.name: page.digest for page in grid.pages},
+        "why_none": {page.name: why for page in grid.pages if (why := page.why_nothing_visible)},
     }
 
 
@@ -287,10 +318,6 @@ def check_names(*, pages: Sequence[Page], schemes: Sequence[Scheme]) -> None:
         problems += (Problem(key=key, message=f"two {key} are called {name!r}") for name in twice)
     if problems:
         raise InputError(problems)
-
-
-def _cells(config: LoadConfig, buffers_kb: Sequence[float]) -> Iterator[LoadConfig]:
-    return (replace(config, buffer_kb=buffer_kb) for buffer_kb in buffers_kb)
 
 
 def _check_some(**given: Sequence[object]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim.errors import InputError, Problem
 from h3sim.study.executors import pool_of
-from h3sim.study.results import Counts
+from h3sim.study.rows import Counts
 from h3sim.study.store import Outcome, Store
 from h3sim.study.work import Done, run_batch
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.study.executors import Pool
-    from h3sim.study.results import Stored
+    from h3sim.study.rows import Stored
     from h3sim.study.work import Cells, Work
 
 __all__ = ["Driver", "Progress", "run_cells"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from h3sim.compression.exchanges import Exchange, TimedSection
     from h3sim.study.driver import Progress
-    from h3sim.study.results import Counts
+    from h3sim.study.rows import Counts
 
 __all__ = [
     "FORMAT",

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import html
-import importlib
 import itertools
-import json
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
-from h3sim.errors import MissingExtraError, NothingToMeasureError
+from h3sim.errors import MissingExtraError
 from h3sim.notebook import html_table
+from h3sim.provided import provided
 from h3sim.study import export
-from h3sim.study.moments import Moments
+from h3sim.study.rows import StudyRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -26,28 +24,13 @@ if TYPE_CHECKING:
     from h3sim.study.statistics import Correlation, RelativeRow, SchemeRow
     from h3sim.trace import Rows
 
-__all__ = ["Counts", "Results", "Stored"]
+__all__ = ["Results"]
 
 _SHOWN = 10
 _HEADLINES = ("byte_index_all_ms", "byte_index_atf_ms", "page_load_ms")
 
-Row: TypeAlias = dict[str, Any]
-Stored: TypeAlias = tuple[str | None, str | None, str | None]
-"""Row and resources as JSON, and error: of each, one or the other."""
 
-
-class Counts(NamedTuple):
-    """What became of the cells of a study."""
-
-    reused: int
-    ran: int
-    failed: int
-
-    def __str__(self) -> str:
-        return f"reused {self.reused:,}, ran {self.ran:,}, failed {self.failed:,}"
-
-
-class Results:
+class Results(StudyRows):
     """Rows in the order of the study's parameters, however the workers finished.
 
     A row is a dict: page, scheme, every setting, version and seed, then the figures; times in ms,
@@ -58,153 +41,6 @@ class Results:
     >>> len(results), results.columns, results.filter(scheme="fifo").column("ms")
     (2, ('scheme', 'ms'), [10.0])
     """
-
-    def __init__(
-        self,
-        source: Callable[[], Iterator[Stored]],
-        *,
-        axes: Sequence[str] = (),
-        counts: Counts | None = None,
-        wanted: Callable[[Row], bool] | None = None,
-        is_interrupted: bool = False,
-    ) -> None:
-        self._source = source
-        self._wanted = wanted
-        self.axes = tuple(axes)
-        self.counts = counts
-        self.is_interrupted = is_interrupted
-
-    @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]], *, axes: Sequence[str] = ()) -> Results:
-        """Return results that hold these *rows*."""
-        texts: list[Stored] = [(json.dumps(dict(row)), None, None) for row in rows]
-        return cls(lambda: iter(texts), axes=axes)
-
-    # Rows
-
-    def __iter__(self) -> Iterator[Row]:
-        for text, _, _ in self._source():
-            if text is not None:
-                row = json.loads(text)
-                if self._wanted is None or self._wanted(row):
-                    yield row
-
-    def __len__(self) -> int:
-        if self._wanted is None:
-            return sum(text is not None for text, _, _ in self._source())
-        return sum(1 for _ in self)
-
-    def __getitem__(self, place: int) -> Row:
-        for number, row in enumerate(self):
-            if number == place:
-                return row
-        raise IndexError(f"there are {len(self)} rows, and none at {place}")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
-        return tuple(next(iter(self), {}))
-
-    def column(self, name: str) -> list[Any]:
-        """Return one column as a list.
-
-        Raises:
-            KeyError: if there is no such column.
-        """
-        self._check_columns([name])
-        return [row.get(name) for row in self]
-
-    @property
-    def errors(self) -> list[str]:
-        """What each load that failed is, and why."""
-        return [error for _, _, error in self._source() if error is not None]
-
-    def resources(self) -> Results:
-        """Return one row a resource: what tells its load, and when it was asked for and came.
-
-        Raises:
-            NothingToMeasureError: if the study did not keep them (`sweep(..., resources=True)`).
-        """
-        if not any(text is not None for _, text, _ in itertools.islice(self._source(), 1)):
-            raise NothingToMeasureError("the resources were not kept: sweep(..., resources=True)")
-
-        def source() -> Iterator[Stored]:
-            for row_text, text, _ in self._source():
-                if row_text is None or text is None:
-                    continue
-                row = json.loads(row_text)
-                if self._wanted is None or self._wanted(row):
-                    load = {key: row[key] for key in dict.fromkeys((*_LOAD, *self.axes))}
-                    for resource in json.loads(text):
-                        yield json.dumps(load | resource), None, None
-
-        return Results(source, axes=(*self.axes, "id"))
-
-    # Parts and sums
-
-    def filter(self, wanted: Callable[[Row], bool] | None = None, /, **equal: Any) -> Results:
-        """Return the rows for which *wanted* holds, and whose columns are as given, or listed.
-
-        Raises:
-            KeyError: if there is no such column.
-        """
-        self._check_columns(equal)
-        allowed = {
-            name: value if isinstance(value, (list, tuple, set, frozenset, range)) else (value,)
-            for name, value in equal.items()
-        }
-
-        def holds(row: Row) -> bool:
-            before = self._wanted is None or self._wanted(row)
-            return (
-                before
-                and all(row[name] in values for name, values in allowed.items())
-                and (wanted is None or wanted(row))
-            )
-
-        return Results(self._source, axes=self.axes, wanted=holds)
-
-    def group(self, *columns: str) -> dict[tuple[Any, ...], Results]:
-        """Return the rows by what stands in *columns*, in the order in which that is met.
-
-        Raises:
-            KeyError: if there is no such column.
-        """
-        self._check_columns(columns)
-        keys = dict.fromkeys(tuple(row[name] for name in columns) for row in self)
-        return {key: self.filter(**dict(zip(columns, key, strict=True))) for key in keys}
-
-    def join(self, *others: Results) -> Results:
-        """Return these rows and, behind them, those of *others*."""
-        parts = (self, *others)
-
-        def source() -> Iterator[Stored]:
-            for part in parts:
-                yield from ((json.dumps(row), None, None) for row in part)
-
-        axes = dict.fromkeys(name for part in parts for name in part.axes)
-        return Results(source, axes=tuple(axes))
-
-    def summary(
-        self, value: str = "byte_index_all_ms", *, by: Sequence[str] = ("scheme",)
-    ) -> Results:
-        """Return count, mean, standard deviation, least and most of a column, *by* others.
-
-        It goes through the rows once, and leaves out those without the value.
-
-        Raises:
-            KeyError: if there is no such column.
-        """
-        self._check_columns([value, *by])
-        sums: dict[tuple[Any, ...], Moments] = {}
-        for row in self:
-            moments = sums.setdefault(tuple(row[name] for name in by), Moments())
-            if row[value] is not None:
-                moments.add(row[value])
-        return Results.of(
-            dict(zip(by, key, strict=True)) | {"value": value} | moments.told()
-            for key, moments in sums.items()
-        )
 
     # What they say
 
@@ -265,8 +101,7 @@ class Results:
     @property
     def plot(self) -> Any:
         """Figures, by the methods of `h3sim.plots.StudyPlots`: `plot.cdf()`, `plot.ranks()`, ..."""
-        # Figures stand a floor above; they are found by name so that none is loaded for numbers.
-        return importlib.import_module("h3sim.plots").StudyPlots(self)
+        return provided("results.plot", self)
 
     # To other forms
 
@@ -331,13 +166,3 @@ class Results:
         rows = [[row[name] for name in shown or columns] for row in head]
         more = f"<p>The first {_SHOWN} rows, {len(shown)} of {len(columns)} columns.</p>"
         return f"<p>{html.escape(repr(self))}</p>{html_table(shown or columns, rows)}{more}"
-
-    def _check_columns(self, names: Iterable[str]) -> None:
-        columns = self.columns
-        for name in names:
-            if columns and name not in columns:
-                raise KeyError(f"no column {name!r}; there are {', '.join(columns)}")
-
-
-_LOAD = ("page", "scheme", "network", "seed")
-"""What a row of a resource says of its load, beside the axes."""

@@ -13,7 +13,7 @@ from h3sim.study.store import Store, StoreError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.study.results import Stored
+    from h3sim.study.rows import Stored
 
 __all__ = ["read_results"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
@@ -10,6 +11,7 @@ from h3sim.study.sweep import study_of
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from h3sim.study.run import PageLike, SchemeLike
@@ -64,11 +66,37 @@ def sensitivity(
     """
     ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
     fixed = {name: given for name, given in options.items() if name not in ranges}
+    _check(ranges, samples)
+
+    def figures_at(points: list[dict[str, float]]) -> list[float]:
+        study = study_of(page, schemes=scheme, seeds=[seed], cells=points, **fixed)
+        results = study.run(store=store, executor=executor, workers=workers, progress=False)
+        found = results.column(value)
+        if len(found) < len(points) or None in found:
+            raise NothingToMeasureError(f"not all loads have {value}: {results.errors[:1]}")
+        return found
+
+    rows = _indices(figures_at, ranges, samples, seed)
+    if not all(math.isfinite(row.total) for row in rows):
+        raise NothingToMeasureError(f"{value} is the same in all loads")
+    return Rows(SensitivityRow, rows)
+
+
+def _check(ranges: Mapping[str, Range], samples: object) -> None:
     if not ranges:
         raise InputError([Problem(key="options", message="at least one must be a Range")])
     if type(samples) is not int or samples < 2 or samples & (samples - 1):
         message = f"must be a power of two of at least 2, is {samples!r}"
         raise InputError([Problem(key="samples", message=message)])
+
+
+def _indices(
+    figures_at: Callable[[list[dict[str, float]]], list[float]],
+    ranges: Mapping[str, Range],
+    samples: int,
+    seed: int,
+) -> list[SensitivityRow]:
+    """Return a row for each of *ranges*, by what *figures_at* the drawn points are."""
     try:
         import numpy as np  # on use: extras
         from scipy import stats
@@ -84,20 +112,13 @@ def sensitivity(
             }
             for column in shares.T
         ]
-        study = study_of(page, schemes=scheme, seeds=[seed], cells=points, **fixed)
-        results = study.run(store=store, executor=executor, workers=workers, progress=False)
-        found = results.column(value)
-        if len(found) < len(points) or None in found:
-            raise NothingToMeasureError(f"not all loads have {value}: {results.errors[:1]}")
-        return np.array([found])
+        return np.array([figures_at(points)])
 
     indices = stats.sobol_indices(
         func=figures, n=samples, dists=[stats.uniform()] * len(ranges), rng=seed
     )
-    if not np.isfinite(indices.total_order).all():
-        raise NothingToMeasureError(f"{value} is the same in all loads")
-    rows = zip(ranges, *_with_intervals(indices), strict=True)
-    return Rows(SensitivityRow, (SensitivityRow(name, *map(float, parts)) for name, *parts in rows))
+    parts = zip(ranges, *_with_intervals(indices), strict=True)
+    return [SensitivityRow(name, *map(float, ends)) for name, *ends in parts]
 
 
 def _with_intervals(indices: Any) -> list[Any]:

@@ -1,4 +1,10 @@
-"""Seeds are added until each interval is as narrow as asked, at a level that stays honest."""
+"""Seeds are added until each interval is as narrow as asked, at a level that stays honest.
+
+To stop when an interval happens to be narrow would make it too short (Chow and Robbins 1965 hold
+only for narrow widths). So the error 1 - confidence is spent over all looks, evenly (Bonferroni; a
+spending function as Lan and DeMets 1983 have it): all looks together miss the speedup of a scheme
+no oftener than that, whenever one stops.
+"""
 
 from __future__ import annotations
 
@@ -71,11 +77,8 @@ def sweep_until(
     *width* is the upper end by the lower, less 1: 0.05 is 5 %. The speedup to *baseline* is the
     geometric mean over these pages and settings, and the interval is about other seeds of them (not
     other pages, as in `compare`): Student's, of the mean logarithm of each seed, which it takes as
-    normal and independent. Seeds are looked at 8, 12, 18, ... times, up to *most_seeds*. To stop
-    when an interval happens to be narrow would make it too short (Chow and Robbins 1965 hold only
-    for narrow widths); so the error 1 - *confidence* is spent over all looks, evenly (Bonferroni; a
-    spending function as Lan and DeMets 1983 have it). Then all looks together miss the speedup of a
-    scheme no oftener than that, whenever one stops.
+    normal and independent. It looks after 8, 12, 18, ... seeds, up to *most_seeds*, and misses the
+    speedup with the chance 1 - *confidence* over all looks together.
 
     *options* are those of `sweep`. The rows of `results` are those of a sweep over as many seeds.
 
@@ -94,10 +97,7 @@ def sweep_until(
     _check(width=width, confidence=confidence, most_seeds=most_seeds, options=options)
     planned = looks(most_seeds)
     study = study_of(pages, schemes=schemes, seeds=planned[0], **options)
-    names = [scheme.name for scheme in study.design.schemes]
-    if baseline not in names or len(names) < 2:
-        message = f"must be one of several schemes ({', '.join(names)}), is {baseline!r}"
-        raise InputError([Problem(key="baseline", message=message)])
+    _check_baseline(baseline, study)
     kept = Store(":memory:" if store is None else store)
     level = (1 - confidence) / len(planned)
     for n_seeds in planned:
@@ -106,9 +106,15 @@ def sweep_until(
         is_narrow = all(row.high / row.low - 1 < width for row in rows)
         if is_narrow:
             break
-    return Sequential(
-        rows=Rows(SequentialRow, rows), results=results, looks=planned, is_narrow=is_narrow
-    )
+    found = Rows(SequentialRow, rows)
+    return Sequential(rows=found, results=results, looks=planned, is_narrow=is_narrow)
+
+
+def _check_baseline(baseline: str, study: Study) -> None:
+    names = [scheme.name for scheme in study.design.schemes]
+    if baseline not in names or len(names) < 2:
+        message = f"must be one of several schemes ({', '.join(names)}), is {baseline!r}"
+        raise InputError([Problem(key="baseline", message=message)])
 
 
 def looks(most_seeds: int) -> tuple[int, ...]:

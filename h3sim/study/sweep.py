@@ -157,33 +157,23 @@ def sweep(
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     seeds: int | Iterable[int] = 1,
-    cells: Sequence[Mapping[str, Any]] | None = None,
-    samples: int | None = None,
-    sampling: str = "latin-hypercube",
-    sampling_seed: int = 0,
     store: str | Path | None = None,
     executor: Any = None,
     workers: int | None = None,
-    resources: bool = False,
     retry_failed: bool = False,
-    timeout_s: float | None = None,
     progress: Progress | bool | None = None,
-    name: str = "",
-    **axes: Any,
+    **study: Any,
 ) -> Results:
     """Load every page with every setting, scheme and seed, and return one row a load.
 
-    *axes* are options of a load, each with one value or a list of them: `network=["4g", "cable"],
-    loss=[0, 0.02], transport="tcp"`. *cells* lists settings that go together, say
-    `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* draws so many from the axes that are a
-    `Range`, as a "latin-hypercube" or "sobol" points. *seeds* are numbers, or how many from 0 on.
+    *study* is what else `study_of` takes: options of a load, each with one value or a list of them,
+    and `cells`, `samples`, `resources`, `timeout_s`.
 
     With a *store*, a file, only what is missing runs; each load that is finished is kept, whatever
     happens then. Loads that failed keep their error, and run again with *retry_failed*. *executor*
     is "serial", "processes" (one a core, or *workers*), a `concurrent.futures.Executor` or a client
-    of `dask.distributed`; None chooses by what the study takes. *resources* keeps a row a resource
-    as well; *timeout_s* ends loads that take longer. *progress* is told of loads done and in all;
-    True and False show a bar or none, None one where there is a terminal or a notebook.
+    of `dask.distributed`; None chooses by what the study takes. *progress* is told of loads done
+    and in all; True and False show a bar or none, None one where there is a terminal or a notebook.
 
     The rows are the same, byte for byte, wherever and in however many pieces they were made.
 
@@ -197,20 +187,7 @@ def sweep(
     >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
     [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
     """
-    study = study_of(
-        pages,
-        schemes=schemes,
-        seeds=seeds,
-        cells=cells,
-        samples=samples,
-        sampling=sampling,
-        sampling_seed=sampling_seed,
-        resources=resources,
-        timeout_s=timeout_s,
-        name=name,
-        **axes,
-    )
-    return study.run(
+    return study_of(pages, schemes=schemes, seeds=seeds, **study).run(
         store=store,
         executor=executor,
         workers=workers,
@@ -233,7 +210,13 @@ def study_of(
     name: str = "",
     **axes: Any,
 ) -> Study:
-    """Return the study that `sweep` would run, to plan it or to run it later; arguments as there.
+    """Return the study that `sweep` would run, to plan it or to run it later.
+
+    *axes* are options of a load, each with one value or a list of them: `network=["4g", "cable"],
+    loss=[0, 0.02], transport="tcp"`. *cells* lists settings that go together, say
+    `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* draws so many from the axes that are a
+    `Range`, as a "latin-hypercube" or "sobol" points. *seeds* are numbers, or how many from 0 on.
+    *resources* keeps a row a resource as well; *timeout_s* ends loads that take longer.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -241,12 +224,8 @@ def study_of(
         UnknownOptionError: if there is no such axis.
     """
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
-    if samples is None and ranges:
-        message = "a range needs samples=, how many settings to draw from it"
-        raise InputError(Problem(key=key, message=message) for key in ranges)
     plain = {key: value for key, value in axes.items() if key not in ranges}
-    listed: tuple[dict[str, Any], ...] = ({},) if cells is None else tuple(map(dict, cells))
-    check_axes({**dict.fromkeys(ranges, 0), **{k: 0 for cell in listed for k in cell}}, _ARGUMENTS)
+    listed = _listed(cells, ranges, samples)
     if ranges:
         drawn = sampled(ranges, samples or 0, method=sampling, seed=sampling_seed)
         listed = tuple({**cell, **point} for cell in listed for point in drawn)
@@ -265,6 +244,18 @@ def study_of(
         pages=tuple(found_pages), schemes=tuple(found_schemes), settings=settings, seeds=chosen
     )
     return Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
+
+
+def _listed(
+    cells: Sequence[Mapping[str, Any]] | None, ranges: Mapping[str, Range], samples: int | None
+) -> tuple[dict[str, Any], ...]:
+    """Return the settings that go together, once their names and those of *ranges* are checked."""
+    if samples is None and ranges:
+        message = "a range needs samples=, how many settings to draw from it"
+        raise InputError(Problem(key=key, message=message) for key in ranges)
+    listed: tuple[dict[str, Any], ...] = ({},) if cells is None else tuple(map(dict, cells))
+    check_axes({**dict.fromkeys(ranges, 0), **{k: 0 for cell in listed for k in cell}}, _ARGUMENTS)
+    return listed
 
 
 def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:

@@ -1,0 +1,183 @@
+"""Rows of a study: streamed from where they are kept, filtered, grouped, summed up."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+
+from h3sim.errors import NothingToMeasureError
+from h3sim.study.moments import Moments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["Counts", "Row", "Stored", "StudyRows"]
+
+Row: TypeAlias = dict[str, Any]
+Stored: TypeAlias = tuple[str | None, str | None, str | None]
+"""Row and resources as JSON, and error: of each, one or the other."""
+_LOAD = ("page", "scheme", "network", "seed")
+"""What a row of a resource says of its load, beside the axes."""
+
+
+class Counts(NamedTuple):
+    """What became of the cells of a study."""
+
+    reused: int
+    ran: int
+    failed: int
+
+    def __str__(self) -> str:
+        return f"reused {self.reused:,}, ran {self.ran:,}, failed {self.failed:,}"
+
+
+class StudyRows:
+    """Rows of a study, read where they are kept each time they are asked for; parts of them."""
+
+    def __init__(
+        self,
+        source: Callable[[], Iterator[Stored]],
+        *,
+        axes: Sequence[str] = (),
+        counts: Counts | None = None,
+        wanted: Callable[[Row], bool] | None = None,
+        is_interrupted: bool = False,
+    ) -> None:
+        self._source = source
+        self._wanted = wanted
+        self.axes = tuple(axes)
+        self.counts = counts
+        self.is_interrupted = is_interrupted
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], *, axes: Sequence[str] = ()) -> Self:
+        """Return results that hold these *rows*."""
+        texts: list[Stored] = [(json.dumps(dict(row)), None, None) for row in rows]
+        return cls(lambda: iter(texts), axes=axes)
+
+    def __iter__(self) -> Iterator[Row]:
+        for text, _, _ in self._source():
+            if text is not None:
+                row = json.loads(text)
+                if self._wanted is None or self._wanted(row):
+                    yield row
+
+    def __len__(self) -> int:
+        if self._wanted is None:
+            return sum(text is not None for text, _, _ in self._source())
+        return sum(1 for _ in self)
+
+    def __getitem__(self, index: int) -> Row:
+        for number, row in enumerate(self):
+            if number == index:
+                return row
+        raise IndexError(f"there are {len(self)} rows, and none at {index}")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(next(iter(self), {}))
+
+    def column(self, name: str) -> list[Any]:
+        """Return one column as a list.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        self._check_columns([name])
+        return [row.get(name) for row in self]
+
+    @property
+    def errors(self) -> list[str]:
+        """What each load that failed is, and why."""
+        return [error for _, _, error in self._source() if error is not None]
+
+    def resources(self) -> Self:
+        """Return one row a resource: what tells its load, and when it was asked for and came.
+
+        Raises:
+            NothingToMeasureError: if the study did not keep them (`sweep(..., resources=True)`).
+        """
+        if not any(text is not None for _, text, _ in itertools.islice(self._source(), 1)):
+            raise NothingToMeasureError("the resources were not kept: sweep(..., resources=True)")
+
+        def source() -> Iterator[Stored]:
+            for row_text, text, _ in self._source():
+                if row_text is None or text is None:
+                    continue
+                row = json.loads(row_text)
+                if self._wanted is None or self._wanted(row):
+                    load = {key: row[key] for key in dict.fromkeys((*_LOAD, *self.axes))}
+                    for resource in json.loads(text):
+                        yield json.dumps(load | resource), None, None
+
+        return type(self)(source, axes=(*self.axes, "id"))
+
+    def filter(self, wanted: Callable[[Row], bool] | None = None, /, **equal: Any) -> Self:
+        """Return the rows for which *wanted* holds, and whose columns are as given, or listed.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        self._check_columns(equal)
+        allowed = {
+            name: value if isinstance(value, (list, tuple, set, frozenset, range)) else (value,)
+            for name, value in equal.items()
+        }
+
+        def holds(row: Row) -> bool:
+            before = self._wanted is None or self._wanted(row)
+            return (
+                before
+                and all(row[name] in values for name, values in allowed.items())
+                and (wanted is None or wanted(row))
+            )
+
+        return type(self)(self._source, axes=self.axes, wanted=holds)
+
+    def group(self, *columns: str) -> dict[tuple[Any, ...], Self]:
+        """Return the rows by what stands in *columns*, in the order in which that is met.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        self._check_columns(columns)
+        keys = dict.fromkeys(tuple(row[name] for name in columns) for row in self)
+        return {key: self.filter(**dict(zip(columns, key, strict=True))) for key in keys}
+
+    def join(self, *others: StudyRows) -> Self:
+        """Return these rows and, behind them, those of *others*."""
+        parts: tuple[StudyRows, ...] = (self, *others)
+
+        def source() -> Iterator[Stored]:
+            for part in parts:
+                yield from ((json.dumps(row), None, None) for row in part)
+
+        axes = dict.fromkeys(name for part in parts for name in part.axes)
+        return type(self)(source, axes=tuple(axes))
+
+    def summary(self, value: str = "byte_index_all_ms", *, by: Sequence[str] = ("scheme",)) -> Self:
+        """Return count, mean, standard deviation, least and most of a column, *by* others.
+
+        It goes through the rows once, and leaves out those without the value.
+
+        Raises:
+            KeyError: if there is no such column.
+        """
+        self._check_columns([value, *by])
+        sums: dict[tuple[Any, ...], Moments] = {}
+        for row in self:
+            moments = sums.setdefault(tuple(row[name] for name in by), Moments())
+            if row[value] is not None:
+                moments.add(row[value])
+        return self.of(
+            dict(zip(by, key, strict=True)) | {"value": value} | moments.told()
+            for key, moments in sums.items()
+        )
+
+    def _check_columns(self, names: Iterable[str]) -> None:
+        columns = self.columns
+        for name in names:
+            if columns and name not in columns:
+                raise KeyError(f"no column {name!r}; there are {', '.join(columns)}")
