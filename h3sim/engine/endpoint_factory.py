@@ -9,6 +9,7 @@ from h3sim.transport import Handshake, Protocol, QuicEndpoint, Role
 from h3sim.transport.changing_link import ChangingLink
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import Link
+from h3sim.transport.quic import EventLoopEndpoint
 from h3sim.transport.tcp import TcpEndpoint
 from h3sim.transport.tcp.segments import HEADER_BYTES as TCP_HEADER_BYTES
 
@@ -107,7 +108,8 @@ class EndpointFactory:
         is_server = role is Role.SERVER
         settings = self._profile.quic if is_server else self._profile.quic_client
         peer = self._profile.quic_client if is_server else self._profile.quic
-        return QuicEndpoint(
+        make = EventLoopEndpoint if settings.has_event_loop else QuicEndpoint
+        return make(
             settings,
             self._controller(role, settings.datagram_bytes),
             source,

@@ -6,15 +6,27 @@ from h3sim.lazy import attach
 
 if TYPE_CHECKING:
     from h3sim.transport.quic.endpoint import QuicEndpoint
+    from h3sim.transport.quic.event_loop import EventLoop, EventLoopEndpoint
     from h3sim.transport.quic.handshake import Handshake, Mode, Role
     from h3sim.transport.quic.packets import AckFrame, Packet
     from h3sim.transport.quic.settings import QuicSettings
 
-__all__ = ["AckFrame", "Handshake", "Mode", "Packet", "QuicEndpoint", "QuicSettings", "Role"]
+__all__ = [
+    "AckFrame",
+    "EventLoop",
+    "EventLoopEndpoint",
+    "Handshake",
+    "Mode",
+    "Packet",
+    "QuicEndpoint",
+    "QuicSettings",
+    "Role",
+]
 
 __getattr__, __dir__ = attach(
     __name__,
     endpoint="QuicEndpoint",
+    event_loop="EventLoop EventLoopEndpoint",
     handshake="Handshake Mode Role",
     packets="AckFrame Packet",
     settings="QuicSettings",

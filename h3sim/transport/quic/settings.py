@@ -43,6 +43,9 @@ class QuicSettings:
     has several spans asks for an ACK itself; once that has come, what it told of is told no more
     (§ 13.2.4). 0: none does.
 
+    Timers ring exactly, unless *timer_granularity_ns* or *packet_processing_ns* says that an event
+    loop looks after them (`EventLoop`).
+
     Each probe timeout in a row is twice the one before (RFC 9002 § 6.2.1), up to *max_pto_ns*: the
     RFC sets no end, Chromium a minute.
 
@@ -60,6 +63,8 @@ class QuicSettings:
     max_ack_delay_ns: int = field(
         default=25 * NS_PER_MS, metadata=says(Milliseconds(low=0, high=16_384))
     )
+    timer_granularity_ns: int = field(default=0, metadata=says(Milliseconds(low=0, high=1000)))
+    packet_processing_ns: int = field(default=0, metadata=says(Milliseconds(low=0, high=1000)))
     acks_gaps_at_once: bool = field(default=True, metadata=says(Flag()))
     bundles_acks: bool = field(default=True, metadata=says(Flag()))
     ack_ping_every: int = field(default=0, metadata=says(Whole(low=0, high=2**20)))
@@ -90,6 +95,11 @@ class QuicSettings:
 
     def __post_init__(self) -> None:
         settle(self, NetworkError)
+
+    @property
+    def has_event_loop(self) -> bool:
+        """Whether timers wait for an event loop."""
+        return self.timer_granularity_ns > 0 or self.packet_processing_ns > 0
 
     @property
     def header_bytes(self) -> int:
