@@ -1,4 +1,4 @@
-"""When an event loop comes to its timers: it sleeps in whole milliseconds, and works before that."""
+"""When an event loop comes to its timers: it sleeps in whole milliseconds, and works before."""
 
 from __future__ import annotations
 
