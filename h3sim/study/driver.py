@@ -85,7 +85,20 @@ class Driver:
             self.reused += state is _State.DONE
             self.failed += state is _State.FAILED
             self._n_pending += state is _State.MISSING
-        self._pending = (index for index, state in self._states() if state is _State.MISSING)
+        self._pending = self._missing()
+
+    def _missing(self) -> Iterator[int]:
+        """Yield what is missing when its turn comes; another sweep may have run some meanwhile."""
+        found = dict.fromkeys(_State, 0)
+        failed_before = self.failed
+        for index, state in self._states():
+            found[state] += 1
+            if state is _State.MISSING:
+                yield index
+        # Counted anew, so that what the other one ran is reused and not forgotten.
+        self.reused = found[_State.DONE]
+        self.failed += found[_State.FAILED] - failed_before
+        self._n_pending = 0
 
     def _states(self) -> Iterator[tuple[int, _State]]:
         """Yield what the store knows of each cell, in order, chunk by chunk."""
@@ -246,7 +259,7 @@ class Driver:
 
     def _take(self, n: int) -> tuple[int, ...]:
         indices = tuple(itertools.islice(self._pending, n))
-        self._n_pending -= len(indices)
+        self._n_pending = max(0, self._n_pending - len(indices))
         return indices
 
     def _cost_s(self) -> float:

@@ -93,6 +93,44 @@ def test_a_batch_whose_worker_asked_for_the_study_is_not_lost_with_the_pool(
     assert stood_in(standins.told).run(executor="processes", workers=2).counts == (0, 40, 0)
 
 
+class CountingExecutor:
+    """Runs each batch at once, and bears to be asked for its workers so often only."""
+
+    def __init__(self) -> None:
+        self._n_asked = 0
+
+    @property
+    def _max_workers(self) -> int:
+        self._n_asked += 1
+        assert self._n_asked < 10_000, "the driver goes round and round"
+        return 2
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+# More cells than are looked up in the store at once: the rest is looked up after the other sweep.
+SEEDS_MEANWHILE = 600
+
+
+def with_another_sweep(cell: Any) -> Any:
+    """Run the whole study elsewhere while its first load runs; the page names the store."""
+    if cell.seed == 0 and cell.scheme.name == "rr":
+        store = cell.page.provenance["marks"]
+        stood_in(standins.told, SEEDS_MEANWHILE, store).run(store=store, executor="serial")
+    return standins.told(cell)
+
+
+def test_a_sweep_ends_when_another_one_has_finished_its_cells_meanwhile(tmp_path: Path) -> None:
+    store = tmp_path / "study.db"
+    study = stood_in(with_another_sweep, SEEDS_MEANWHILE, str(store))
+    results = study.run(store=store, executor=CountingExecutor())
+    assert results.counts.reused > 0
+    assert sum(results.counts) == len(results) == len(study)
+
+
 def test_a_load_that_kills_its_worker_fails_and_the_others_stand() -> None:
     results = stood_in(standins.die_always, 8).run(executor="processes", workers=2)
     assert results.counts == (0, 14, 2)
