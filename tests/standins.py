@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from h3sim.study.design import Cell
 
-__all__ = ["die_always", "die_once", "told", "waiting"]
+__all__ = ["die_always", "die_once", "large", "told", "waiting"]
 
 
 def told(cell: Cell) -> dict[str, Any]:
@@ -40,3 +40,8 @@ def waiting(cell: Cell) -> dict[str, Any]:
 
     time.sleep(0.01)
     return told(cell)
+
+
+def large(cell: Cell) -> dict[str, Any]:
+    """Return a row as large as that of a load."""
+    return told(cell) | {"text": f"{cell.seed:04}" * 500}

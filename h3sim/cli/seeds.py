@@ -113,8 +113,8 @@ def compare_over_seeds(
             print(f"\n{text}")
     note = (
         f"Speedups to {baseline.name} with the same buffer: geometric means over pages, each the"
-        " mean of its seeds; intervals: bootstrap over pages (over seeds, if there is one page); p:"
-        " Wilcoxon, corrected for the number of schemes; wins and losses count loads."
+        " mean of its seeds; intervals: studentized bootstrap over pages (over seeds, if there is"
+        " one page); p: Wilcoxon, corrected for the number of schemes; wins and losses count loads."
     )
     print(f"\n{fitted(note, width)}")
     return 1 if results.counts and results.counts.failed else 0

@@ -54,9 +54,9 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         if name == "list":
             add_wide(command)
         if name == "prune":
-            command.add_argument("--failed", action="store_true", help="loads that failed")
+            command.add_argument("--failed", action="store_true", help="what failed")
             command.add_argument(
-                "--other-models", action="store_true", help="loads of other versions of h3sim"
+                "--other-models", action="store_true", help="what other versions of h3sim made"
             )
 
 
@@ -68,13 +68,13 @@ def _list(options: argparse.Namespace) -> int:
         for s in studies
     )
     width = terminal_width(options)
-    print(table(("study", "name", "loads", "done", "failed", "axes"), rows, width=width))
+    print(table(("study", "name", "cells", "done", "failed", "axes"), rows, width=width))
     print()
     models = (
         (model, f"{done:,}", f"{failed:,}", f"{seconds:,.1f}")
         for model, done, failed, seconds in counts
     )
-    print(table(("model", "loads done", "failed", "took s"), models, width=width))
+    print(table(("model", "done", "failed", "took s"), models, width=width))
     return 0
 
 
@@ -107,5 +107,5 @@ def _prune(options: argparse.Namespace) -> int:
     keep = model_version() if options.other_models else None
     with Store(options.store) as store:
         n = store.prune(keep_model=keep, failed=options.failed)
-    print(f"{options.store}: forgot {n:,} loads")
+    print(f"{options.store}: forgot {n:,} cells")
     return 0

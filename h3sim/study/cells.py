@@ -44,7 +44,7 @@ class LoadWork(Work):
             seed=self.design.seeds[seed],
             **arguments["engine"],
         )
-        row = row_of(load) | {"network": arguments["network"]}
+        row = row_of(load) | arguments["named"]
         rows = [timing._asdict() for timing in load.timings] if self.has_resources else None
         text = None if rows is None else json.dumps(rows, allow_nan=False)
         return json.dumps(row, allow_nan=False), text
@@ -54,11 +54,10 @@ class LoadWork(Work):
         if self._resolved is None or self._resolved[0] != place:
             try:
                 setting = LoadConfig(**self.design.settings[place])
-                named = setting.network
                 found: dict[str, Any] | Exception = {
                     "setting": setting,
                     "engine": engine_arguments(setting),
-                    "network": getattr(named, "name", str(named)),
+                    "named": _as_named(setting),
                 }
             except Exception as caught:  # noqa: BLE001 - told of each cell that has it
                 found = caught
@@ -67,6 +66,14 @@ class LoadWork(Work):
         if isinstance(known, Exception):
             raise known
         return known
+
+
+def _as_named(setting: LoadConfig) -> dict[str, Any]:
+    """Return the columns that say what was asked for, so that rows are found by it again."""
+    network = setting.network
+    named = {"network": getattr(network, "name", str(network))}
+    # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
+    return named | ({} if setting.headers is None else {"headers": setting.headers})
 
 
 def row_of(load: Load) -> dict[str, Any]:

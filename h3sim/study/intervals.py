@@ -39,10 +39,10 @@ def mean_interval(
 
     "bootstrap-t" studentizes each resample, so that skewed values get an interval that reaches
     farther on their long side (Efron 1982; Hall 1988; Davison and Hinkley 1997, § 5.2; Hesterberg
-    2015, § 5, compares it with others). It takes the values as independent draws of one distribution
-    with a variance; `docs/studies.md` says how often it covers, by how many and how skewed they
-    are. Of three or four values, and where nearly all are equal so that many resamples have no
-    spread, it is Student's, which takes them as normal.
+    2015, § 5, compares it with others). It takes the values as independent draws of one
+    distribution with a variance; `docs/studies.md` says how often it covers, by how many and how
+    skewed they are. Of three or four values, and where nearly all are equal so that many resamples
+    have no spread, it is Student's, which takes them as normal.
 
     "bca" is the bias-corrected and accelerated one (Efron 1987), too short for few values.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from h3sim.study.intervals import Method
     from h3sim.study.power import PowerRow
     from h3sim.study.ranks import Ranks
     from h3sim.study.statistics import Correlation, RelativeRow, SchemeRow
@@ -50,6 +51,7 @@ class Results(StudyRows):
         *,
         value: str = "byte_index_all_ms",
         confidence: float = 0.95,
+        interval: Method = "bootstrap-t",
         seed: int = 0,
     ) -> Rows[SchemeRow]:
         """Return each scheme against *baseline*: speedup, interval, test, wins and losses.
@@ -59,7 +61,12 @@ class Results(StudyRows):
         from h3sim.study.statistics import compare_schemes  # on use: scipy is an extra
 
         return compare_schemes(
-            self, baseline=baseline, value=value, confidence=confidence, seed=seed
+            self,
+            baseline=baseline,
+            value=value,
+            confidence=confidence,
+            interval=interval,
+            seed=seed,
         )
 
     def relative_medians(
@@ -157,7 +164,7 @@ class Results(StudyRows):
 
     def __repr__(self) -> str:
         told = f"; {self.counts}" if self.counts is not None else ""
-        return f"<Results of {len(self):,} loads over {', '.join(self.axes) or 'nothing'}{told}>"
+        return f"<Results of {len(self):,} rows over {', '.join(self.axes) or 'nothing'}{told}>"
 
     def _repr_html_(self) -> str:
         columns = self.columns

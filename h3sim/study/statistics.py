@@ -282,7 +282,8 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
 
     Raises:
         KeyError: if there is no such column.
-        NothingToMeasureError: if fewer than three rows have both.
+        InputError: if one of them is no column of numbers.
+        NothingToMeasureError: if fewer than three rows have both, or one is the same in all.
         MissingExtraError: if scipy is not installed.
     """
     _check_confidence(confidence)
@@ -293,6 +294,7 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
     if n < 3:
         raise NothingToMeasureError(f"fewer than three rows have {x} and {y}")
     first, second = zip(*pairs, strict=True)
+    _check_varies({x: first, y: second})
     stats = _stats()
     rho, tau = stats.spearmanr(first, second), stats.kendalltau(first, second)
     low = high = None
@@ -309,6 +311,22 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
         tau_low=low,
         tau_high=high,
     )
+
+
+def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse columns that have no order among their rows."""
+    problems = [
+        Problem(key=name, message="is no column of numbers")
+        for name, values in columns.items()
+        if not all(isinstance(value, int | float) for value in values)
+    ]
+    if problems:
+        raise InputError(problems)
+    for name, values in columns.items():
+        if len(set(values)) == 1:
+            raise NothingToMeasureError(
+                f"{name} is {values[0]:g} in all rows: nothing goes with it"
+            )
 
 
 def _check_confidence(confidence: float) -> None:

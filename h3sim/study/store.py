@@ -8,6 +8,7 @@ and plug-ins), so any study that has a cell in common with another reuses it.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -91,6 +92,11 @@ class Store:
             if not Path(self.path).is_file():
                 raise StoreError(f"{self.path}: there is no such file")
             uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
+            # Where nothing may be written SQLite cannot make the files by which readers and a
+            # writer know of each other. If no writer left any, there is none.
+            folder, log = Path(self.path).absolute().parent, Path(f"{self.path}-wal")
+            if not os.access(folder, os.W_OK) and not log.exists():
+                uri += "&immutable=1"
             return sqlite3.connect(uri, uri=True, check_same_thread=False)
         if not Path(self.path).absolute().parent.is_dir():
             raise StoreError(f"{self.path}: there is no folder {str(Path(self.path).parent)!r}")

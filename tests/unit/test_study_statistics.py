@@ -10,7 +10,10 @@ from scipy import stats
 
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
+from h3sim.study.intervals import mean_interval
 from h3sim.study.statistics import holm, rank_biserial
+from tests.effort import some
+from validation.intervals import coverage
 
 AXES = ("page", "scheme", "seed")
 
@@ -137,3 +140,67 @@ def test_what_cannot_be_compared_is_told() -> None:
         FAST.compare("rr", value="ms", confidence=95)
     with pytest.raises(NothingToMeasureError, match="no load has ms"):
         results_of({("p", "rr", 0): None}).compare("rr", value="ms")
+
+
+def test_what_never_varies_goes_with_nothing() -> None:
+    results = Results.of([{"x": 5, "y": float(n), "name": f"n{n}"} for n in range(11)])
+    with pytest.raises(NothingToMeasureError, match="x is 5 in all rows"):
+        results.correlation("x", "y")
+    with pytest.raises(InputError, match="name: is no column of numbers"):
+        results.correlation("y", "name")
+
+
+# Intervals
+
+KEPT = [
+    *((spread, n) for spread in ("normal", "uniform") for n in (5, 10, 20, 100)),
+    *(("exponential", n) for n in (10, 15, 20, 40, 100)),
+    ("gamma (1/2)", 40),
+    ("log-normal (1)", 100),
+]
+"""Where `docs/studies.md` says that intervals keep their level."""
+
+
+@pytest.mark.parametrize(("spread", "pages"), some([("exponential", 15)], KEPT))
+def test_intervals_cover_the_truth_as_often_as_they_say(spread: str, pages: int) -> None:
+    assert 0.93 <= coverage(spread, pages) <= 0.97
+
+
+def test_an_interval_reaches_farther_on_the_long_side() -> None:
+    values = [0.0, 0.1, 0.1, 0.2, 0.3, 1.5]
+    mean = sum(values) / len(values)
+    low, high = mean_interval(values)
+    assert low is not None
+    assert high is not None
+    assert high - mean > 2 * (mean - low)
+    mirrored = mean_interval([-value for value in values])
+    assert mirrored[0] == pytest.approx(-high, rel=0.05)
+
+
+def test_an_interval_of_four_is_that_of_student() -> None:
+    values = [0.1, 0.4, 0.2, 0.9]
+    expected = stats.t.interval(0.9, 3, 0.4, stats.sem(values))
+    assert mean_interval(values, 0.9) == pytest.approx(expected)
+    assert mean_interval(values[:2]) == (None, None)
+    assert mean_interval([0.3] * 4) == (0.3, 0.3)
+
+
+def test_an_interval_is_finite_where_nearly_all_are_equal() -> None:
+    # A third of all resamples have no spread, and so no finite t.
+    low, high = mean_interval([0.0] * 14 + [1.0])
+    assert low is not None
+    assert high is not None
+    assert math.isfinite(high - low)
+    # 0/0 in resamples that consist of the mean alone is no surprise either.
+    assert all(map(math.isfinite, mean_interval([1.0, 2.0, 2.0, 2.0, 3.0])))  # type: ignore[arg-type]
+
+
+def test_a_studentized_interval_of_many_normal_values_is_that_of_student() -> None:
+    values = [float(value) for value in stats.norm.ppf([(n + 0.5) / 200 for n in range(200)])]
+    expected = stats.t.interval(0.95, 199, 0, stats.sem(values))
+    assert mean_interval(values) == pytest.approx(expected, abs=0.01)
+
+
+def test_an_interval_that_is_not_known_is_told() -> None:
+    with pytest.raises(InputError, match="interval: must be bootstrap-t or bca, is 'z'"):
+        FAST.compare("rr", value="ms", interval="z")

@@ -255,7 +255,7 @@ def test_the_command_line_sweeps_resumes_and_exports(
     assert main(["store", "export", str(store), str(exported)]) == 0
     assert exported.read_bytes() == rows.read_bytes()
     assert main(["store", "prune", str(store), "--failed", "--other-models"]) == 0
-    assert "forgot 0 loads" in capsys.readouterr().out.splitlines()[-1]
+    assert "forgot 0 cells" in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_the_rows_are_those_of_python(study_file: Any, tmp_path: Path) -> None:

@@ -154,6 +154,16 @@ def test_a_row_has_the_settings_and_the_figures_of_its_load() -> None:
     assert row["packets_lost"] == load.packets.lost
 
 
+def test_rows_are_found_again_by_the_codec_that_was_named() -> None:
+    codecs = ["none", "hpack"]
+    results = sweep(PAGE, schemes="rr", executor="serial", network="4g", headers=codecs)
+    assert results.column("headers") == codecs
+    (row,) = results.filter(headers="none")
+    (unnamed,) = sweep(PAGE, schemes="rr", executor="serial", network="4g")
+    assert unnamed["headers"] is None
+    assert row | {"headers": None} == unnamed
+
+
 def test_resources_are_kept_on_request() -> None:
     results = sweep(PAGE, resources=True, rtt_ms=[0, 50], **FEW)
     rows = results.resources()
@@ -277,7 +287,7 @@ def test_rows_that_are_no_grid_have_no_xarray() -> None:
 def test_a_notebook_shows_results_and_what_became_of_the_loads() -> None:
     results = results_of()
     assert repr(results) == (
-        "<Results of 8 loads over page, scheme, seed; reused 0, ran 8, failed 0>"
+        "<Results of 8 rows over page, scheme, seed; reused 0, ran 8, failed 0>"
     )
     shown = results._repr_html_()
     assert shown.count("<tr>") == 9
