@@ -26,6 +26,10 @@ _PROFILES = (_LIKE_FOR_LIKE, "default", "linux-tcp")
 _DATAGRAM_BYTES = 27 + 9 + 1400
 """QUIC's header and tag, the longest header of a STREAM frame here, and what the probe sends."""
 _LOSSES = (0.0, 0.01, 0.02, 0.05)
+_HEADERS = (
+    *("profile", "loss", "down", "up", "CPU ms", "x probe", "x probe / down"),
+    *("us a packet", "x 0 %"),
+)
 
 
 def over_links() -> str:
@@ -58,17 +62,6 @@ def over_links() -> str:
                 f"{packet_s / lossless_s:.2f}",
             )
         )
-    headers = (
-        "profile",
-        "loss",
-        "down",
-        "up",
-        "CPU ms",
-        "x probe",
-        "x probe / down",
-        "us a packet",
-        "x 0 %",
-    )
     title = (
         f"{page.name}, rr over {_NETWORK} with CUBIC: all packets on the wire, lost ones too.\n"
         "The probe is the smallest with SimPy callbacks:"
@@ -77,8 +70,8 @@ def over_links() -> str:
         " much: like for like.\nx probe / down: the time of a packet down against that of the"
         " probe's.\n\n"
     )
-    align = ("left", *["right"] * (len(headers) - 1))
-    return title + str(tabulate(rows, headers, colalign=align, disable_numparse=True))
+    align = ("left", *["right"] * (len(_HEADERS) - 1))
+    return title + str(tabulate(rows, _HEADERS, colalign=align, disable_numparse=True))
 
 
 def _profile(name: str) -> TransportProfile:

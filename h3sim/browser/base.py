@@ -11,14 +11,14 @@ __all__ = ["Browser", "ScheduledRequest"]
 
 
 class ScheduledRequest(NamedTuple):
-    """At *at_ns*, ask for the resource at that place of the page; without one, call `on_wake`."""
+    """At *at_ns*, ask for the resource at that index of the page; without one, call `on_wake`."""
 
     at_ns: int
     resource: int | None
 
 
 class Browser(Protocol):
-    """One load of a page. Resources are told by their places in `page.resources`.
+    """One load of a page. Resources are told by their indices in `page.resources`.
 
     What happens is told with the time; what follows is returned.
     """

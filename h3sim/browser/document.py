@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.page import At
+from h3sim.page import At, Kind
 
 if TYPE_CHECKING:
     from h3sim.page import Page
 
-__all__ = ["DocumentParser", "references"]
+__all__ = ["DocumentParser", "references", "scripts_in_order"]
 
 
 def references(page: Page) -> list[tuple[int, int]]:
-    """Return what the root names: (offset in its body, place of the resource), as they stand.
+    """Return what the root names: (offset in its body, index of the resource), as they stand.
 
     >>> from h3sim.page import Discovery, Kind, Resource
     >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100)
@@ -24,11 +24,21 @@ def references(page: Page) -> list[tuple[int, int]]:
     [(50, 1)]
     """
     found = []
-    for place in page.children.get(page.root, ()):
-        discovery = page.resources[place].discovered
+    for index in page.children.get(page.root, ()):
+        discovery = page.resources[index].discovered
         if discovery is not None and discovery.at is At.OFFSET:
-            found.append((discovery.offset_bytes or 0, place))
+            found.append((discovery.offset_bytes or 0, index))
     return sorted(found)
+
+
+def scripts_in_order(page: Page) -> set[int]:
+    """Return the scripts that run when the parser comes upon them, or once it has ended."""
+    found = set()
+    for _, index in references(page):
+        resource = page.resources[index]
+        if resource.kind is Kind.SCRIPT and not resource.is_async and not resource.preload:
+            found.add(index)
+    return found
 
 
 class DocumentParser:
@@ -44,7 +54,7 @@ class DocumentParser:
         self._cost_ns = cost_ns
         self._references = references(page)
         self._next = 0
-        heads = [at for at, place in self._references if page.resources[place].in_head]
+        heads = [at for at, index in self._references if page.resources[index].in_head]
         self._head_bytes = max(heads, default=0)
         self._available = 0
         self._is_complete = False
@@ -68,7 +78,7 @@ class DocumentParser:
         )
 
     def receive(self, n_bytes: int, now_ns: int, download: int, *, is_complete: bool) -> None:
-        """Let *n_bytes* of the body, from its start, be there; *download* is its activity."""
+        """Take in that the first *n_bytes* of the body are there; *download* is its activity."""
         if n_bytes > self._available or is_complete:
             if self.position == self._available:
                 self.go_on(download, now_ns)
@@ -83,9 +93,9 @@ class DocumentParser:
         """Return the resource that is named where it stands, if one is, and pass it."""
         if not self._at_reference:
             return None
-        place = self._references[self._next][1]
+        index = self._references[self._next][1]
         self._next += 1
-        return place
+        return index
 
     def next_piece(self) -> tuple[int, int] | None:
         """Return up to where it can go now, and what that takes; None if it cannot."""

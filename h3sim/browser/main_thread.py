@@ -32,26 +32,26 @@ class Record:
         return len(self._rows)
 
     def begin(self, work: Work, resource: int | None, now_ns: int, *, after: int | None) -> int:
-        """Note that something began; return its place. Until told otherwise, it ends at once."""
+        """Note that something began; return its index. Without `end`, it ends at once."""
         self._rows.append(Activity(work, resource, now_ns, now_ns, after))
         return len(self._rows) - 1
 
-    def end(self, place: int, now_ns: int) -> None:
+    def end(self, index: int, now_ns: int) -> None:
         """Note that it ended."""
-        self._rows[place] = self._rows[place]._replace(ended_at_ns=now_ns)
+        self._rows[index] = self._rows[index]._replace(ended_at_ns=now_ns)
 
-    def ended_at_ns(self, place: int) -> int:
+    def ended_at_ns(self, index: int) -> int:
         """Return when it ended."""
-        return self._rows[place].ended_at_ns
+        return self._rows[index].ended_at_ns
 
-    def latest(self, places: Iterable[int | None]) -> int | None:
+    def latest(self, indices: Iterable[int | None]) -> int | None:
         """Return the one that ended last; of equals, the last one."""
         found: int | None = None
-        for place in places:
-            if place is not None and (
-                found is None or self.ended_at_ns(place) >= self.ended_at_ns(found)
+        for index in indices:
+            if index is not None and (
+                found is None or self.ended_at_ns(index) >= self.ended_at_ns(found)
             ):
-                found = place
+                found = index
         return found
 
     def activities(self) -> tuple[Activity, ...]:
@@ -68,7 +68,7 @@ class Task(NamedTuple):
     after: int | None
     ready_at_ns: int
     when_done: Callable[[int, int], None]
-    """Called with its place among the activities, and the time."""
+    """Called with its index among the activities, and the time."""
 
 
 class MainThread:
@@ -77,7 +77,7 @@ class MainThread:
     >>> record, done = Record(), []
     >>> thread = MainThread(record)
     >>> for resource in (1, 2):
-    ...     note = lambda place, now_ns: done.append(now_ns)
+    ...     note = lambda index, now_ns: done.append(now_ns)
     ...     thread.add(Task(Work.EXECUTE, resource, 10, None, 0, note))
     >>> thread.start_next(0), thread.busy_until_ns, thread.finish(10)
     (True, 10, True)
@@ -103,7 +103,7 @@ class MainThread:
         return self._running is not None or bool(self._queue)
 
     def add(self, task: Task) -> None:
-        """Let a task run when its turn comes."""
+        """Queue a task, to run when its turn comes."""
         self._queue.append(task)
 
     def start_next(self, now_ns: int) -> bool:
@@ -121,16 +121,16 @@ class MainThread:
             if task.ready_at_ns == now_ns
             else self._record.latest((task.after, self._last))
         )
-        place = self._record.begin(task.work, task.resource, now_ns, after=after)
+        index = self._record.begin(task.work, task.resource, now_ns, after=after)
         self.busy_until_ns = now_ns + task.cost_ns
-        self._running = task, place
+        self._running = task, index
 
     def finish(self, now_ns: int) -> bool:
         """End what is over by now; return whether something was."""
         if self._running is None or self.busy_until_ns > now_ns:
             return False
-        (task, place), self._running = self._running, None
-        self._record.end(place, now_ns)
-        self._last = place
-        task.when_done(place, now_ns)
+        (task, index), self._running = self._running, None
+        self._record.end(index, now_ns)
+        self._last = index
+        task.when_done(index, now_ns)
         return True

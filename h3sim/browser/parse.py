@@ -17,24 +17,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.browser.base import ScheduledRequest
-from h3sim.browser.document import DocumentParser
+from h3sim.browser.discoverer import Discoverer
+from h3sim.browser.document import DocumentParser, scripts_in_order
 from h3sim.browser.main_thread import MainThread, Record, Task
+from h3sim.browser.renderer import Renderer
 from h3sim.browser.requests import Requests
-from h3sim.browser.styles import Styles
-from h3sim.page import At, FetchPriority, Kind
+from h3sim.browser.rules import rules_of
+from h3sim.page import At, Kind
 from h3sim.trace import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from h3sim.browser.model import BrowserModel
     from h3sim.page import Page, Resource
     from h3sim.trace import Activity
 
 __all__ = ["ParseBrowser"]
-
-_OF_LAYOUT = (Kind.FONT, Kind.IMAGE)
-_MAY_BE_LAZY = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
 
 
 class ParseBrowser:
@@ -51,18 +50,16 @@ class ParseBrowser:
         self._record = Record()
         self._main_thread = MainThread(self._record)
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
-        self._styles = Styles(page)
-        self._requests = Requests(model.max_requests)
-        self._requests.is_tight = model.tight_mode
+        self._requests = Requests(model.max_requests, rules_of(page, model))
+        self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
+        self._renderer = Renderer(page, self._record, self._parser, self._discoverer)
         self._downloads: dict[int, int] = {}
         self._watched: dict[int, list[tuple[int, int]]] = {}
         self._contiguous = 0
-        self._lazy: list[int] = []
         self._finished: dict[int, int] = {}
-        self._in_order = self._scripts_in_order()
+        self._in_order = scripts_in_order(page)
         self._deferred: list[int] = []
         self._woken_at_ns: int | None = None
-        self._painted: int | None = None
         self._content_loaded: int | None = None
         self._loaded: int | None = None
 
@@ -76,31 +73,29 @@ class ParseBrowser:
     def waiting(self) -> list[str]:
         """The ids of the resources that have not been delivered."""
         resources = enumerate(self._page.resources)
-        return [resource.id for place, resource in resources if place not in self._finished]
+        return [resource.id for index, resource in resources if index not in self._finished]
 
     @property
     def activities(self) -> tuple[Activity, ...]:
         """What it did."""
         return self._record.activities()
 
-    # What it is told
-
     def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
         """Return what is asked for since *now_ns* whatever happens: the root; what has a time."""
-        for place, resource in enumerate(self._page.resources):
+        for index, resource in enumerate(self._page.resources):
             discovery = resource.discovered
             if discovery is None or discovery.at is At.TIME:
                 delay_ns = 0 if discovery is None else max(0, discovery.delay_ns - now_ns)
-                self._requests.ask(place, now_ns, delay_ns, after=None)
+                self._requests.ask(index, now_ns, delay_ns, after=None)
         return self._run(now_ns)
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from *resource* being requested."""
         after = self._requests.after[resource]
         self._downloads[resource] = self._record.begin(Work.DOWNLOAD, resource, now_ns, after=after)
-        self._watched[resource] = self._offsets(resource)
-        for child in self._children(resource, At.REQUEST):
-            self._ask(child, now_ns, after)
+        self._watched[resource] = self._discoverer.offsets(resource)
+        for child in self._discoverer.children(resource, At.REQUEST):
+            self._discoverer.ask(child, now_ns, after)
         return self._run(now_ns)
 
     def next_offset(self, resource: int) -> int:
@@ -119,7 +114,7 @@ class ParseBrowser:
         download = self._downloads[resource]
         watched = self._watched[resource]
         while watched and watched[-1][0] <= contiguous_bytes:
-            self._ask(watched.pop()[1], now_ns, download)
+            self._discoverer.ask(watched.pop()[1], now_ns, download)
         described = self._page.resources[resource]
         is_complete = contiguous_bytes >= described.stream_bytes
         if is_complete and resource not in self._finished:
@@ -139,15 +134,13 @@ class ParseBrowser:
             self._woken_at_ns = None
         return self._run(now_ns)
 
-    # What it does
-
     def _run(self, now_ns: int) -> list[ScheduledRequest]:
         """Do all that can be done now; return the requests that follow, and when to go on."""
         self._requests.ripen(now_ns)
         while self._main_thread.finish(now_ns) or self._step(now_ns):
             pass
         if self._parser.has_passed_head:
-            self._requests.is_tight = False
+            self._requests.progress.has_passed_head = True
         due = self._requests.due(now_ns)
         soonest_ns = self._requests.next_at_ns
         if not self._main_thread.is_idle:
@@ -162,7 +155,7 @@ class ParseBrowser:
     def _step(self, now_ns: int) -> bool:
         """Do the next thing on an idle main thread; return whether there was one."""
         return self._main_thread.is_idle and (
-            self._paint(now_ns)
+            self._renderer.paint(now_ns)
             or self._main_thread.start_next(now_ns)
             or self._parse(now_ns)
             or self._run_deferred(now_ns)
@@ -175,16 +168,16 @@ class ParseBrowser:
             return False
         if parser.waits_for is not None:
             return self._run_in_order(parser.waits_for, parser.after, now_ns)
-        place = parser.next_reference()
-        if place is not None:
-            self._meet(place, now_ns)
+        index = parser.next_reference()
+        if index is not None:
+            self._meet(index, now_ns)
             return True
         piece = parser.next_piece()
         if piece is None:
             ended = parser.reaches_end()
             if ended:
-                for child in self._children(self._page.root, At.EXECUTED):
-                    self._ask(child, now_ns, parser.after)
+                for child in self._discoverer.children(self._page.root, At.EXECUTED):
+                    self._discoverer.ask(child, now_ns, parser.after)
             return ended
         stop, cost_ns = piece
 
@@ -199,26 +192,26 @@ class ParseBrowser:
             parser.position = stop
         return True
 
-    def _meet(self, place: int, now_ns: int) -> None:
-        """Let the parser come upon a reference."""
-        resource = self._page.resources[place]
-        self._ask(place, now_ns, self._parser.after)
+    def _meet(self, index: int, now_ns: int) -> None:
+        """Take in that the parser came upon a reference."""
+        resource = self._page.resources[index]
+        self._discoverer.ask(index, now_ns, self._parser.after)
         if resource.kind is Kind.STYLESHEET:
-            self._styles.meet(place)
-        elif place in self._in_order:
+            self._renderer.styles.meet(index)
+        elif index in self._in_order:
             if resource.is_defer:
-                self._deferred.append(place)
+                self._deferred.append(index)
             else:
-                self._parser.waits_for = place
+                self._parser.waits_for = index
 
-    def _run_in_order(self, place: int, after: int | None, now_ns: int) -> bool:
+    def _run_in_order(self, index: int, after: int | None, now_ns: int) -> bool:
         """Run a script that waits for its turn, if it is there and no stylesheet holds it back."""
-        sheets = self._styles.blocking()
-        download = self._finished.get(place)
+        sheets = self._renderer.styles.blocking()
+        download = self._finished.get(index)
         if sheets is None or download is None:
             return False
         after = self._record.latest([after, *sheets, download])
-        self._main_thread.start(self._script(place, after, now_ns), now_ns)
+        self._main_thread.start(self._script(index, after, now_ns), now_ns)
         return True
 
     def _run_deferred(self, now_ns: int) -> bool:
@@ -226,71 +219,43 @@ class ParseBrowser:
             return False
         return self._run_in_order(self._deferred[0], self._parser.after, now_ns)
 
-    def _script(self, place: int, after: int | None, now_ns: int) -> Task:
-        cost_ns = self._cost_ns(self._page.resources[place])
-        return Task(Work.EXECUTE, place, cost_ns, after, now_ns, self._executed(place))
+    def _script(self, index: int, after: int | None, now_ns: int) -> Task:
+        cost_ns = self._cost_ns(self._page.resources[index])
+        return Task(Work.EXECUTE, index, cost_ns, after, now_ns, self._executed(index))
 
-    def _executed(self, place: int) -> Callable[[int, int], None]:
+    def _executed(self, index: int) -> Callable[[int, int], None]:
         def on_executed(activity: int, now_ns: int) -> None:
-            if place == self._parser.waits_for:
+            if index == self._parser.waits_for:
                 self._parser.waits_for = None
                 self._parser.go_on(activity, now_ns)
-            elif self._deferred and place == self._deferred[0]:
+            elif self._deferred and index == self._deferred[0]:
                 self._deferred.pop(0)
                 self._parser.go_on(activity, now_ns)
-            for child in self._children(place, At.EXECUTED):
-                self._ask(child, now_ns, activity, delayed=True)
+            for child in self._discoverer.children(index, At.EXECUTED):
+                self._discoverer.ask(child, now_ns, activity, delayed=True)
 
         return on_executed
 
-    def _on_complete(self, place: int, resource: Resource, now_ns: int) -> None:
-        """Let a resource be there."""
-        download = self._finished[place]
+    def _on_complete(self, index: int, resource: Resource, now_ns: int) -> None:
+        """Take in that all of a resource was delivered."""
+        download = self._finished[index]
         if resource.kind is Kind.STYLESHEET:
             cost_ns = self._cost_ns(resource)
-            task = (cost_ns, download, now_ns, self._styled(place))
-            self._main_thread.add(Task(Work.STYLE, place, *task))
+
+            def on_styled(activity: int, at_ns: int) -> None:
+                self._renderer.on_styled(index, activity, at_ns)
+
+            task = Task(Work.STYLE, index, cost_ns, download, now_ns, on_styled)
+            self._main_thread.add(task)
             return
-        for child in self._children(place, At.COMPLETE):
-            self._ask(child, now_ns, download, delayed=True)
-        if place == self._page.root or place in self._in_order:
+        for child in self._discoverer.children(index, At.COMPLETE):
+            self._discoverer.ask(child, now_ns, download, delayed=True)
+        if index == self._page.root or index in self._in_order:
             return
         if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
-            self._main_thread.add(self._script(place, download, now_ns))
+            self._main_thread.add(self._script(index, download, now_ns))
         else:
-            self._executed(place)(download, now_ns)
-
-    def _styled(self, place: int) -> Callable[[int, int], None]:
-        def on_styled(activity: int, now_ns: int) -> None:
-            self._styles.on_parsed(place, activity)
-            for child in self._page.children.get(place, ()):
-                if self._page.resources[child].kind not in _OF_LAYOUT:
-                    self._ask(child, now_ns, activity)
-            if self._painted is not None:
-                self._lay_out(now_ns)
-
-        return on_styled
-
-    def _paint(self, now_ns: int) -> bool:
-        """Paint for the first time, if there is something to see."""
-        if self._painted is not None or not self._parser.has_passed_head:
-            return False
-        sheets = self._styles.blocking()
-        if sheets is None:
-            return False
-        after = self._record.latest([self._parser.after, *sheets])
-        self._painted = self._record.begin(Work.FIRST_PAINT, None, now_ns, after=after)
-        self._lay_out(now_ns)
-        self._ask_lazy(now_ns)
-        return True
-
-    def _lay_out(self, now_ns: int) -> None:
-        """Ask for what the stylesheets that are ready name, now that something is laid out."""
-        for sheet, activity in self._styles.newly_ready():
-            after = self._record.latest([activity, self._painted])
-            for child in self._page.children.get(sheet, ()):
-                if self._page.resources[child].kind in _OF_LAYOUT:
-                    self._ask(child, now_ns, after)
+            self._executed(index)(download, now_ns)
 
     def _end(self, now_ns: int) -> bool:
         """Come to DOMContentLoaded, and to load, if nothing holds them back."""
@@ -306,74 +271,8 @@ class ParseBrowser:
             return False
         after = self._record.latest(range(len(self._record)))
         self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)
-        self._ask_lazy(now_ns)
+        self._discoverer.on_loaded(self._loaded, now_ns)
         return True
-
-    # What it knows
-
-    def _ask(self, place: int, now_ns: int, after: int | None, *, delayed: bool = False) -> None:
-        resource = self._page.resources[place]
-        if _is_lazy(resource):
-            self._lazy.append(place)
-            self._ask_lazy(now_ns)
-            return
-        delay_ns = 0
-        if delayed and resource.discovered is not None:
-            delay_ns = resource.discovered.delay_ns
-        is_low = _is_unimportant(resource)
-        self._requests.ask(place, now_ns, delay_ns, after=after, is_unimportant=is_low)
-
-    def _ask_lazy(self, now_ns: int) -> None:
-        """Ask for lazy resources: once painted for those in sight, once loaded for the others."""
-        for place in self._lazy:
-            in_sight = self._page.resources[place].above_the_fold
-            after = self._painted if in_sight else self._loaded
-            if after is not None:
-                self._requests.ask(place, now_ns, 0, after=after)
-
-    def _children(self, place: int, at: At) -> Iterator[int]:
-        for child in self._page.children.get(place, ()):
-            discovery = self._page.resources[child].discovered
-            if discovery is not None and discovery.at is at:
-                yield child
-
-    def _offsets(self, place: int) -> list[tuple[int, int]]:
-        """Return what bytes of the stream let it ask for which child, the nearest last."""
-        resource = self._page.resources[place]
-        is_root = place == self._page.root
-        if is_root and not self._model.preload_scanner:
-            return []
-        found = []
-        for child in self._children(place, At.OFFSET):
-            named = self._page.resources[child]
-            of_layout = resource.kind is Kind.STYLESHEET and named.kind in _OF_LAYOUT
-            # The preload scanner leaves lazy images to the parser.
-            if named.discovered is not None and not of_layout and not (is_root and _is_lazy(named)):
-                offset_bytes = named.discovered.offset_bytes or 0
-                found.append((resource.header_bytes + offset_bytes, child))
-        return sorted(found, reverse=True)
-
-    def _scripts_in_order(self) -> set[int]:
-        """Return the scripts that run when the parser comes upon them, or once it has ended."""
-        found = set()
-        for place in self._children(self._page.root, At.OFFSET):
-            resource = self._page.resources[place]
-            if resource.kind is Kind.SCRIPT and not resource.is_async and not resource.preload:
-                found.add(place)
-        return found
 
     def _cost_ns(self, resource: Resource) -> int:
         return round((resource.parse_ns + resource.execute_ns) * self._model.cpu_factor)
-
-
-def _is_unimportant(resource: Resource) -> bool:
-    """Return whether Chrome asks for it with priority Low or less."""
-    if resource.fetchpriority is not FetchPriority.AUTO:
-        return resource.fetchpriority is FetchPriority.LOW
-    if resource.kind is Kind.SCRIPT:
-        return resource.is_async or resource.is_defer
-    return resource.kind in (Kind.IMAGE, Kind.MEDIA, Kind.OTHER)
-
-
-def _is_lazy(resource: Resource) -> bool:
-    return resource.is_lazy and resource.kind in _MAY_BE_LAZY

@@ -22,7 +22,7 @@ __all__ = ["ReplayBrowser"]
 
 
 class ReplayBrowser:
-    """Follows one load of *page*; places are those in `page.resources`.
+    """Follows one load of *page*; resources are told by their indices in `page.resources`.
 
     >>> from h3sim.page import Discovery, Kind, Page, Resource
     >>> late = Discovery(at=At.OFFSET, by="/", offset_bytes=50, delay_ns=7)
@@ -66,8 +66,8 @@ class ReplayBrowser:
         Times count from navigation start; none is asked for before *now_ns*.
         """
         return [
-            ScheduledRequest(max(now_ns, 0 if discovery is None else discovery.delay_ns), place)
-            for place, discovery in enumerate(r.discovered for r in self._page.resources)
+            ScheduledRequest(max(now_ns, 0 if discovery is None else discovery.delay_ns), index)
+            for index, discovery in enumerate(r.discovered for r in self._page.resources)
             if discovery is None or discovery.at is At.TIME
         ]
 

@@ -4,18 +4,34 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from h3sim.browser.base import ScheduledRequest
 
-__all__ = ["Requests"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-_TIGHT_LIMIT = 2
+    from h3sim.browser.rules import RequestRule
+
+__all__ = ["Progress", "Requests"]
+
+
+class Progress:
+    """How far a load is, for rules that hold requests back."""
+
+    __slots__ = ("has_passed_head", "n_in_flight")
+
+    def __init__(self) -> None:
+        self.n_in_flight = 0
+        """How many requests wait for the end of their response."""
+        self.has_passed_head = False
+        """Whether the parser went beyond all that the head names."""
 
 
 class Requests:
-    """Lets at most *limit* requests be open at once (None: any number), first asked first.
+    """Sends at most *limit* requests at once (None: any number), first asked first.
 
-    While `is_tight`, one that is asked for as unimportant leaves only if fewer than two are open.
+    One that any of *rules* holds lets those behind it go first.
 
     >>> requests = Requests(limit=1)
     >>> requests.ask(0, 0, 0, after=None); requests.ask(1, 0, 0, after=None)
@@ -25,68 +41,54 @@ class Requests:
     [ScheduledRequest(at_ns=7, resource=1)]
     """
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, rules: Sequence[RequestRule] = ()) -> None:
+        self.progress = Progress()
         self._limit = limit
+        self._rules = tuple(rules)
         self._later: list[tuple[int, int, int]] = []
         self._ready: deque[int] = deque()
-        self._unimportant: dict[int, None] = {}
-        self._in_flight = 0
-        self.is_tight = False
         self.after: dict[int, int | None] = {}
-        """What let each resource be asked for: the place of an activity."""
+        """What let each resource be asked for: the index of an activity."""
 
     @property
     def n_open(self) -> int:
         """How many wait for their turn, or for the end of their response."""
-        return len(self._ready) + self._in_flight
+        return len(self._ready) + self.progress.n_in_flight
 
     @property
     def next_at_ns(self) -> int | None:
         """When the next one is asked for that has a delay."""
         return self._later[0][0] if self._later else None
 
-    def ask(
-        self,
-        resource: int,
-        now_ns: int,
-        delay_ns: int,
-        *,
-        after: int | None,
-        is_unimportant: bool = False,
-    ) -> None:
+    def ask(self, resource: int, now_ns: int, delay_ns: int, *, after: int | None) -> None:
         """Ask for a resource after a delay; without effect where it was asked for."""
         if resource in self.after:
             return
         self.after[resource] = after
-        if is_unimportant:
-            self._unimportant[resource] = None
         if delay_ns:
             heappush(self._later, (now_ns + delay_ns, len(self.after), resource))
         else:
             self._ready.append(resource)
 
     def ripen(self, now_ns: int) -> None:
-        """Let those whose delay is over be ready."""
+        """Make those ready whose delay is over."""
         while self._later and self._later[0][0] <= now_ns:
             self._ready.append(heappop(self._later)[2])
 
     def due(self, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests that leave now."""
         found, held = [], []
-        while self._ready and (self._limit is None or self._in_flight < self._limit):
+        progress = self.progress
+        while self._ready and (self._limit is None or progress.n_in_flight < self._limit):
             resource = self._ready.popleft()
-            if self._is_held(resource):
+            if any(rule.holds(resource, progress) for rule in self._rules):
                 held.append(resource)
             else:
-                self._in_flight += 1
+                progress.n_in_flight += 1
                 found.append(ScheduledRequest(now_ns, resource))
         self._ready.extendleft(reversed(held))
         return found
 
-    def _is_held(self, resource: int) -> bool:
-        is_crowded = self._in_flight >= _TIGHT_LIMIT
-        return self.is_tight and is_crowded and resource in self._unimportant
-
     def on_finished(self) -> None:
-        """Let a response be over."""
-        self._in_flight -= 1
+        """Take in that a response is over."""
+        self.progress.n_in_flight -= 1

@@ -29,29 +29,29 @@ class Styles:
         self._parsed: dict[int, int] = {}
         self._given: set[int] = set()
 
-    def meet(self, place: int) -> None:
-        """Let the parser have passed a stylesheet."""
-        resource = self._page.resources[place]
+    def meet(self, index: int) -> None:
+        """Take in that the parser has passed a stylesheet."""
+        resource = self._page.resources[index]
         if resource.render_blocking if self._tells else not resource.preload:
-            self._met.append(place)
+            self._met.append(index)
 
-    def on_parsed(self, place: int, activity: int) -> None:
-        """Let a stylesheet be parsed; *activity* is that."""
-        self._parsed[place] = activity
+    def on_parsed(self, index: int, activity: int) -> None:
+        """Take in that a stylesheet was parsed; *activity* is that."""
+        self._parsed[index] = activity
 
-    def imports(self, place: int) -> list[int]:
+    def imports(self, index: int) -> list[int]:
         """Return the stylesheets that a stylesheet asks for."""
         return [
             child
-            for child in self._page.children.get(place, ())
+            for child in self._page.children.get(index, ())
             if self._page.resources[child].kind is Kind.STYLESHEET
         ]
 
     def blocking(self) -> list[int] | None:
         """Return the activities that made those met so far ready; None while one is not."""
         activities: list[int] = []
-        for place in self._met:
-            ready = self._ready(place)
+        for index in self._met:
+            ready = self._ready(index)
             if ready is None:
                 return None
             activities += ready
@@ -59,16 +59,16 @@ class Styles:
 
     def newly_ready(self) -> Iterator[tuple[int, int]]:
         """Yield each stylesheet that is ready and was not yielded before, and its last activity."""
-        for place in self._parsed:
-            if place not in self._given:
-                ready = self._ready(place)
+        for index in self._parsed:
+            if index not in self._given:
+                ready = self._ready(index)
                 if ready is not None:
-                    self._given.add(place)
-                    yield place, ready[-1]
+                    self._given.add(index)
+                    yield index, ready[-1]
 
-    def _ready(self, place: int) -> list[int] | None:
+    def _ready(self, index: int) -> list[int] | None:
         activities = []
-        waiting = [place]
+        waiting = [index]
         while waiting:
             sheet = waiting.pop()
             if sheet not in self._parsed:

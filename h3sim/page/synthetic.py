@@ -49,7 +49,19 @@ _EXECUTE_MS_PER_KB = 1.1
 _SEEN = 0.3
 """The images of the first so-much of the document are above the fold."""
 _LARGEST_SHARE = 0.05
-_MOST_RESOURCES = 100_000
+_SIZE = Whole(low=0, high=MAX_STREAM_BYTES)
+_TAKEN = {
+    "seed": Whole(low=0),
+    "n_resources": Whole(low=1, high=100_000),
+    "total_bytes": _SIZE,
+    "max_depth": Whole(low=1, high=len(_LEVELS)),
+    "script_share": Number(low=0, high=1),
+    "html_bytes": _SIZE,
+    "hero_bytes": _SIZE,
+}
+"""What the arguments of `synthetic` may be."""
+_DRAWN = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")
+"""Those that are drawn where they are None."""
 
 
 def synthetic(
@@ -76,20 +88,14 @@ def synthetic(
     >>> len(page.resources), page.total_bytes
     (30, 800000)
     """
-    size = Whole(low=0, high=MAX_STREAM_BYTES)
-    given = {
-        "seed": (Whole(low=0), seed),
-        "n_resources": (Whole(low=1, high=_MOST_RESOURCES), n_resources),
-        "total_bytes": (size, total_bytes),
-        "max_depth": (Whole(low=1, high=len(_LEVELS)), max_depth),
-        "script_share": (Number(low=0, high=1), script_share),
-        "html_bytes": (size, html_bytes),
-        "hero_bytes": (size, hero_bytes),
-    }
-    may_be_none = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")
-    check_arguments(
-        PageError,
-        **{key: e for key, e in given.items() if e[1] is not None or key not in may_be_none},
+    _check(
+        seed=seed,
+        n_resources=n_resources,
+        total_bytes=total_bytes,
+        max_depth=max_depth,
+        script_share=script_share,
+        html_bytes=html_bytes,
+        hero_bytes=hero_bytes,
     )
     source = seeds.stream(seed, "page")
     n_drawn = round(_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
@@ -103,6 +109,11 @@ def synthetic(
         resources=tuple(_finish(source, drafts)),
         provenance={"source": "made up by h3sim.page.synthetic", "notes": f"seed {seed}"},
     )
+
+
+def _check(**given: float | None) -> None:
+    kinds = {key: value for key, value in given.items() if value is not None or key not in _DRAWN}
+    check_arguments(PageError, **{key: (_TAKEN[key], value) for key, value in kinds.items()})
 
 
 @dataclass(slots=True)

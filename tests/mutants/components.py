@@ -93,7 +93,7 @@ class TwoThreads(ParseBrowser):
     def __init__(self, page: Any, model: Any) -> None:
         super().__init__(page, model)
         end = self._record.end
-        self._record.end = lambda place, now_ns: end(place, now_ns + 1_000_000)  # type: ignore[method-assign]
+        self._record.end = lambda index, now_ns: end(index, now_ns + 1_000_000)  # type: ignore[method-assign]
 
 
 class EagerScripts(ParseBrowser):

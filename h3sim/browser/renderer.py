@@ -1,0 +1,61 @@
+"""What is seen, and what that asks for: stylesheets, the first paint, layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.browser.discoverer import OF_LAYOUT
+from h3sim.browser.styles import Styles
+from h3sim.trace import Work
+
+if TYPE_CHECKING:
+    from h3sim.browser.discoverer import Discoverer
+    from h3sim.browser.document import DocumentParser
+    from h3sim.browser.main_thread import Record
+    from h3sim.page import Page
+
+__all__ = ["Renderer"]
+
+
+class Renderer:
+    """Paints once the head is parsed and the stylesheets that the parser has met are ready."""
+
+    def __init__(
+        self, page: Page, record: Record, parser: DocumentParser, discoverer: Discoverer
+    ) -> None:
+        self.styles = Styles(page)
+        self._page = page
+        self._record = record
+        self._parser = parser
+        self._discoverer = discoverer
+        self._painted: int | None = None
+
+    def on_styled(self, sheet: int, activity: int, now_ns: int) -> None:
+        """Take in that *sheet* was parsed: ask for what it imports, and for what layout needs."""
+        self.styles.on_parsed(sheet, activity)
+        for child in self._page.children.get(sheet, ()):
+            if self._page.resources[child].kind not in OF_LAYOUT:
+                self._discoverer.ask(child, now_ns, activity)
+        if self._painted is not None:
+            self._lay_out(now_ns)
+
+    def paint(self, now_ns: int) -> bool:
+        """Paint for the first time, if there is something to see; return whether it did."""
+        if self._painted is not None or not self._parser.has_passed_head:
+            return False
+        sheets = self.styles.blocking()
+        if sheets is None:
+            return False
+        after = self._record.latest([self._parser.after, *sheets])
+        self._painted = self._record.begin(Work.FIRST_PAINT, None, now_ns, after=after)
+        self._lay_out(now_ns)
+        self._discoverer.on_painted(self._painted, now_ns)
+        return True
+
+    def _lay_out(self, now_ns: int) -> None:
+        """Ask for what the stylesheets that are ready name, now that something is laid out."""
+        for sheet, activity in self.styles.newly_ready():
+            after = self._record.latest([activity, self._painted])
+            for child in self._page.children.get(sheet, ()):
+                if self._page.resources[child].kind in OF_LAYOUT:
+                    self._discoverer.ask(child, now_ns, after)

@@ -1,0 +1,34 @@
+"""Rules by which a browser holds requests back that it could send."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from h3sim.browser.tight_mode import TightMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.browser.model import BrowserModel
+    from h3sim.browser.requests import Progress
+    from h3sim.page import Page
+
+__all__ = ["RULES", "RequestRule", "rules_of"]
+
+
+class RequestRule(Protocol):
+    """Holds requests back during one load of a page."""
+
+    def holds(self, resource: int, progress: Progress) -> bool:
+        """Return whether the request for *resource* has to wait; it is asked again later."""
+
+
+RULES: dict[str, Callable[[Page], RequestRule]] = {
+    "tight_mode": TightMode,
+}
+"""The rules, each by the setting of `BrowserModel` that turns it on."""
+
+
+def rules_of(page: Page, model: BrowserModel) -> list[RequestRule]:
+    """Return the rules that *model* has, for a load of *page*."""
+    return [rule(page) for setting, rule in RULES.items() if getattr(model, setting)]
