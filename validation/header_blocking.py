@@ -22,7 +22,7 @@ from h3sim import catalog, engine
 from h3sim.compression import HeaderCompression
 from h3sim.study import LoadConfig
 from h3sim.study.run import engine_arguments
-from h3sim.trace import delivered_in_one_order, delivered_per_stream, rows_of
+from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,9 +96,9 @@ def _load(job: Job, *, blocks: bool) -> Load:
 
 def _in_one_order(load: Load) -> Load:
     """Return the load as if its bytes had been delivered in the order in which they were sent."""
-    rows = [row[:6] for row in load.trace.packet_rows]
+    rows = load.trace.packet_rows
     times = delivered_in_one_order(rows, delivered_per_stream(rows))
-    return replace(load, trace=replace(load.trace, packet_rows=rows_of(rows, times)))
+    return replace(load, trace=replace(load.trace, packet_rows=rows.with_delivery_at(times)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from h3sim.results import Load
-    from h3sim.trace.model import PacketRow, SentRow
+    from h3sim.trace import PacketRow, SentRow
 
 __all__ = [
     "BASELINE",

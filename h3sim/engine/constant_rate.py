@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 from h3sim import seeds
 from h3sim.engine.environment import Rank
 from h3sim.engine.transport import Carried
-from h3sim.trace import ConnectionOrder, Delivery, StreamOrder, rows_of
+from h3sim.trace import (
+    MAX_PENDING,
+    ConnectionOrder,
+    Delivery,
+    RowRecorder,
+    SteadyRecorder,
+    StreamOrder,
+)
 from h3sim.transport import HoldEveryNth
 
 if TYPE_CHECKING:
     from h3sim.engine.environment import Call, Callbacks, LoadEnvironment
     from h3sim.engine.transport import Application, Progress
     from h3sim.http import StreamSender
-    from h3sim.trace import DeliveryTimes
-    from h3sim.trace.model import PacketRow
     from h3sim.transport import ConstantRate, Network, Protocol
 
 __all__ = ["ConstantRateTransport"]
@@ -57,9 +62,9 @@ class ConstantRateTransport:
         self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
         self._progress = progress
         self._n_packets = n_packets
-        self._rows: list[PacketRow] = []
-        """Those that others may overtake get the time at which they are delivered at the end."""
-        self._delivered_at_ns: DeliveryTimes = []
+        self._steady = SteadyRecorder(self._one_way_ns)
+        self._overtaken = RowRecorder()
+        """Takes down what the other does not: packets that overtake each other."""
         self._watched: dict[int, int] = {}
         self._jitter: HoldEveryNth | None = None
         self._order: StreamOrder | ConnectionOrder | None = None
@@ -70,7 +75,7 @@ class ConstantRateTransport:
             self._jitter = HoldEveryNth(network.jitter, interval_ns=interval_ns, source=source)
             per_stream = protocol.delivery is Delivery.STREAM
             order = StreamOrder if per_stream else ConnectionOrder
-            self._order = order(self._delivered_at_ns)
+            self._order = order(self._overtaken.delivered_at_ns)
         self._next_tick = 1
         self._is_sending = False
         self._when_tick: Callbacks = (self._on_tick,)
@@ -122,9 +127,7 @@ class ConstantRateTransport:
 
     def carried(self) -> Carried:
         """Return what happened to packets."""
-        if self._order is None:
-            return Carried(tuple(self._rows))
-        return Carried(rows_of([row[:6] for row in self._rows], self._delivered_at_ns))
+        return Carried((self._steady if self._order is None else self._overtaken).rows())
 
     def _send_up(self, when: Callbacks, value: int) -> None:
         delay_ns = self._network.rtt_ns - self._one_way_ns
@@ -139,10 +142,9 @@ class ConstantRateTransport:
         """
         environment, streams, watched = self._environment, self.response_streams, self._watched
         one_way_ns, in_order = self._one_way_ns, self._order is None
-        rows, delivered_at_ns = self._rows, self._delivered_at_ns
+        sent_at_ns, chunks = self._steady.sent_at_ns, self._steady.chunks
         take, advance_to, at = streams.take, environment.advance_to, environment.at
         numerator, denominator = self._interval_ns
-        row: PacketRow
         now_ns = call.at_ns
         while True:
             self._next_tick += 1
@@ -150,31 +152,41 @@ class ConstantRateTransport:
             if chunk is None:
                 self._is_sending = False
                 return
-            stream_id, offset, n_bytes = chunk
-            number = len(rows)
-            arrives_at_ns = now_ns + one_way_ns
             if in_order:
-                row = (now_ns, arrives_at_ns, stream_id, offset, n_bytes, number, arrives_at_ns)
-                is_noticed = offset + n_bytes >= watched.get(stream_id, 0)
+                sent_at_ns.append(now_ns)
+                chunks.append(chunk)
+                stream_id, offset, n_bytes = chunk
+                if offset + n_bytes >= watched.get(stream_id, 0):
+                    at(now_ns + one_way_ns, _DELIVERY, self._when_arrived, chunk)
+                if not len(chunks) % _REPORT_EVERY_PACKETS:
+                    self._after_many(self._steady)
             else:
-                arrives_at_ns += self._hold_ns()
-                row = (now_ns, arrives_at_ns, stream_id, offset, n_bytes, number, None)
-                delivered_at_ns.append(None)
-                is_noticed = True
-            rows.append(row)
-            if is_noticed:
-                at(arrives_at_ns, _DELIVERY, self._when_arrived, number)
+                self._send_held(now_ns, chunk)
             if streams.has_drained:
                 self._application.on_drained()
-            if self._progress is not None and not (number + 1) % _REPORT_EVERY_PACKETS:
-                self._progress(number + 1, self._n_packets)
             now_ns = self._next_tick * numerator // denominator
             if not advance_to(now_ns):
                 at(now_ns, _SEND, self._when_tick, None)
                 return
 
-    def _hold_ns(self) -> int:
-        return 0 if self._jitter is None else self._jitter.next_hold_ns()
+    def _send_held(self, now_ns: int, chunk: tuple[int, int, int]) -> None:
+        """Send a packet that may be held while others pass."""
+        recorder = self._overtaken
+        row = len(recorder.delivered_at_ns)
+        hold_ns = 0 if self._jitter is None else self._jitter.next_hold_ns()
+        arrives_at_ns = now_ns + self._one_way_ns + hold_ns
+        recorder.pending.append((now_ns, arrives_at_ns, *chunk, row))
+        recorder.delivered_at_ns.append(None)
+        self._environment.at(arrives_at_ns, _DELIVERY, self._when_arrived, (row, chunk))
+        if not len(recorder.pending) % _REPORT_EVERY_PACKETS:
+            self._after_many(recorder)
+
+    def _after_many(self, recorder: SteadyRecorder | RowRecorder) -> None:
+        """Report what was sent, and pack what was written down of it."""
+        if self._progress is not None:
+            self._progress(recorder.n_packets, self._n_packets)
+        if recorder.n_pending >= MAX_PENDING:
+            recorder.pack()
 
     def _next_tick_at_ns(self) -> int:
         numerator, denominator = self._interval_ns
@@ -182,14 +194,13 @@ class ConstantRateTransport:
 
     def _on_in_order(self, call: Call) -> None:
         """A packet arrives whose bytes were watched for when it left."""
-        _, _, stream_id, offset, n_bytes, *_ = self._rows[call.value]
+        stream_id, offset, n_bytes = call.value
         if offset + n_bytes >= self._watched.get(stream_id, 0):
             self._application.on_delivered(stream_id, offset + n_bytes, call.at_ns)
 
     def _on_out_of_order(self, call: Call) -> None:
         """A packet arrives that others may have overtaken."""
-        row: int = call.value
-        _, _, stream_id, offset, n_bytes, *_ = self._rows[row]
+        row, (stream_id, offset, n_bytes) = call.value
         assert self._order is not None  # noqa: S101 - only then are arrivals taken here
         for delivered in self._order.on_packet(row, stream_id, offset, n_bytes, call.at_ns):
             self._application.on_delivered(*delivered, call.at_ns)

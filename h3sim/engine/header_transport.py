@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim.engine.header_layer import HeaderLayer, is_critical
+from h3sim.trace import PacketRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -99,7 +100,7 @@ class HeaderTransport:
             if delivered_at_ns is not None and row[2] in readable_at_ns:
                 row = (*row[:6], max(delivered_at_ns, readable_at_ns[row[2]]))
             rows.append(row)
-        return carried._replace(packet_rows=tuple(rows))
+        return carried._replace(packet_rows=PacketRows.of(rows))
 
     def with_sections(self, trace: Trace) -> Trace:
         """Return the trace with the lengths of responses as they were sent."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.engine.transport import Carried
-from h3sim.trace import RecoveryRow, WireRow, rows_of
+from h3sim.trace import MAX_PENDING, RecoveryRow, RowRecorder, WireRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.engine.transport import Progress
-    from h3sim.trace import DeliveryTimes
-    from h3sim.trace.model import SentRow
     from h3sim.transport.endpoint import Endpoint
 
 __all__ = ["PacketLog"]
@@ -34,8 +32,9 @@ class PacketLog:
         self.records_wire = records_wire
         self._progress = progress
         self._n_packets = n_packets
-        self._rows: list[SentRow] = []
-        self.delivered_at_ns: DeliveryTimes = []
+        self._recorder = RowRecorder()
+        self._pending = self._recorder.pending
+        self.delivered_at_ns = self._recorder.delivered_at_ns
         """For each row; the client's receiver writes it."""
         self.first_row: dict[int, int] = {}
         """The first row of each packet that is under way to the client, or lost."""
@@ -46,11 +45,13 @@ class PacketLog:
         """Write down what a packet of the server carries, a row for each piece of a stream."""
         if not packet.frames:
             return
-        rows, delivered_at_ns, number = self._rows, self.delivered_at_ns, packet.number
-        self.first_row[number] = len(rows)
+        rows, delivered_at_ns, number = self._pending, self.delivered_at_ns, packet.number
+        self.first_row[number] = len(delivered_at_ns)
         for stream_id, offset, n_bytes in packet.frames:
             rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
             delivered_at_ns.append(None)
+        if len(rows) >= MAX_PENDING:
+            self._recorder.pack()
 
     def noting(self, endpoint: Endpoint, *, is_down: bool) -> Callable[..., None] | None:
         """Return what is to be told of each packet that *endpoint* sends; None for nothing."""
@@ -76,8 +77,7 @@ class PacketLog:
 
     def carried(self) -> Carried:
         """Return what was written down."""
-        rows = rows_of(self._rows, self.delivered_at_ns)
-        return Carried(rows, tuple(self._wire), tuple(self._recovery))
+        return Carried(self._recorder.rows(), tuple(self._wire), tuple(self._recovery))
 
     def _report(self, number: int) -> None:
         if self._progress is not None and not number % _REPORT_EVERY_PACKETS:

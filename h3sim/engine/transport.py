@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from h3sim.http import StreamSender
-    from h3sim.trace import RecoveryRow, WireRow
-    from h3sim.trace.model import PacketRow
+    from h3sim.trace import PacketRows, RecoveryRow, WireRow
 
 __all__ = ["Application", "Carried", "Progress", "Transport"]
 
@@ -22,7 +21,7 @@ class Progress(Protocol):
 class Carried(NamedTuple):
     """What a transport has to tell of a load: the part of the trace that is its own."""
 
-    packet_rows: tuple[PacketRow, ...]
+    packet_rows: PacketRows
     wire: tuple[WireRow, ...] = ()
     recovery: tuple[RecoveryRow, ...] = ()
 

@@ -17,10 +17,10 @@ __all__ = ["count_packets", "count_sander", "frames_by_number"]
 
 def count_packets(trace: Trace) -> tuple[int, int, int]:
     """Return how many data packets were sent, were lost, and carried something sent before."""
-    rows = trace.packet_rows
-    sent = {row[5]: None for row in rows}
+    rows, columns = trace.packet_rows, trace.packet_rows.columns
+    sent = dict.fromkeys(columns.number)
     asked_bytes = sum(request.length_bytes for request in trace.requests)
-    if trace.is_in_order and sum(row[4] for row in rows) == asked_bytes:
+    if rows.is_in_order and sum(columns.length_bytes) == asked_bytes:
         return len(sent), 0, 0
     lost: dict[int, None] = {}
     again: dict[int, None] = {}
@@ -38,7 +38,7 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
 
 def count_sander(trace: Trace) -> SanderCount:
     """Return Sander's count over the packets of *trace*."""
-    if trace.is_in_order:
+    if trace.packet_rows.is_in_order:
         return SanderCount(0, 0)  # no frame has a hole before it
     return sander_count(frames_by_number(trace))
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from h3sim.trace import DeliveryTimes, Trace
+    from h3sim.trace import PacketRows, Trace
 
 __all__ = ["HolBlocking", "hol_blocking", "stack_heights", "stack_histogram"]
 
@@ -41,27 +41,27 @@ def hol_blocking(trace: Trace) -> HolBlocking:
     nothing new do not count in either order.
     """
     rows = trace.packet_rows
-    per_stream = trace.delivered_at_ns
-    if trace.is_in_order:
+    per_stream: Sequence[int | None] = rows.columns.delivered_at_ns
+    if rows.is_in_order:
         return HolBlocking(0, 0, 0, 0)
     if trace.delivery is Delivery.CONNECTION:
         per_stream = delivered_per_stream(rows)
     in_one_order = delivered_in_one_order(rows, per_stream)
-    return HolBlocking(*_blocked(trace, per_stream), *_blocked(trace, in_one_order))
+    return HolBlocking(*_blocked(rows, per_stream), *_blocked(rows, in_one_order))
 
 
-def _blocked(trace: Trace, until: DeliveryTimes) -> tuple[int, int]:
+def _blocked(rows: PacketRows, until: Sequence[int | None]) -> tuple[int, int]:
     """Return the bytes that waited, and for how long their packets did."""
-    n_bytes = delay_ns = 0
-    for row, at_ns in zip(trace.packet_rows, until, strict=True):
-        arrived_at_ns = row[1]
+    blocked_bytes = delay_ns = 0
+    _, arrived, _, _, lengths, *_ = rows.columns
+    for arrived_at_ns, n_bytes, at_ns in zip(arrived, lengths, until, strict=True):
         if at_ns is not None and arrived_at_ns is not None and at_ns > arrived_at_ns:
-            n_bytes += row[4]
+            blocked_bytes += n_bytes
             delay_ns += at_ns - arrived_at_ns
-    return n_bytes, delay_ns
+    return blocked_bytes, delay_ns
 
 
-def stack_heights(delivered_at_ns: Sequence[int | None]) -> list[int]:
+def stack_heights(delivered_at_ns: Iterable[int | None]) -> list[int]:
     """Return how many packets were delivered together, per instant, in the order of time.
 
     These are the stacks of Marx 2019, Fig. 13.
@@ -72,7 +72,7 @@ def stack_heights(delivered_at_ns: Sequence[int | None]) -> list[int]:
     return [height for _, height in sorted(_heights(delivered_at_ns).items())]
 
 
-def stack_histogram(delivered_at_ns: Sequence[int | None]) -> dict[int, int]:
+def stack_histogram(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
     """Return how many stacks there are of each height, lowest first.
 
     >>> stack_histogram([10, 20, 20, 30])
@@ -81,6 +81,6 @@ def stack_histogram(delivered_at_ns: Sequence[int | None]) -> dict[int, int]:
     return dict(sorted(Counter(_heights(delivered_at_ns).values()).items()))
 
 
-def _heights(delivered_at_ns: Sequence[int | None]) -> dict[int, int]:
+def _heights(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
     """Return how many packets were delivered at each instant."""
     return Counter(at_ns for at_ns in delivered_at_ns if at_ns is not None)

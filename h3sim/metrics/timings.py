@@ -31,11 +31,10 @@ def timings(trace: Trace) -> list[Timing]:
     """Return the times of each request of *trace*: its first and last byte as first delivered."""
     first: dict[int, int] = {}
     last: dict[int, int] = {}
-    for row in trace.packet_rows:
-        at_ns = row[6]
+    columns = trace.packet_rows.columns
+    for stream_id, at_ns in zip(columns.stream_id, columns.delivered_at_ns, strict=True):
         if at_ns is None:
             continue
-        stream_id = row[2]
         if stream_id not in first or at_ns < first[stream_id]:
             first[stream_id] = at_ns
         if stream_id not in last or at_ns > last[stream_id]:

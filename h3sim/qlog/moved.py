@@ -6,10 +6,9 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from h3sim.trace import Trace
-    from h3sim.trace.model import PacketRow
+    from h3sim.trace import PacketRow, PacketRows, Trace
 
 __all__ = ["Moved", "moves", "with_moves"]
 
@@ -28,22 +27,22 @@ def moves(trace: Trace) -> Iterator[Moved]:
 
     A stream without a byte is delivered as such.
     """
+    _, _, streams, offsets, lengths, _, delivered_at_ns = trace.packet_rows.columns
     delivered = sorted(
-        (at_ns, index) for index, at_ns in enumerate(trace.delivered_at_ns) if at_ns is not None
+        (at_ns, index) for index, at_ns in enumerate(delivered_at_ns) if at_ns is not None
     )
     contiguous: dict[int, int] = {}
     upto: dict[tuple[int, int], int] = {}
     for at_ns, index in delivered:
-        _, _, stream_id, offset, n_bytes, *_ = trace.packet_rows[index]
-        key = (at_ns, stream_id)
-        upto[key] = max(upto.get(key, 0), offset + n_bytes)
+        key = (at_ns, streams[index])
+        upto[key] = max(upto.get(key, 0), offsets[index] + lengths[index])
     for (at_ns, stream_id), end in upto.items():
         start = contiguous.get(stream_id, 0)
         contiguous[stream_id] = end
         yield Moved(at_ns, stream_id, start, end - start)
 
 
-def with_moves(rows: Sequence[PacketRow], moved: Iterable[Moved]) -> list[PacketRow]:
+def with_moves(rows: PacketRows, moved: Iterable[Moved]) -> PacketRows:
     """Return *rows* with the times at which a log says that their bytes were delivered.
 
     Rows whose stream the log says nothing of keep the time they have, and rows without one have
@@ -55,7 +54,7 @@ def with_moves(rows: Sequence[PacketRow], moved: Iterable[Moved]) -> list[Packet
         if not ends or offset + n_bytes > ends[-1]:
             ends.append(offset + n_bytes)
             times.append(at_ns)
-    return [(*row[:6], _said_ns(row, reached)) for row in rows]
+    return rows.with_delivery_at([_said_ns(row, reached) for row in rows])
 
 
 def _said_ns(row: PacketRow, reached: dict[int, tuple[list[int], list[int]]]) -> int | None:

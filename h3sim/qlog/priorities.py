@@ -27,9 +27,7 @@ def field_values(trace: Trace) -> dict[int, str]:
 
     >>> from h3sim.trace import Delivery, SignalSent, Trace
     >>> said = (SignalSent(0, 0, Eps(urgency=0, incremental=True)), SignalSent(0, 4, Eps()))
-    >>> field_values(
-    ...     Trace(delivery=Delivery.STREAM, requests=(), signals=said, packet_rows=())
-    ... )
+    >>> field_values(Trace(delivery=Delivery.STREAM, requests=(), signals=said))
     {0: 'u=0, i'}
     """
     values: dict[int, str] = {}

@@ -180,6 +180,6 @@ def _trace(
             for index, row in enumerate(asked)
         ),
         signals=(),
-        packet_rows=tuple(with_moves(with_delivery(rows, delivery), moved)),
+        packet_rows=with_moves(with_delivery(rows, delivery), moved),
     )
     return trace, tuple(MeasuredResource(row.id, row.body_bytes) for row in asked)

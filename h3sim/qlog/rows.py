@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from h3sim.qlog.source import Findings
     from h3sim.qlog.vantage_point import VantagePoint
-    from h3sim.trace.model import SentRow
+    from h3sim.trace import SentRow
 
 __all__ = ["Responses", "StreamRow", "responses_of"]
 

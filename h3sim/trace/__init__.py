@@ -7,24 +7,32 @@ from h3sim.trace.delivery import (
     Receiver,
     RecordOrder,
     StreamOrder,
-    rows_of,
 )
 from h3sim.trace.in_order import delivered_in_one_order, delivered_per_stream, with_delivery
 from h3sim.trace.model import Delivery, Packet, RecoveryRow, Request, SignalSent, Trace, WireRow
+from h3sim.trace.packet_rows import PacketColumns, PacketRow, PacketRows, SentRow, rows_of
+from h3sim.trace.recorder import MAX_PENDING, RowRecorder, SteadyRecorder
 from h3sim.trace.rows import Rows
 
 __all__ = [
+    "MAX_PENDING",
     "Activity",
     "ConnectionOrder",
     "Delivery",
     "DeliveryTimes",
     "Packet",
+    "PacketColumns",
+    "PacketRow",
+    "PacketRows",
     "Receiver",
     "RecordOrder",
     "RecoveryRow",
     "Request",
+    "RowRecorder",
     "Rows",
+    "SentRow",
     "SignalSent",
+    "SteadyRecorder",
     "StreamOrder",
     "Trace",
     "WireRow",

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from h3sim.trace.model import PacketRow, SentRow
 
 __all__ = [
     "ConnectionOrder",
@@ -24,7 +23,6 @@ __all__ = [
     "Receiver",
     "RecordOrder",
     "StreamOrder",
-    "rows_of",
 ]
 
 DeliveryTimes = list[int | None]
@@ -230,8 +228,3 @@ class RecordOrder:
         if contiguous < self._watched.get(stream_id, 0):
             return _NOTHING
         return ((stream_id, contiguous),)
-
-
-def rows_of(sent: Iterable[SentRow], delivered_at_ns: DeliveryTimes) -> tuple[PacketRow, ...]:
-    """Return the rows of a trace, each with the time at which its bytes were delivered."""
-    return tuple((*row, at_ns) for row, at_ns in zip(sent, delivered_at_ns, strict=True))

@@ -9,43 +9,45 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from h3sim.trace.delivery import StreamOrder, rows_of
+from h3sim.trace.delivery import StreamOrder
 from h3sim.trace.model import Delivery
+from h3sim.trace.packet_rows import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.trace.delivery import DeliveryTimes
-    from h3sim.trace.model import PacketRow, SentRow
+    from h3sim.trace.packet_rows import PacketRows, SentRow
 
 __all__ = ["delivered_in_one_order", "delivered_per_stream", "with_delivery"]
 
 
-def with_delivery(rows: Sequence[SentRow], delivery: Delivery) -> tuple[PacketRow, ...]:
+def with_delivery(rows: Sequence[SentRow], delivery: Delivery) -> PacketRows:
     """Return *rows* with the times at which they are delivered, as follows from their arrivals.
 
     >>> rows = [(0, 30, 0, 0, 10, 0), (1, None, 4, 0, 10, 1), (2, 20, 0, 10, 10, 2)]
     >>> [row[6] for row in with_delivery(rows, Delivery.STREAM)]
     [30, None, 30]
     """
-    times = delivered_per_stream(rows)
+    table = rows_of(rows, [None] * len(rows))
+    times = delivered_per_stream(table)
     if delivery is Delivery.CONNECTION:
-        times = delivered_in_one_order(rows, times)
-    return rows_of(rows, times)
+        times = delivered_in_one_order(table, times)
+    return table.with_delivery_at(times)
 
 
-def delivered_per_stream(rows: Sequence[SentRow | PacketRow]) -> DeliveryTimes:
+def delivered_per_stream(rows: PacketRows) -> DeliveryTimes:
     """Return when each row's bytes are delivered if each stream goes by itself."""
+    _, arrived_at_ns, stream_id, offset, length_bytes, *_ = rows.columns
     order = StreamOrder([None] * len(rows))
-    arrived = [(row[1], index) for index, row in enumerate(rows) if row[1] is not None]
+    on_packet = order.on_packet
+    arrived = [(at_ns, index) for index, at_ns in enumerate(arrived_at_ns) if at_ns is not None]
     for at_ns, index in sorted(arrived):
-        order.on_packet(index, *rows[index][2:5], at_ns)
+        on_packet(index, stream_id[index], offset[index], length_bytes[index], at_ns)
     return order.delivered_at_ns
 
 
-def delivered_in_one_order(
-    rows: Sequence[SentRow | PacketRow], per_stream: DeliveryTimes
-) -> DeliveryTimes:
+def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -> DeliveryTimes:
     """Return when each row's bytes are delivered if all streams go in the order first sent.
 
     *per_stream* says when they are if each goes by itself. A row waits until everything has come
@@ -56,8 +58,11 @@ def delivered_in_one_order(
     """For each stream: the ends of rows that sent something new, and when all up to there came."""
     latest: int | None = 0
     times: DeliveryTimes = []
-    for row, own_ns in zip(rows, per_stream, strict=True):
-        stream_id, end = row[2], row[3] + row[4]
+    _, _, streams, offsets, lengths, *_ = rows.columns
+    for stream_id, offset, n_bytes, own_ns in zip(
+        streams, offsets, lengths, per_stream, strict=True
+    ):
+        end = offset + n_bytes
         first = firsts.get(stream_id)
         if first is None:
             first = firsts[stream_id] = ([], [])
@@ -82,7 +87,7 @@ def delivered_in_one_order(
 class _Coming:
     """When streams had come how far; worked out only where something was lost."""
 
-    def __init__(self, rows: Sequence[SentRow | PacketRow], per_stream: DeliveryTimes) -> None:
+    def __init__(self, rows: PacketRows, per_stream: Sequence[int | None]) -> None:
         self._rows = rows
         self._per_stream = per_stream
         self._reached: dict[int, tuple[list[int], list[int]]] | None = None
@@ -97,15 +102,16 @@ class _Coming:
 
 
 def _reached(
-    rows: Sequence[SentRow | PacketRow], per_stream: DeliveryTimes
+    rows: PacketRows, per_stream: Sequence[int | None]
 ) -> dict[int, tuple[list[int], list[int]]]:
     """Return, for each stream, up to where it had come, and when, both rising."""
     delivered = [(at_ns, index) for index, at_ns in enumerate(per_stream) if at_ns is not None]
+    _, _, streams, offsets, lengths, *_ = rows.columns
     reached: dict[int, tuple[list[int], list[int]]] = {}
     for at_ns, index in sorted(delivered):
-        row = rows[index]
-        ends, times = reached.setdefault(row[2], ([], []))
-        if not ends or row[3] + row[4] > ends[-1]:
-            ends.append(row[3] + row[4])
+        ends, times = reached.setdefault(streams[index], ([], []))
+        end = offsets[index] + lengths[index]
+        if not ends or end > ends[-1]:
+            ends.append(end)
             times.append(at_ns)
     return reached

@@ -7,33 +7,28 @@ of a real stack, brought into this form, is measured by the same code.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from operator import le
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.trace.rows import Rows
+from h3sim.trace.packet_rows import PacketRows
+from h3sim.trace.rows import NamedRows, Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from h3sim.signals import Signal
     from h3sim.trace.activity import Activity
 
 __all__ = [
     "Delivery",
     "Packet",
-    "PacketRow",
     "RecoveryRow",
     "Request",
-    "SentRow",
     "SignalSent",
     "Trace",
     "WireRow",
 ]
-
-SentRow = tuple[int, int | None, int, int, int, int]
-"""A `Packet` as far as its way goes: all but when its bytes were delivered."""
-PacketRow = tuple[int, int | None, int, int, int, int, int | None]
-"""A `Packet` as the engine writes it: a plain tuple costs a third of a named one."""
 
 
 class Delivery(enum.Enum):
@@ -123,7 +118,7 @@ class Trace:
     delivery: Delivery
     requests: tuple[Request, ...]
     signals: tuple[SignalSent, ...]
-    packet_rows: tuple[PacketRow, ...]
+    packet_rows: PacketRows = field(default_factory=lambda: PacketRows.of(()))
     wire: tuple[WireRow, ...] = ()
     """Every packet both ways, if it was asked for (and the load had two ways)."""
     recovery: tuple[RecoveryRow, ...] = ()
@@ -134,30 +129,17 @@ class Trace:
     @cached_property
     def packets(self) -> Rows[Packet]:
         """The packets as named rows."""
-        return Rows(Packet, map(Packet._make, self.packet_rows))
+        return Rows(Packet, NamedRows(Packet, self.packet_rows))
 
-    @cached_property
+    @property
     def delivered_at_ns(self) -> list[int | None]:
         """When the bytes of each row were delivered, as `Packet.delivered_at_ns`."""
-        return [row[6] for row in self.packet_rows]
-
-    @cached_property
-    def is_in_order(self) -> bool:
-        """Whether all packets came, in the order sent, and each was delivered when it came.
-
-        Then nothing waited for anything else. So it is in most loads at a constant rate, which
-        saves them the work of figures that are 0.
-        """
-        arrived_at_ns = [row[1] for row in self.packet_rows]
-        if arrived_at_ns != self.delivered_at_ns:
-            return False
-        came = [at_ns for at_ns in arrived_at_ns if at_ns is not None]
-        return len(came) == len(arrived_at_ns) and all(map(le, came, came[1:]))
+        return list(self.packet_rows.columns.delivered_at_ns)
 
     @property
     def order(self) -> list[int]:
         """The stream id of each data packet (of each part of it, if it has several), as sent."""
-        return [row[2] for row in self.packet_rows]
+        return list(self.packet_rows.columns.stream_id)
 
     def __repr__(self) -> str:
         counts = f"{len(self.requests)} requests, {len(self.packet_rows)} packets"
@@ -172,8 +154,17 @@ class Trace:
         """Return the SHA-256 of the whole trace: equal for equal loads, in any process."""
         import hashlib  # on use: importing h3sim should stay quick
 
-        parts: tuple[object, ...] = (
-            *(self.delivery.value, self.requests, self.signals, self.packet_rows),
-            *([self.activities] if self.activities else ()),
-        )
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+        hashed = hashlib.sha256()
+        for part in self._digested():
+            hashed.update(part.encode())
+        return hashed.hexdigest()
+
+    def _digested(self) -> Iterator[str]:
+        """Yield, part by part, the text of a tuple of all there is."""
+        yield f"({self.delivery.value!r}, {self.requests!r}, {self.signals!r}, ("
+        separator = ""
+        for row in self.packet_rows:
+            yield f"{separator}{row!r}"
+            separator = ", "
+        yield ",)" if len(self.packet_rows) == 1 else ")"
+        yield f", {self.activities!r})" if self.activities else ")"

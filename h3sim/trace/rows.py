@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Sequence
+from operator import eq
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from h3sim.errors import MissingExtraError
@@ -12,9 +13,32 @@ from h3sim.notebook import html_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Rows"]
+__all__ = ["NamedRows", "Rows"]
 
 RowT = TypeVar("RowT", bound=NamedTuple)
+
+
+class NamedRows(Sequence[RowT], Generic[RowT]):
+    """A view of plain tuples as *row_type*, each made when it is asked for."""
+
+    def __init__(self, row_type: type[RowT], rows: Sequence[tuple[Any, ...]]) -> None:
+        self._row_type = row_type
+        self._rows = rows
+
+    @overload
+    def __getitem__(self, index: int) -> RowT: ...
+    @overload
+    def __getitem__(self, index: slice) -> NamedRows[RowT]: ...
+    def __getitem__(self, index: int | slice) -> RowT | NamedRows[RowT]:
+        if isinstance(index, slice):
+            return NamedRows(self._row_type, self._rows[index])
+        return self._row_type._make(self._rows[index])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[RowT]:
+        return map(self._row_type._make, self._rows)
 
 
 class Rows(Sequence[RowT], Generic[RowT]):
@@ -30,7 +54,7 @@ class Rows(Sequence[RowT], Generic[RowT]):
 
     def __init__(self, row_type: type[RowT], rows: Iterable[RowT]) -> None:
         self._row_type = row_type
-        self._rows = tuple(rows)
+        self._rows: Sequence[RowT] = rows if isinstance(rows, NamedRows) else tuple(rows)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,10 +100,10 @@ class Rows(Sequence[RowT], Generic[RowT]):
         return iter(self._rows)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Rows) and self._rows == other._rows
+        return isinstance(other, Rows) and len(self) == len(other) and all(map(eq, self, other))
 
     def __hash__(self) -> int:
-        return hash(self._rows)
+        return hash(tuple(self._rows))
 
     def __repr__(self) -> str:
         return f"<{len(self)} rows of {self._row_type.__name__}({', '.join(self.columns)})>"

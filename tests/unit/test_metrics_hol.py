@@ -13,7 +13,14 @@ from h3sim.metrics import (
     stack_histogram,
     timings,
 )
-from h3sim.trace import Delivery, Request, Trace, delivered_in_one_order, with_delivery
+from h3sim.trace import (
+    Delivery,
+    PacketRows,
+    Request,
+    Trace,
+    delivered_in_one_order,
+    with_delivery,
+)
 from tests.helpers import finished_ms, replay
 
 A, B = 0, 4
@@ -142,7 +149,9 @@ def test_in_one_order_all_wait_for_what_was_sent_before() -> None:
 def test_over_tcp_the_wait_for_a_record_is_not_blocking() -> None:
     # Both arrive in order; the first is delivered with the second, which ends their TLS record.
     rows = ((1, 11, A, 0, 10, 0, 12), (2, 12, A, 10, 10, 1, 12))
-    trace = Trace(delivery=Delivery.CONNECTION, requests=(), signals=(), packet_rows=rows)
+    trace = Trace(
+        delivery=Delivery.CONNECTION, requests=(), signals=(), packet_rows=PacketRows.of(rows)
+    )
     assert hol_blocking(trace) == (0, 0, 0, 0)
 
 

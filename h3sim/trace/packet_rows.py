@@ -1,0 +1,214 @@
+"""The packets of a trace: a table that is kept in columns and read by rows as well.
+
+A row as an object takes some 300 bytes, seven numbers in arrays take 56. So what has been written
+down of long loads lies in arrays; of short ones, whose rows cost nothing to keep and much to pack,
+the columns are made of the rows when the first metric asks for them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from operator import eq, le
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+from h3sim.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from h3sim.trace.delivery import DeliveryTimes
+
+__all__ = ["PackedTimes", "PacketColumns", "PacketRow", "PacketRows", "SentRow", "rows_of"]
+
+SentRow = tuple[int, int | None, int, int, int, int]
+"""A `Packet` as far as its way goes: all but when its bytes were delivered."""
+PacketRow = tuple[int, int | None, int, int, int, int, int | None]
+"""A `Packet` as a plain tuple, which costs a third of a named one."""
+
+_NEVER = -(2**63)
+"""What stands for None in an array of times: no clock shows it."""
+_SHOWN = {_NEVER: None}
+
+
+class PackedTimes(Sequence[int | None]):
+    """Times in 8 bytes each, of which some may be None.
+
+    >>> times = PackedTimes([5, None])
+    >>> list(times), times[1], len(times)
+    ([5, None], None, 2)
+    """
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, times: Iterable[int | None] = ()) -> None:
+        self._numbers = array("q")
+        self.extend(times)
+
+    def extend(self, times: Iterable[int | None]) -> None:
+        """Append *times*."""
+        self._numbers.extend(_NEVER if at_ns is None else at_ns for at_ns in times)
+
+    @overload
+    def __getitem__(self, index: int) -> int | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int | None]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int | None] | None:
+        if isinstance(index, slice):
+            return [None if number == _NEVER else number for number in self._numbers[index]]
+        number = self._numbers[index]
+        return None if number == _NEVER else number
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[int | None]:
+        # No function of Python for each: metrics go through all of them.
+        return map(_SHOWN.get, self._numbers, self._numbers)
+
+
+class PacketColumns(NamedTuple):
+    """The columns of a table of packets, by the names of `Packet`, all of one length."""
+
+    sent_at_ns: Sequence[int]
+    arrived_at_ns: Sequence[int | None]
+    stream_id: Sequence[int]
+    offset: Sequence[int]
+    length_bytes: Sequence[int]
+    number: Sequence[int]
+    delivered_at_ns: Sequence[int | None]
+
+
+class PacketRows(Sequence[PacketRow]):
+    """The rows of a trace, as an immutable sequence of plain tuples in the order sent.
+
+    *make_columns* is called once, by the first who asks. *is_in_order* says what is known of that.
+
+    >>> rows = PacketRows.of([(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)])
+    >>> rows[1], rows.columns.stream_id, len(rows)
+    ((1, None, 4, 0, 10, 1, None), (0, 4), 2)
+    """
+
+    __slots__ = ("_columns", "_is_in_order", "_make_columns", "_n_rows")
+
+    def __init__(
+        self,
+        n_rows: int,
+        make_columns: Callable[[], PacketColumns],
+        *,
+        is_in_order: bool | None = None,
+    ) -> None:
+        self._n_rows = n_rows
+        self._make_columns: Callable[[], PacketColumns] | None = make_columns
+        self._columns: PacketColumns | None = None
+        self._is_in_order = is_in_order
+
+    @classmethod
+    def of(cls, rows: Iterable[PacketRow]) -> PacketRows:
+        """Return a table of *rows*."""
+        kept = tuple(rows)
+        return cls(len(kept), partial(_columns_of, kept))
+
+    @property
+    def columns(self) -> PacketColumns:
+        """The same, column by column."""
+        if self._columns is None:
+            assert self._make_columns is not None  # noqa: S101 - one of the two is there
+            self._columns, self._make_columns = self._make_columns(), None
+        return self._columns
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether all packets came, in the order sent, and each was delivered when it came.
+
+        Then nothing waited for anything else. So it is in most loads at a constant rate, which
+        saves them the work of figures that are 0.
+        """
+        if self._is_in_order is None:
+            came = self.columns.arrived_at_ns
+            self._is_in_order = all(map(eq, came, self.columns.delivered_at_ns)) and _rises(came)
+        return self._is_in_order
+
+    def with_delivery_at(self, times: Sequence[int | None]) -> PacketRows:
+        """Return the same rows with other times of delivery.
+
+        >>> PacketRows.of([(0, 30, 0, 0, 10, 0, 30)]).with_delivery_at([40])[0]
+        (0, 30, 0, 0, 10, 0, 40)
+        """
+        columns = self.columns._replace(delivered_at_ns=times)
+        return PacketRows(len(self), partial(PacketColumns._make, columns))
+
+    def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the columns as arrays of numpy, by name.
+
+        Times that may be None are floating-point numbers, exact up to 2^53 ns (104 days), and not a
+        number where they are None; all others are whole.
+
+        Raises:
+            MissingExtraError: if numpy is not installed.
+        """
+        try:
+            import numpy as np
+        except ImportError as error:
+            raise MissingExtraError("numpy", "analysis") from error
+        dtypes = dict.fromkeys(PacketColumns._fields, "int64")
+        dtypes |= {"arrived_at_ns": "float64", "delivered_at_ns": "float64"}
+        return {
+            name: np.fromiter(
+                (np.nan if value is None else value for value in column), dtypes[name], len(self)
+            )
+            if dtypes[name] == "float64"
+            else np.array(column, dtypes[name])
+            for name, column in self.columns._asdict().items()
+        }
+
+    @overload
+    def __getitem__(self, index: int) -> PacketRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> PacketRows: ...
+    def __getitem__(self, index: int | slice) -> PacketRow | PacketRows:
+        if isinstance(index, slice):
+            return PacketRows.of(zip(*(column[index] for column in self.columns), strict=True))
+        return tuple(column[index] for column in self.columns)  # type: ignore[return-value]
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def __iter__(self) -> Iterator[PacketRow]:
+        return zip(*self.columns, strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PacketRows):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} rows of packets>"
+
+
+def rows_of(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketRows:
+    """Return the rows of a trace, each with the time at which its bytes were delivered."""
+    return PacketRows(len(sent), partial(_joined, sent, delivered_at_ns))
+
+
+def _joined(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketColumns:
+    columns = zip(*sent, strict=True) if sent else [()] * 6
+    return PacketColumns._make((*columns, delivered_at_ns))
+
+
+def _columns_of(rows: tuple[PacketRow, ...]) -> PacketColumns:
+    return PacketColumns._make(zip(*rows, strict=True) if rows else [()] * 7)
+
+
+def _rises(times: Sequence[int | None]) -> bool:
+    """Return whether all of *times* are there, none before the one before it."""
+    later = iter(times)
+    next(later, None)
+    try:
+        return all(map(le, times, later)) and None not in times  # type: ignore[arg-type]
+    except TypeError:  # a time is compared with None
+        return False
