@@ -48,7 +48,7 @@ def check_both_ways(rows: PacketRows, expected: list[Any]) -> None:
     assert hash(rows) == hash(PacketRows.of(expected))
     came = [row[1] for row in expected]
     assert rows.is_in_order == (
-        None not in came and came == sorted(came) and came == [row[6] for row in expected]  # type: ignore[type-var]
+        None not in came and came == sorted(came) and came == [row[6] for row in expected]
     )
 
 
