@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.page import Standing
     from h3sim.trace import Activity
 
-__all__ = ["Browser", "ScheduledRequest"]
+__all__ = ["Browser", "Scheduled", "ScheduledChange", "ScheduledRequest"]
 
 
 class ScheduledRequest(NamedTuple):
@@ -15,6 +18,17 @@ class ScheduledRequest(NamedTuple):
 
     at_ns: int
     resource: int | None
+
+
+class ScheduledChange(NamedTuple):
+    """At *at_ns* that is known of the resource, or of all (None), which may change priorities."""
+
+    at_ns: int
+    resource: int | None
+    change: Standing
+
+
+Scheduled: TypeAlias = ScheduledRequest | ScheduledChange
 
 
 class Browser(Protocol):
@@ -35,10 +49,10 @@ class Browser(Protocol):
     def activities(self) -> tuple[Activity, ...]:
         """What it did, where it keeps a record."""
 
-    def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
+    def on_navigation(self, now_ns: int) -> Sequence[Scheduled]:
         """Return what is asked for since *now_ns* whatever happens."""
 
-    def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
+    def on_requested(self, resource: int, now_ns: int) -> Sequence[Scheduled]:
         """Return what follows from the request for *resource* having left."""
 
     def next_offset(self, resource: int) -> int:
@@ -46,8 +60,8 @@ class Browser(Protocol):
 
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
-    ) -> list[ScheduledRequest]:
+    ) -> Sequence[Scheduled]:
         """Return what follows from so many bytes of the stream having been delivered."""
 
-    def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
+    def on_wake(self, now_ns: int) -> Sequence[Scheduled]:
         """Return what follows from time having passed, as it asked for."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.browser.changing import ChangingBrowser, has_changes
 from h3sim.browser.model import BrowserMode
 from h3sim.browser.parse import ParseBrowser
 from h3sim.browser.replay import ReplayBrowser
+from h3sim.units import ms
 
 if TYPE_CHECKING:
     from h3sim.browser.base import Browser
@@ -18,6 +20,10 @@ __all__ = ["make_browser"]
 
 def make_browser(page: Page, model: BrowserModel) -> Browser:
     """Return a new browser for one load of *page*."""
-    if model.mode is BrowserMode.PARSE:
-        return ParseBrowser(page, model)
-    return ReplayBrowser(page)
+    parses = model.mode is BrowserMode.PARSE
+    browser = ParseBrowser(page, model) if parses else ReplayBrowser(page)
+    at_ms = model.background_at_ms
+    background_at_ns = None if at_ms is None else ms(at_ms)
+    if has_changes(page, is_laid_out=parses, background_at_ns=background_at_ns):
+        return ChangingBrowser(browser, page, background_at_ns=background_at_ns)
+    return browser

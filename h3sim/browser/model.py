@@ -9,7 +9,7 @@ from h3sim.documents.declared import declared, says, settle
 from h3sim.documents.values import Choice, Flag, Number, Whole
 from h3sim.errors import InputError
 
-__all__ = ["OF_PARSING", "BrowserMode", "BrowserModel"]
+__all__ = ["OF_BROWSER", "OF_PARSING", "BrowserMode", "BrowserModel"]
 
 
 class BrowserMode(enum.Enum):
@@ -31,6 +31,8 @@ class BrowserModel:
     for their response at once, None for no limit (HTTP/1.1 browsers: 6). With *tight_mode*, as in
     Chrome, images and other things of low priority are asked for only while fewer than two requests
     are open, until the head is parsed and its scripts have run.
+
+    At *background_at_ms* the tab goes to the background, in both modes.
 
     Raises:
         InputError: listing every value that is out of range.
@@ -63,9 +65,21 @@ class BrowserModel:
         default=None, metadata=says(Whole(low=1), "how many requests may be open at once")
     )
 
+    background_at_ms: float | None = field(
+        default=None,
+        metadata=says(
+            Number(low=0, high=86_400_000, hint="a day"),
+            "when the tab goes to the background, with all its requests",
+        ),
+    )
+
     def __post_init__(self) -> None:
         settle(self, InputError)
 
 
-OF_PARSING = tuple(entry.attribute for entry in declared(BrowserModel) if entry.attribute != "mode")
+_OF_BOTH = ("mode", "background_at_ms")
+"""What acts however the browser asks for resources."""
+OF_BROWSER = tuple(entry.attribute for entry in declared(BrowserModel) if entry.attribute != "mode")
+"""The settings that are options of a load of their own."""
+OF_PARSING = tuple(name for name in OF_BROWSER if name not in _OF_BOTH)
 """The settings that act only in `BrowserMode.PARSE`."""

@@ -62,6 +62,13 @@ class ParseBrowser:
         self._woken_at_ns: int | None = None
         self._content_loaded: int | None = None
         self._loaded: int | None = None
+        self.executed: list[int] = []
+        """The resources that have run, or that are there and have nothing to run."""
+
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether it knows where on the screen things are: from the first paint on."""
+        return self._renderer.is_laid_out
 
     @property
     def is_done(self) -> bool:
@@ -231,6 +238,7 @@ class ParseBrowser:
             elif self._deferred and index == self._deferred[0]:
                 self._deferred.pop(0)
                 self._parser.go_on(activity, now_ns)
+            self.executed.append(index)
             for child in self._discoverer.children(index, At.EXECUTED):
                 self._discoverer.ask(child, now_ns, activity, delayed=True)
 

@@ -30,6 +30,11 @@ class Renderer:
         self._discoverer = discoverer
         self._painted: int | None = None
 
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether it has laid the page out: from the first paint on."""
+        return self._painted is not None
+
     def on_styled(self, sheet: int, activity: int, now_ns: int) -> None:
         """Take in that *sheet* was parsed: ask for what it imports, and for what layout needs."""
         self.styles.on_parsed(sheet, activity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser import BrowserModel, make_browser
+from h3sim.browser import BrowserModel, ScheduledChange, make_browser
 from h3sim.engine.environment import Rank
 from h3sim.engine.signalling import OracleSignalling, WireSignalling
 from h3sim.errors import StalledError
@@ -15,7 +15,7 @@ from h3sim.trace import Request, Trace
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from h3sim.browser import ScheduledRequest
+    from h3sim.browser import Scheduled
     from h3sim.engine.environment import Call, LoadEnvironment
     from h3sim.engine.signalling import PrioritySignalling
     from h3sim.engine.transport import Transport
@@ -60,6 +60,7 @@ class LoadRun:
         # One tuple for all calls of a kind: the event loop takes its callbacks from it.
         self._when_due = (self._on_due,)
         self._when_woken = (self._on_woken,)
+        self._when_changed = (self._on_changed,)
         self._when_ready = (self._on_ready,)
         self._when_closed = (self._on_closed,)
         self._when_begun = (self._on_begun,)
@@ -161,6 +162,12 @@ class LoadRun:
         if self._browser.is_done:
             self._environment.stop()
 
+    def _on_changed(self, call: Call) -> None:
+        """Let more be known of a resource; what was open already may get another priority."""
+        _, resource, change = call.value
+        described = None if resource is None else self._page.resources[resource]
+        self._signalling.on_changed(described, change, call.at_ns)
+
     def _on_ready(self, call: Call) -> None:
         self._respond(call.value)
 
@@ -176,10 +183,13 @@ class LoadRun:
             self.on_drained()
         self._transport.pump()
 
-    def _schedule(self, due: Iterable[ScheduledRequest]) -> None:
-        for at_ns, resource in due:
-            when = self._when_woken if resource is None else self._when_due
-            self._environment.at(at_ns, Rank.REQUEST, when, resource)
+    def _schedule(self, due: Iterable[Scheduled]) -> None:
+        for item in due:
+            if isinstance(item, ScheduledChange):
+                self._environment.at(item.at_ns, Rank.REQUEST, self._when_changed, item)
+            else:
+                when = self._when_woken if item.resource is None else self._when_due
+                self._environment.at(item.at_ns, Rank.REQUEST, when, item.resource)
 
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
         policy = make_policy(scheme, self._page)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from h3sim.http import SchedulerUpdate, StreamSender
-    from h3sim.page import Resource
+    from h3sim.page import Resource, Standing
     from h3sim.schemes import Policy
     from h3sim.signals import Signal, Signalling
 
@@ -30,6 +30,9 @@ class PrioritySignalling(Protocol):
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
         """Say what is wanted for a request that leaves now."""
+
+    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+        """Let the client know more of a resource, or of all; say what follows for open streams."""
 
     def on_finished(self, stream_id: int) -> None:
         """Let the client have all of a response."""
@@ -60,6 +63,12 @@ class OracleSignalling:
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
         """Say nothing."""
+
+    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+        """Let the server know at once what the policy makes of it."""
+        for element_id, signal in self._policy.on_changed(resource, change):
+            self.record.append(SignalSent(now_ns, element_id, signal))
+            self._streams.update(element_id, signal)
 
     def on_finished(self, stream_id: int) -> None:
         """Say nothing."""
@@ -128,6 +137,10 @@ class WireSignalling:
         if self._signalling.goes_with_request:
             self._with_request[stream_id] = changes.pop()[1]
         self._say(changes)
+
+    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
+        """Send a frame for each stream, and node of the tree, that is to stand elsewhere."""
+        self._say(self._policy.on_changed(resource, change))
 
     def on_finished(self, stream_id: int) -> None:
         """Say what changes now that nothing waits for the stream."""

@@ -2,17 +2,29 @@
 
 from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
 from h3sim.page.model import Page
-from h3sim.page.resource import FLAGS, At, Discovery, FetchPriority, Kind, Resource
+from h3sim.page.resource import (
+    FLAGS,
+    At,
+    Discovery,
+    FetchPriority,
+    Kind,
+    PriorityChange,
+    Resource,
+)
+from h3sim.page.standing import AS_WRITTEN, Standing
 from h3sim.page.synthetic import synthetic
 
 __all__ = [
+    "AS_WRITTEN",
     "FLAGS",
     "At",
     "Discovery",
     "FetchPriority",
     "Kind",
     "Page",
+    "PriorityChange",
     "Resource",
+    "Standing",
     "page_from_dict",
     "page_to_dict",
     "read_page",

@@ -10,7 +10,7 @@ from h3sim.page.resource import At
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.page.resource import Resource
+    from h3sim.page.resource import Discovery, Resource
 
 __all__ = ["graph_problems"]
 
@@ -28,7 +28,11 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
             yield Problem(key=f"resources[{place}].id", message=message)
     yield from _root_problems(resources)
     for place, resource in enumerate(resources):
-        yield from _parent_problems(f"resources[{place}].discovered", resource, resources, seen)
+        key = f"resources[{place}]"
+        yield from _parent_problems(f"{key}.discovered", resource.discovered, resources, seen)
+        for number, change in enumerate(resource.priority_changes):
+            of_change = f"{key}.priority_changes[{number}].when"
+            yield from _parent_problems(of_change, change.when, resources, seen)
     yield from _circle_problems(resources, seen)
 
 
@@ -42,9 +46,11 @@ def _root_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
 
 
 def _parent_problems(
-    key: str, resource: Resource, resources: tuple[Resource, ...], index: Mapping[str, int]
+    key: str,
+    discovery: Discovery | None,
+    resources: tuple[Resource, ...],
+    index: Mapping[str, int],
 ) -> Iterator[Problem]:
-    discovery = resource.discovered
     if discovery is None or discovery.by is None:
         return
     parent = index.get(discovery.by)

@@ -15,7 +15,7 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FLAGS", "At", "Discovery", "FetchPriority", "Kind", "Resource"]
+__all__ = ["FLAGS", "At", "Discovery", "FetchPriority", "Kind", "PriorityChange", "Resource"]
 
 MAX_STREAM_BYTES = 2**62 - 1
 """The largest final size of a stream (RFC 9000 § 4.5)."""
@@ -103,6 +103,41 @@ class Discovery:
             yield Problem(key="offset_bytes", message="is needed where at is 'offset'")
         if self.at is not At.OFFSET and self.offset_bytes is not None:
             yield Problem(key="offset_bytes", message="goes only with at = 'offset'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityChange:
+    """What becomes known of a resource, or is asked for it, *when* a trigger fires.
+
+    What it leaves out stays as it was. Before the request it is said with that; afterwards the
+    client may send a frame about the open stream (RFC 7540 § 6.3, RFC 9218 § 7).
+
+    Raises:
+        PageError: if it changes nothing.
+    """
+
+    when: Discovery = field(
+        metadata=says(
+            Table(Discovery, noun="an object", is_kept=True),
+            "the trigger, as for `discovered`",
+            stand_in=Discovery(at=At.TIME),
+        )
+    )
+    visible: bool | None = field(
+        default=None, metadata=says(Flag(), "it is seen in the viewport, once laid out")
+    )
+    fetchpriority: FetchPriority | None = field(
+        default=None,
+        metadata=says(Choice(FetchPriority), "a script of the page asks for this instead"),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, PageError)
+
+    def mistakes(self) -> Iterator[Problem]:
+        """Yield that it changes nothing."""
+        if self.visible is None and self.fetchpriority is None:
+            yield Problem(key="", message="visible or fetchpriority is needed: what changes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +235,14 @@ class Resource:
             Choice(FetchPriority),
             "the author's hint: `high`, `low` or `auto`",
             used_by="schemes of today's browsers; the browser's [tight mode](browsers.md)",
+        ),
+    )
+    priority_changes: tuple[PriorityChange, ...] = field(
+        default=(),
+        metadata=says(
+            ListOf(Table(PriorityChange, noun="an object", is_kept=True), "objects"),
+            "what changes its priority later: see [Changes](#changes-of-priority)",
+            used_by="schemes, by their rules",
         ),
     )
     viewport: float | None = field(

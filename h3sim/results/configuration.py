@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from h3sim.browser import OF_PARSING, BrowserMode
+from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
 
@@ -91,8 +91,9 @@ def _browser(load: Load) -> dict[str, Any]:
     """Return the browser's settings; what only one that computes its load has is None else."""
     browser = load.browser
     values: dict[str, Any] = {"browser": browser.mode.value}
-    for name in OF_PARSING:
-        values[name] = getattr(browser, name) if browser.mode is BrowserMode.PARSE else None
+    for name in OF_BROWSER:
+        acts = browser.mode is BrowserMode.PARSE or name not in OF_PARSING
+        values[name] = getattr(browser, name) if acts else None
     return values
 
 
@@ -177,9 +178,12 @@ def _profile_words(load: Load) -> dict[str, str]:
 def _browser_words(load: Load) -> dict[str, str]:
     """Return nothing where the recording is replayed, as it is unless asked for."""
     browser = load.browser
+    at_ms = browser.background_at_ms
+    hidden = {} if at_ms is None else {"tab": f"tab in the background at {at_ms:g} ms"}
     if browser.mode is BrowserMode.REPLAY:
-        return {}
+        return hidden
     words = {
+        **hidden,
         "browser": f"browser {browser.mode.value}",
         "cpu": f"CPU times x {browser.cpu_factor:g}",
     }

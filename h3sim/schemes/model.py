@@ -12,9 +12,10 @@ from h3sim.documents.refused import RefusedError
 from h3sim.documents.values import Choice, ListOf, OneOrMore, Text, ValueType
 from h3sim.errors import Problem, SchemeError
 from h3sim.notebook import html_table
+from h3sim.page import AS_WRITTEN
 from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
-from h3sim.schemes.parts import Placeholder, PriorityClass, Rule
+from h3sim.schemes.parts import UPDATES, Placeholder, PriorityClass, Rule
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.registry import REGISTRY
 from h3sim.signals import (
@@ -24,7 +25,7 @@ from h3sim.signals import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.page import Resource
+    from h3sim.page import Resource, Standing
     from h3sim.schedulers import Scheduler
 
 __all__ = ["Scheme"]
@@ -55,7 +56,9 @@ class Scheme:
     The first rule that matches a resource decides its class; one that no rule matches falls into
     *otherwise*. A *caveat* is told wherever results of the scheme are shown; *knows* names what
     the scheme uses that no browser knows. *mixed* and *turn* are settings of the mechanism; where
-    there is a *retransmission*, it goes before that of the transport profile.
+    there is a *retransmission*, it goes before that of the transport profile. Of what changes while
+    a stream is open, the client sends a frame for what *updates* names; the rest it says only with
+    requests that follow.
 
     Raises:
         SchemeError: listing every name that is used and not defined, and every setting that the
@@ -85,6 +88,10 @@ class Scheme:
     turn: Turn | None = field(default=None, metadata=says(Inline(Turn), "how long a turn is"))
     retransmission: Retransmit | None = field(
         default=None, metadata=says(Choice(Retransmit), "when lost bytes go again")
+    )
+    updates: tuple[str, ...] = field(
+        default=UPDATES,
+        metadata=says(OneOrMore(Choice(UPDATES), "changes"), "what a frame is sent for"),
     )
     placeholders: tuple[Placeholder, ...] = field(
         default=(),
@@ -122,10 +129,16 @@ class Scheme:
             turn_bytes=turn_bytes, mixed=self.mixed, turn=self.turn, signalling=self.signalling
         )
 
-    def classify(self, resource: Resource, *, images_before: int = 0) -> PriorityClass:
-        """Return the class of *resource*, before which so many images were requested."""
+    def classify(
+        self, resource: Resource, *, images_before: int = 0, standing: Standing = AS_WRITTEN
+    ) -> PriorityClass:
+        """Return the class of *resource*, before which so many images were requested.
+
+        *standing* is what is known of it by now.
+        """
+        resource = standing.applied_to(resource)
         for rule in self.rules:
-            if rule.matches(resource, images_before=images_before):
+            if rule.matches(resource, images_before=images_before, standing=standing):
                 return self.class_named(rule.class_name)
         return self.class_named(self.otherwise)
 

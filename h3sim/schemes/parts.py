@@ -11,7 +11,7 @@ from h3sim.documents.declared import says, settle
 from h3sim.documents.refused import RefusedError
 from h3sim.documents.values import Choice, Flag, OneOrMore, Text, ValueType, Whole
 from h3sim.errors import Problem, SchemeError
-from h3sim.page import FetchPriority, Kind
+from h3sim.page import AS_WRITTEN, FetchPriority, Kind, Standing
 from h3sim.signals import (
     DEFAULT_STRICT,
     DEFAULT_URGENCY,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from h3sim.page import Resource
 
-__all__ = ["CONDITIONS", "Arrangement", "Placeholder", "PriorityClass", "Rule"]
+__all__ = ["CONDITIONS", "UPDATES", "Arrangement", "Placeholder", "PriorityClass", "Rule"]
 
 
 class Arrangement(enum.Enum):
@@ -50,6 +50,8 @@ class Arrangement(enum.Enum):
 
 _WEIGHT = Whole(low=0, high=256)
 _STRICT = Whole(low=0, high=MAX_STRICT)
+UPDATES = Standing._fields
+"""What may change while a stream is open."""
 CONDITIONS = {
     "in_head": "in_head",
     "async": "is_async",
@@ -103,7 +105,8 @@ class Rule:
 
     *any_of* names flags of which at least one must be set; *root* asks for the main document;
     *fetchpriority* is what the page's author asks for; *first_images* asks for one of the first so
-    many images that are requested.
+    many images that are requested. *visible* and *hidden* ask for what becomes known while the
+    page loads: that layout shows it in the viewport, that its tab is in the background.
     """
 
     class_name: str = field(metadata=says(Text(), "the class", key="class"))
@@ -124,11 +127,22 @@ class Rule:
         default=None, metadata=says(Whole(low=1), "it is among the first so many images")
     )
 
+    visible: bool | None = field(
+        default=None, metadata=says(Flag(), "layout has shown it in the viewport")
+    )
+    hidden: bool | None = field(default=None, metadata=says(Flag(), "its tab is in the background"))
+
     def __post_init__(self) -> None:
         settle(self, SchemeError)
 
-    def matches(self, resource: Resource, *, images_before: int = 0) -> bool:
+    def matches(
+        self, resource: Resource, *, images_before: int = 0, standing: Standing = AS_WRITTEN
+    ) -> bool:
         """Return whether the rule speaks of *resource*, behind so many images."""
+        if self.visible is not None and self.visible != bool(standing.visible):
+            return False
+        if self.hidden is not None and self.hidden != bool(standing.hidden):
+            return False
         if self.kinds and resource.kind not in self.kinds:
             return False
         if self.root is not None and self.root != (resource.discovered is None):

@@ -6,16 +6,16 @@ at once, and a stream leaves the tree a while after its last chunk was given out
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.page import Kind
+from h3sim.page import AS_WRITTEN, Kind
 from h3sim.schemes.kinds import SignalKind
 from h3sim.schemes.parts import Arrangement
 from h3sim.schemes.ranks import RankPolicy
 from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
-    from h3sim.page import Page, Resource
+    from h3sim.page import Page, Resource, Standing
     from h3sim.schemes.model import Scheme
     from h3sim.schemes.parts import Placeholder, PriorityClass
     from h3sim.signals import Signal, SignalChange
@@ -31,6 +31,9 @@ class Policy(Protocol):
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
         """Return what changes with the request; the last entry opens the stream itself."""
+
+    def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:
+        """Return what changes for open streams now that *change* is known of a resource, or all."""
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:
         """Return what changes once the stream has left the scheduler."""
@@ -51,89 +54,180 @@ def make_policy(scheme: Scheme, page: Page) -> Policy:
             return _TreePolicy(scheme)
 
 
-class _Classes:
-    """Puts resources into classes, in the order in which they are requested."""
+class _Open(NamedTuple):
+    """A stream that may change its class."""
+
+    resource: Resource
+    images_before: int
+    entry: PriorityClass
+
+
+class _ClassPolicy:
+    """Puts resources into classes as they are requested, and anew when more is known of them."""
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
         self._n_images = 0
-
-    def of(self, resource: Resource) -> PriorityClass:
-        entry = self._scheme.classify(resource, images_before=self._n_images)
-        self._n_images += resource.kind is Kind.IMAGE
-        return entry
-
-
-class _BucketPolicy:
-    """Says the bucket and level of the resource's class."""
-
-    def __init__(self, scheme: Scheme) -> None:
-        self._classes = _Classes(scheme)
+        self._of_all = AS_WRITTEN
+        self._standing: dict[str, Standing] = {}
+        self._open: dict[int, _Open] = {}
 
     def on_connected(self) -> list[SignalChange]:
         return []
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        entry = self._classes.of(resource)
+        standing = self._standing_of(resource)
+        entry = self._scheme.classify(resource, images_before=self._n_images, standing=standing)
+        self._open[stream_id] = _Open(resource, self._n_images, entry)
+        self._n_images += resource.kind is Kind.IMAGE
+        return self._joins(stream_id, entry)
+
+    def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:
+        if resource is None:
+            self._of_all = self._of_all.after(change)
+        else:
+            known = self._standing.get(resource.id, AS_WRITTEN)
+            self._standing[resource.id] = known.after(change)
+        updates = self._scheme.updates
+        if not any(
+            value is not None and name in updates
+            for name, value in zip(change._fields, change, strict=True)
+        ):
+            return []
+        changes: list[SignalChange] = []
+        for stream_id, row in [*self._open.items()]:
+            if resource is None or row.resource.id == resource.id:
+                changes += self._reclassified(stream_id, row)
+        return changes
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:
+        return self._leaves(stream_id, self._open.pop(stream_id).entry)
+
+    def _standing_of(self, resource: Resource) -> Standing:
+        return self._of_all.after(self._standing.get(resource.id, AS_WRITTEN))
+
+    def _reclassified(self, stream_id: int, row: _Open) -> list[SignalChange]:
+        entry = self._scheme.classify(
+            row.resource,
+            images_before=row.images_before,
+            standing=self._standing_of(row.resource),
+        )
+        if entry is row.entry:
+            return []
+        self._open[stream_id] = row._replace(entry=entry)
+        return self._moves(stream_id, row.entry, entry)
+
+    # What a kind of scheduler makes of a class
+
+    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        """Return what is said of a stream that is requested; the last entry is its own."""
+        raise NotImplementedError
+
+    def _moves(
+        self,
+        stream_id: int,
+        old: PriorityClass,  # noqa: ARG002 - a tree asks for it
+        new: PriorityClass,
+    ) -> list[SignalChange]:
+        """Return what is said of a stream that goes from one class to another."""
+        return self._joins(stream_id, new)
+
+    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:  # noqa: ARG002 - a tree asks for them
+        """Return what is said now that nothing waits for the stream."""
+        return []
+
+
+class _BucketPolicy(_ClassPolicy):
+    """Says the bucket and level of the resource's class."""
+
+    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         assert entry.bucket is not None  # noqa: S101 - a scheme's rows are checked when made
         return [(stream_id, BucketPriority(bucket=entry.bucket, level=entry.level or 1))]
 
-    def on_closed(self, stream_id: int) -> list[SignalChange]:  # noqa: ARG002 - nothing changes
-        return []
 
-
-class _EpsPolicy:
+class _EpsPolicy(_ClassPolicy):
     """Says the urgency of the resource's class, and whether it is incremental."""
 
-    def __init__(self, scheme: Scheme) -> None:
-        self._classes = _Classes(scheme)
-
-    def on_connected(self) -> list[SignalChange]:
-        return []
-
-    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        entry = self._classes.of(resource)
+    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         return [(stream_id, Eps(urgency=entry.urgency, incremental=entry.incremental))]
 
-    def on_closed(self, stream_id: int) -> list[SignalChange]:  # noqa: ARG002 - nothing changes
-        return []
 
-
-class _TreePolicy:
+class _TreePolicy(_ClassPolicy):
     """Says a place in the dependency tree."""
 
     def __init__(self, scheme: Scheme) -> None:
-        self._scheme = scheme
-        self._classes = _Classes(scheme)
+        super().__init__(scheme)
         self._rank = {entry.name: i for i, entry in enumerate(scheme.classes)}
         self._groups = {h.name: placeholder_id(i) for i, h in enumerate(scheme.placeholders)}
         self._yielding = [h for h in scheme.placeholders if h.yields_to is not None]
         # The streams of each class that are in the tree, oldest first: the last is its tail.
         self._members: dict[str, dict[int, None]] = {entry.name: {} for entry in scheme.classes}
-        self._class_of: dict[int, str] = {}
         self._chain = _QuickerChain()
 
     def on_connected(self) -> list[SignalChange]:
         return [self._placeholder(holder) for holder in self._scheme.placeholders]
 
-    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        entry = self._classes.of(resource)
+    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         members = self._members[entry.name]
         changes = [] if members else self._yield_changes(entry.name, busy=True)
         changes.append((stream_id, self._signal(entry, stream_id)))
         members[stream_id] = None
-        self._class_of[stream_id] = entry.name
         return changes
 
-    def on_closed(self, stream_id: int) -> list[SignalChange]:
-        name = self._class_of.pop(stream_id)
-        members = self._members[name]
+    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        members = self._members[entry.name]
         del members[stream_id]
         self._chain.remove(stream_id)
-        return [] if members else self._yield_changes(name, busy=False)
+        return [] if members else self._yield_changes(entry.name, busy=False)
+
+    def _moves(self, stream_id: int, old: PriorityClass, new: PriorityClass) -> list[SignalChange]:
+        """Return how a stream is taken out of its chain, and put where its new class is."""
+        above, follower = self._neighbours(stream_id, old)
+        left = self._leaves(stream_id, old)
+        *before, own = self._joins(stream_id, new)
+        signal = own[1]
+        stays = isinstance(signal, H2Priority) and signal.exclusive and signal.depends_on == above
+        if stays and old.arrangement.is_exclusive:
+            return [*left, *before]
+        moved: list[SignalChange] = []
+        if follower is not None:
+            weight = self._open[follower].entry.weight
+            is_exclusive = old.arrangement.is_exclusive
+            placed = H2Priority(weight=weight, depends_on=above, exclusive=is_exclusive)
+            moved.append((follower, placed))
+        # In the order of Chromium's Http2PriorityDependencies::OnStreamUpdate: who stood right
+        # below the stream goes below its parent first, so that it does not move along.
+        return [*left, *before, *moved, own]
+
+    def _neighbours(self, stream_id: int, entry: PriorityClass) -> tuple[int | None, int | None]:
+        """Return what a stream depends on, and the stream of its chain that depends on it."""
+        match entry.arrangement:
+            case Arrangement.SIBLINGS:
+                return self._group_of(entry), None
+            case Arrangement.QUICKER_CHAIN:
+                return self._chain.neighbours(stream_id)
+            case Arrangement.CHAIN:
+                chain = [*self._members[entry.name]]
+            case Arrangement.STRICT_CHAIN:
+                chain = self._strict_chain()
+        index = chain.index(stream_id)
+        above = chain[index - 1] if index else self._group_of(entry)
+        return above, chain[index + 1] if index + 1 < len(chain) else None
+
+    def _strict_chain(self) -> list[int]:
+        """Return the streams of the strict chain as they stand, the first first."""
+        return [
+            stream_id
+            for entry in self._scheme.classes
+            if entry.arrangement is Arrangement.STRICT_CHAIN
+            for stream_id in self._members[entry.name]
+        ]
+
+    def _group_of(self, entry: PriorityClass) -> int | None:
+        return None if entry.group is None else self._groups[entry.group]
 
     def _signal(self, entry: PriorityClass, stream_id: int) -> Signal:
-        group = None if entry.group is None else self._groups[entry.group]
+        group = self._group_of(entry)
         match entry.arrangement:
             case Arrangement.SIBLINGS:
                 return H2Priority(weight=entry.weight, depends_on=group)
@@ -183,12 +277,17 @@ class _StrictPolicy(_TreePolicy):
         super().__init__(scheme)
         self._strict_of: dict[int, int] = {}
 
-    def on_closed(self, stream_id: int) -> list[SignalChange]:
+    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         del self._strict_of[stream_id]
-        return super().on_closed(stream_id)
+        return super()._leaves(stream_id, entry)
+
+    def _neighbours(self, stream_id: int, entry: PriorityClass) -> tuple[int | None, int | None]:
+        """Return the group, and nothing: no stream depends on another."""
+        del stream_id
+        return self._group_of(entry), None
 
     def _signal(self, entry: PriorityClass, stream_id: int) -> StrictPriority:
-        group = None if entry.group is None else self._groups[entry.group]
+        group = self._group_of(entry)
         strict = entry.strict
         tail = _last(self._members[entry.name])
         if entry.arrangement is Arrangement.CHAIN and tail is not None:
@@ -224,6 +323,10 @@ class _QuickerChain:
             self._above[below] = stream_id
         self._tails[class_names[0]] = stream_id
         return above
+
+    def neighbours(self, stream_id: int) -> tuple[int | None, int | None]:
+        """Return the streams right above and right below one."""
+        return self._above[stream_id], self._below.get(stream_id)
 
     def remove(self, stream_id: int) -> None:
         """Take out a stream, if it stands in the chain."""

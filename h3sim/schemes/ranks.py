@@ -9,7 +9,7 @@ from h3sim.page import At
 from h3sim.signals import Rank
 
 if TYPE_CHECKING:
-    from h3sim.page import Page, Resource
+    from h3sim.page import Page, Resource, Standing
     from h3sim.signals import SignalChange
 
 __all__ = ["RankBy", "RankPolicy", "chain_lengths", "leads_above_the_fold"]
@@ -53,6 +53,10 @@ class RankPolicy:
         self._places[stream_id] = place
         changes = self._parent_changes(resource) if self._follows_chains else []
         return [*changes, (stream_id, Rank(value=-self._lengths[place]))]
+
+    def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:  # noqa: ARG002 - ranks are of the page alone
+        """Return nothing: ranks follow from the page, and it says all at once."""
+        return []
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:
         """Forget the stream."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim import catalog
-from h3sim.browser import OF_PARSING, BrowserMode, BrowserModel
+from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
 from h3sim.compression import HeaderCompression
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
@@ -152,6 +152,7 @@ class LoadConfig:
         "preload_scanner", switch=("--no-preload-scanner", False)
     )
     tight_mode: bool | None = of_browser("tight_mode", switch=("--tight-mode", True))
+    background_at_ms: float | None = of_browser("background_at_ms", "MS")
 
     def __post_init__(self) -> None:
         problems = settled(self)
@@ -219,7 +220,7 @@ class LoadConfig:
         browser = self.browser
         if not isinstance(browser, BrowserModel):
             browser = BrowserModel(mode=BrowserMode(browser))
-        names = OF_PARSING
+        names = OF_BROWSER
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return replace(browser, **given)
 

@@ -48,6 +48,7 @@ class LoadOptions(TypedDict, total=False):
     max_requests: int | None
     preload_scanner: bool | None
     tight_mode: bool | None
+    background_at_ms: float | None
 
 
 def config_of(

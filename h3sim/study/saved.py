@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from h3sim.browser import OF_PARSING, BrowserMode, BrowserModel
+from h3sim.browser import OF_BROWSER, BrowserMode, BrowserModel
 from h3sim.documents import DocumentReader, listed, open_input, parse_json, read_text
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_from_dict
@@ -194,14 +194,14 @@ def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
     if mode not in known:
         message = f"must be one of {listed(known)}, is {mode!r}"
         raise InputError([Problem(key="browser", message=message)])
-    of_parsing = {key: given[key] for key in OF_PARSING if given.get(key) is not None}
+    of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
     return LoadConfig(
         **resolved,
         transport=document["transport"],
         buffer_kb=given.get("buffer_kb", 0.0),
         handshake=given.get("handshake", Mode.ONE_RTT.value),
         seed=document["seed"],
-        browser=BrowserModel(mode=BrowserMode(mode), **of_parsing),
+        browser=BrowserModel(mode=BrowserMode(mode), **of_browser),
         headers=given.get("headers"),
     )
 

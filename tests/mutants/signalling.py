@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from h3sim.engine.signalling import WireSignalling
+from h3sim.signals import Eps
 
 
 class HeardAsTheyCome(WireSignalling):
@@ -29,3 +30,17 @@ class LastHeardCounts(WireSignalling):
         super().on_request_arrived(stream_id, resource, now_ns)
         if stream_id in self._with_request:
             self._streams.update(stream_id, self._with_request[stream_id])
+
+
+class KeepsTheFirstWord(WireSignalling):
+    """Says nothing of what becomes known later."""
+
+    def on_changed(self, resource: Any, change: Any, now_ns: int) -> None:
+        pass
+
+
+class ChangesAll(WireSignalling):
+    """Takes what becomes known of one resource for all that were requested."""
+
+    def on_changed(self, resource: Any, change: Any, now_ns: int) -> None:
+        self._say([(stream_id, Eps(urgency=0)) for stream_id in self._with_request])

@@ -107,6 +107,12 @@ CROWD = [
 ] + [(100, kind, 6) for kind in ("stylesheet", "stylesheet", "font", "font")]
 CROWDED = Case(scripted_page([(0, "document", 3), *CROWD]))
 EVEN = {0: 1, 4: 1, 8: 1}
+RAISED = {"by": "r2", "at": "request"}, {"by": "r1", "at": "complete"}
+SEEN_AT_ONCE, SEEN_IN_THE_END = (
+    (0, "image", 9, {"server_ms": 1, "priority_changes": [{"when": when, "fetchpriority": "high"}]})
+    for when in RAISED
+)
+TWO_IMAGES = [(0, "image", 20), (0, "image", 20)]
 
 
 MUTATIONS = [
@@ -259,6 +265,18 @@ MUTATIONS = [
             "fifo-draft-22",
             link={"network": LOSING_ONE, "cc": "constant", "handshake": "none"},
         ),
+    ),
+    building(
+        "WireSignalling",
+        signalling_laws.check_an_early_change_equals_having_said_it_at_once,
+        signalling.KeepsTheFirstWord,
+        Case(scripted_page([(0, "document", 2), (0, "image", 9), SEEN_AT_ONCE]), "chrome-eps"),
+    ),
+    building(
+        "WireSignalling",
+        signalling_laws.check_a_change_after_the_last_byte_changes_nothing,
+        signalling.ChangesAll,
+        Case(scripted_page([(0, "document", 2), SEEN_IN_THE_END, *TWO_IMAGES]), "chrome-eps"),
     ),
     mumbling(
         signalling.Mumbles,

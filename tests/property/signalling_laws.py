@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, NamedTuple
 
+import h3sim
 from h3sim.http import StreamSender
 from h3sim.signals import ORPHANS, H2Priority
 
@@ -71,6 +72,9 @@ class Talker:
         earlier = self._source.choice([-1, *range(0, stream_id, 4)])
         return [self._saying(earlier), self._saying(stream_id)]
 
+    def on_changed(self, resource: Any, change: Any) -> list[Any]:
+        return []
+
     def on_closed(self, stream_id: int) -> list[Any]:
         return []
 
@@ -92,3 +96,54 @@ class Listener:
     def update(self, element_id: int, signal: Any) -> None:
         assert element_id in self.wanted, f"{element_id} is not open"
         self.wanted[element_id] = signal
+
+
+def changed_at(load: Any, id_: str) -> Any:
+    """Return when the server learnt of a change for that resource's stream, None if it did not."""
+    page, requests = load.page, load.trace.requests
+    streams = {page.resources[request.resource].id: request.stream_id for request in requests}
+    heard = [s.at_ns for s in load.trace.signals if s.element_id == streams[id_]]
+    return heard[1] if len(heard) > 1 else None
+
+
+def sent_at(load: Any, id_: str) -> list[int]:
+    """Return when the packets of that resource left."""
+    page, requests = load.page, load.trace.requests
+    streams = {page.resources[request.resource].id: request.stream_id for request in requests}
+    return [row[0] for row in load.trace.packet_rows if row[2] == streams[id_]]
+
+
+def loaded_as(load: Any, page: Any) -> Any:
+    """Return the load of another page over the same, at a constant rate."""
+    return h3sim.simulate(
+        page,
+        scheme=load.scheme,
+        network=load.network,
+        transport=load.protocol.value,
+        handshake=load.mode.value,
+        buffer_kb=load.buffer_bytes / 1000,
+        seed=load.seed,
+    )
+
+
+def changing(load: Any) -> Any:
+    """Return the one resource of the page that changes."""
+    return next(resource for resource in load.page.resources if resource.priority_changes)
+
+
+def check_an_early_change_equals_having_said_it_at_once(load: Any) -> None:
+    """A hint that changes before the first byte can leave is as good as one in the page."""
+    resource = changing(load)
+    (change,) = resource.priority_changes
+    hint = change.fetchpriority.value
+    twin = load.page.with_(resource.id, fetchpriority=hint, priority_changes=None)
+    assert loaded_as(load, twin).trace.packet_rows == load.trace.packet_rows
+
+
+def check_a_change_after_the_last_byte_changes_nothing(load: Any) -> None:
+    """Packets leave as they do without the change, if all of the resource had left before it."""
+    resource = changing(load)
+    heard_at_ns = changed_at(load, resource.id)
+    assert heard_at_ns is None or heard_at_ns > max(sent_at(load, resource.id))
+    twin = load.page.with_(resource.id, priority_changes=None)
+    assert loaded_as(load, twin).trace.packet_rows == load.trace.packet_rows

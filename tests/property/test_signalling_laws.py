@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import h3sim
@@ -14,6 +14,8 @@ from h3sim.conformance import pages
 from h3sim.engine.signalling import WireSignalling
 from h3sim.errors import SchemeError
 from h3sim.ranges import Ranges
+from h3sim.schemes import Arrangement
+from h3sim.schemes.parts import UPDATES
 from h3sim.signals import Signalling
 from h3sim.study import run_config
 from h3sim.transport.jitter import LinkJitter
@@ -98,3 +100,67 @@ def test_in_the_end_the_server_has_the_last_word_about_each_stream(
     signalling: Any, seed: int
 ) -> None:
     signalling_laws.check_the_last_word_counts(WireSignalling, signalling, seed)
+
+
+HINTS = ("high", "low", "auto")
+EACH_BY_ITSELF = [
+    replace(scheme, updates=UPDATES)
+    for scheme in SCHEMES.values()
+    if all(entry.arrangement is Arrangement.SIBLINGS for entry in scheme.classes)
+]
+"""In a chain it matters who came first to a class; a change comes to it when it is made."""
+UPDATING = [replace(scheme, updates=UPDATES) for scheme in SCHEMES.values()]
+buffers_kb = st.sampled_from([0, 0, 3])
+rtts_ms = st.sampled_from([0, 20, 75.3])
+
+
+@law(120)
+@given(
+    page=pages(min_resources=2),
+    scheme=st.sampled_from(EACH_BY_ITSELF),
+    hint=st.sampled_from(HINTS),
+    rtt_ms=rtts_ms,
+    buffer_kb=buffers_kb,
+    data=st.data(),
+)
+def test_a_change_before_the_first_byte_is_as_good_as_said_at_once(
+    page: Any, scheme: Any, hint: str, rtt_ms: float, buffer_kb: float, data: Any
+) -> None:
+    id_ = data.draw(st.sampled_from([resource.id for resource in page.resources]))
+    change = {"when": {"by": id_, "at": "request"}, "fetchpriority": hint}
+    # The response is ready after the frame is there.
+    page = page.with_(id_, server_ms=1, priority_changes=[change])
+    load = h3sim.simulate(page, scheme=scheme, rtt_ms=rtt_ms, buffer_kb=buffer_kb)
+    signalling_laws.check_an_early_change_equals_having_said_it_at_once(load)
+
+
+@law(120)
+@given(
+    page=pages(min_resources=2),
+    scheme=st.sampled_from(UPDATING),
+    hint=st.sampled_from(HINTS),
+    rtt_ms=rtts_ms,
+    buffer_kb=buffers_kb,
+    missing_bytes=st.sampled_from([None, 1, 1400, 4000]),
+    data=st.data(),
+)
+def test_a_change_after_the_last_byte_changes_nothing(
+    page: Any,
+    scheme: Any,
+    hint: str,
+    rtt_ms: float,
+    buffer_kb: float,
+    missing_bytes: int | None,
+    data: Any,
+) -> None:
+    resource = data.draw(st.sampled_from(page.resources))
+    when: dict[str, Any] = {"by": resource.id, "at": "complete"}
+    if missing_bytes is not None:  # all may be on its way already
+        offset_bytes = max(0, resource.size_bytes - missing_bytes)
+        when = {"by": resource.id, "at": "offset", "offset_bytes": offset_bytes}
+    change = {"when": when, "fetchpriority": hint}
+    page = page.with_(resource.id, priority_changes=[change])
+    load = h3sim.simulate(page, scheme=scheme, rtt_ms=rtt_ms, buffer_kb=buffer_kb)
+    heard_at_ns = signalling_laws.changed_at(load, resource.id)
+    assume(heard_at_ns is None or heard_at_ns > max(signalling_laws.sent_at(load, resource.id)))
+    signalling_laws.check_a_change_after_the_last_byte_changes_nothing(load)

@@ -46,6 +46,7 @@ CONFIGURATION = {
     "max_requests": None,
     "preload_scanner": None,
     "tight_mode": None,
+    "background_at_ms": None,
     "headers": None,
 }
 

@@ -1,0 +1,159 @@
+"""Changes of priority while a page loads: what layout, scripts and the user make known later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.browser.base import ScheduledChange
+from h3sim.browser.parse import ParseBrowser
+from h3sim.page import At, Kind, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.browser.base import Browser, Scheduled
+    from h3sim.page import Page, PriorityChange, Resource
+    from h3sim.trace import Activity
+
+__all__ = ["ChangingBrowser", "has_changes"]
+
+_AT_LAYOUT = Standing(visible=True)
+
+
+def has_changes(page: Page, *, is_laid_out: bool, background_at_ns: int | None) -> bool:
+    """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
+    return (
+        background_at_ns is not None
+        or any(resource.priority_changes for resource in page.resources)
+        or (is_laid_out and any(map(_is_seen, page.resources)))
+    )
+
+
+class ChangingBrowser:
+    """A browser, and the changes of priority that come while it loads *page*.
+
+    A change that the page file has comes when its trigger fires. A browser that parses lays the
+    page out at the first paint: from then on it knows which images are seen (Chromium's
+    `ResourceFetcher::UpdateAllImageResourcePriorities`), of one asked for later right after its
+    request. At *background_at_ns* the tab goes to the background, with all its requests.
+    """
+
+    def __init__(self, inner: Browser, page: Page, *, background_at_ns: int | None) -> None:
+        self._inner = inner
+        self._page = page
+        self._background_at_ns = background_at_ns
+        self._parsing = inner if isinstance(inner, ParseBrowser) else None
+        self._triggers: dict[int, list[tuple[int, PriorityChange]]] = {}
+        """By the place of the parent: the resource that changes, and how."""
+        for place, resource in enumerate(page.resources):
+            for change in resource.priority_changes:
+                if change.when.by is not None and change.when.at is not At.TIME:
+                    parent = page.index[change.when.by]
+                    self._triggers.setdefault(parent, []).append((place, change))
+        self._watched: dict[int, list[tuple[int, int, PriorityChange]]] = {}
+        self._complete: set[int] = set()
+        self._asked: dict[int, None] = {}
+        self._n_executed = 0
+        self._is_laid_out = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the load is over, whatever might still have changed."""
+        return self._inner.is_done
+
+    @property
+    def waiting(self) -> list[str]:
+        """The ids of the resources that have not been delivered."""
+        return self._inner.waiting
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """What the browser did."""
+        return self._inner.activities
+
+    def on_navigation(self, now_ns: int) -> list[Scheduled]:
+        """Return what happens since *now_ns* whatever comes of the load."""
+        due: list[Scheduled] = []
+        for place, resource in enumerate(self._page.resources):
+            for change in resource.priority_changes:
+                if change.when.at is At.TIME:
+                    at_ns = max(now_ns, change.when.delay_ns)
+                    due.append(ScheduledChange(at_ns, place, _change(change)))
+        if self._background_at_ns is not None:
+            at_ns = max(now_ns, self._background_at_ns)
+            due.append(ScheduledChange(at_ns, None, Standing(hidden=True)))
+        # Changes first: what is known at the instant of a request is said with it.
+        return [*due, *self._inner.on_navigation(now_ns), *self._after(now_ns)]
+
+    def on_requested(self, resource: int, now_ns: int) -> list[Scheduled]:
+        """Return what follows from *resource* being requested."""
+        triggers = self._triggers.get(resource, ())
+        header_bytes = self._page.resources[resource].header_bytes
+        # The nearest stands last, to be taken off the end; equal offsets fire in file order.
+        self._watched[resource] = sorted(
+            (
+                (header_bytes + (change.when.offset_bytes or 0), place, change)
+                for place, change in reversed(triggers)
+                if change.when.at is At.OFFSET
+            ),
+            key=lambda entry: -entry[0],
+        )
+        due: list[Scheduled] = [*self._fired(resource, At.REQUEST, now_ns)]
+        self._asked[resource] = None
+        if self._is_laid_out and _is_seen(self._page.resources[resource]):
+            due.append(ScheduledChange(now_ns, resource, _AT_LAYOUT))
+        return [*due, *self._inner.on_requested(resource, now_ns), *self._after(now_ns)]
+
+    def next_offset(self, resource: int) -> int:
+        """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
+        offset = self._inner.next_offset(resource)
+        watched = self._watched[resource]
+        return min(offset, watched[-1][0]) if watched else offset
+
+    def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Scheduled]:
+        """Return what follows from so many bytes of the stream having been delivered."""
+        due: list[Scheduled] = []
+        watched = self._watched[resource]
+        while watched and watched[-1][0] <= contiguous_bytes:
+            _, place, change = watched.pop()
+            due.append(ScheduledChange(now_ns + change.when.delay_ns, place, _change(change)))
+        described = self._page.resources[resource]
+        if contiguous_bytes >= described.stream_bytes and resource not in self._complete:
+            self._complete.add(resource)
+            due += self._fired(resource, At.COMPLETE, now_ns)
+            if self._parsing is None:
+                executed_at_ns = now_ns + described.parse_ns + described.execute_ns
+                due += self._fired(resource, At.EXECUTED, executed_at_ns)
+        followed = self._inner.on_delivered(resource, contiguous_bytes, now_ns)
+        return [*due, *followed, *self._after(now_ns)]
+
+    def on_wake(self, now_ns: int) -> list[Scheduled]:
+        """Return what follows from time having passed."""
+        return [*self._inner.on_wake(now_ns), *self._after(now_ns)]
+
+    def _fired(self, parent: int, at: At, event_ns: int) -> Iterator[ScheduledChange]:
+        for place, change in self._triggers.get(parent, ()):
+            if change.when.at is at:
+                yield ScheduledChange(event_ns + change.when.delay_ns, place, _change(change))
+
+    def _after(self, now_ns: int) -> Iterator[ScheduledChange]:
+        """Yield what follows from what a browser that parses has done by now."""
+        if self._parsing is None:
+            return
+        executed = self._parsing.executed
+        for resource in executed[self._n_executed :]:
+            yield from self._fired(resource, At.EXECUTED, now_ns)
+        self._n_executed = len(executed)
+        if self._parsing.is_laid_out and not self._is_laid_out:
+            self._is_laid_out = True
+            for resource in self._asked:
+                if _is_seen(self._page.resources[resource]):
+                    yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
+
+
+def _change(change: PriorityChange) -> Standing:
+    return Standing(visible=change.visible, fetchpriority=change.fetchpriority)
+
+
+def _is_seen(resource: Resource) -> bool:
+    return resource.kind is Kind.IMAGE and (resource.above_the_fold or bool(resource.viewport))

@@ -1,0 +1,41 @@
+"""What is known of a resource while the page loads, beyond what its file says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from h3sim.page.resource import FetchPriority, Resource
+
+__all__ = ["AS_WRITTEN", "Standing"]
+
+
+class Standing(NamedTuple):
+    """What has become known of a resource; None where that is as it was.
+
+    *visible*: layout has shown it in the viewport; *hidden*: its tab is in the background;
+    *fetchpriority*: a script of the page asks for it. As a change it says what is new.
+
+    >>> Standing(visible=True).after(Standing(hidden=True))
+    Standing(visible=True, hidden=True, fetchpriority=None)
+    """
+
+    visible: bool | None = None
+    hidden: bool | None = None
+    fetchpriority: FetchPriority | None = None
+
+    def after(self, change: Standing) -> Standing:
+        """Return what is known once *change* is known as well."""
+        return self._replace(
+            **{name: new for name, new in change._asdict().items() if new is not None}
+        )
+
+    def applied_to(self, resource: Resource) -> Resource:
+        """Return *resource* with the hint that holds now."""
+        hint = self.fetchpriority
+        return resource if hint is None else replace(resource, fetchpriority=hint)
+
+
+AS_WRITTEN = Standing()
+"""Nothing has become known: all is as the page file says."""
