@@ -72,6 +72,10 @@ coverage: $(DEV) ## the tests again, with branch coverage
 bench: $(DEV) ## speed, as ratios to probes measured in the same run
 	$(BIN)/python -m benchmarks
 
+.PHONY: bench-million
+bench-million: $(READY) ## plan, interrupt, resume and sum up a study of a million stood-in loads, with the memory of each step (minutes)
+	$(BIN)/python -m benchmarks.million $(ARGS)
+
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
 fuzz: $(DEV) ## break recordings and sites for a minute, or for FUZZ_SECONDS=n

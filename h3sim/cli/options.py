@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from h3sim.study.load_option import Option
     from h3sim.transport import Network
 
-__all__ = ["add_load_options", "read_config", "switch"]
+__all__ = ["add_load_options", "read_config", "share", "switch"]
 
 _AS_IN_A_NETWORK = {"loss_burst": "burst"}
 """Keys of a network file that the command line calls otherwise."""
@@ -66,13 +66,18 @@ def _argument(entry: Declared, how: Option) -> dict[str, Any]:
     if isinstance(entry.kind, Choice):
         return {**argument, "choices": tuple(entry.kind.options)}
     if how.is_share:
-        argument["type"] = _share
+        argument["type"] = share
     elif isinstance(entry.kind, Number):
         argument["type"] = int if isinstance(entry.kind, Whole) else float
     return {**argument, "metavar": how.metavar}
 
 
-def _share(text: str) -> float:
+def share(text: str) -> float:
+    """Return the share that *text* says: 0.02, or 2%.
+
+    >>> share("2%"), share("0.02")
+    (0.02, 0.02)
+    """
     return float(text[:-1]) / 100 if text.endswith("%") else float(text)
 
 

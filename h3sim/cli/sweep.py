@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from h3sim.cli.options import share
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
 from h3sim.documents import check_output
+from h3sim.errors import InputError, Problem
 from h3sim.study.executors import dask_client
+from h3sim.study.sequential import run_until
+from h3sim.study.stopping import StoppingRule
 from h3sim.study.study_file import read_study
 
 if TYPE_CHECKING:
     import argparse
 
     from h3sim.study import Results, Study
+    from h3sim.study.sequential import Sequential
 
 __all__ = ["add_command"]
 
@@ -25,6 +31,7 @@ examples:
   h3sim sweep study.toml --dry-run
   h3sim sweep study.toml --store study.db --csv rows.csv
   h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
+  h3sim sweep study.toml --store study.db --until-width 5%%
   h3sim store list study.db
 
 What is finished is kept in the store, whatever happens; the same command again runs the rest.
@@ -61,6 +68,13 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--resources", action="store_true", help="keep a row a resource, and write those"
     )
+    parser.add_argument(
+        "--until-width",
+        type=share,
+        metavar="SHARE",
+        help="add seeds until the interval of each scheme's speedup is narrower than that: 0.05,"
+        " or 5%%; the study's table `until` says the rest",
+    )
     parser.add_argument("--csv", metavar="FILE", help="write the rows as CSV")
     parser.add_argument("--parquet", metavar="FILE", help="write the rows as Parquet")
     parser.add_argument("--save", metavar="FILE", help="write the rows for h3sim.read_results")
@@ -78,35 +92,68 @@ def _sweep(options: argparse.Namespace) -> int:
     if study is None or mistakes.lines:
         return mistakes.tell("sweep")
     study.has_resources = study.has_resources or options.resources
+    if options.until_width is not None:
+        study.stopping = _with_width(study, options.until_width)
     if options.dry_run:
-        print(study.plan(store=options.store, workers=options.workers))
-        return 0
+        return _plan(study, options)
     began = time.monotonic()
     with dask_client(options.dask) as client:
         try:
-            results = _run(study, options, client)
+            results, until = _run(study, options, client)
         except KeyboardInterrupt:
             kept = f"is kept in {options.store}" if options.store else "is lost: give --store"
             print(f"h3sim sweep: what was finished {kept}", file=sys.stderr)
             raise
     _write(results, options)
     _show(results, options)
+    if until is not None:
+        _show_until(until, options)
     seconds = time.monotonic() - began
-    print(f"\n{len(study.design):,} loads: {results.counts}; {seconds:,.1f} s")
+    loads = len(results) + len(results.errors)
+    print(f"\n{loads:,} loads: {results.counts}; {seconds:,.1f} s")
     for error in results.errors[:_TOLD]:
         print(f"h3sim sweep: failed: {error}", file=sys.stderr)
-    return _FAILED if results.counts and results.counts.failed else 0
+    is_enough = until is None or until.is_narrow
+    return 0 if is_enough and not results.errors else _FAILED
 
 
-def _run(study: Study, options: argparse.Namespace, client: object) -> Results:
+def _with_width(study: Study, width: float) -> StoppingRule:
+    try:
+        if study.stopping is None:
+            return StoppingRule(width=width)
+        return replace(study.stopping, width=width)
+    except InputError as error:
+        problems = (Problem(key="--until-width", message=p.message) for p in error.problems)
+        raise InputError(problems) from error
+
+
+def _plan(study: Study, options: argparse.Namespace) -> int:
+    """Print what would run; where seeds are added, at first and at most."""
+    if study.stopping is None:
+        print(study.plan(store=options.store, workers=options.workers))
+        return 0
+    looks = study.stopping.looks
+    for n_seeds in dict.fromkeys((looks[0], looks[-1])):
+        plan = study.with_seeds(range(n_seeds)).plan(store=options.store, workers=options.workers)
+        print(f"with {n_seeds:,} seeds: {plan}")
+    return 0
+
+
+def _run(
+    study: Study, options: argparse.Namespace, client: object
+) -> tuple[Results, Sequential | None]:
     with progress_bar("load") as progress:
-        return study.run(
-            store=options.store,
-            executor=client,
-            workers=options.workers,
-            retry_failed=options.retry_failed,
-            progress=progress or False,
-        )
+        how: dict[str, Any] = {
+            "store": options.store,
+            "executor": client,
+            "workers": options.workers,
+            "retry_failed": options.retry_failed,
+            "progress": progress or False,
+        }
+        if study.stopping is None:
+            return study.run(**how), None
+        found = run_until(study, study.stopping, **how)
+        return found.results, found
 
 
 def _write(results: Results, options: argparse.Namespace) -> None:
@@ -117,6 +164,28 @@ def _write(results: Results, options: argparse.Namespace) -> None:
         rows.to_parquet(options.parquet)
     if options.save is not None:
         rows.save(options.save)
+
+
+def _show_until(until: Sequential, options: argparse.Namespace) -> None:
+    """Print each scheme's speedup with its interval over seeds, and whether that is narrow."""
+    rule = until.rule
+    percent = f"{100 * rule.confidence:g} %"
+    headers = ("scheme", "seeds", f"speedup to {rule.baseline}", "low", "high", "width %")
+    rows = (
+        (
+            row.scheme,
+            row.seeds,
+            *(f"{number:.3f}" for number in (row.geometric, row.low, row.high)),
+            f"{100 * (row.high / row.low - 1):.1f}",
+        )
+        for row in until.rows
+    )
+    width = terminal_width(options)
+    print(f"\n{fitted(f'{rule.value}, {percent} intervals over seeds of these pages', width)}")
+    print(f"\n{table(headers, rows, width=width, shorten=True)}")
+    if not until.is_narrow:
+        told = f"not all are narrower than {100 * rule.width:g} % after {rule.most_seeds:,} seeds"
+        print(f"h3sim sweep: {told}: raise until.most_seeds", file=sys.stderr)
 
 
 def _show(results: Results, options: argparse.Namespace) -> None:

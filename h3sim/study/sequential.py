@@ -9,29 +9,37 @@ no oftener than that, whenever one stops.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
 from h3sim.study.pairs import pairs_by_scheme
+from h3sim.study.stopping import StoppingRule
 from h3sim.study.store import Store
 from h3sim.study.sweep import study_of
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from h3sim.study.driver import Progress
     from h3sim.study.pairs import Pair
     from h3sim.study.results import Results
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.study.sweep import Study
 
-__all__ = ["Sequential", "SequentialRow", "looks", "seed_interval", "sweep_until"]
+__all__ = [
+    "SEEDS_ARE_ADDED",
+    "Sequential",
+    "SequentialRow",
+    "run_until",
+    "seed_interval",
+    "sweep_until",
+]
 
-_FIRST, _GROWTH = 8, 1.5
-_MOST = 200
+SEEDS_ARE_ADDED = "are added as needed: give most_seeds"
 
 
 class SequentialRow(NamedTuple):
@@ -48,14 +56,18 @@ class SequentialRow(NamedTuple):
 class Sequential:
     """What came of a study that went on until it knew enough.
 
-    `looks` are the numbers of seeds at which it looked, or would have; `is_narrow` says whether
-    every interval became as narrow as asked before the seeds were used up.
+    `is_narrow` says whether every interval became as narrow as asked before the seeds were used up.
     """
 
+    rule: StoppingRule
     rows: Rows[SequentialRow]
     results: Results
-    looks: tuple[int, ...]
     is_narrow: bool
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many seeds it looked, or would have."""
+        return self.rule.looks
 
 
 def sweep_until(
@@ -66,10 +78,11 @@ def sweep_until(
     value: str = "byte_index_all_ms",
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
     confidence: float = 0.95,
-    most_seeds: int = _MOST,
+    most_seeds: int = 200,
     store: str | Path | None = None,
     executor: Any = None,
     workers: int | None = None,
+    progress: Progress | bool | None = None,
     **options: Any,
 ) -> Sequential:
     """Add seeds until the interval of each scheme's speedup is narrower than *width*.
@@ -94,40 +107,62 @@ def sweep_until(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 8)
     """
-    _check(width=width, confidence=confidence, most_seeds=most_seeds, options=options)
-    planned = looks(most_seeds)
-    study = study_of(pages, schemes=schemes, seeds=planned[0], **options)
-    _check_baseline(baseline, study)
+    problems: list[Problem] = []
+    try:
+        rule = StoppingRule(
+            width=width,
+            baseline=baseline,
+            value=value,
+            confidence=confidence,
+            most_seeds=most_seeds,
+        )
+    except InputError as error:
+        problems += error.problems
+    if "seeds" in options:
+        problems.append(Problem(key="seeds", message=SEEDS_ARE_ADDED))
+    if problems:
+        raise InputError(problems)
+    study = study_of(pages, schemes=schemes, **options)
+    return run_until(
+        study, rule, store=store, executor=executor, workers=workers, progress=progress
+    )
+
+
+def run_until(
+    study: Study,
+    rule: StoppingRule,
+    *,
+    store: str | Path | None = None,
+    progress: Progress | bool | None = None,
+    **how: Any,
+) -> Sequential:
+    """Run *study*, whatever its seeds, with more and more of them until *rule* is met.
+
+    *how* is what else `Study.run` takes. Errors as `sweep_until`.
+    """
+    _check_study(study, rule)
     kept = Store(":memory:" if store is None else store)
-    level = (1 - confidence) / len(planned)
-    for n_seeds in planned:
-        results = _with_seeds(study, n_seeds).run(store=kept, executor=executor, workers=workers)
-        rows = _rows(results, baseline, value, level)
-        is_narrow = all(row.high / row.low - 1 < width for row in rows)
+    ran = 0
+    for n_seeds in rule.looks:
+        results = study.with_seeds(range(n_seeds)).run(store=kept, progress=progress, **how)
+        if results.counts is not None:
+            ran += results.counts.ran
+            # What an earlier look ran here was not known before.
+            done = results.counts.reused + results.counts.ran
+            results.counts = results.counts._replace(reused=done - ran, ran=ran)
+        rows = _rows(results, rule)
+        is_narrow = all(row.high / row.low - 1 < rule.width for row in rows)
         if is_narrow:
             break
     found = Rows(SequentialRow, rows)
-    return Sequential(rows=found, results=results, looks=planned, is_narrow=is_narrow)
+    return Sequential(rule=rule, rows=found, results=results, is_narrow=is_narrow)
 
 
-def _check_baseline(baseline: str, study: Study) -> None:
+def _check_study(study: Study, rule: StoppingRule) -> None:
     names = [scheme.name for scheme in study.design.schemes]
-    if baseline not in names or len(names) < 2:
-        message = f"must be one of several schemes ({', '.join(names)}), is {baseline!r}"
+    if rule.baseline not in names or len(names) < 2:
+        message = f"must be one of several schemes ({', '.join(names)}), is {rule.baseline!r}"
         raise InputError([Problem(key="baseline", message=message)])
-
-
-def looks(most_seeds: int) -> tuple[int, ...]:
-    """Return after how many seeds one looks: from 8 on, each time half as many again.
-
-    >>> looks(50), looks(5)
-    ((8, 12, 18, 27, 40, 50), (5,))
-    """
-    found, n_seeds = [], min(_FIRST, most_seeds)
-    while n_seeds < most_seeds:
-        found.append(n_seeds)
-        n_seeds = int(n_seeds * _GROWTH)
-    return (*found, most_seeds)
 
 
 def seed_interval(values: Sequence[float], level: float) -> tuple[float, float]:
@@ -155,22 +190,18 @@ def _critical(freedom: int, level: float) -> float:
     return float(stats.t.ppf(1 - level / 2, freedom))
 
 
-def _with_seeds(study: Study, n_seeds: int) -> Study:
-    return replace(study, design=replace(study.design, seeds=range(n_seeds)))
-
-
-def _rows(results: Results, baseline: str, value: str, level: float) -> list[SequentialRow]:
+def _rows(results: Results, rule: StoppingRule) -> list[SequentialRow]:
     rows = []
-    for scheme, pairs in pairs_by_scheme(results, baseline, value).items():
-        if scheme == baseline:
+    for scheme, pairs in pairs_by_scheme(results, rule.baseline, rule.value).items():
+        if scheme == rule.baseline:
             continue
         means = _means_of_seeds(pairs)
         if len(means) > 1:
             middle = math.fsum(means) / len(means)
-            ends = (math.exp(end) for end in seed_interval(means, level))
+            ends = (math.exp(end) for end in seed_interval(means, rule.level))
             rows.append(SequentialRow(scheme, len(means), math.exp(middle), *ends))
     if not rows:
-        raise NothingToMeasureError(f"no load has {value} beside one of {baseline}")
+        raise NothingToMeasureError(f"no load has {rule.value} beside one of {rule.baseline}")
     return rows
 
 
@@ -182,19 +213,3 @@ def _means_of_seeds(pairs: Iterable[Pair]) -> list[float]:
     most = max(map(len, logs.values()))
     # A seed of which a load failed is about fewer pages, and its mean about something else.
     return [math.fsum(own) / most for own in logs.values() if len(own) == most]
-
-
-def _check(*, width: float, confidence: float, most_seeds: int, options: Mapping[str, Any]) -> None:
-    problems = []
-    if not width > 0:
-        problems.append(Problem(key="width", message=f"must be more than 0, is {width}"))
-    if not 0 < confidence < 1:
-        message = f"must be more than 0 and less than 1, is {confidence}"
-        problems.append(Problem(key="confidence", message=message))
-    if type(most_seeds) is not int or most_seeds < 2:
-        message = f"must be a whole number from 2 on, is {most_seeds!r}"
-        problems.append(Problem(key="most_seeds", message=message))
-    if "seeds" in options:
-        problems.append(Problem(key="seeds", message="are added as needed: give most_seeds="))
-    if problems:
-        raise InputError(problems)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import DocumentReader, parse_toml, read_text
+from h3sim.documents.declared import read_table
+from h3sim.documents.refused import RefusedError
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.study.design import Range
+from h3sim.study.sequential import SEEDS_ARE_ADDED
+from h3sim.study.stopping import StoppingRule
 from h3sim.study.sweep import study_of
 
 if TYPE_CHECKING:
@@ -18,7 +23,7 @@ __all__ = ["StudyError", "read_study", "study_from_dict"]
 FORMAT = "h3sim-study/1"
 _KEYS = (
     *("format", "name", "pages", "schemes", "seeds", "resources", "timeout_s"),
-    *("settings", "axes", "cells", "samples"),
+    *("settings", "axes", "cells", "samples", "until"),
 )
 _SAMPLES = ("n", "method", "seed", "ranges")
 _RANGE = ("low", "high", "log", "whole")
@@ -52,10 +57,11 @@ def study_from_dict(
     """
     reader = _Reader(folder or Path())
     arguments = reader.arguments(document)
+    stopping = reader.stopping(document)
     if reader.problems:
         raise StudyError(reader.problems, source)
     try:
-        return study_of(**arguments)
+        return replace(study_of(**arguments), stopping=stopping)
     except UnknownNameError as error:
         raise StudyError([Problem(key="", message=str(error))], source) from error
     except InputError as error:
@@ -98,6 +104,18 @@ class _Reader(DocumentReader):
         if isinstance(value, list):
             return tuple(self.whole(f"seeds[{n}]", seed, low=0) for n, seed in enumerate(value))
         return self.whole("seeds", value, low=1)
+
+    def stopping(self, document: dict[str, Any]) -> StoppingRule | None:
+        """Return when there are seeds enough, where the study adds them by itself."""
+        if "until" not in document:
+            return None
+        if "seeds" in document:
+            self.report("seeds", SEEDS_ARE_ADDED)
+        try:
+            return read_table(StoppingRule, document["until"])
+        except RefusedError as refused:
+            self.add(refused.under("until"))
+            return None
 
     def _axes(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return what is fixed, and what varies, each option once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.study.stopping import StoppingRule
 
 __all__ = ["Plan", "Study", "study_of", "sweep"]
 
@@ -67,6 +68,8 @@ class Study:
     model: str = field(default_factory=model_version)
     stand_in: Callable[[Any], dict[str, Any]] | None = None
     """Takes the place of loading, for tests of the machinery."""
+    stopping: StoppingRule | None = None
+    """When it has seeds enough, where it adds them by itself (`h3sim.study.sequential`)."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -75,6 +78,10 @@ class Study:
 
     def __len__(self) -> int:
         return len(self.design)
+
+    def with_seeds(self, seeds: Sequence[int]) -> Study:
+        """Return the same study with other seeds."""
+        return replace(self, design=replace(self.design, seeds=seeds))
 
     def keys(self) -> CellKeys:
         """Return by what loads are known again."""

@@ -10,8 +10,10 @@ import pytest
 from scipy import stats
 
 import h3sim
+from h3sim.cli import main
 from h3sim.errors import InputError
-from h3sim.study.sequential import looks, seed_interval
+from h3sim.study.sequential import seed_interval
+from h3sim.study.stopping import StoppingRule
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -24,16 +26,17 @@ PAGE = page_of(
 )
 LOSSY = {"schemes": ["rr", "fifo"], "rtt_ms": 50, "loss": 0.03, "executor": "serial"}
 WIDTH = 0.06
+LOOKS = StoppingRule(width=WIDTH, most_seeds=100).looks
 
 
 def misses(width: Any, level: Any) -> Any:
     """Return the share of 1,500 made-up studies that end with an interval without the truth, 0."""
-    drawn = np.random.default_rng(33).normal(0, 1, (1500, looks(100)[-1])).tolist()
+    drawn = np.random.default_rng(33).normal(0, 1, (1500, LOOKS[-1])).tolist()
     return sum(ends_without(study, width, level) for study in drawn) / len(drawn)
 
 
 def ends_without(study: Any, width: Any, level: Any) -> bool:
-    for n in looks(100):
+    for n in LOOKS:
         low, high = seed_interval(study[:n], level)
         if high - low < width:
             break
@@ -43,7 +46,7 @@ def ends_without(study: Any, width: Any, level: Any) -> bool:
 def test_the_level_holds_although_one_stops_where_the_interval_is_narrow() -> None:
     # One that stops with plain intervals misses too often; the standard error here is 0.6 %.
     assert misses(1.2, 0.05) > 0.065
-    spent = 0.05 / len(looks(100))
+    spent = 0.05 / len(LOOKS)
     assert misses(1.2, spent) < 0.05
 
 
@@ -78,7 +81,7 @@ def test_the_rows_are_those_of_a_sweep_over_as_many_seeds(tmp_path: Path) -> Non
     again = h3sim.sweep(PAGE, seeds=10, store=tmp_path / "s.db", **LOSSY)  # type: ignore[arg-type]
     assert again.counts.ran == 0
     assert list(found.results) == list(again)
-    assert (found.results.counts.reused, found.results.counts.ran) == (16, 4)
+    assert found.results.counts == (0, 20, 0)
 
 
 def test_where_nothing_is_random_the_first_look_is_enough() -> None:
@@ -94,3 +97,81 @@ def test_every_mistake_is_told() -> None:
     assert keys == ["width", "confidence", "most_seeds", "seeds"]
     with pytest.raises(InputError, match="baseline: must be one of several schemes"):
         h3sim.sweep_until(PAGE, width=0.1, schemes=["fifo"])
+
+
+STUDY = """\
+format = "h3sim-study/1"
+pages = ["mine.json"]
+schemes = ["rr", "fifo"]
+
+[settings]
+rtt_ms = 50
+loss = 0.03
+
+[until]
+width = 0.06
+most_seeds = 60
+"""
+
+
+@pytest.fixture
+def study_file(tmp_path: Path) -> Path:
+    (tmp_path / "mine.json").write_text(PAGE.to_json(), encoding="utf-8")
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    return path
+
+
+def test_the_command_line_adds_seeds_as_python_does(
+    study_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", str(study_file), "-j", "1"]) == 0
+    told = capsys.readouterr().out
+    found = h3sim.sweep_until(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
+    (row,) = found.rows
+    (line,) = [line for line in told.splitlines() if f"{row.geometric:.3f}" in line]
+    assert line.split()[:2] == ["fifo", str(row.seeds)]
+    assert f"{len(found.results):,} loads: reused 0, ran {len(found.results)}, failed 0" in told
+
+
+def test_the_command_line_says_where_intervals_stay_wide(
+    study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study_file.write_text(STUDY.replace("most_seeds = 60", "most_seeds = 9"), encoding="utf-8")
+    store = str(tmp_path / "study.db")
+    command = ["sweep", str(study_file), "-j", "1", "--store", store]
+    assert main([*command, "--until-width", "0.1%"]) == 1
+    assert "not all are narrower than 0.1 % after 9 seeds" in capsys.readouterr().err
+    assert main([*command, "--until-width", "500%"]) == 0
+    assert "16 loads: reused 16, ran 0" in capsys.readouterr().out  # the first look is enough
+
+
+def test_a_dry_run_says_what_seeds_cost_at_first_and_at_most(
+    study_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", str(study_file), "--dry-run"]) == 0
+    first, most = capsys.readouterr().out.splitlines()
+    assert first.startswith("with 8 seeds: 16 loads: 0 known, 16 to run")
+    assert most.startswith("with 60 seeds: 120 loads: 0 known, 120 to run")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("width = 0.06", "width = 0", "until.width: must be more than 0"),
+        ("width = 0.06", "", "until.width: is missing"),
+        ("width = 0.06", "wide = 0.06", "until.wide: unknown key"),
+        ("most_seeds = 60", "most_seeds = 1", "until.most_seeds: must be"),
+        ("most_seeds = 60", "value = 3", "until.value: must be text"),
+        ("[settings]", "seeds = 3\n[settings]", "seeds: are added as needed: give most_seeds"),
+        ("most_seeds = 60", 'baseline = "x"', "baseline: must be one of several schemes"),
+    ],
+)
+def test_every_mistake_of_a_rule_in_a_file_is_a_line(
+    study_file: Path, capsys: pytest.CaptureFixture[str], before: str, after: str, message: str
+) -> None:
+    study_file.write_text(STUDY.replace(before, after, 1), encoding="utf-8")
+    assert main(["sweep", str(study_file), "-j", "1"]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert "Traceback" not in told

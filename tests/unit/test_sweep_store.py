@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from benchmarks import million
 from h3sim.cli import main
 from h3sim.errors import InputError
 from h3sim.schedulers import FifoScheduler
@@ -340,3 +341,12 @@ def test_a_driver_that_is_killed_loses_nothing_that_was_kept(store: Any) -> None
     results = run(study(10), store)
     assert results.counts.reused >= 6
     assert list(results) == list(run(study(10), None))
+
+
+def test_a_large_study_is_planned_interrupted_resumed_and_summed_up(store: Any) -> None:
+    told = {name: million.run_step(name, 4000, store) for name in million.STEPS}
+    assert "4,000 loads: 0 known, 4,000 to run" in told["plan"]
+    assert "stopped half way" in told["run, interrupted"]
+    assert told["resume"].endswith("failed 0")
+    assert "reused 4,000, ran 0, failed 0" in told["run again"]
+    assert told["sum up"].endswith("8 means of 4,000 loads")
