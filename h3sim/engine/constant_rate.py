@@ -62,7 +62,8 @@ class ConstantRateTransport:
         self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
         self._progress = progress
         self._n_packets = n_packets
-        self._steady = SteadyRecorder(self._one_way_ns)
+        is_apart = constant_rate.interval_ns >= 1
+        self._steady = SteadyRecorder(self._one_way_ns, is_apart=is_apart)
         self._overtaken = RowRecorder()
         """Takes down what the other does not: packets that overtake each other."""
         self._watched: dict[int, int] = {}

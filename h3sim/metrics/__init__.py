@@ -3,7 +3,7 @@
 from h3sim.metrics.bound import Response, lower_bound_ns
 from h3sim.metrics.count import count_packets, count_sander, frames_by_number
 from h3sim.metrics.critical import PathStep, critical_path
-from h3sim.metrics.hol import HolBlocking, hol_blocking, stack_heights, stack_histogram
+from h3sim.metrics.hol import HolBlocking, hol_blocking, stack_heights, stack_histogram, stacks
 from h3sim.metrics.indexes import SAMPLE_MS, byte_index_ns, object_index_ns
 from h3sim.metrics.paint import Element, largest_paint_ns, speed_index_ns
 from h3sim.metrics.sander import Frame, SanderCount, sander_count
@@ -31,5 +31,6 @@ __all__ = [
     "speed_index_ns",
     "stack_heights",
     "stack_histogram",
+    "stacks",
     "timings",
 ]

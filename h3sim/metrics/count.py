@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import compress, islice
+from operator import le, ne
 from typing import TYPE_CHECKING
 
-from h3sim.metrics.sander import Frame, SanderCount, sander_count
+from h3sim.metrics.sander import Frame, SanderCount, count_frames, sander_count
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from h3sim.trace import Trace
 
@@ -17,36 +19,66 @@ __all__ = ["count_packets", "count_sander", "frames_by_number"]
 
 def count_packets(trace: Trace) -> tuple[int, int, int]:
     """Return how many data packets were sent, were lost, and carried something sent before."""
-    rows, columns = trace.packet_rows, trace.packet_rows.columns
-    sent = dict.fromkeys(columns.number)
-    asked_bytes = sum(request.length_bytes for request in trace.requests)
-    if rows.is_in_order and sum(columns.length_bytes) == asked_bytes:
-        return len(sent), 0, 0
+    rows = trace.packet_rows
+    if rows.is_sent_once:
+        return len(rows), 0, 0
+    _, arrived, streams, offsets, lengths, numbers, _ = rows.columns
     lost: dict[int, None] = {}
     again: dict[int, None] = {}
+    ends: dict[int, int] = {}
+    """Up to where all of a stream has been sent."""
     known: dict[int, Ranges] = {}
-    for _, arrived_at_ns, stream_id, offset, n_bytes, number, _ in rows:
+    """What has been sent of streams of which a part was left out: logs have such."""
+    for arrived_at_ns, stream_id, offset, n_bytes, number in zip(
+        arrived, streams, offsets, lengths, numbers, strict=True
+    ):
         if arrived_at_ns is None:
             lost[number] = None
+        end = ends.get(stream_id, 0)
+        if offset == end and stream_id not in known:
+            ends[stream_id] = end + n_bytes
+            continue
         ranges = known.get(stream_id)
-        if ranges is None:
+        if ranges is None and offset > end:
             ranges = known[stream_id] = Ranges()
-        if ranges.add(offset, offset + n_bytes) < n_bytes:
+            ranges.add(0, end)
+        if ranges is not None:
+            is_new = ranges.add(offset, offset + n_bytes) == n_bytes
+        else:
+            is_new = not n_bytes
+            ends[stream_id] = max(end, offset + n_bytes)
+        if not is_new:
             again[number] = None
-    return len(sent), len(lost), len(again)
+    return _n_distinct(numbers), len(lost), len(again)
+
+
+def _n_distinct(numbers: Sequence[int]) -> int:
+    """Return how many different *numbers* there are, which mostly rise."""
+    if all(map(le, numbers, islice(numbers, 1, None))):
+        n_changes = sum(1 for _ in filter(None, map(ne, numbers, islice(numbers, 1, None))))
+        return n_changes + (len(numbers) > 0)
+    return len(dict.fromkeys(numbers))
 
 
 def count_sander(trace: Trace) -> SanderCount:
     """Return Sander's count over the packets of *trace*."""
-    if trace.packet_rows.is_in_order:
+    rows = trace.packet_rows
+    if rows.is_in_order:
         return SanderCount(0, 0)  # no frame has a hole before it
-    return sander_count(frames_by_number(trace))
+    _, arrived, streams, offsets, lengths, numbers, _ = rows.columns
+    if not all(map(le, numbers, islice(numbers, 1, None))):
+        return sander_count(frames_by_number(trace))
+    frames = zip(streams, offsets, lengths, strict=True)
+    return count_frames(compress(frames, (at_ns is not None for at_ns in arrived)))
 
 
 def frames_by_number(trace: Trace) -> Iterator[list[Frame] | None]:
     """Yield each data packet's frames by rising number; None for one that was lost."""
     frames: dict[int, list[Frame] | None] = {}
-    for _, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
+    _, arrived, streams, offsets, lengths, numbers, _ = trace.packet_rows.columns
+    for arrived_at_ns, stream_id, offset, n_bytes, number in zip(
+        arrived, streams, offsets, lengths, numbers, strict=True
+    ):
         if arrived_at_ns is None:
             frames[number] = None
             continue

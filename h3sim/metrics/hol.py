@@ -8,16 +8,18 @@ is what independent streams save. Both are asked of any load: what was, and what
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain, compress, count, islice
+from operator import ne, sub
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.trace import PacketRows, Trace
 
-__all__ = ["HolBlocking", "hol_blocking", "stack_heights", "stack_histogram"]
+__all__ = ["HolBlocking", "hol_blocking", "stack_heights", "stack_histogram", "stacks"]
 
 
 class HolBlocking(NamedTuple):
@@ -61,6 +63,14 @@ def _blocked(rows: PacketRows, until: Sequence[int | None]) -> tuple[int, int]:
     return blocked_bytes, delay_ns
 
 
+def stacks(trace: Trace) -> dict[int, int]:
+    """Return how many stacks of each height *trace* has, lowest first."""
+    rows = trace.packet_rows
+    if rows.is_apart:
+        return {1: len(rows)} if len(rows) else {}
+    return stack_histogram(rows.columns.delivered_at_ns)
+
+
 def stack_heights(delivered_at_ns: Iterable[int | None]) -> list[int]:
     """Return how many packets were delivered together, per instant, in the order of time.
 
@@ -69,7 +79,7 @@ def stack_heights(delivered_at_ns: Iterable[int | None]) -> list[int]:
     >>> stack_heights([10, 20, 20, 30])
     [1, 2, 1]
     """
-    return [height for _, height in sorted(_heights(delivered_at_ns).items())]
+    return list(_heights(delivered_at_ns))
 
 
 def stack_histogram(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
@@ -78,9 +88,14 @@ def stack_histogram(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
     >>> stack_histogram([10, 20, 20, 30])
     {1: 2, 2: 1}
     """
-    return dict(sorted(Counter(_heights(delivered_at_ns).values()).items()))
+    return dict(sorted(Counter(_heights(delivered_at_ns)).items()))
 
 
-def _heights(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
-    """Return how many packets were delivered at each instant."""
-    return Counter(at_ns for at_ns in delivered_at_ns if at_ns is not None)
+def _heights(delivered_at_ns: Iterable[int | None]) -> Iterator[int]:
+    """Return how many packets were delivered at each instant, in the order of time."""
+    times = sorted(at_ns for at_ns in delivered_at_ns if at_ns is not None)
+    # A count of each instant would take an entry of a hundred bytes for nearly every packet.
+    ends = list(compress(count(1), map(ne, times, islice(times, 1, None))))
+    if times:
+        ends.append(len(times))
+    return map(sub, ends, chain((0,), ends))

@@ -15,7 +15,7 @@ from h3sim.ranges import Ranges
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Frame", "SanderCount", "sander_count"]
+__all__ = ["Frame", "SanderCount", "count_frames", "sander_count"]
 
 
 class Frame(NamedTuple):
@@ -39,36 +39,49 @@ class _Stream:
     Times are numbers of blocked frames, counted over all streams.
     """
 
-    __slots__ = ("born", "ends", "got", "holes", "times")
+    __slots__ = ("born", "end", "ends", "got", "holes", "since", "times")
 
     def __init__(self, born: int) -> None:
         self.born = born
         """So many frames were blocked before its first one came."""
-        self.got = Ranges()
+        self.end = 0
+        """How far it has come."""
+        self.since = born
+        """From when on it has come so far."""
+        self.got: Ranges | None = None
+        """What has come, where that has a hole."""
         self.times: list[int] = []
         self.ends: list[int] = []
-        """How far the stream had come, from each of those times on."""
+        """How far the stream had come before, from each of those times on."""
         self.holes: deque[tuple[int, int]] = deque()
         """Its own blocked frames: the time, and the offset before which bytes lacked then."""
 
-    def note_end(self, now: int) -> None:
-        """Remember how far it has come by now."""
-        end = self.got.end
-        if self.times and self.times[-1] == now:
-            self.ends[-1] = end
-        elif not self.ends or self.ends[-1] != end:
-            self.times.append(now)
-            self.ends.append(end)
+    def add(self, offset: int, n_bytes: int) -> tuple[int, bool, int]:
+        """Add bytes; return how many are new, whether the head grew, and where the stream ends."""
+        got = self.got
+        if got is None:
+            got = self.got = Ranges()
+            got.add(0, self.end)
+        before = got.contiguous
+        unseen = got.add(offset, offset + n_bytes)
+        contiguous, end = got.contiguous, got.end
+        if contiguous == end:
+            self.got = None
+        return unseen, contiguous != before, end
 
     def end_at(self, time: int) -> int:
         """Return how far it had come when that frame was blocked."""
+        if time >= self.since:
+            return self.end
         return self.ends[bisect_right(self.times, time) - 1]
 
     def first_hole(self, since: int) -> int | None:
         """Return when it was first seen to be blocked, *since* then, where it still is."""
-        holes, contiguous = self.holes, self.got.contiguous
+        holes, contiguous = self.holes, self.end if self.got is None else self.got.contiguous
         while holes and holes[0][1] <= contiguous:
             holes.popleft()
+        if holes and holes[0][0] >= since:
+            return holes[0][0]
         return next((time for time, at in holes if time >= since and at > contiguous), None)
 
 
@@ -84,33 +97,47 @@ def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
     >>> sander_count([*frames[:2], None, *frames[3:], frames[2]])
     SanderCount(stream_bytes=7000, connection_bytes=7000)
     """
+    return count_frames(frame for packet in packets for frame in packet or ())
+
+
+def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
+    """Return the same over the *frames* of all packets that arrived, one after the other."""
     streams: dict[int, _Stream] = {}
     blocking: dict[int, _Stream] = {}
     """Those that have been seen to be blocked, and may still be."""
     stream_bytes = connection_bytes = n_blocked = 0
-    for packet in packets:
-        for frame in packet or ():
-            if not frame.n_bytes:
-                continue
-            stream = streams.get(frame.stream_id)
-            if stream is None:
-                stream = streams[frame.stream_id] = _Stream(n_blocked)
-            before = stream.got.contiguous
-            unseen = stream.got.add(frame.offset, frame.offset + frame.n_bytes)
-            if stream.got.contiguous == before:
+    for stream_id, offset, n_bytes in frames:
+        if not n_bytes:
+            continue
+        stream = streams.get(stream_id)
+        if stream is None:
+            stream = streams[stream_id] = _Stream(n_blocked)
+        if offset == stream.end and stream.got is None:
+            # So come nearly all: the next bytes of a stream without a hole.
+            end = offset + n_bytes
+            if blocking and _is_withheld(stream, offset, blocking):
+                connection_bytes += n_bytes
+        else:
+            unseen, has_grown, end = stream.add(offset, n_bytes)
+            if not has_grown:
                 stream_bytes += unseen
                 connection_bytes += unseen
-                stream.holes.append((n_blocked, frame.offset))
-                blocking[frame.stream_id] = stream
+                stream.holes.append((n_blocked, offset))
+                blocking[stream_id] = stream
                 n_blocked += 1
-            elif blocking and _is_withheld(stream, frame, blocking):
+            elif blocking and _is_withheld(stream, offset, blocking):
                 connection_bytes += unseen
-            stream.note_end(n_blocked)
+        if end != stream.end:
+            if stream.since != n_blocked:
+                stream.times.append(stream.since)
+                stream.ends.append(stream.end)
+                stream.since = n_blocked
+            stream.end = end
     return SanderCount(stream_bytes, connection_bytes)
 
 
-def _is_withheld(stream: _Stream, frame: Frame, blocking: dict[int, _Stream]) -> bool:
-    """Return whether some other stream still is blocked since before *frame*'s place was reached.
+def _is_withheld(stream: _Stream, offset: int, blocking: dict[int, _Stream]) -> bool:
+    """Return whether some other stream still is blocked since before *offset* was reached.
 
     How far a stream has come only grows, so of the times at which another was seen to be blocked,
     and still is, the first one says it.
@@ -121,6 +148,6 @@ def _is_withheld(stream: _Stream, frame: Frame, blocking: dict[int, _Stream]) ->
         time = other.first_hole(stream.born)
         if not other.holes:
             del blocking[stream_id]
-        if time is not None and frame.offset > stream.end_at(time):
+        if time is not None and offset > stream.end_at(time):
             return True
     return False

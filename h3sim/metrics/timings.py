@@ -29,16 +29,7 @@ class Timing(NamedTuple):
 
 def timings(trace: Trace) -> list[Timing]:
     """Return the times of each request of *trace*: its first and last byte as first delivered."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    columns = trace.packet_rows.columns
-    for stream_id, at_ns in zip(columns.stream_id, columns.delivered_at_ns, strict=True):
-        if at_ns is None:
-            continue
-        if stream_id not in first or at_ns < first[stream_id]:
-            first[stream_id] = at_ns
-        if stream_id not in last or at_ns > last[stream_id]:
-            last[stream_id] = at_ns
+    first, last = trace.packet_rows.first_and_last(len(trace.requests))
     return [
         Timing(r.stream_id, r.resource, r.requested_at_ns, first[r.stream_id], last[r.stream_id])
         for r in trace.requests

@@ -112,7 +112,7 @@ def hol_figures(trace: Trace) -> dict[str, Any]:
         "connection_delay_ms": to_ms(exact.connection_delay_ns),
         "sander_stream_bytes": counted.stream_bytes,
         "sander_connection_bytes": counted.connection_bytes,
-        "stack_histogram": metrics.stack_histogram(trace.packet_rows.columns.delivered_at_ns),
+        "stack_histogram": metrics.stacks(trace),
     }
 
 

@@ -218,7 +218,7 @@ class Load:
         """Head-of-line blocking."""
         return Hol(**hol_figures(self.trace))
 
-    @property
+    @cached_property
     def packets(self) -> PacketCount:
         """How many data packets there were, how many got lost, how many sent something again."""
         return PacketCount(*metrics.count_packets(self.trace))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 __all__ = [
@@ -89,6 +89,18 @@ class StreamOrder:
         if contiguous < self._watched.get(stream_id, 0):
             return _NOTHING
         return ((stream_id, contiguous),)
+
+    def on_packets(self, arrivals: Iterable[tuple[int, int, int, int, int]]) -> None:
+        """Deliver many rows, each given as `on_packet` has it, and report none."""
+        contiguous, ahead, delivered_at_ns = self._contiguous, self._ahead, self.delivered_at_ns
+        on_packet, known = self.on_packet, self._contiguous.get
+        for row, stream_id, offset, n_bytes, now_ns in arrivals:
+            # Nearly all are the next bytes of their stream, which is not worth a call.
+            if n_bytes and offset == known(stream_id, 0) and stream_id not in ahead:
+                contiguous[stream_id] = offset + n_bytes
+                delivered_at_ns[row] = now_ns
+            else:
+                on_packet(row, stream_id, offset, n_bytes, now_ns)
 
     def _is_end(self, row: int, stream_id: int, offset: int, now_ns: int) -> bool:
         """Return whether a row without a byte delivers the end of its stream now, for once.

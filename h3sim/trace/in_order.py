@@ -7,6 +7,7 @@ say, and for asking when bytes would have been delivered in another order.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import accumulate, compress
 from typing import TYPE_CHECKING
 
 from h3sim.trace.delivery import StreamOrder
@@ -40,10 +41,12 @@ def delivered_per_stream(rows: PacketRows) -> DeliveryTimes:
     """Return when each row's bytes are delivered if each stream goes by itself."""
     _, arrived_at_ns, stream_id, offset, length_bytes, *_ = rows.columns
     order = StreamOrder([None] * len(rows))
-    on_packet = order.on_packet
     arrived = [(at_ns, index) for index, at_ns in enumerate(arrived_at_ns) if at_ns is not None]
-    for at_ns, index in sorted(arrived):
-        on_packet(index, stream_id[index], offset[index], length_bytes[index], at_ns)
+    arrived.sort()
+    order.on_packets(
+        (index, stream_id[index], offset[index], length_bytes[index], at_ns)
+        for at_ns, index in arrived
+    )
     return order.delivered_at_ns
 
 
@@ -54,8 +57,11 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
     that was sent for the first time before its last byte was: what is sent again keeps its place.
     """
     came_ns = _Coming(rows, per_stream)
-    firsts: dict[int, tuple[list[int], list[int | None]]] = {}
-    """For each stream: the ends of rows that sent something new, and when all up to there came."""
+    reached: dict[int, int] = {}
+    """How far each stream has been sent."""
+    ends: dict[int, list[int]] = {}
+    until: dict[int, list[int | None]] = {}
+    """For each stream: where rows end that sent something new, and when all up to there came."""
     latest: int | None = 0
     times: DeliveryTimes = []
     _, _, streams, offsets, lengths, *_ = rows.columns
@@ -63,20 +69,23 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
         streams, offsets, lengths, per_stream, strict=True
     ):
         end = offset + n_bytes
-        first = firsts.get(stream_id)
-        if first is None:
-            first = firsts[stream_id] = ([], [])
-        ends, until = first
-        if not ends or end > ends[-1]:
+        known = reached.get(stream_id)
+        if known is None:
+            ends[stream_id], until[stream_id] = [], []
+        if known is None or end > known:
             # When its stream had come so far is when it was delivered, if it was.
             at_ns = came_ns.up_to(stream_id, end) if own_ns is None else own_ns
             if latest is not None and (at_ns is None or at_ns > latest):
                 latest = at_ns
-            ends.append(end)
-            until.append(latest)
-            until_ns = latest
-        else:
-            until_ns = until[bisect_right(ends, max(end - 1, 0)) if end > ends[0] else 0]
+            reached[stream_id] = end
+            ends[stream_id].append(end)
+            until[stream_id].append(latest)
+            # What comes last of all that was sent before comes no earlier than the row itself.
+            times.append(None if own_ns is None else latest)
+            continue
+        first_ends = ends[stream_id]
+        index = bisect_right(first_ends, max(end - 1, 0)) if end > first_ends[0] else 0
+        until_ns = until[stream_id][index]
         if own_ns is None or until_ns is None:
             times.append(None)
         else:
@@ -85,33 +94,43 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
 
 
 class _Coming:
-    """When streams had come how far; worked out only where something was lost."""
+    """When streams had come how far; worked out only for those of which something was lost."""
 
     def __init__(self, rows: PacketRows, per_stream: Sequence[int | None]) -> None:
         self._rows = rows
         self._per_stream = per_stream
-        self._reached: dict[int, tuple[list[int], list[int]]] | None = None
+        self._delivered: dict[int, list[tuple[int, int]]] | None = None
+        self._reached: dict[int, tuple[list[int], list[int]]] = {}
 
     def up_to(self, stream_id: int, end: int) -> int | None:
         """Return when a stream had come to *end*, None if it never did."""
-        if self._reached is None:
-            self._reached = _reached(self._rows, self._per_stream)
-        ends, times = self._reached.get(stream_id, ([], []))
+        known = self._reached.get(stream_id)
+        if known is None:
+            if self._delivered is None:
+                self._delivered = self._delivered_of_lossy()
+            known = self._reached[stream_id] = _reached(self._delivered[stream_id])
+        ends, times = known
         at = bisect_left(ends, end)
         return times[at] if at < len(ends) else None
 
+    def _delivered_of_lossy(self) -> dict[int, list[tuple[int, int]]]:
+        """Return where rows that were delivered end, and when they were, of each such stream."""
+        _, _, streams, offsets, lengths, *_ = self._rows.columns
+        per_stream = self._per_stream
+        lost = (at_ns is None for at_ns in per_stream)
+        found: dict[int, list[tuple[int, int]]] = {s: [] for s in compress(streams, lost)}
+        for stream_id, offset, n_bytes, at_ns in zip(
+            streams, offsets, lengths, per_stream, strict=True
+        ):
+            if at_ns is not None and stream_id in found:
+                found[stream_id].append((offset + n_bytes, at_ns))
+        return found
 
-def _reached(
-    rows: PacketRows, per_stream: Sequence[int | None]
-) -> dict[int, tuple[list[int], list[int]]]:
-    """Return, for each stream, up to where it had come, and when, both rising."""
-    delivered = [(at_ns, index) for index, at_ns in enumerate(per_stream) if at_ns is not None]
-    _, _, streams, offsets, lengths, *_ = rows.columns
-    reached: dict[int, tuple[list[int], list[int]]] = {}
-    for at_ns, index in sorted(delivered):
-        ends, times = reached.setdefault(streams[index], ([], []))
-        end = offsets[index] + lengths[index]
-        if not ends or end > ends[-1]:
-            ends.append(end)
-            times.append(at_ns)
-    return reached
+
+def _reached(delivered: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Return up to where a stream had come, rising, and when; it had not come farther before."""
+    delivered.sort()
+    ends = [end for end, _ in delivered]
+    # Whoever was delivered up to a later end had come to the earlier ones by then.
+    times = list(accumulate((at_ns for _, at_ns in reversed(delivered)), min))
+    return ends, times[::-1]

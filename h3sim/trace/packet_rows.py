@@ -10,7 +10,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from operator import eq, le
+from itertools import islice
+from operator import eq, le, ne
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from h3sim.errors import MissingExtraError
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
 
     from h3sim.trace.delivery import DeliveryTimes
 
-__all__ = ["PackedTimes", "PacketColumns", "PacketRow", "PacketRows", "SentRow", "rows_of"]
+__all__ = [
+    "PackedTimes",
+    "PacketColumns",
+    "PacketRow",
+    "PacketRows",
+    "SentRow",
+    "first_of_each",
+    "rows_of",
+]
 
 SentRow = tuple[int, int | None, int, int, int, int]
 """A `Packet` as far as its way goes: all but when its bytes were delivered."""
@@ -83,7 +92,7 @@ class PacketColumns(NamedTuple):
 class PacketRows(Sequence[PacketRow]):
     """The rows of a trace, as an immutable sequence of plain tuples in the order sent.
 
-    *make_columns* is called once, by the first who asks. *is_in_order* says what is known of that.
+    *make_columns* is called once, by the first who asks.
 
     >>> rows = PacketRows.of([(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)])
     >>> rows[1], rows.columns.stream_id, len(rows)
@@ -92,17 +101,15 @@ class PacketRows(Sequence[PacketRow]):
 
     __slots__ = ("_columns", "_is_in_order", "_make_columns", "_n_rows")
 
-    def __init__(
-        self,
-        n_rows: int,
-        make_columns: Callable[[], PacketColumns],
-        *,
-        is_in_order: bool | None = None,
-    ) -> None:
+    is_sent_once = False
+    """Whether it is known that nothing was lost, nor anything sent again, and each row has a
+    packet of its own."""
+
+    def __init__(self, n_rows: int, make_columns: Callable[[], PacketColumns]) -> None:
         self._n_rows = n_rows
         self._make_columns: Callable[[], PacketColumns] | None = make_columns
         self._columns: PacketColumns | None = None
-        self._is_in_order = is_in_order
+        self._is_in_order: bool | None = None
 
     @classmethod
     def of(cls, rows: Iterable[PacketRow]) -> PacketRows:
@@ -129,6 +136,36 @@ class PacketRows(Sequence[PacketRow]):
             came = self.columns.arrived_at_ns
             self._is_in_order = all(map(eq, came, self.columns.delivered_at_ns)) and _rises(came)
         return self._is_in_order
+
+    def first_and_last(self, n_streams: int) -> tuple[dict[int, int], dict[int, int]]:
+        """Return when the first and the last bytes of each of *n_streams* were delivered.
+
+        Streams of which nothing was delivered are left out.
+        """
+        columns = self.columns
+        streams, times = columns.stream_id, columns.delivered_at_ns
+        if self.is_in_order:
+            forward = zip(streams, times, strict=True)
+            backward = zip(reversed(streams), reversed(times), strict=True)
+            return first_of_each(forward, n_streams), first_of_each(backward, n_streams)
+        first: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for stream_id, at_ns in zip(streams, times, strict=True):
+            if at_ns is None:
+                continue
+            if stream_id not in last:
+                first[stream_id] = last[stream_id] = at_ns
+            elif at_ns > last[stream_id]:
+                last[stream_id] = at_ns
+            elif at_ns < first[stream_id]:
+                first[stream_id] = at_ns
+        return first, last
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no two packets were delivered at one instant, and all in the order sent."""
+        times = self.columns.delivered_at_ns
+        return self.is_in_order and all(map(ne, times, islice(times, 1, None)))
 
     def with_delivery_at(self, times: Sequence[int | None]) -> PacketRows:
         """Return the same rows with other times of delivery.
@@ -193,6 +230,17 @@ class PacketRows(Sequence[PacketRow]):
 def rows_of(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketRows:
     """Return the rows of a trace, each with the time at which its bytes were delivered."""
     return PacketRows(len(sent), partial(_joined, sent, delivered_at_ns))
+
+
+def first_of_each(rows: Iterable[tuple[int, int | None]], n_streams: int) -> dict[int, int]:
+    """Return the first time of each stream; no more rows are looked at than it takes."""
+    first: dict[int, int] = {}
+    for stream_id, at_ns in rows:
+        if stream_id not in first and at_ns is not None:
+            first[stream_id] = at_ns
+            if len(first) == n_streams:
+                break
+    return first
 
 
 def _joined(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketColumns:

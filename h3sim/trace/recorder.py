@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from array import array
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from h3sim.trace.packet_rows import PackedTimes, PacketColumns, PacketRows, rows_of
+from h3sim.trace.packet_rows import (
+    PackedTimes,
+    PacketColumns,
+    PacketRows,
+    first_of_each,
+    rows_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from h3sim.trace.delivery import DeliveryTimes
     from h3sim.trace.packet_rows import SentRow
@@ -85,18 +92,20 @@ class RowRecorder:
 class SteadyRecorder:
     """Takes down packets that all arrive *delay_ns* after they were sent, and bring what is next.
 
-    Whoever sends appends to both lists, and calls `pack` when there are `MAX_PENDING`.
+    Whoever sends appends to both lists, and calls `pack` when there are `MAX_PENDING`. With
+    *is_apart* no two of them leave at one instant.
 
-    >>> recorder = SteadyRecorder(50)
+    >>> recorder = SteadyRecorder(50, is_apart=True)
     >>> recorder.sent_at_ns.append(10); recorder.chunks.append((4, 0, 1400))
     >>> recorder.rows()[0]
     (10, 60, 4, 0, 1400, 0, 60)
     """
 
-    __slots__ = ("_delay_ns", "_packed", "chunks", "sent_at_ns")
+    __slots__ = ("_delay_ns", "_is_apart", "_packed", "chunks", "sent_at_ns")
 
-    def __init__(self, delay_ns: int) -> None:
+    def __init__(self, delay_ns: int, *, is_apart: bool) -> None:
         self._delay_ns = delay_ns
+        self._is_apart = is_apart
         self.sent_at_ns: list[int] = []
         self.chunks: list[Chunk] = []
         self._packed = [array("q") for _ in range(4)]
@@ -123,35 +132,73 @@ class SteadyRecorder:
 
     def rows(self) -> PacketRows:
         """Return the table of what was taken down; nothing may follow."""
-        n_rows = self.n_packets
-        sent_at_ns: Sequence[int] = self.sent_at_ns
-        if self._packed[0]:
-            if self.chunks:
-                self.pack()
-            sent_at_ns, *parts = self._packed
-            make = partial(_steady, sent_at_ns, parts, self._delay_ns)
+        if not self._packed[0]:
+            return _SteadyRows(self.sent_at_ns, self.chunks, self._delay_ns, self._is_apart)
+        if self.chunks:
+            self.pack()
+        sent_at_ns, *parts = self._packed
+        return _SteadyRows(sent_at_ns, parts, self._delay_ns, self._is_apart)
+
+
+class _SteadyRows(PacketRows):
+    """Rows of packets of which each arrives as long after it was sent.
+
+    *chunks* are theirs where *sent_at_ns* is a list, and the three columns of them where it is an
+    array.
+    """
+
+    __slots__ = ("_chunks", "_delay_ns", "_is_apart", "_sent_at_ns")
+
+    is_sent_once = True
+
+    def __init__(
+        self,
+        sent_at_ns: Sequence[int],
+        chunks: Sequence[Chunk] | Sequence[Sequence[int]],
+        delay_ns: int,
+        is_apart: bool,
+    ) -> None:
+        super().__init__(len(sent_at_ns), self._derived)
+        self._sent_at_ns = sent_at_ns
+        self._chunks = chunks
+        self._delay_ns = delay_ns
+        self._is_in_order = True
+        self._is_apart = is_apart
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether no two packets were delivered at one instant."""
+        return self._is_apart
+
+    def first_and_last(self, n_streams: int) -> tuple[dict[int, int], dict[int, int]]:
+        """Return when the first and the last bytes of each stream were delivered."""
+        sent_at_ns, delay_ns = self._sent_at_ns, self._delay_ns
+        forward: Iterator[int]
+        backward: Iterator[int]
+        if isinstance(sent_at_ns, array):
+            forward, backward = iter(self._chunks[0]), reversed(self._chunks[0])
         else:
-            make = partial(_steady_chunks, sent_at_ns, self.chunks, self._delay_ns)
-        return PacketRows(n_rows, make, is_in_order=True)
+            # Of all columns that of streams alone is asked for by every load.
+            of_stream = itemgetter(0)
+            forward, backward = map(of_stream, self._chunks), map(of_stream, self._chunks[::-1])
+        first = first_of_each(zip(forward, sent_at_ns, strict=True), n_streams)
+        last = first_of_each(zip(backward, reversed(sent_at_ns), strict=True), n_streams)
+        for times in (first, last):
+            for stream_id in times:
+                times[stream_id] += delay_ns
+        return first, last
 
-
-def _steady_chunks(
-    sent_at_ns: Sequence[int], chunks: Sequence[Chunk], delay_ns: int
-) -> PacketColumns:
-    return _steady(sent_at_ns, tuple(zip(*chunks, strict=True)) or ((),) * 3, delay_ns)
-
-
-def _steady(
-    sent_at_ns: Sequence[int], parts: Sequence[Sequence[int]], delay_ns: int
-) -> PacketColumns:
-    """Return columns of which two are derived, and one counts."""
-    came_at_ns: Sequence[int]
-    if isinstance(sent_at_ns, array):
-        came_at_ns = array("q", (at_ns + delay_ns for at_ns in sent_at_ns))
-    else:
-        came_at_ns = [at_ns + delay_ns for at_ns in sent_at_ns]
-    stream_id, offset, length_bytes = parts
-    number = range(len(sent_at_ns))
-    return PacketColumns(
-        sent_at_ns, came_at_ns, stream_id, offset, length_bytes, number, came_at_ns
-    )
+    def _derived(self) -> PacketColumns:
+        """Return columns of which two are derived, and one counts."""
+        sent_at_ns, delay_ns = self._sent_at_ns, self._delay_ns
+        came_at_ns: Sequence[int] = [at_ns + delay_ns for at_ns in sent_at_ns]
+        parts: Sequence[Sequence[int]] = self._chunks
+        if isinstance(sent_at_ns, array):
+            came_at_ns = array("q", came_at_ns)
+        else:
+            parts = list(zip(*self._chunks, strict=True)) or [(), (), ()]
+        stream_id, offset, length_bytes = parts
+        number = range(len(sent_at_ns))
+        return PacketColumns(
+            sent_at_ns, came_at_ns, stream_id, offset, length_bytes, number, came_at_ns
+        )

@@ -85,7 +85,8 @@ def test_packets_that_keep_their_distance_are_rows_as_well(
     sent: list[Any], packed_after: set[int], delay_ns: int
 ) -> None:
     sent.sort()
-    recorder = SteadyRecorder(delay_ns)
+    times = [at_ns for at_ns, _ in sent]
+    recorder = SteadyRecorder(delay_ns, is_apart=len(set(times)) == len(times))
     for number, (at_ns, chunk) in enumerate(sent, 1):
         recorder.sent_at_ns.append(at_ns)
         recorder.chunks.append(chunk)
