@@ -210,6 +210,6 @@ def lower_bound_with_empty_packets(responses: Any, *, interval_ns: int, delay_ns
     )
 
 
-def stacks_of_one(delivered_at_ns: int) -> dict[Any, Any]:
+def stacks_of_one(trace: Any) -> dict[int, int]:
     """Counts stacks as if each held one packet."""
-    return {1: len(set(delivered_at_ns))}  # type: ignore[call-overload]
+    return {1: len(set(trace.delivered_at_ns))}

@@ -215,7 +215,7 @@ MUTATIONS = [
         MIXED,
     ),
     measuring(
-        "stack_histogram",
+        "stacks",
         laws.check_stacks_hold_all_packets,
         components.stacks_of_one,
         LONE.but(jitter="4:2"),
