@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Orphans,
         Queueing,
         SelfDependencyError,
+        TreeRules,
         TreeScheduler,
         UnknownParent,
         Weights,
@@ -42,6 +43,7 @@ __all__ = [
     "Scheduler",
     "SelfDependencyError",
     "StrictScheduler",
+    "TreeRules",
     "TreeScheduler",
     "Turn",
     "UnknownParent",
@@ -61,6 +63,6 @@ __getattr__, __dir__ = attach(
     retransmit="Retransmit",
     round_robin="RoundRobinScheduler",
     strict="StrictScheduler",
-    tree="Orphans Queueing SelfDependencyError TreeScheduler UnknownParent Weights",
+    tree="Orphans Queueing SelfDependencyError TreeRules TreeScheduler UnknownParent Weights",
     turns="Turn",
 )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 
 if TYPE_CHECKING:
-    from h3sim.schedulers.tree.options import Orphans, Queueing, UnknownParent, Weights
+    from h3sim.schedulers.tree.options import Orphans, Queueing, TreeRules, UnknownParent, Weights
     from h3sim.schedulers.tree.scheduler import TreeScheduler
     from h3sim.schedulers.tree.shape import SelfDependencyError
 
@@ -13,6 +13,7 @@ __all__ = [
     "Orphans",
     "Queueing",
     "SelfDependencyError",
+    "TreeRules",
     "TreeScheduler",
     "UnknownParent",
     "Weights",
@@ -20,7 +21,7 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
-    options="Orphans Queueing UnknownParent Weights",
+    options="Orphans Queueing TreeRules UnknownParent Weights",
     scheduler="TreeScheduler",
     shape="SelfDependencyError",
 )

@@ -233,6 +233,7 @@ class H2oCalendar(FairQueueing):
     def joined(self, node: Node, parent: Node) -> tuple[float, int]:
         """Start one turn behind the slot that was served last."""
         parent.n_listed += 1
+        node.n_bytes = node.carry
         slots, node.carry = divmod(_SLOTS_A_TURN[node.weight] + node.carry, _SLOT)
         return parent.last + slots, parent.n_listed
 
@@ -240,6 +241,20 @@ class H2oCalendar(FairQueueing):
         """Join again: a turn is a turn."""
         parent.last = time
         return self.joined(node, parent)
+
+    def rest(self, node: Node) -> None:
+        """Leave as if the last turn had not been priced: h2o lists a stream again after its turn.
+
+        One that has nothing left then is not listed, and carries what it carried before.
+        """
+        parent, entry = node.parent, node.entry
+        if parent is not None and entry is not None and entry[1] == parent.n_listed:
+            carry = node.n_bytes
+            self.sleep(node)
+            if node.entry is None:
+                node.carry = carry
+            return
+        self.sleep(node)
 
     def reweigh(self, node: Node, weight: int) -> None:
         """Join again if the weight is another."""

@@ -21,11 +21,13 @@ class Node:
         "cost_per_byte",
         "entry",
         "fixed_time",
+        "has_begun",
         "has_data",
         "heap",
         "id",
         "is_closed",
         "is_exclusive",
+        "is_idle",
         "is_implied",
         "is_placeholder",
         "last",
@@ -50,10 +52,14 @@ class Node:
         self.is_exclusive = False
         """Whether it was put there exclusively."""
         self.has_data = False
+        self.has_begun = False
+        """Whether it had data before, where a stream begins otherwise than it goes on."""
         self.is_closed = False
         """Whether it is kept although its stream was closed."""
         self.is_implied = False
         """Whether it is there only because another depends on it."""
+        self.is_idle = False
+        """Whether nothing but its priority came yet (RFC 7540 § 5.3.4)."""
         # Its place in the parent's heap, while it or something below it has data to send.
         self.entry: Entry | None = None
         # Its own heap, of the children that have an entry; `stale` counts those that had one.
@@ -71,6 +77,11 @@ class Node:
         self.point = node_id if node_id >= 0 else -1 - node_id
         self.n_bytes = 0
         self.carry = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is there for itself, and may send."""
+        return not (self.is_closed or self.is_implied or self.is_idle)
 
     def __lt__(self, other: Node) -> bool:
         """Let the heap take two nodes of one id: a stale entry beside that of a reopened stream."""

@@ -6,7 +6,7 @@ import enum
 
 from h3sim.signals import DEFAULT_WEIGHT
 
-__all__ = ["DEFAULT_TURN_BYTES", "Orphans", "Queueing", "UnknownParent", "Weights"]
+__all__ = ["DEFAULT_TURN_BYTES", "Orphans", "Queueing", "TreeRules", "UnknownParent", "Weights"]
 
 DEFAULT_TURN_BYTES = 1400
 
@@ -43,7 +43,7 @@ class Orphans(enum.Enum):
     SHARE = "share"
     """A part each of the node's weight, by their own weights (RFC 7540 § 5.3.4).
 
-    Rounded to the nearest, halves up, and to 1 at least (h2o)."""
+    Rounded to the nearest, halves up, and to 1 at least, by a factor of 16 bits (h2o)."""
     SHARE_DOWN = "share-down"
     """The same, rounded down, and to 1 at least (nghttp2)."""
 
@@ -57,7 +57,8 @@ class Orphans(enum.Enum):
             case Orphans.KEEP:
                 return child
             case Orphans.SHARE:
-                return max(1, (2 * child * removed + total) // (2 * total))
+                factor = (removed * 65_536 + total // 2) // total
+                return max(1, (child * factor // 32_768 + 1) // 2)
             case Orphans.SHARE_DOWN:
                 return max(1, child * removed // total)
 
@@ -77,6 +78,18 @@ class UnknownParent(enum.Enum):
     with this option has: what is below it sends only while nothing else can (HTTP/3 draft-22)."""
 
 
+class TreeRules(enum.Enum):
+    """How the tree is kept, beside who goes next."""
+
+    RFC7540 = "rfc7540"
+    """As RFC 7540 § 5.3 says; who moves keeps the turn of the groups above it."""
+    NGHTTP2 = "nghttp2"
+    """Closed and idle streams are kept, 100 of each; a stream that was idle is taken out before it
+    is opened; siblings are listed anew newest first; a body begins once what came was read."""
+    H2O = "h2o"
+    """Whoever moves leaves one list before it joins the other, and a new weight moves it too."""
+
+
 class Queueing(enum.Enum):
     """Which of the siblings that have something to send goes next."""
 
@@ -94,6 +107,13 @@ class Queueing(enum.Enum):
         """What the server that it is named after does with orphans; Quicker for "exact"."""
         return {Queueing.NGHTTP2: Orphans.SHARE_DOWN, Queueing.H2O: Orphans.SHARE}.get(
             self, Orphans.KEEP
+        )
+
+    @property
+    def rules(self) -> TreeRules:
+        """How that server keeps its tree."""
+        return {Queueing.NGHTTP2: TreeRules.NGHTTP2, Queueing.H2O: TreeRules.H2O}.get(
+            self, TreeRules.RFC7540
         )
 
     @property

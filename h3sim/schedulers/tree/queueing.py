@@ -66,6 +66,10 @@ class FairQueueing:
             self.forget(node)
             node = node.parent
 
+    def rest(self, node: Node) -> None:
+        """Take a stream off its parent's list that has just sent the last of what it had."""
+        self.sleep(node)
+
     def enlist(self, node: Node) -> None:
         """Put the node on its parent's list."""
         parent = known(node.parent)

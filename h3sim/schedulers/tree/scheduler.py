@@ -16,9 +16,11 @@ from h3sim.schedulers.tree.options import (
     DEFAULT_TURN_BYTES,
     Orphans,
     Queueing,
+    TreeRules,
     UnknownParent,
     Weights,
 )
+from h3sim.schedulers.tree.server_trees import H2oTree, Nghttp2Tree
 from h3sim.schedulers.tree.shape import DependencyTree
 from h3sim.schedulers.tree.views import as_networkx, as_text
 from h3sim.signals import H2Priority
@@ -40,7 +42,8 @@ class TreeScheduler:
     goes get, *unknown_parent* what a dependency on a node that is not there means. Of the streams
     that were closed the last *retain* stay in the tree, without data, so that others can still be
     placed relative to them (RFC 7540 § 5.3.4); who wants to keep them for a time instead closes
-    them later.
+    them later. *rules* says how the tree is kept; with a server's, *unknown_parent* and *retain*
+    are that server's as well.
 
     A stream may be opened long before it has data, or never have any: so idle streams, which group
     others (RFC 7540 § 5.3.4), are opened like any other.
@@ -69,6 +72,7 @@ class TreeScheduler:
         orphans: Orphans = Orphans.KEEP,
         unknown_parent: UnknownParent = UnknownParent.DEFAULT,
         retain: int = 0,
+        rules: TreeRules = TreeRules.RFC7540,
     ) -> None:
         if retain < 0:
             raise ValueError(f"retain must not be negative, is {retain}")
@@ -77,13 +81,23 @@ class TreeScheduler:
         if unknown_parent is UnknownParent.ORPHANS and queueing is not Queueing.EXACT:
             raise ValueError(f"only exact queueing has an orphan placeholder ({queueing.value!r})")
         self._queueing = queueing_of(queueing, turn_bytes=turn_bytes, weights=weights)
-        self._tree = DependencyTree(
-            self._queueing,
-            weights=weights,
-            orphans=orphans,
-            unknown_parent=unknown_parent,
-            retain=retain,
-        )
+        if rules is TreeRules.NGHTTP2:
+            self._tree: DependencyTree = Nghttp2Tree(
+                self._queueing, weights=weights, orphans=orphans
+            )
+        elif rules is TreeRules.H2O:
+            self._tree = H2oTree(self._queueing, weights=weights, orphans=orphans)
+        else:
+            self._tree = DependencyTree(
+                self._queueing,
+                weights=weights,
+                orphans=orphans,
+                unknown_parent=unknown_parent,
+                retain=retain,
+            )
+        self._begins_late = rules is TreeRules.NGHTTP2
+        self._beginning: dict[int, None] = {}
+        """Streams whose body begins with the next pick."""
         self._nodes = self._tree.nodes
         self._root = self._tree.root
 
@@ -112,6 +126,7 @@ class TreeScheduler:
             queueing=queueing,
             orphans=queueing.orphans,
             unknown_parent=queueing.unknown_parent,
+            rules=queueing.rules,
         )
 
     def open(self, stream_id: int, signal: Signal) -> None:
@@ -145,6 +160,22 @@ class TreeScheduler:
         """
         self._tree.update(stream_id, signal)
 
+    def prioritize(self, stream_id: int, signal: Signal) -> None:
+        """Take a PRIORITY frame, which may come before the request or after the response.
+
+        A stream that is in the tree is changed, as by `update`. One whose id is still to come is
+        put there idle; `open` opens it later (RFC 7540 § 5.3.4). One that has gone is not known.
+        Raises as `update` does, but no KeyError.
+
+        >>> tree = TreeScheduler()
+        >>> tree.prioritize(3, H2Priority(weight=201)); tree.open(5, H2Priority(depends_on=3))
+        >>> print(tree)
+        root
+        └─ stream 3, weight 201, idle
+           └─ stream 5, weight 16
+        """
+        self._tree.prioritize(stream_id, signal)
+
     def activate(self, stream_id: int) -> None:
         """Let a stream take part.
 
@@ -152,8 +183,23 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
+        if self._begins_late and not node.has_begun:
+            self._beginning[stream_id] = None
+            return
         node.has_data = True
         self._queueing.wake(node)
+
+    def _begin(self) -> None:
+        """Activate those that had to wait for the rest of what was read with them.
+
+        nghttp2 attaches a body to its stream when the response's headers were sent, and headers
+        are sent once everything that had come was read (session_after_frame_sent1).
+        """
+        for stream_id in self._beginning:
+            node = self._nodes[stream_id]
+            node.has_begun = node.has_data = True
+            self._queueing.wake(node)
+        self._beginning.clear()
 
     def deactivate(self, stream_id: int) -> None:
         """Take a stream out of the running; what is below it stays in.
@@ -162,8 +208,9 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
+        self._beginning.pop(stream_id, None)
         node.has_data = False
-        self._queueing.sleep(node)
+        self._queueing.rest(node)
 
     def close(self, stream_id: int) -> None:
         """Close a node. Once it leaves the tree, its children move up to its parent.
@@ -172,9 +219,12 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         self._tree.close(stream_id)
+        self._beginning.pop(stream_id, None)
 
     def pick(self) -> int | None:
         """Return the stream that sends next, or None where none has data."""
+        if self._beginning:
+            self._begin()
         node = self._root
         while node.heap:
             node = node.heap[0][2]
@@ -199,6 +249,7 @@ class TreeScheduler:
         >>> tree.to_networkx().edges
         OutEdgeView([('root', 0), (0, 4)])
         """
+        self._begin()
         return as_networkx(self._root)
 
     def __str__(self) -> str:
@@ -212,4 +263,5 @@ class TreeScheduler:
         └─ stream 0, weight 32
            └─ stream 4, weight 16, has data
         """
+        self._begin()
         return as_text(self._root)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from h3sim.schedulers.tree.queueing import FairQueueing
     from h3sim.signals import Signal
 
-__all__ = ["DependencyTree", "SelfDependencyError"]
+__all__ = ["DependencyTree", "SelfDependencyError", "is_below"]
 
 _REMEMBERED = 64
 """So many that have gone are remembered, each with the parent it had (Apache Traffic Server)."""
@@ -64,6 +64,8 @@ class DependencyTree:
         self._retain = retain
         self._retained: dict[int, None] = {}
         self._gone: dict[int, int | None] = {}
+        self._newest_id = -1
+        """The highest id that was opened: what comes behind it is idle (RFC 7540 § 5.1.1)."""
         if unknown_parent is UnknownParent.ORPHANS:
             orphanage = self.nodes[ORPHANS] = Node(ORPHANS)
             orphanage.fixed_time = math.inf
@@ -86,9 +88,10 @@ class DependencyTree:
     def open(self, node_id: int, signal: Signal) -> None:
         """Put a node into the tree, or make it one that is open if it is there for others."""
         node = self.nodes.get(node_id)
-        if node is not None and not (node.is_implied or node.is_closed):
+        if node is not None and node.is_open:
             raise ValueError(f"stream {node_id} is open already")
         wanted = self._checked(node_id, signal)
+        self._newest_id = max(self._newest_id, node_id)
         parent, wanted = self._resolved(node_id, wanted)
         self._gone.pop(node_id, None)
         if node is None:
@@ -96,7 +99,7 @@ class DependencyTree:
             self._queueing.reweigh(node, wanted.weight)
             self._place(node, parent, is_exclusive=wanted.exclusive)
             return
-        node.is_implied = node.is_closed = False
+        node.is_implied = node.is_idle = node.is_closed = False
         self._retained.pop(node_id, None)
         self._change(node, parent, wanted)
 
@@ -109,6 +112,13 @@ class DependencyTree:
             return
         parent, wanted = self._resolved(node_id, wanted)
         self._change(node, parent, wanted)
+
+    def prioritize(self, node_id: int, signal: Signal) -> None:
+        """Take a PRIORITY frame: change what is in the tree, put there what is idle."""
+        if node_id in self.nodes:
+            self.update(node_id, signal)
+        elif node_id > self._newest_id:
+            self._put_idle(node_id, self._checked(node_id, signal))
 
     def close(self, node_id: int) -> None:
         """Close a node, and take the one out of the tree that was closed too long ago."""
@@ -130,7 +140,7 @@ class DependencyTree:
             KeyError: if it is not in the tree, or only kept there for others.
         """
         node = self.nodes[node_id]
-        if node.is_closed or node.is_implied:
+        if not node.is_open:
             raise KeyError(node_id)
         return node
 
@@ -185,6 +195,14 @@ class DependencyTree:
         self._attach(node, self.nodes.get(ORPHANS, self.root))
         return node
 
+    def _put_idle(self, node_id: int, wanted: H2Priority) -> None:
+        """Put a node into the tree of which nothing but its priority is known yet."""
+        parent, wanted = self._resolved(node_id, wanted)
+        node = self.nodes[node_id] = Node(node_id)
+        node.is_idle = True
+        self._queueing.reweigh(node, wanted.weight)
+        self._place(node, parent, is_exclusive=wanted.exclusive)
+
     # How nodes move
 
     def _change(self, node: Node, parent: Node, wanted: H2Priority) -> None:
@@ -192,7 +210,7 @@ class DependencyTree:
             self._queueing.reweigh(node, wanted.weight)
             return
         left = [node]
-        if _is_below(parent, node):
+        if is_below(parent, node):
             left.append(known(parent.parent))
             self._move(parent, known(node.parent), is_anew=True)
         old_parent = self._detach(node)
@@ -272,7 +290,8 @@ class DependencyTree:
             self._remove(node)
 
 
-def _is_below(node: Node | None, other: Node) -> bool:
+def is_below(node: Node | None, other: Node) -> bool:
+    """Return whether *node* is *other*, or stands somewhere below it."""
     while node is not None:
         if node is other:
             return True

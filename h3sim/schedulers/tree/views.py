@@ -48,8 +48,12 @@ def _line(node: Node) -> str:
     words = f"{_kind(node)} {node.id}, weight {node.weight}"
     if node.id == ORPHANS:
         words = "the orphan placeholder"
-    states = {"has data": node.has_data, "closed": node.is_closed, "idle": node.is_implied}
+    states = {"has data": node.has_data, "closed": node.is_closed, "idle": _is_idle(node)}
     return ", ".join([words, *(state for state, holds in states.items() if holds)])
+
+
+def _is_idle(node: Node) -> bool:
+    return node.is_implied or node.is_idle
 
 
 def _kind(node: Node) -> str:
@@ -82,7 +86,7 @@ def as_networkx(root: Node) -> Graph:
                 exclusive=node.is_exclusive,
                 place=place,
                 closed=node.is_closed,
-                idle=node.is_implied,
+                idle=_is_idle(node),
             )
             graph.add_edge(ROOT if parent is root else parent.id, node.id)
             waiting.append(node)

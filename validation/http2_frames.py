@@ -1,0 +1,142 @@
+"""A client of HTTP/2 that says frame by frame what a server is to do, and notes what it does.
+
+Cleartext, with prior knowledge. Stream windows are as wide as they can be, so the window of the
+connection alone says how much the server may send: while it is shut everything waits.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import hpack
+from hyperframe.frame import (
+    Frame,
+    HeadersFrame,
+    PingFrame,
+    PriorityFrame,
+    SettingsFrame,
+    WindowUpdateFrame,
+)
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from h3sim.signals import H2Priority
+
+__all__ = ["FIRST_WINDOW", "FrameClient"]
+
+FIRST_WINDOW = 65_535
+"""What a server may send on a connection before it hears anything of windows (RFC 9113 § 6.9.2)."""
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_HEADER_BYTES = 9
+_DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
+_ACK = 1
+_LONGEST_WAIT_S = 30.0
+
+
+class FrameClient:
+    """One connection to a server on this machine. *data* holds (stream, bytes) of each DATA frame.
+
+    What is said is kept until `flush`, so that it arrives as one batch.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.data: list[tuple[int, int]] = []
+        self._encoder = hpack.Encoder()
+        self._answered: dict[int, None] = {}
+        self._n_pings = self._n_pongs = self._n_bytes = 0
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_LONGEST_WAIT_S)
+        settings = {SettingsFrame.ENABLE_PUSH: 0, SettingsFrame.INITIAL_WINDOW_SIZE: 2**31 - 1}
+        self._outgoing = bytearray(_PREFACE)
+        self._say(SettingsFrame(0, settings=settings))
+
+    def __enter__(self) -> FrameClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    def ask(self, stream_id: int, path: str, priority: H2Priority | None) -> None:
+        """Ask for *path*, with a priority if there is one."""
+        fields = [
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":authority", "localhost"),
+            (":path", path),
+        ]
+        frame = HeadersFrame(stream_id, self._encoder.encode(fields))
+        frame.flags |= {"END_STREAM", "END_HEADERS"}
+        if priority is not None:
+            frame.flags.add("PRIORITY")
+            _set_priority(frame, priority)
+        self._say(frame)
+
+    def prioritize(self, stream_id: int, priority: H2Priority) -> None:
+        """Say with a PRIORITY frame where a stream shall stand."""
+        frame = PriorityFrame(stream_id)
+        _set_priority(frame, priority)
+        self._say(frame)
+
+    def open_window(self, n_bytes: int) -> None:
+        """Let the server send so many bytes more."""
+        self._say(WindowUpdateFrame(0, window_increment=n_bytes))
+
+    def flush(self, *, answered: list[int] | None = None) -> None:
+        """Send what was said, and wait until it was read and the streams *answered* have headers.
+
+        Raises:
+            ConnectionError: if the server ends the connection.
+        """
+        self._n_pings += 1
+        self._say(PingFrame(0, self._n_pings.to_bytes(8)))
+        self._socket.sendall(self._outgoing)
+        self._outgoing.clear()
+        wanted = answered or []
+        while self._n_pongs < self._n_pings or not all(s in self._answered for s in wanted):
+            self._read_frame()
+
+    def receive(self, n_bytes: int) -> None:
+        """Read until so many bytes of bodies have come in all."""
+        while self._n_bytes < n_bytes:
+            self._read_frame()
+
+    def _say(self, frame: Frame) -> None:
+        self._outgoing += frame.serialize()
+
+    def _read_frame(self) -> None:
+        header = self._read(_HEADER_BYTES)
+        length, kind, flags = int.from_bytes(header[:3]), header[3], header[4]
+        stream_id = int.from_bytes(header[5:]) & (2**31 - 1)
+        payload = self._read(length)
+        if kind == _DATA:
+            self.data.append((stream_id, length))
+            self._n_bytes += length
+        elif kind == _HEADERS:
+            self._answered[stream_id] = None
+        elif kind == _SETTINGS and not flags & _ACK:
+            self._socket.sendall(SettingsFrame(0, flags=["ACK"]).serialize())
+        elif kind == _PING and flags & _ACK:
+            self._n_pongs += 1
+        elif kind in (_GOAWAY, _RST_STREAM):
+            raise ConnectionError(f"the server gave up: {bytes(payload)!r}")
+
+    def _read(self, n_bytes: int) -> bytes:
+        read = bytearray()
+        while len(read) < n_bytes:
+            some = self._socket.recv(n_bytes - len(read))
+            if not some:
+                raise ConnectionError("the server closed the connection")
+            read += some
+        return bytes(read)
+
+
+def _set_priority(frame: HeadersFrame | PriorityFrame, priority: H2Priority) -> None:
+    frame.depends_on = priority.depends_on or 0
+    frame.stream_weight = priority.weight - 1  # the wire carries one less (RFC 7540 § 6.3)
+    frame.exclusive = priority.exclusive

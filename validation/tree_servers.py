@@ -1,0 +1,104 @@
+"""Starts a server of HTTP/2 from Debian's packages on this machine, with bodies of given sizes."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["PACKAGES", "path_of", "serving", "version_of"]
+
+PACKAGES = {"nghttpd": "nghttp2-server", "h2o": "h2o"}
+"""The package of each server."""
+_STARTS_WITHIN_S = 20.0
+
+
+def path_of(size_bytes: int) -> str:
+    """Return the path of a body of that size: no kind of file that a server would raise."""
+    return f"/{size_bytes}.bin"
+
+
+def version_of(server: str) -> str:
+    """Return what the server says of its version."""
+    said = subprocess.run([server, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+    return said.stdout.splitlines()[0].removeprefix(f"{server} ").removeprefix("version ")
+
+
+@contextmanager
+def serving(server: str, sizes: Iterable[int]) -> Iterator[int]:
+    """Serve bodies of *sizes* in cleartext; yield the port.
+
+    Raises:
+        FileNotFoundError: if the server is not installed.
+    """
+    if shutil.which(server) is None:
+        raise FileNotFoundError(f"no {server}: apt-get install {PACKAGES[server]}")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "bodies"
+        root.mkdir()
+        for size_bytes in sorted(set(sizes)):
+            (root / path_of(size_bytes)[1:]).write_bytes(bytes(size_bytes))
+        port = _free_port()
+        command = _COMMANDS[server](root, port)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+        try:
+            _wait_for(port, process)
+            yield port
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _nghttpd(root: Path, port: int) -> list[str]:
+    return ["nghttpd", "--no-tls", "--address=127.0.0.1", f"--htdocs={root}", str(port)]
+
+
+def _h2o(root: Path, port: int) -> list[str]:
+    config = root.parent / "h2o.yaml"
+    config.write_text(
+        f"""user: {getpass.getuser()}
+num-threads: 1
+listen:
+  host: 127.0.0.1
+  port: {port}
+hosts:
+  default:
+    paths:
+      /:
+        file.dir: {root}
+""",
+        "utf-8",
+    )
+    return ["h2o", "--conf", str(config)]
+
+
+_COMMANDS = {"nghttpd": _nghttpd, "h2o": _h2o}
+
+
+def _free_port() -> int:
+    with socket.socket() as some:
+        some.bind(("127.0.0.1", 0))
+        port: int = some.getsockname()[1]
+        return port
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + _STARTS_WITHIN_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            if process.poll() is not None or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
