@@ -87,6 +87,11 @@ class FrameClient:
         """Let the server send so many bytes more."""
         self._say(WindowUpdateFrame(0, window_increment=n_bytes))
 
+    def send(self) -> None:
+        """Send what was said. No PING: its answer would take room from the first frame."""
+        self._socket.sendall(self._outgoing)
+        self._outgoing.clear()
+
     def flush(self, *, answered: list[int] | None = None) -> None:
         """Send what was said, and wait until it was read and the streams *answered* have headers.
 
@@ -95,8 +100,7 @@ class FrameClient:
         """
         self._n_pings += 1
         self._say(PingFrame(0, self._n_pings.to_bytes(8)))
-        self._socket.sendall(self._outgoing)
-        self._outgoing.clear()
+        self.send()
         wanted = answered or []
         while self._n_pongs < self._n_pings or not all(s in self._answered for s in wanted):
             self._read_frame()

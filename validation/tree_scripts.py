@@ -95,13 +95,12 @@ class _Writer:
     asked: list[int] = field(default_factory=lambda: [WARM_UP.stream_id])
     idle: list[int] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
+    waiting_bytes: int = 0
 
     def rounds(self) -> _Script:
         """Return all rounds; the last lets everything go."""
         rounds = [self._round() for _ in range(self.mix.n_rounds)]
-        sizes = [e.size_bytes for r in rounds for e in r.events if isinstance(e, Ask)]
-        left = sum(sizes) - sum(r.window_bytes for r in rounds)
-        return [*rounds, Round((), max(left, 0))]
+        return [*rounds, Round((), self.waiting_bytes)] if self.waiting_bytes else rounds
 
     def _round(self) -> Round:
         rng, mix = self.rng, self.mix
@@ -112,7 +111,10 @@ class _Writer:
             events.append(self._ask())
             if rng.random() < mix.moves:
                 events.append(self._moved())
-        return Round(tuple(events), rng.randint(*mix.burst) * FRAME_BYTES)
+        # Never more than there is: the window has to be shut again when the next round begins.
+        window_bytes = min(rng.randint(*mix.burst) * FRAME_BYTES, self.waiting_bytes)
+        self.waiting_bytes -= window_bytes
+        return Round(tuple(events), window_bytes)
 
     def _ask(self) -> Ask:
         stream_id, self.next_id = self.next_id, self.next_id + 2
@@ -120,6 +122,7 @@ class _Writer:
         is_silent = stream_id not in self.idle and self.rng.random() < self.mix.silent
         priority = None if is_silent else self._priority(stream_id)
         self.asked.append(stream_id)
+        self.waiting_bytes += size_bytes
         if stream_id in self.idle:
             self.idle.remove(stream_id)
         return Ask(stream_id, size_bytes, priority)

@@ -61,8 +61,8 @@ def _measured(port: int, rounds: Sequence[Round]) -> list[tuple[int, int]]:
     with FrameClient(port) as client:
         client.ask(WARM_UP.stream_id, path_of(WARM_UP.size_bytes), WARM_UP.priority)
         client.flush(answered=[WARM_UP.stream_id])
-        asked = allowed = FIRST_WINDOW
-        client.receive(asked)
+        allowed = FIRST_WINDOW
+        client.receive(allowed)
         client.flush()
         for each in rounds:
             asks = [event for event in each.events if isinstance(event, Ask)]
@@ -72,12 +72,11 @@ def _measured(port: int, rounds: Sequence[Round]) -> list[tuple[int, int]]:
                 else:
                     client.prioritize(event.stream_id, event.priority)
             client.flush(answered=[ask.stream_id for ask in asks])
-            asked += sum(ask.size_bytes for ask in asks)
             allowed += each.window_bytes
             if each.window_bytes:
                 client.open_window(each.window_bytes)
-                client.flush()
-            client.receive(min(asked, allowed))
+                client.send()
+            client.receive(allowed)
             # What ended was closed before this is answered.
             client.flush()
         return client.data
