@@ -106,6 +106,10 @@ validate-synthetic: $(DEV) ## compare made-up pages with recorded ones (seconds;
 validate-stacks: $(DEV) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
 	$(BIN)/python -m validation.stacks
 
+.PHONY: validate-trees
+validate-trees: $(DEV) ## hold the trees to the order of nghttpd's and h2o's frames (a minute; needs apt-get install nghttp2-server h2o)
+	$(BIN)/python -m validation.trees
+
 .PHONY: validate-sander
 validate-sander: $(DEV) ## the directions of Sander 2022 over recorded pages (minutes; over the shipped pages where there are none)
 	$(BIN)/python -m validation.sander $(ARGS)

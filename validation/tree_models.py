@@ -30,6 +30,7 @@ class _Model:
     def run(self, rounds: Iterable[Round]) -> list[tuple[int, int]]:
         """Return what is sent in a connection, from the warm-up on."""
         self._take(WARM_UP)
+        self._end_batch()
         self._burst(FIRST_WINDOW)
         for each in rounds:
             for event in each.events:
@@ -37,13 +38,16 @@ class _Model:
                     self._take(event)
                 else:
                     self._tree.prioritize(event.stream_id, event.priority)
+            self._end_batch()
             self._burst(each.window_bytes)
         return self.data
 
     def _take(self, ask: Ask) -> None:
         self._tree.open(ask.stream_id, ask.priority or H2Priority())
         self._left[ask.stream_id] = ask.size_bytes
-        self._tree.activate(ask.stream_id)
+
+    def _end_batch(self) -> None:
+        """Note that all that was sent at once has been read."""
 
     def _burst(self, window_bytes: int) -> None:
         """Send as much as the window lets, which may be carried on from the last time."""
@@ -61,10 +65,23 @@ class _Model:
 
 
 class NghttpdModel(_Model):
-    """A stream closes with its last frame; every frame is as long as it may be."""
+    """A body begins once its batch was read, a stream closes with its last frame."""
 
     queueing = Queueing.NGHTTP2
     _window = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._beginning: list[int] = []
+
+    def _take(self, ask: Ask) -> None:
+        super()._take(ask)
+        self._beginning.append(ask.stream_id)
+
+    def _end_batch(self) -> None:
+        for stream_id in self._beginning:
+            self._tree.activate(stream_id)
+        self._beginning.clear()
 
     def _burst(self, window_bytes: int) -> None:
         self._window += window_bytes
@@ -76,13 +93,20 @@ class NghttpdModel(_Model):
 
 
 class H2oModel(_Model):
-    """Frames fill a buffer, the last one cut to fit; streams close once that is written."""
+    """A body begins with its request; frames fill a buffer, the last one cut to fit.
+
+    Streams close once that is written.
+    """
 
     queueing = Queueing.H2O
     _BUFFER_BYTES = 81_920
     """H2O_HTTP2_DEFAULT_OUTBUF_SIZE."""
     _HEADER_BYTES = 9
     _window = 0
+
+    def _take(self, ask: Ask) -> None:
+        super()._take(ask)
+        self._tree.activate(ask.stream_id)
 
     def _burst(self, window_bytes: int) -> None:
         self._window += window_bytes

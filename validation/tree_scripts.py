@@ -118,7 +118,9 @@ class _Writer:
 
     def _ask(self) -> Ask:
         stream_id, self.next_id = self.next_id, self.next_id + 2
-        size_bytes = self.rng.randint(*self.mix.frames) * FRAME_BYTES + self.rng.choice(_SIZES_BESIDE)
+        size_bytes = self.rng.randint(*self.mix.frames) * FRAME_BYTES + self.rng.choice(
+            _SIZES_BESIDE
+        )
         is_silent = stream_id not in self.idle and self.rng.random() < self.mix.silent
         priority = None if is_silent else self._priority(stream_id)
         self.asked.append(stream_id)

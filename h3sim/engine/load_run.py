@@ -52,6 +52,8 @@ class LoadRun:
         self._transport = transport
         self._streams = transport.response_streams
         self._browser = make_browser(page, browser)
+        self._answers_in_batches = scheme.mechanism.answers_in_batches
+        self._retention_ns = 0 if scheme.mechanism.closes_at_once else RETENTION_NS
         self._signalling = self._make_signalling(scheme)
         self._requested: list[tuple[int, int]] = []
         """The resource of each request, and when it was made."""
@@ -116,7 +118,7 @@ class LoadRun:
         self._arrived_at_ns[stream_id // STREAM_ID_STEP] = now_ns
         resource = self._page.resources[self.resource_of(stream_id)]
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
-        if resource.server_ns:
+        if resource.server_ns or self._answers_in_batches:
             self._environment.after(resource.server_ns, Rank.RESPONSE, self._when_ready, stream_id)
         else:
             self._respond(stream_id)
@@ -126,9 +128,9 @@ class LoadRun:
         self._signalling.on_message_arrived(number, now_ns)
 
     def on_drained(self) -> None:
-        """Let streams that are done with leave the scheduler, a while from now."""
+        """Let streams that are done with leave the scheduler, a while from now or at once."""
         for stream_id in self._streams.take_drained():
-            self._environment.after(RETENTION_NS, Rank.CLOSE, self._when_closed, stream_id)
+            self._environment.after(self._retention_ns, Rank.CLOSE, self._when_closed, stream_id)
 
     def resource_of(self, stream_id: int) -> int:
         """Return the place in the page of the resource that a stream asks for."""

@@ -20,6 +20,7 @@ from h3sim.schedulers import (
     RankScheduler,
     RoundRobinScheduler,
     StrictScheduler,
+    TreeRules,
     TreeScheduler,
     Turn,
     UnknownParent,
@@ -73,6 +74,10 @@ class _Row:
     *weights* is what weights mean to it, *has_turns* whether a turn may be more than a packet,
     *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* tells it from
     others of its class.
+
+    A stream leaves it 500 ms after it was done with, as in Marx 2019's code, or with
+    *closes_at_once* as soon as it was. With *answers_in_batches* no response begins before all
+    requests that arrive at the same instant were read.
     """
 
     make: Callable[[SchedulerSettings], Scheduler]
@@ -80,6 +85,8 @@ class _Row:
     weights: Weights = Weights.SHARES
     has_turns: bool = False
     has_orphans: bool = False
+    closes_at_once: bool = False
+    answers_in_batches: bool = False
     about: str = ""
 
 
@@ -100,7 +107,16 @@ def _tree_of(server: Queueing, about: str) -> _Row:
     def make(settings: SchedulerSettings) -> Scheduler:
         return TreeScheduler.of_server(server, turn_bytes=settings.turn_bytes)
 
-    return _Row(make=make, signal_kind=SignalKind.TREE, about=about)
+    return _Row(
+        make=make,
+        signal_kind=SignalKind.TREE,
+        # nghttp2 keeps what it closed by itself, and h2o keeps nothing.
+        closes_at_once=server.rules is not TreeRules.RFC7540,
+        # A body joins the tree once its headers were sent, and headers are sent once what came was
+        # read (session_after_frame_sent1); h2o lists a response while it reads on.
+        answers_in_batches=server.rules is TreeRules.NGHTTP2,
+        about=about,
+    )
 
 
 _UNKNOWN_PARENTS = {
@@ -201,6 +217,16 @@ class SchedulerKind(enum.Enum):
         return self._row.has_orphans
 
     @property
+    def closes_at_once(self) -> bool:
+        """Whether a stream leaves it as soon as it is done with."""
+        return self._row.closes_at_once
+
+    @property
+    def answers_in_batches(self) -> bool:
+        """Whether no response begins before all requests that came with its own were read."""
+        return self._row.answers_in_batches
+
+    @property
     def about(self) -> str:
         """What tells it from others of its class, in a line; empty if it is the only one."""
         return self._row.about
@@ -249,6 +275,16 @@ class CustomScheduler:
     def has_orphans(self) -> bool:
         """Whether it may be told of the orphan placeholder, as a place in a tree."""
         return self.signal_kind is SignalKind.TREE
+
+    @property
+    def closes_at_once(self) -> bool:
+        """Whether a stream leaves it as soon as it is done with: no."""
+        return False
+
+    @property
+    def answers_in_batches(self) -> bool:
+        """Whether no response begins before all requests that came with its own were read: no."""
+        return False
 
     def make(self, *, turn_bytes: int, **settings: object) -> Scheduler:
         """Return a new scheduler, guarded; the other *settings* are for those of h3sim.

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from h3sim.schedulers import TreeScheduler
 from tests.helpers import replay
 
 FONT_AND_IMAGE = [(0, "font", 4), (0, "image", 3)]
@@ -65,6 +66,58 @@ class TestAts:
     def test_who_joins_late_catches_up(self) -> None:
         # Image 0, 16290, 32580. The font begins with 4: 4, 8537, 17070.
         assert order(LATE_FONT, "ats") == [0, 0, 4, 4, 4, 0, 0, 0]
+
+
+def calls(scheme: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Return what the tree is told of two images that are asked for at one instant."""
+    told: list[tuple[str, int]] = []
+
+    def noting(name: str) -> None:
+        method = getattr(TreeScheduler, name)
+
+        def noted(tree: TreeScheduler, stream_id: int, *rest: Any) -> Any:
+            if stream_id >= 0:
+                told.append((name, stream_id))
+            return method(tree, stream_id, *rest)
+
+        monkeypatch.setattr(TreeScheduler, name, noted)
+
+    for name in ("open", "activate", "close"):
+        noting(name)
+    replay([(0, "image", 1), (0, "image", 1)], scheme)
+    return told
+
+
+def test_nghttp2_reads_all_requests_before_a_response_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """session_after_frame_sent1: a body joins the tree once its headers were sent."""
+    assert calls("nghttp2", monkeypatch)[:4] == [
+        ("open", 0),
+        ("open", 4),
+        ("activate", 0),
+        ("activate", 4),
+    ]
+
+
+def test_h2o_lists_a_response_before_it_reads_the_next_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """h2o_http2_conn_register_for_proceed_callback is called while a request is handled."""
+    assert calls("h2o-h2", monkeypatch)[:4] == [
+        ("open", 0),
+        ("activate", 0),
+        ("open", 4),
+        ("activate", 4),
+    ]
+
+
+@pytest.mark.parametrize(("scheme", "n_closed"), [("nghttp2", 1), ("h2o-h2", 1), ("ats", 0)])
+def test_streams_close_with_their_last_frame_and_not_500_ms_later(
+    scheme: str, n_closed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The load ends, and with it all events, when the second image is there.
+    assert [name for name, _ in calls(scheme, monkeypatch)].count("close") == n_closed
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ class Node:
         "cost_per_byte",
         "entry",
         "fixed_time",
-        "has_begun",
         "has_data",
         "heap",
         "id",
@@ -52,8 +51,6 @@ class Node:
         self.is_exclusive = False
         """Whether it was put there exclusively."""
         self.has_data = False
-        self.has_begun = False
-        """Whether it had data before, where a stream begins otherwise than it goes on."""
         self.is_closed = False
         """Whether it is kept although its stream was closed."""
         self.is_implied = False

@@ -85,7 +85,7 @@ class TreeRules(enum.Enum):
     """As RFC 7540 § 5.3 says; who moves keeps the turn of the groups above it."""
     NGHTTP2 = "nghttp2"
     """Closed and idle streams are kept, 100 of each; a stream that was idle is taken out before it
-    is opened; siblings are listed anew newest first; a body begins once what came was read."""
+    is opened; siblings are listed anew newest first."""
     H2O = "h2o"
     """Whoever moves leaves one list before it joins the other, and a new weight moves it too."""
 

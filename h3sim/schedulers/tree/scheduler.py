@@ -95,9 +95,6 @@ class TreeScheduler:
                 unknown_parent=unknown_parent,
                 retain=retain,
             )
-        self._begins_late = rules is TreeRules.NGHTTP2
-        self._beginning: dict[int, None] = {}
-        """Streams whose body begins with the next pick."""
         self._nodes = self._tree.nodes
         self._root = self._tree.root
 
@@ -183,23 +180,8 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
-        if self._begins_late and not node.has_begun:
-            self._beginning[stream_id] = None
-            return
         node.has_data = True
         self._queueing.wake(node)
-
-    def _begin(self) -> None:
-        """Activate those that had to wait for the rest of what was read with them.
-
-        nghttp2 attaches a body to its stream when the response's headers were sent, and headers
-        are sent once everything that had come was read (session_after_frame_sent1).
-        """
-        for stream_id in self._beginning:
-            node = self._nodes[stream_id]
-            node.has_begun = node.has_data = True
-            self._queueing.wake(node)
-        self._beginning.clear()
 
     def deactivate(self, stream_id: int) -> None:
         """Take a stream out of the running; what is below it stays in.
@@ -208,7 +190,6 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
-        self._beginning.pop(stream_id, None)
         node.has_data = False
         self._queueing.rest(node)
 
@@ -219,12 +200,9 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         self._tree.close(stream_id)
-        self._beginning.pop(stream_id, None)
 
     def pick(self) -> int | None:
         """Return the stream that sends next, or None where none has data."""
-        if self._beginning:
-            self._begin()
         node = self._root
         while node.heap:
             node = node.heap[0][2]
@@ -249,7 +227,6 @@ class TreeScheduler:
         >>> tree.to_networkx().edges
         OutEdgeView([('root', 0), (0, 4)])
         """
-        self._begin()
         return as_networkx(self._root)
 
     def __str__(self) -> str:
@@ -263,5 +240,4 @@ class TreeScheduler:
         └─ stream 0, weight 32
            └─ stream 4, weight 16, has data
         """
-        self._begin()
         return as_text(self._root)

@@ -1,0 +1,211 @@
+"""How nghttp2 1.52 and h2o 2.2 keep their trees, by hand; each rule names the function it is in.
+
+A turn of 1400 bytes costs 22,400 cycles at weight 16 in nghttp2, and 63 / weight slots in h2o.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+import pytest
+
+from h3sim.schedulers import Orphans, Queueing, TreeScheduler
+from tests.unit.driving import on, opened, turns
+from tests.unit.trees import drawn
+
+if TYPE_CHECKING:
+    from h3sim.signals import H2Priority
+
+
+def nghttp2(**signals: H2Priority) -> TreeScheduler:
+    """Return nghttp2's tree with streams named s1, s3, ... that have data."""
+    tree = TreeScheduler.of_server(Queueing.NGHTTP2)
+    return opened(tree, {int(name[1:]): signal for name, signal in signals.items()})
+
+
+def h2o(**signals: H2Priority) -> TreeScheduler:
+    """Return h2o's tree with streams named s1, s3, ... that have data."""
+    tree = TreeScheduler.of_server(Queueing.H2O)
+    return opened(tree, {int(name[1:]): signal for name, signal in signals.items()})
+
+
+class TestIdleStreamsOfNghttp2:
+    """nghttp2_session_open_stream, session_detect_idle_stream, nghttp2_session_adjust_idle..."""
+
+    def test_a_stream_that_was_idle_is_taken_out_before_it_opens(self) -> None:
+        # 10 shared out by 30 and 10 is 7.5 and 2.5, rounded down.
+        tree = nghttp2()
+        tree.prioritize(9, on(None, 10))
+        opened(tree, {3: on(9, 30), 5: on(9, 10)})
+        assert drawn(tree, weights=True) == "9:10(3:30 5:10)"
+        tree.open(9, on(None, 99))
+        assert drawn(tree, weights=True) == "3:7 5:2 9:99"
+
+    def test_a_stream_may_come_back_below_one_that_was_its_child(self) -> None:
+        tree = nghttp2()
+        tree.prioritize(5, on(None))
+        opened(tree, {3: on(5)})
+        tree.open(5, on(3))
+        assert drawn(tree) == "3(5)"
+
+    def test_a_parent_that_is_still_to_come_is_put_there_and_stays(self) -> None:
+        tree = nghttp2(s3=on(9, 7))
+        tree.close(3)
+        tree.update(3, on(None))
+        assert drawn(tree, weights=True) == "9:16 3:16"
+
+    def test_a_parent_that_was_passed_over_means_the_default_priority(self) -> None:
+        # 5 can no longer come once 9 was opened.
+        tree = nghttp2(s9=on(None), s11=on(5, 200))
+        assert drawn(tree, weights=True) == "9:16 11:16"
+        tree.prioritize(7, on(9))
+        assert drawn(tree) == "9 11"
+
+    def test_the_hundred_and_first_idle_stream_drives_out_the_first(self) -> None:
+        tree = nghttp2(s1=on(None))
+        for stream_id in range(1001, 1201, 2):
+            tree.prioritize(stream_id, on(None))
+        tree.update(1, on(1001))
+        assert drawn(tree).startswith("1001(1) 1003")
+        tree.prioritize(1201, on(None))
+        assert drawn(tree).startswith("1 1003 1005")
+
+
+class TestClosedStreamsOfNghttp2:
+    """nghttp2_session_keep_closed_stream, nghttp2_session_adjust_closed_stream."""
+
+    def test_a_closed_stream_stays_where_it_is(self) -> None:
+        tree = nghttp2(s1=on(None, 100), s3=on(1), s5=on(None))
+        tree.close(1)
+        opened(tree, {7: on(1, 3)})
+        assert drawn(tree, weights=True) == "1:100(3:16 7:3) 5:16"
+
+    def test_a_closed_stream_can_still_be_moved(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(1), s5=on(None))
+        tree.close(1)
+        tree.prioritize(1, on(5))
+        assert drawn(tree) == "5(1(3))"
+
+    def test_it_goes_once_there_are_a_hundred_closed_and_open_ones(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(1))
+        tree.close(1)
+        opened(tree, {stream_id: on(3) for stream_id in range(5, 201, 2)})
+        assert drawn(tree).startswith("1(3(5 7 ")
+        opened(tree, {201: on(3)})
+        assert drawn(tree).startswith("3(5 7 ")
+
+    def test_who_is_open_is_not_opened_again(self) -> None:
+        tree = nghttp2(s1=on(None))
+        with pytest.raises(ValueError, match="stream 1 is open already"):
+            tree.open(1, on(None))
+
+
+class TestSiblingsOfNghttp2:
+    """insert_link_dep, nghttp2_stream_dep_insert, ..._dep_insert_subtree, ..._dep_remove."""
+
+    def test_an_exclusive_stream_takes_its_siblings_over_newest_first(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(None), s5=on(None))
+        tree.open(7, on(None, exclusive=True))
+        assert drawn(tree) == "7(1 3 5)"
+        assert turns(tree, 3) == [5, 3, 1]
+
+    def test_one_that_is_moved_exclusively_keeps_its_own_children_as_the_newest(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(1), s5=on(None), s7=on(None))
+        tree.update(1, on(None, exclusive=True))
+        assert drawn(tree) == "1(5 7 3)"
+
+    def test_the_children_of_one_that_goes_stand_where_it_stood(self) -> None:
+        tree = nghttp2()
+        tree.prioritize(9, on(None, 32))
+        opened(tree, {1: on(9), 3: on(9), 5: on(None)})
+        tree.open(9, on(None))
+        assert drawn(tree) == "1 3 5 9"
+        # Listed 5, then 3 and 1 as they moved up, the newest first.
+        assert turns(tree, 3) == [5, 3, 1]
+
+
+class TestTurnsOfNghttp2:
+    """nghttp2_stream_dep_remove_subtree."""
+
+    def test_a_group_whose_only_stream_moves_within_it_begins_anew(self) -> None:
+        # Group 9 has paid for 2800 bytes, 44,800, and stream 5 for 1400. Off its list for a moment,
+        # the group owes nothing: it goes at 0, before stream 5 at 22,400.
+        tree = nghttp2()
+        tree.prioritize(9, on(None))
+        opened(tree, {3: on(9), 5: on(None)})
+        assert turns(tree, 1, n_bytes=2800) == [3]
+        assert turns(tree, 1) == [5]
+        tree.update(3, on(9, exclusive=True))
+        assert turns(tree, 3) == [3, 5, 3]
+
+    def test_a_copy_goes_on_as_the_tree_does(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(1), s5=on(11))
+        tree.close(1)
+        copied = pickle.loads(pickle.dumps(tree))
+        assert (drawn(copied), turns(copied, 4)) == (drawn(tree), turns(tree, 4))
+
+
+class TestH2o:
+    """do_rebind, proceed, set_priority and h2o_http2_scheduler_close."""
+
+    def test_a_group_whose_only_stream_gets_a_new_weight_begins_anew(self) -> None:
+        # Group 9, of weight 1, stands in slot 63; stream 5, of weight 63, goes in 1, 2, 3, ...
+        # At 40 the group leaves and joins again, in slot 103.
+        tree = h2o()
+        tree.prioritize(9, on(None, 1))
+        opened(tree, {3: on(9), 5: on(None, 63)})
+        assert turns(tree, 40) == [5] * 40
+        tree.update(3, on(9, 17))
+        assert turns(tree, 63) == [*[5] * 62, 3]
+
+    def test_the_same_priority_again_changes_nothing(self) -> None:
+        tree = h2o()
+        tree.prioritize(9, on(None, 1))
+        opened(tree, {3: on(9), 5: on(None, 63)})
+        assert turns(tree, 40) == [5] * 40
+        tree.update(3, on(9))
+        assert turns(tree, 23) == [*[5] * 22, 3]
+
+    def test_a_group_begins_anew_when_the_child_of_a_closed_stream_moves_up(self) -> None:
+        tree = h2o()
+        tree.prioritize(9, on(None, 1))
+        opened(tree, {1: on(9), 3: on(1), 5: on(None, 63)})
+        tree.deactivate(1)
+        assert turns(tree, 40) == [5] * 40
+        tree.close(1)
+        assert turns(tree, 63) == [*[5] * 62, 3]
+
+    def test_the_last_turn_of_a_stream_is_not_priced(self) -> None:
+        # At weight 42 a turn is 1.5 slots: stream 1 joins slot 1 and half a slot over. It comes
+        # back with that half, two slots behind slot 1: behind stream 5 in 1, 2 but not in 3.
+        tree = h2o(s1=on(None, 42), s5=on(None, 63))
+        assert turns(tree, 1) == [1]
+        tree.deactivate(1)
+        tree.activate(1)
+        assert turns(tree, 4) == [5, 5, 1, 5]
+
+    def test_an_idle_stream_keeps_what_is_below_it_when_it_opens(self) -> None:
+        tree = h2o()
+        tree.prioritize(9, on(None, 10))
+        opened(tree, {3: on(9)})
+        tree.open(9, on(None, 99))
+        assert drawn(tree, weights=True) == "9:99(3:16)"
+
+    def test_a_priority_of_a_stream_that_has_gone_is_dropped(self) -> None:
+        tree = h2o(s1=on(None), s3=on(1))
+        tree.close(1)
+        tree.prioritize(1, on(3))
+        assert drawn(tree) == "3"
+
+    def test_an_unknown_parent_means_the_default_priority(self) -> None:
+        tree = h2o(s1=on(None), s3=on(1, 99))
+        tree.prioritize(3, on(77, 50, exclusive=True))
+        assert drawn(tree, weights=True) == "1:16 3:16"
+
+    def test_shares_of_a_weight_are_taken_by_a_factor_of_16_bits(self) -> None:
+        # 5 in two halves: 65,536 * 5 / 6 is rounded down to 54,613, so 3 * that is just below 2.5.
+        assert [Orphans.SHARE.weight(3, 5, 6)] * 2 == [2, 2]
+        tree = h2o(s1=on(None, 5), s3=on(1, 3), s5=on(1, 3))
+        tree.close(1)
+        assert drawn(tree, weights=True) == "3:2 5:2"
