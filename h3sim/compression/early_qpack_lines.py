@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from h3sim.compression.wire import Reader, encode_integer, encode_string, static_fields
+from h3sim.compression.rfc7541 import STATIC_TABLE
+from h3sim.compression.wire import Reader, encode_integer, encode_string
 
 __all__ = ["Delete", "Line", "Reference", "delete_line", "read_lines", "write_line"]
 
@@ -109,5 +110,5 @@ def _read_line(reader: Reader, first: int) -> Line:
 def _looked_up(line: Line) -> Line:
     if line.entry is None or not line.entry.is_static:
         return line
-    name, value = static_fields()[line.entry.slot - 1]
+    name, value = STATIC_TABLE[line.entry.slot - 1]
     return Line(None, name, value if line.value is None else line.value, line.at)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from h3sim.compression.wire import Reader, static_fields
+from h3sim.compression.rfc7541 import STATIC_TABLE
+from h3sim.compression.wire import Reader
 
 __all__ = [
     "BASE_BITS",
@@ -84,13 +85,13 @@ def _line(reader: Reader, count: int) -> Line:
     if first & INDEXED:
         index = reader.integer(INDEXED_BITS)
         if index < FIRST_DYNAMIC:
-            return Line(None, *static_fields()[index - 1], inserts=False)
+            return Line(None, *STATIC_TABLE[index - 1], inserts=False)
         return Line(_number(index, count), b"", None, inserts=False)
     inserts = bool(first & INSERT)
     index = reader.integer(INSERT_BITS if inserts else LITERAL_BITS)
     if index >= FIRST_DYNAMIC:
         return Line(_number(index, count), b"", reader.string(), inserts)
-    name = static_fields()[index - 1][0] if index else reader.string()
+    name = STATIC_TABLE[index - 1][0] if index else reader.string()
     return Line(None, name, reader.string(), inserts)
 
 

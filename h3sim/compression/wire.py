@@ -1,4 +1,4 @@
-"""The integers and strings of HPACK, which all schemes use (RFC 7541 § 5), and its static table."""
+"""The integers and strings of HPACK, which all schemes use (RFC 7541 § 5)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from h3sim.compression.base import CodecError
+from h3sim.compression.rfc7541 import STATIC_TABLE
 from h3sim.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ __all__ = [
     "encode_string",
     "entry_bytes",
     "import_extra",
-    "static_fields",
     "static_index",
 ]
 
@@ -146,15 +146,9 @@ class Reader:
 
 
 @functools.cache
-def static_fields() -> tuple[Field, ...]:
-    """Return HPACK's static table; its first entry has index 1 (RFC 7541, appendix A)."""
-    return tuple(import_extra("hpack.table").HeaderTable.STATIC_TABLE)
-
-
-@functools.cache
 def _static_indexes() -> dict[Field | bytes, int]:
     found: dict[Field | bytes, int] = {}
-    for index, (name, value) in enumerate(static_fields(), start=1):
+    for index, (name, value) in enumerate(STATIC_TABLE, start=1):
         found.setdefault((name, value), index)
         found.setdefault(name, index)
     return found

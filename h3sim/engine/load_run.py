@@ -13,29 +13,28 @@ from h3sim.schemes import make_policy
 from h3sim.trace import Request, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from h3sim.browser import Scheduled
     from h3sim.engine.environment import Call, LoadEnvironment
     from h3sim.engine.signalling import PrioritySignalling
     from h3sim.engine.transport import Transport
-    from h3sim.page import Page
+    from h3sim.page import Page, Resource
     from h3sim.schemes import Scheme
     from h3sim.trace import Delivery
 
-__all__ = ["DEFAULT_REQUEST_BYTES", "STREAM_ID_STEP", "LoadRun"]
+__all__ = ["STREAM_ID_STEP", "LoadRun"]
 
 STREAM_ID_STEP = 4
 """Client-initiated bidirectional streams are 0, 4, 8, ... (RFC 9000 § 2.1)."""
-DEFAULT_REQUEST_BYTES = 100
-"""What a request takes where the page does not say (network.md: 60 to 400 bytes)."""
 
 
 class LoadRun:
     """A browser that loads *page* over *transport* from a server that follows *scheme*.
 
     It is what the transport tells of what arrives (`transport.Application`). Every method is called
-    at an instant, and only schedules what comes of it.
+    at an instant, and only schedules what comes of it. *request_bytes* is asked, in the order in
+    which they are made, how large requests are.
     """
 
     def __init__(
@@ -46,8 +45,10 @@ class LoadRun:
         environment: LoadEnvironment,
         transport: Transport,
         browser: BrowserModel,
+        request_bytes: Callable[[Resource], int],
     ) -> None:
         self._page = page
+        self._request_bytes = request_bytes
         self._environment = environment
         self._transport = transport
         self._streams = transport.response_streams
@@ -156,8 +157,7 @@ class LoadRun:
         self._transport.watch(stream_id, self._browser.next_offset(resource))
         described = self._page.resources[resource]
         self._signalling.on_requested(stream_id, described)
-        n_bytes = described.request_bytes or DEFAULT_REQUEST_BYTES
-        self._transport.send_request(stream_id, n_bytes)
+        self._transport.send_request(stream_id, self._request_bytes(described))
 
     def _on_woken(self, call: Call) -> None:
         self._schedule(self._browser.on_wake(call.at_ns))
@@ -180,7 +180,7 @@ class LoadRun:
 
     def _respond(self, stream_id: int) -> None:
         resource = self._page.resources[self.resource_of(stream_id)]
-        self._streams.send(stream_id, resource.stream_bytes)
+        self._streams.send(stream_id, resource.stream_bytes, resource.header_bytes)
         if self._streams.has_drained:
             self.on_drained()
         self._transport.pump()

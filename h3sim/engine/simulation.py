@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim.browser import BrowserModel
@@ -13,15 +14,17 @@ from h3sim.engine.header_transport import HeaderTransport
 from h3sim.engine.load_run import LoadRun
 from h3sim.engine.packet_log import PacketLog
 from h3sim.errors import PageError, Problem
-from h3sim.http import Retransmit, SectionSender, StreamSender
+from h3sim.http import HeadersFirstSender, Retransmit, SectionSender, StreamSender
 from h3sim.results.load import Load
+from h3sim.results.requests import request_sizer
 from h3sim.transport import Mode, Protocol, Role, TransportProfile
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from h3sim.compression import HeaderCompression
+    from h3sim.engine.endpoint_factory import EndpointFactory
     from h3sim.engine.transport import Progress, Transport
     from h3sim.page import Page
     from h3sim.schemes import Scheme
@@ -105,6 +108,11 @@ class _Plan:
     progress: Progress | None
     processes: tuple[Process, ...]
 
+    @property
+    def is_http2(self) -> bool:
+        """Whether requests and responses are HTTP/2's."""
+        return self.protocol is Protocol.TCP
+
     def packets(self, packet_bytes: int) -> int:
         """Return how many packets the load takes.
 
@@ -125,7 +133,14 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
     for process in plan.processes:
         environment.run_beside(process)
     page = plan.page if plan.headers is None else without_headers(plan.page)
-    run = LoadRun(page, plan.scheme, environment=environment, transport=transport, browser=browser)
+    run = LoadRun(
+        page,
+        plan.scheme,
+        environment=environment,
+        transport=transport,
+        browser=browser,
+        request_bytes=request_sizer(page, is_http2=rate is None and plan.is_http2),
+    )
     # At a constant rate all that happens has an end, but processes may go on for ever.
     is_bounded = rate is not None and not plan.processes
     trace = run.run(plan.protocol.delivery, limit_ns=None if is_bounded else limit_ns)
@@ -179,23 +194,38 @@ def _over_links(plan: _Plan) -> tuple[LoadEnvironment, Transport]:
     from h3sim.engine.endpoint_factory import EndpointFactory
     from h3sim.engine.endpoint_transport import EndpointTransport
 
-    profile, scheme = plan.profile, plan.scheme
     factory = EndpointFactory(
         plan.network,
-        profile,
+        plan.profile,
         plan.protocol,
         mode=plan.mode,
         seed=plan.seed,
         changes_links=bool(plan.processes),
     )
-    turn_bytes = factory.turn_bytes
-    n_packets = plan.packets(turn_bytes)
+    n_packets = plan.packets(factory.turn_bytes)
     environment = LoadEnvironment(max_events=_MIN_EVENTS + _EVENTS_PER_PACKET * n_packets)
+    streams = _response_streams(plan, factory)
+    log = PacketLog(records_wire=plan.records_wire, progress=plan.progress, n_packets=n_packets)
+    transport = EndpointTransport(
+        environment, factory, streams, log, delivery=plan.protocol.delivery
+    )
+    if plan.headers is not None and isinstance(streams, SectionSender):
+        return environment, HeaderTransport(
+            environment, transport, streams, plan.page, plan.headers
+        )
+    return environment, transport
+
+
+def _response_streams(plan: _Plan, factory: EndpointFactory) -> StreamSender:
+    """Return the streams that the server sends over links."""
+    profile, scheme, turn_bytes = plan.profile, plan.scheme, factory.turn_bytes
     retransmit = scheme.retransmission or Retransmit(profile.retransmit)
     by_priority = retransmit is Retransmit.PRIORITY
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
-    sender = StreamSender if plan.headers is None else SectionSender
-    streams = sender(
+    make: Callable[..., StreamSender] = HeadersFirstSender if plan.is_http2 else StreamSender
+    if plan.headers is not None:
+        make = partial(SectionSender, is_http2=plan.is_http2)
+    return make(
         scheme.make_scheduler(turn_bytes=turn_bytes),
         turn_bytes=turn_bytes,
         buffer_bytes=plan.buffer_bytes,
@@ -206,15 +236,6 @@ def _over_links(plan: _Plan) -> tuple[LoadEnvironment, Transport]:
         stream_window_bytes=stream_bytes,
         connection_window_bytes=connection_bytes,
     )
-    log = PacketLog(records_wire=plan.records_wire, progress=plan.progress, n_packets=n_packets)
-    transport = EndpointTransport(
-        environment, factory, streams, log, delivery=plan.protocol.delivery
-    )
-    if plan.headers is not None and isinstance(streams, SectionSender):
-        return environment, HeaderTransport(
-            environment, transport, streams, plan.page, plan.headers
-        )
-    return environment, transport
 
 
 def packets_of(page: Page, packet_bytes: int) -> int:

@@ -1,5 +1,6 @@
 """The server: scheduler and send buffer put together, and what it is told of priorities."""
 
+from h3sim.http.headers_first_sender import HeadersFirstSender
 from h3sim.http.priorities import PriorityFrameError, StreamPriorities
 from h3sim.http.priority_field import format_priority, merge_priority, parse_priority
 from h3sim.http.priority_receiver import PriorityReceiver, SchedulerUpdate
@@ -8,6 +9,7 @@ from h3sim.http.stream_sender import RETENTION_NS, Retransmit, StreamSender
 
 __all__ = [
     "RETENTION_NS",
+    "HeadersFirstSender",
     "PriorityFrameError",
     "PriorityReceiver",
     "Retransmit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from h3sim.http.stream_sender import StreamSender
+from h3sim.http.headers_first_sender import HeadersFirstSender
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
@@ -16,17 +16,21 @@ if TYPE_CHECKING:
 __all__ = ["SectionSender"]
 
 
-class SectionSender(StreamSender):
+class SectionSender(HeadersFirstSender):
     """A `StreamSender` that puts a field section in front of each response.
 
     A section is encoded when the scheduler first lets its stream send: so sections are encoded in
     the order in which they leave, and an important one waits for no other that leaves later. Bytes
     of encoder and decoder streams go first, without asking the scheduler, as stacks send their
     critical streams; what they take of a packet, others do not get.
+
+    With *is_http2* a section is encoded when the response is ready, and leaves before all bodies:
+    HEADERS of HTTP/2 have one order, in which the client decodes them.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, is_http2: bool = False, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._is_http2 = is_http2
         self._encode: Callable[[int], int] = _nothing
         self._on_section_acked: Callable[[int], object] = _nothing
         self._critical: deque[tuple[int, int, int]] = deque()
@@ -50,10 +54,15 @@ class SectionSender(StreamSender):
         self._critical.append((stream_id, 0, n_bytes))
         self._note_data()
 
-    def send(self, stream_id: int, n_bytes: int) -> None:
+    def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
         """Let a stream have *n_bytes* to send behind its section."""
+        if self._is_http2:
+            section_bytes = self._encode(stream_id)
+            self._unacked[stream_id] = (section_bytes, Ranges())
+            super().send(stream_id, section_bytes + n_bytes, section_bytes)
+            return
         self._unencoded.add(stream_id)
-        super().send(stream_id, n_bytes)
+        super().send(stream_id, n_bytes, header_bytes)
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Let the client have these bytes for good."""

@@ -93,8 +93,12 @@ class StreamSender:
         """Let *signal* replace what was wanted for an open stream or placeholder."""
         self._schedulers.update(element_id, signal)
 
-    def send(self, stream_id: int, n_bytes: int) -> None:
-        """Let a stream have *n_bytes* to send, which is all it will ever have."""
+    def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
+        """Let a stream have *n_bytes* to send, which is all it will ever have.
+
+        The first *header_bytes* are its HEADERS frame, which in HTTP/3 goes as the rest does.
+        """
+        del header_bytes
         stream = OutgoingStream(n_bytes, self._stream_window_bytes)
         self._outgoing[stream_id] = stream
         self._wake(stream_id, stream)

@@ -15,10 +15,21 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FLAGS", "At", "Discovery", "FetchPriority", "Kind", "PriorityChange", "Resource"]
+__all__ = [
+    "DEFAULT_REQUEST_BYTES",
+    "FLAGS",
+    "At",
+    "Discovery",
+    "FetchPriority",
+    "Kind",
+    "PriorityChange",
+    "Resource",
+]
 
 MAX_STREAM_BYTES = 2**62 - 1
 """The largest final size of a stream (RFC 9000 § 4.5)."""
+DEFAULT_REQUEST_BYTES = 100
+"""What a request takes where neither the page nor a codec says it (network.md: 60 to 400 bytes)."""
 MAX_TIME_NS = 86_400 * 10**9
 """A day: longer delays are mistakes."""
 
@@ -182,7 +193,12 @@ class Resource:
         ),
     )
     request_bytes: int = field(
-        default=0, metadata=says(_SIZE, "the size of the request", used_by="the link up")
+        default=0,
+        metadata=says(
+            _SIZE,
+            "the size of the request; 0 for what HPACK makes of it over HTTP/2, else 100",
+            used_by="the link up",
+        ),
     )
     parse_ns: int = field(
         default=0,

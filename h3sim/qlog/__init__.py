@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 
 if TYPE_CHECKING:
-    from h3sim.qlog.packets import DEFAULT_REQUEST_BYTES
     from h3sim.qlog.reader import MeasuredLog, MeasuredResource, read_qlog
     from h3sim.qlog.source import LogError
     from h3sim.qlog.writer import (
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "DEFAULT_REQUEST_BYTES",
     "DIALECTS",
     "LogError",
     "LoggedResource",
@@ -36,7 +34,6 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
-    packets="DEFAULT_REQUEST_BYTES",
     reader="MeasuredLog MeasuredResource read_qlog",
     source="LogError",
     writer="DIALECTS LoggedResource check_qlog_path qlog_document write_qlog",

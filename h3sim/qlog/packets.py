@@ -6,18 +6,18 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.page.resource import DEFAULT_REQUEST_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from h3sim.trace import Request, Trace
 
-__all__ = ["DEFAULT_REQUEST_BYTES", "LoggedPacket", "StreamFrame", "logged_packets"]
+__all__ = ["LoggedPacket", "StreamFrame", "logged_packets"]
 
 _OVERHEAD_BYTES = 25
 """What a packet takes beside its payload, where no row of the wire says it: short header, AEAD tag
 and the header of a STREAM frame."""
-DEFAULT_REQUEST_BYTES = 100
-"""What a request takes where nothing says it."""
 
 
 class StreamFrame(NamedTuple):

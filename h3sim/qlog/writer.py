@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
 from h3sim.documents import check_output, write_whole
 from h3sim.errors import Problem
+from h3sim.page.resource import DEFAULT_REQUEST_BYTES
 from h3sim.qlog.ends import Log, client_log, server_log
-from h3sim.qlog.packets import DEFAULT_REQUEST_BYTES, logged_packets
+from h3sim.qlog.packets import logged_packets
 from h3sim.qlog.schema import DIALECTS, QlogSchema
 from h3sim.qlog.source import RECORD_SEPARATOR, LogError
 from h3sim.trace import Delivery

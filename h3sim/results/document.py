@@ -8,8 +8,9 @@ from h3sim import metrics
 from h3sim._version import __version__
 from h3sim.page import page_to_dict
 from h3sim.results.configuration import build, configuration, in_words, notes
+from h3sim.results.requests import request_sizer
 from h3sim.schemes import scheme_to_dict
-from h3sim.transport import network_to_dict, profile_to_dict
+from h3sim.transport import Protocol, network_to_dict, profile_to_dict
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -133,14 +134,16 @@ def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> No
         LogError: if the file cannot be written.
     """
     # On use: importing h3sim should stay quick.
-    from h3sim.qlog import DEFAULT_REQUEST_BYTES, LoggedResource, write_qlog
+    from h3sim.qlog import LoggedResource, write_qlog
 
     requested = {row.stream_id: load.page.resources[row.resource] for row in load.trace.requests}
+    is_http2 = load.protocol is Protocol.TCP and load.profile is not None
+    request_bytes = request_sizer(load.page, is_http2=is_http2)
     resources = {
         stream_id: LoggedResource(
             id=resource.id,
             body_bytes=resource.size_bytes,
-            request_bytes=resource.request_bytes or DEFAULT_REQUEST_BYTES,
+            request_bytes=request_bytes(resource),
         )
         for stream_id, resource in requested.items()
     }

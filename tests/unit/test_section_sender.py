@@ -11,12 +11,16 @@ from h3sim.signals import Rank
 TURN = 1000
 
 
-def sender(sizes: Any, *, buffer_bytes: int = 0) -> Any:
+def sender(sizes: Any, *, buffer_bytes: int = 0, is_http2: bool = False) -> Any:
     """Return a sender, what it has encoded, and what it was told is acknowledged."""
     encoded: list[Any] = []
     acked: list[Any] = []
     made = SectionSender(
-        RankScheduler(), turn_bytes=TURN, buffer_bytes=buffer_bytes, keeps_unacked=True
+        RankScheduler(),
+        turn_bytes=TURN,
+        buffer_bytes=buffer_bytes,
+        keeps_unacked=True,
+        is_http2=is_http2,
     )
 
     def encode(stream_id: int) -> Any:
