@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from h3sim.study.saved_results import read_results
     from h3sim.study.sensitivity import sensitivity
     from h3sim.study.sequential import sweep_until
+    from h3sim.study.server_check import ServerCheck, check_server
     from h3sim.study.sweep import Study, study_of, sweep
     from h3sim.transport import Network, read_network
     from h3sim.versions import show_versions
@@ -60,9 +61,11 @@ __all__ = [
     "Results",
     "SavedLoad",
     "Scheme",
+    "ServerCheck",
     "Study",
     "__version__",
     "build",
+    "check_server",
     "compare",
     "import_page",
     "list_networks",
@@ -100,7 +103,8 @@ _HOMES = {
     "results.measured": ("Measurement", "measure"),
     "schemes": ("Scheme", "read_scheme"),
     "study": (
-        *("Comparison", "Range", "Results", "SavedLoad", "LoadConfig", "Study", "compare"),
+        *("Comparison", "Range", "Results", "SavedLoad", "LoadConfig", "ServerCheck", "Study"),
+        *("check_server", "compare"),
         *("read_load", "read_results", "sensitivity", "simulate", "study_of"),
         *("sweep", "sweep_until"),
     ),

@@ -33,6 +33,7 @@ COMMANDS = {
     "compare": "load pages with several schemes",
     "sweep": "run a study: many loads, kept and resumed",
     "store": "show, check, export or tidy what studies kept",
+    "check-server": "test whether servers let what matters overtake",
     "headers": "compare header compression schemes",
     "measure": "measure a qlog",
     "import": "make a page of a recording or a site",
@@ -107,6 +108,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.sweep import add_command
         case "store":
             from h3sim.cli.store import add_command
+        case "check-server":
+            from h3sim.cli.check_server import add_command
         case "headers":
             from h3sim.cli.headers import add_command
         case "measure":

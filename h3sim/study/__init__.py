@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from h3sim.study.saved_results import read_results
     from h3sim.study.sensitivity import SensitivityRow, sensitivity
     from h3sim.study.sequential import Sequential, sweep_until
+    from h3sim.study.server_check import ServerCheck, ServerCheckRow, check_server
     from h3sim.study.store import Store, StoreError
     from h3sim.study.sweep import Plan, Study, study_of, sweep
 
@@ -53,11 +54,14 @@ __all__ = [
     "SavedLoadError",
     "SensitivityRow",
     "Sequential",
+    "ServerCheck",
+    "ServerCheckRow",
     "Store",
     "StoreError",
     "Study",
     "baseline_of",
     "check_names",
+    "check_server",
     "compare",
     "is_saved_load",
     "load_from_dict",
@@ -88,6 +92,7 @@ __getattr__, __dir__ = attach(
     saved_results="read_results",
     sensitivity="SensitivityRow sensitivity",
     sequential="Sequential sweep_until",
+    server_check="ServerCheck ServerCheckRow check_server",
     store="Store StoreError",
     sweep="Plan Study study_of sweep",
 )

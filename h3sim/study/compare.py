@@ -164,7 +164,7 @@ class Comparison:
         )
 
 
-_CONFIG = Only("a LoadConfig", lambda value: value is None or hasattr(value, "resolved_network"))
+CONFIG = Only("a LoadConfig", lambda value: value is None or hasattr(value, "resolved_network"))
 _BUFFERS = Only(
     "a list of numbers",
     lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
@@ -174,7 +174,7 @@ _BUFFERS = Only(
 def _check_kinds(config: object, buffers_kb: object, progress: object) -> None:
     check_arguments(
         InputError,
-        config=(_CONFIG, config),
+        config=(CONFIG, config),
         buffers_kb=(_BUFFERS, buffers_kb),
         **{} if progress is None else {"progress": (CALLABLE, progress)},
     )

@@ -66,6 +66,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "simulate, parsing": (h3sim.simulate, {"page": PAGE, "browser": "parse"}),
     "simulate, over links": (h3sim.simulate, {"page": PAGE, **MANY}),
     "compare": (h3sim.compare, {"pages": PAGE, "schemes": "fifo", "baseline": "fifo"}),
+    "check_server": (h3sim.check_server, {"schemes": "fifo"}),
     "LoadConfig": (h3sim.LoadConfig, {}),
     "import_page": (h3sim.import_page, {"path": "no-such.har"}),
     "read_har": (h3sim.read_har, {"path": "no-such.har"}),
@@ -150,6 +151,7 @@ TAKE_CODE = ("progress", "processes")
 NOT_CALLED_WITH_VALUES = {
     # What h3sim makes, or takes from its own parts, and not from people.
     *("Comparison", "H3SimError", "Load", "Measurement", "Results", "SavedLoad"),
+    "ServerCheck",
     *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
     *("Standing", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
     *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "WholeMessages"),

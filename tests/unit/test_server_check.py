@@ -1,0 +1,88 @@
+"""The server test of Davies and Meenan, by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import h3sim
+from h3sim.cli.main import main
+from h3sim.errors import InputError, UnknownNameError
+from h3sim.study.server_check import LATE_KINDS, server_test_page
+
+
+def test_what_overtakes_takes_as_long_as_alone() -> None:
+    (row,) = h3sim.check_server("chrome-h2").rows
+    # Two of 30,000 bytes are 22 packets each, the first of which leaves at once: 43 ticks later.
+    assert row.passes
+    assert (row.first_byte_ms, row.complete_ms, row.alone_ms) == (0, 430, 430)
+    assert row.meanwhile_bytes == 0
+
+
+def test_who_is_told_nothing_sends_in_order() -> None:
+    fifo, rr = h3sim.check_server(["fifo", "rr"]).rows
+    assert not fifo.passes
+    assert fifo.meanwhile_bytes == fifo.waiting_bytes
+    # Of 32 streams each has its turn; of the late ones each needs 22.
+    assert not rr.passes
+    assert rr.first_byte_ms == pytest.approx(10 * 31, abs=300)
+    assert rr.complete_ms == pytest.approx(10 * 32 * 22, rel=0.05)
+
+
+def test_a_full_buffer_comes_first() -> None:
+    results = [h3sim.check_server("chrome-eps", buffer_kb=kb).rows[0] for kb in (0, 64, 280)]
+    assert [row.passes for row in results] == [True, True, False]
+    assert [row.meanwhile_bytes for row in results] == sorted(r.meanwhile_bytes for r in results)
+    assert 280_000 - 3 * 1400 < results[2].meanwhile_bytes <= 280_000
+
+
+def test_an_image_that_comes_late_matters_only_to_who_says_so() -> None:
+    rows = h3sim.check_server(["chrome-h2", "firefox-h2", "bucket"], late="image").rows
+    # Chrome says what layout shows; Firefox does not; the third knows by itself.
+    assert [row.passes for row in rows] == [True, False, True]
+
+
+def test_all_shipped_servers_are_tested_without_a_word() -> None:
+    check = h3sim.check_server()
+    assert len(check.rows) == 11
+    assert check.n_passed == 10
+    assert repr(check) == "<ServerCheck: 10 of 11 pass>"
+
+
+@pytest.mark.parametrize("late", LATE_KINDS)
+def test_the_page_has_thirty_images_before_two_that_come_late(late: str) -> None:
+    page = server_test_page(late)
+    assert [r.id for r in page.resources if r.id.startswith("late")] == ["late1", "late2"]
+    assert sum(r.id.startswith("early") for r in page.resources) == 30
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(InputError, match="late: 'movie' is not one of"):
+        h3sim.check_server("rr", late="movie")
+    with pytest.raises(InputError, match="at least one is needed"):
+        h3sim.check_server([])
+    with pytest.raises(UnknownNameError):
+        h3sim.check_server("no such server")
+
+
+def test_the_command_prints_a_table_and_the_survey(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-server", "h2o", "quic-go"]) == 0
+    out = capsys.readouterr().out
+    assert "h2o      passes" in out
+    assert "quic-go  fails" in out
+    assert "1 of 2 pass. Of 35 servers and CDNs" in out
+
+
+def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-server", "h2o", "--json", "--buffer-kb", "280"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["format"] == "h3sim-server-check/1"
+    assert document["configuration"]["buffer_kb"] == 280
+    assert document["passed"] == 0
+    assert document["surveyed"] == {"servers": 35, "passed": 9, "year": 2018}
+
+
+def test_the_command_lists_every_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-server", "nobody", "nothing", "--loss", "2"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 3
