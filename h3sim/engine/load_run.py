@@ -56,6 +56,8 @@ class LoadRun:
         self._answers_in_batches = scheme.mechanism.answers_in_batches
         self._retention_ns = 0 if scheme.mechanism.closes_at_once else RETENTION_NS
         self._signalling = self._make_signalling(scheme)
+        retention_ns = scheme.retention_ns
+        self._retention_ns = RETENTION_NS if retention_ns is None else retention_ns
         self._requested: list[tuple[int, int]] = []
         """The resource of each request, and when it was made."""
         self._arrived_at_ns: list[int | None] = []

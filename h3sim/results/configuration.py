@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
+from h3sim.http import RETENTION_NS
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
 
@@ -48,6 +49,10 @@ def configuration(load: Load) -> dict[str, Any]:
         **_path(network),
         "buffer_kb": load.buffer_bytes / 1000,
         "retransmit": retransmission.value if retransmission and is_link else known,
+        "max_placeholders": load.scheme.max_placeholders,
+        "retention_ms": to_ms(
+            RETENTION_NS if load.scheme.retention_ns is None else load.scheme.retention_ns
+        ),
         "handshake": load.mode.value,
         "seed": load.seed,
         **_browser(load),
@@ -109,11 +114,22 @@ def in_words(load: Load) -> dict[str, str]:
         **dict(_path_words(load.network)),
         **_profile_words(load),
         "buffer": f"{buffer_kb:g} kB buffer" if buffer_kb else "no buffer",
+        **_scheme_words(load),
         "handshake": _HANDSHAKES[load.mode],
         **_browser_words(load),
         **({} if load.headers is None else {"headers": f"headers by {load.headers.codec}"}),
         "seed": f"seed {load.seed}",
     }
+
+
+def _scheme_words(load: Load) -> dict[str, str]:
+    """Return what the server was told to do otherwise than the scheme says."""
+    scheme, words = load.scheme, {}
+    if scheme.max_placeholders is not None:
+        words["placeholders"] = f"at most {scheme.max_placeholders} placeholders"
+    if scheme.retention_ns is not None:
+        words["retention"] = f"closed streams kept for {to_ms(scheme.retention_ns):g} ms"
+    return words
 
 
 def _path_words(network: Network) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from h3sim.documents import not_one_of
 from h3sim.documents.declared import says, settle
 from h3sim.documents.nested import Inline, Named, Table
 from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import Choice, ListOf, OneOrMore, Text, ValueType
+from h3sim.documents.values import Choice, ListOf, Milliseconds, OneOrMore, Text, ValueType, Whole
 from h3sim.errors import Problem, SchemeError
 from h3sim.notebook import html_table
 from h3sim.page import AS_WRITTEN
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
 
 __all__ = ["Scheme"]
+
+_RETENTION = Milliseconds(low=0, high=86_400_000.0, hint="a day")
 
 
 class _Scheduler(ValueType):
@@ -56,8 +58,11 @@ class Scheme:
     The first rule that matches a resource decides its class; one that no rule matches falls into
     *otherwise*. A *caveat* is told wherever results of the scheme are shown; *knows* names what
     the scheme uses that no browser knows. *mixed* and *turn* are settings of the mechanism; where
-    there is a *retransmission*, it goes before that of the transport profile. Of what changes while
-    a stream is open, the client sends a frame for what *updates* names; the rest it says only with
+    there is a *retransmission*, it goes before that of the transport profile. The client declares
+    no more than *max_placeholders* (SETTINGS_NUM_PLACEHOLDERS of HTTP/3 drafts 20 and 22), the
+    first of the file. A server that keeps closed streams for *retention_ns* can place others
+    relative to them (RFC 7540 § 5.3.4); without a word that is 500 ms. Of what changes while a
+    stream is open, the client sends a frame for what *updates* names; the rest it says only with
     requests that follow.
 
     Raises:
@@ -88,6 +93,13 @@ class Scheme:
     turn: Turn | None = field(default=None, metadata=says(Inline(Turn), "how long a turn is"))
     retransmission: Retransmit | None = field(
         default=None, metadata=says(Choice(Retransmit), "when lost bytes go again")
+    )
+    max_placeholders: int | None = field(
+        default=None, metadata=says(Whole(low=0), "how many placeholders the server lets there be")
+    )
+    retention_ns: int | None = field(
+        default=None,
+        metadata=says(_RETENTION, "how long a stream that is done with stays in the scheduler"),
     )
     updates: tuple[str, ...] = field(
         default=UPDATES,

@@ -158,14 +158,15 @@ class _TreePolicy(_ClassPolicy):
     def __init__(self, scheme: Scheme) -> None:
         super().__init__(scheme)
         self._rank = {entry.name: i for i, entry in enumerate(scheme.classes)}
-        self._groups = {h.name: placeholder_id(i) for i, h in enumerate(scheme.placeholders)}
-        self._yielding = [h for h in scheme.placeholders if h.yields_to is not None]
+        self._declared = scheme.placeholders[: scheme.max_placeholders]
+        self._groups = _groups(scheme)
+        self._yielding = [h for h in self._declared if h.yields_to is not None]
         # The streams of each class that are in the tree, oldest first: the last is its tail.
         self._members: dict[str, dict[int, None]] = {entry.name: {} for entry in scheme.classes}
         self._chain = _QuickerChain()
 
     def on_connected(self) -> list[SignalChange]:
-        return [self._placeholder(holder) for holder in self._scheme.placeholders]
+        return [self._placeholder(holder) for holder in self._declared]
 
     def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         members = self._members[entry.name]
@@ -260,7 +261,9 @@ class _TreePolicy(_ClassPolicy):
     def _placeholder(self, holder: Placeholder, weight: int | None = None) -> SignalChange:
         parent = None if holder.parent is None else self._groups[holder.parent]
         weight = holder.weight if weight is None else weight
-        return self._groups[holder.name], self._grouping(holder, weight, parent)
+        placeholder = self._groups[holder.name]
+        assert placeholder is not None  # noqa: S101 - it is one of those that are declared
+        return placeholder, self._grouping(holder, weight, parent)
 
     def _grouping(self, holder: Placeholder, weight: int, parent: int | None) -> Signal:  # noqa: ARG002 - a tree has weights only
         return H2Priority(weight=weight, depends_on=parent)
@@ -339,6 +342,21 @@ class _QuickerChain:
         for name, tail in self._tails.items():
             if tail == stream_id:
                 self._tails[name] = above
+
+
+def _groups(scheme: Scheme) -> dict[str, int | None]:
+    """Return the placeholder that stands for each group, None for the root.
+
+    What goes beyond the limit of the server is not declared; its streams depend on what that would
+    depend on.
+    """
+    limit = scheme.max_placeholders
+    found: dict[str, int | None] = {}
+    for number, holder in enumerate(scheme.placeholders):
+        is_declared = limit is None or number < limit
+        above = None if holder.parent is None else found[holder.parent]
+        found[holder.name] = placeholder_id(number) if is_declared else above
+    return found
 
 
 def _last(members: dict[int, None]) -> int | None:

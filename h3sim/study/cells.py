@@ -10,7 +10,7 @@ from h3sim import engine
 from h3sim._version import __version__
 from h3sim.errors import NothingToMeasureError
 from h3sim.study.config import LoadConfig
-from h3sim.study.run import engine_arguments, with_retransmission
+from h3sim.study.run import engine_arguments, with_server_settings
 from h3sim.study.work import Work
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class LoadWork(Work):
         arguments = self._arguments(setting)
         load = engine.simulate(
             self.design.pages[page],
-            scheme=with_retransmission(self.design.schemes[scheme], arguments["setting"]),
+            scheme=with_server_settings(self.design.schemes[scheme], arguments["setting"]),
             seed=self.design.seeds[seed],
             **arguments["engine"],
         )

@@ -117,6 +117,18 @@ class LoadConfig:
         "when lost bytes go again: before new ones as they were lost, or the most important first,"
         " or at the stream's turn (default: as the transport profile says)",
     )
+    max_placeholders: int | None = option(
+        Whole(low=0),
+        "how many placeholders the server lets clients declare (default: as the scheme says; any"
+        " number)",
+        "N",
+    )
+    retention_ms: float | None = option(
+        Number(low=0, high=86_400_000),
+        "how long a stream that is done with stays in the scheduler, for others to be placed"
+        " relative to it (default: as the scheme says; 500)",
+        "MS",
+    )
     handshake: bool | str = option(
         Handshake(Mode),
         "how the connection begins: 1-rtt, 0-rtt or none",

@@ -40,6 +40,8 @@ class LoadOptions(TypedDict, total=False):
     jitter: str | None
     buffer_kb: float
     retransmit: str | None
+    max_placeholders: int | None
+    retention_ms: float | None
     handshake: bool | str
     headers: str | None
     seed: int

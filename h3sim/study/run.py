@@ -14,7 +14,7 @@ from h3sim.http import Retransmit
 from h3sim.page import Page
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
 from h3sim.study.options import LoadOptions, config_of, with_options
-from h3sim.units import kbyte
+from h3sim.units import kbyte, ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +33,8 @@ __all__ = [
     "resolve_schemes",
     "run_config",
     "simulate",
-    "with_retransmission",
     "with_scheduler",
+    "with_server_settings",
 ]
 
 PageLike: TypeAlias = "Page | str | Path"
@@ -112,7 +112,7 @@ def run_config(
     """
     return engine.simulate(
         page,
-        scheme=with_retransmission(scheme, config),
+        scheme=with_server_settings(scheme, config),
         seed=config.seed,
         records_wire=records_wire,
         progress=progress,
@@ -134,11 +134,16 @@ def engine_arguments(config: LoadConfig) -> dict[str, Any]:
     }
 
 
-def with_retransmission(scheme: Scheme, config: LoadConfig) -> Scheme:
+def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
     """Return *scheme* with what is asked for, which goes before what it says itself."""
-    if config.retransmit is None:
-        return scheme
-    return replace(scheme, retransmission=Retransmit(config.retransmit))
+    changes: dict[str, Any] = {}
+    if config.retransmit is not None:
+        changes["retransmission"] = Retransmit(config.retransmit)
+    if config.max_placeholders is not None:
+        changes["max_placeholders"] = config.max_placeholders
+    if config.retention_ms is not None:
+        changes["retention_ns"] = ms(config.retention_ms)
+    return replace(scheme, **changes) if changes else scheme
 
 
 def resolve_page(page: PageLike) -> Page:

@@ -39,6 +39,8 @@ CONFIGURATION = {
     "jitter": None,
     "buffer_kb": 0,
     "retransmit": None,
+    "max_placeholders": None,
+    "retention_ms": 500,
     "handshake": "1-rtt",
     "seed": 7,
     "browser": "replay",
