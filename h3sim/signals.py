@@ -42,7 +42,7 @@ DEFAULT_STRICT = 16
 MAX_STRICT = 255
 """The highest strict priority, which goes before all others."""
 
-_MAX_WEIGHT = 256
+MAX_WEIGHT = 256
 _MAX_BUCKET = 63
 _LEVELS = (1, 2, 3)
 
@@ -66,8 +66,8 @@ class H2Priority:
     exclusive: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight <= _MAX_WEIGHT:
-            raise ValueError(f"weight must be 0 to {_MAX_WEIGHT}, is {self.weight}")
+        if not 0 <= self.weight <= MAX_WEIGHT:
+            raise ValueError(f"weight must be 0 to {MAX_WEIGHT}, is {self.weight}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +151,8 @@ class StrictPriority:
     depends_on: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.weight <= _MAX_WEIGHT:
-            raise ValueError(f"weight must be 1 to {_MAX_WEIGHT}, is {self.weight}")
+        if not 1 <= self.weight <= MAX_WEIGHT:
+            raise ValueError(f"weight must be 1 to {MAX_WEIGHT}, is {self.weight}")
         if not 0 <= self.strict <= MAX_STRICT:
             raise ValueError(f"strict must be 0 to {MAX_STRICT}, is {self.strict}")
         if self.depends_on is not None and self.depends_on >= 0:

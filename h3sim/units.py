@@ -9,11 +9,26 @@ here and nowhere else. Rounding is to the nearest whole unit, halves to the even
 
 from __future__ import annotations
 
-__all__ = ["BITS_PER_BYTE", "NS_PER_MS", "NS_PER_S", "kbyte", "mbps", "ms", "to_mbps", "to_ms"]
+__all__ = [
+    "BITS_PER_BYTE",
+    "MS_PER_S",
+    "NS_PER_DAY",
+    "NS_PER_MS",
+    "NS_PER_S",
+    "NS_PER_US",
+    "kbyte",
+    "mbps",
+    "ms",
+    "to_mbps",
+    "to_ms",
+]
 
 BITS_PER_BYTE = 8
+NS_PER_US = 1000
 NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
+NS_PER_DAY = 86_400 * NS_PER_S
+MS_PER_S = 1000
 _BPS_PER_MBPS = 1_000_000
 _BYTES_PER_KBYTE = 1000
 

@@ -13,8 +13,10 @@ from h3sim.capture.source.text_source import opened
 from h3sim.compression.exchanges import Exchange
 from h3sim.compression.qif import HeaderListError, read_qif
 from h3sim.documents import open_input, shown_path
+from h3sim.documents.files import GZIP_MAGIC
 from h3sim.errors import Problem
-from h3sim.units import ms
+from h3sim.protocol import HOP_BY_HOP_FIELDS
+from h3sim.units import NS_PER_US, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,15 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["read_exchanges", "read_har_exchanges"]
 
-_CONNECTION = frozenset(
-    {
-        *("connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"),
-    }
-)
-"""Fields that HTTP/2 and HTTP/3 do not have (RFC 9114 § 4.2)."""
-_HAR_BEGINS = (b"{", b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")
+_HAR_BEGINS = (b"{", GZIP_MAGIC, b"\xff\xfe", b"\xfe\xff")
 _PEEKED_BYTES = 256
-_NS_PER_US = 1000
 
 
 def read_exchanges(path: str | PathLike[str], *, interval_ns: int) -> tuple[Exchange, ...]:
@@ -99,10 +94,10 @@ class _Log:
             return
         wait_ms = max(0.0, (entry.duration("time") or 0.0) - _receive_ms(entry))
         exchange = Exchange(
-            requested_at_ns=at_us * _NS_PER_US,
+            requested_at_ns=at_us * NS_PER_US,
             request=_request(asked, sent),
             response=_response(answer, got),
-            responded_at_ns=at_us * _NS_PER_US + ms(wait_ms),
+            responded_at_ns=at_us * NS_PER_US + ms(wait_ms),
         )
         self._found.append((at_us, exchange))
 
@@ -113,7 +108,7 @@ class _Log:
             what = f"has {have}, and none of them header fields with a start time"
             raise self.refuse(what if self._n_entries else "has no log.entries")
         self._found.sort(key=lambda pair: pair[0])
-        zero_ns = self._found[0][0] * _NS_PER_US
+        zero_ns = self._found[0][0] * NS_PER_US
         return tuple(
             Exchange(
                 requested_at_ns=found.requested_at_ns - zero_ns,
@@ -158,7 +153,7 @@ def _response(answer: Fields, got: list[tuple[str, str]]) -> FieldSection:
 
 def _plain(fields: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     for name, value in fields:
-        if name.startswith(":") or name in _CONNECTION:
+        if name.startswith(":") or name in HOP_BY_HOP_FIELDS:
             continue
         if name == "cookie":
             yield from (("cookie", crumb) for crumb in value.split("; "))

@@ -6,9 +6,10 @@ import json
 import os
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from h3sim.catalog.roots import root
+from h3sim.catalog.sets import shipped_sets
 from h3sim.documents import read_text, shown, shown_path
 from h3sim.errors import InputError, PageError, Problem, UnknownNameError
 from h3sim.notebook import Listing
@@ -125,7 +126,7 @@ def list_networks() -> Listing[Network]:
 
 def list_schemes() -> Listing[Scheme]:
     """Return the shipped schemes: those of sets in their order, then the others by name."""
-    ordered = dict.fromkeys(name for names in _sets()["schemes"].values() for name in names)
+    ordered = dict.fromkeys(name for names in shipped_sets().schemes.values() for name in names)
     names = [*ordered, *sorted(set(_schemes()) - set(ordered))]
     return Listing([_shipped_scheme(_schemes()[name]) for name in names])
 
@@ -136,8 +137,7 @@ def scheme_set(name: str) -> tuple[str, ...] | None:
     >>> scheme_set("marx-2019")[:3]
     ('rr', 'wrr', 'fifo')
     """
-    names = _sets()["schemes"].get(name) if isinstance(name, str) else None
-    return None if names is None else tuple(names)
+    return shipped_sets().schemes.get(name) if isinstance(name, str) else None
 
 
 def page_set(name: str) -> tuple[str, ...] | None:
@@ -153,20 +153,19 @@ def page_set(name: str) -> tuple[str, ...] | None:
     given: object = name  # whatever the annotation says
     if not isinstance(given, str):
         return None
-    sets = _sets()["pages"]
+    sets = shipped_sets().pages
     corpus = sorted(set(_pages()) - set(sets["made-up"]))
     if name == _CORPUS:
         return tuple(corpus)
     if name in _SIZES:
         least, most = _SIZES[name]
         return tuple(page for page in corpus if least <= load_page(page).total_bytes <= most)
-    names = sets.get(name)
-    return None if names is None else tuple(names)
+    return sets.get(name)
 
 
 def scheme_set_names() -> tuple[str, ...]:
     """Return the names of all sets of schemes."""
-    return tuple(_sets()["schemes"])
+    return tuple(shipped_sets().schemes)
 
 
 def page_set_names() -> tuple[str, ...]:
@@ -175,7 +174,7 @@ def page_set_names() -> tuple[str, ...]:
     >>> page_set_names()[:2]
     ('corpus', 'corpus:small')
     """
-    return (_CORPUS, *_SIZES, *_sets()["pages"])
+    return (_CORPUS, *_SIZES, *shipped_sets().pages)
 
 
 def text_of(kind: str, name: str) -> str:
@@ -274,14 +273,6 @@ def _schemes() -> dict[str, Traversable]:
     """Scheme files are named after the scheme, with "-plus" for "+"."""
     files = _files(root("models") / "schemes", ".toml")
     return {name.replace("-plus", "+"): file for name, file in files.items()}
-
-
-@cache
-def _sets() -> dict[str, dict[str, list[str]]]:
-    import tomllib  # on use: importing h3sim should stay quick
-
-    document: dict[str, Any] = tomllib.loads((root("models") / "sets.toml").read_text("utf-8"))
-    return document
 
 
 def _files(folder: Traversable, suffix: str) -> dict[str, Traversable]:

@@ -46,7 +46,6 @@ _FEW_PAGES = 4
 """Of more pages than this only the means are shown, unless told otherwise."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
 _LONGEST_NAME = 100
-_DIGEST_CHARS = 8
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
@@ -164,7 +163,7 @@ def _show_pages(
 ) -> None:
     for page in pages:
         kb, n = page.total_bytes / 1000, len(page.resources)
-        name, digest = printable(page.name), page.digest[:_DIGEST_CHARS]
+        name, digest = printable(page.name), page.short_digest
         print(f"{printable(name)}: {plural(n, 'resource')}, {kb:,.0f} kB, page {digest}")
         _show_notes(comparison, page.name, width)
         print()

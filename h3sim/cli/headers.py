@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.header_lists import read_exchanges
 from h3sim.catalog.roots import root
-from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.run import check_plot_path
 from h3sim.cli.tables import add_wide, in_ms, plural, table, terminal_width
 from h3sim.compression import CODEC_NAMES, CodecSettings, codec_scheme
@@ -51,7 +51,6 @@ of a header list to its decoding.
 
 What is finished is kept in the store, whatever happens; the same command again runs the rest.
 """
-_FAILED = 1
 _TOLD = 10
 _MOST_RUNS = 10_000
 _SOME_LOSS = 0.1
@@ -178,7 +177,7 @@ def _tell(rows: HeaderRows, options: argparse.Namespace) -> int:
         print(f"h3sim headers: {plural(sum(rows.counts), 'run')}: {rows.counts}", file=sys.stderr)
     for error in rows.errors[:_TOLD]:
         print(f"h3sim headers: failed: {printable(error)}", file=sys.stderr)
-    return _FAILED if rows.errors else 0
+    return FAILED if rows.errors else 0
 
 
 def _print(

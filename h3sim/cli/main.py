@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim._version import __version__, build
-from h3sim.cli.parsing import BAD_INPUT, Parser, RawHelp
+from h3sim.cli.parsing import BAD_INPUT, FAILED, Parser, RawHelp
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError, InputError
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_FAILED = 1
 _INTERRUPTED = 130
 _EPILOG = """\
 examples:
@@ -65,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise  # not the output's fault
         _drop_output()
         _complain(f"standard output cannot be written: {error.strerror or error}")
-    return _FAILED
+    return FAILED
 
 
 def _run(arguments: Sequence[str]) -> int:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     ValueT = TypeVar("ValueT")
 
-__all__ = ["BAD_INPUT", "Mistakes", "Parser", "RawHelp", "output_width", "progress_bar"]
+__all__ = ["BAD_INPUT", "FAILED", "Mistakes", "Parser", "RawHelp", "output_width", "progress_bar"]
 
-BAD_INPUT = 2
+FAILED, BAD_INPUT = 1, 2
+"""Exit codes: something did not work out; what was given is wrong."""
 """The exit code of bad usage and of bad input."""
 _BAR_AFTER_S = 1.0
 _WIDTH_UNKNOWN = 100

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.cli.parsing import Parser, RawHelp
+from h3sim.cli.parsing import FAILED, Parser, RawHelp
 from h3sim.cli.tables import add_wide, table, terminal_width
 from h3sim.documents import check_output
+from h3sim.errors import InputError, Problem
 from h3sim.study import Store, read_results
 from h3sim.study.identity import model_version
 
@@ -22,7 +23,6 @@ examples:
   h3sim store export study.db rows.csv --study 2
   h3sim store prune study.db --failed --other-models
 """
-_FAILED = 1
 _FORMATS = (".csv", ".parquet", ".jsonl")
 
 
@@ -85,14 +85,12 @@ def _verify(options: argparse.Namespace) -> int:
         print(f"{options.store}: {line}")
     if not found:
         print(f"{options.store}: sound")
-    return _FAILED if found else 0
+    return FAILED if found else 0
 
 
 def _export(options: argparse.Namespace) -> int:
     suffix = next((ending for ending in _FORMATS if options.file.endswith(ending)), "")
     if not suffix:
-        from h3sim.errors import InputError, Problem
-
         message = f"must end in {', '.join(_FORMATS)}, is {options.file!r}"
         raise InputError([Problem(key="FILE", message=message)])
     check_output(options.file, key="FILE")

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.options import share
-from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
@@ -36,7 +36,6 @@ examples:
 
 What is finished is kept in the store, whatever happens; the same command again runs the rest.
 """
-_FAILED = 1
 _TOLD = 10
 _SHOWN_BY = ("network", "scheme")
 _FIGURES = ("byte_index_all_ms", "byte_index_atf_ms", "page_load_ms")
@@ -114,7 +113,7 @@ def _sweep(options: argparse.Namespace) -> int:
     for error in results.errors[:_TOLD]:
         print(f"h3sim sweep: failed: {error}", file=sys.stderr)
     is_enough = until is None or until.is_narrow
-    return 0 if is_enough and not results.errors else _FAILED
+    return 0 if is_enough and not results.errors else FAILED
 
 
 def _with_width(study: Study, width: float) -> StoppingRule:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENTRY_OVERHEAD_BYTES",
+    "LIBRARIES",
     "Reader",
     "TruncatedError",
     "encode_integer",
@@ -27,6 +28,8 @@ __all__ = [
 
 ENTRY_OVERHEAD_BYTES = 32
 """What an entry of a dynamic table counts beside its name and value (RFC 7541 § 4.1)."""
+LIBRARIES = ("hpack", "pylsqpack")
+"""What does the coding of HPACK and QPACK: the extra `headers`."""
 _HUFFMAN = 0x80
 _STRINGS_KEPT = 4096
 """Coded strings that are kept: a list of header fields says the same again and again."""

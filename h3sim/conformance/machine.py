@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from h3sim.conformance.histories import Call, Event, Watched, about_another
 from h3sim.conformance.laws import Law
+from h3sim.conformance.strategies import PLACEHOLDERS, STREAM_IDS
 from h3sim.conformance.strategies import signals as signals_of
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
 
 __all__ = ["SchedulerMachine"]
-
-_POOL = range(0, 48, 4)
-_PLACEHOLDERS = st.sampled_from([-1, -2, -3])
 
 
 class SchedulerMachine(RuleBasedStateMachine):
@@ -73,12 +71,12 @@ class SchedulerMachine(RuleBasedStateMachine):
         is_open = element_id in self.scheduler.signals
         self.both(Event(Call.UPDATE if is_open else Call.OPEN, element_id, signal))
 
-    @rule(data=st.data(), stream_id=st.sampled_from(_POOL))
+    @rule(data=st.data(), stream_id=st.sampled_from(STREAM_IDS))
     def open_or_update(self, data: st.DataObject, stream_id: int) -> None:
         """Say something about a stream."""
         self.say(stream_id, data.draw(self.signals))
 
-    @rule(data=st.data(), stream_ids=st.lists(st.sampled_from(_POOL), min_size=1, max_size=4))
+    @rule(data=st.data(), stream_ids=st.lists(st.sampled_from(STREAM_IDS), min_size=1, max_size=4))
     def open_or_update_with_data(self, data: st.DataObject, stream_ids: list[int]) -> None:
         """Say something about streams that have data at once."""
         for stream_id in stream_ids:
@@ -86,7 +84,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             self.both(Event(Call.ACTIVATE, stream_id))
 
     @precondition(lambda self: self.has_placeholders)
-    @rule(data=st.data(), placeholder=_PLACEHOLDERS)
+    @rule(data=st.data(), placeholder=st.sampled_from(PLACEHOLDERS))
     def open_or_update_a_placeholder(self, data: st.DataObject, placeholder: int) -> None:
         """Say something about a node that only groups others."""
         self.say(placeholder, data.draw(self.signals))

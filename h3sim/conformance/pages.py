@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
+from h3sim.conformance.histories import PACKET_BYTES
 from h3sim.page import At, Kind, Page, page_from_dict
 from h3sim.page.resource import FLAGS
 
@@ -14,11 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DELAYS_MS", "pages"]
 
-_PACKET_BYTES = 1400
 _SIZES: SearchStrategy[int] = st.one_of(
     st.integers(8000, 30_000),
     st.integers(0, 30_000),
-    st.integers(1, 21).map(lambda n: n * _PACKET_BYTES),
+    st.integers(1, 21).map(lambda n: n * PACKET_BYTES),
     st.just(0),
 )
 # Multiples of 2.5 ms fall on send ticks often enough for ties; beyond 500 ms streams have left.

@@ -10,6 +10,7 @@ from h3sim.conformance.histories import PACKET_BYTES, Call, Event, History, vali
 from h3sim.conformance.pages import pages
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.page.resource import FLAGS
+from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schemes import make_policy
 from h3sim.signals import (
     BucketPriority,
@@ -38,10 +39,10 @@ __all__ = [
     "trees",
 ]
 
-STREAM_IDS = range(0, 48, 4)
+STREAM_IDS = range(0, 12 * STREAM_ID_STEP, STREAM_ID_STEP)
 """The pool of stream ids: small, so that histories come back to the same streams."""
-_PLACEHOLDERS = (-1, -2, -3)
-_PARENTS = st.sampled_from([None, None, None, *STREAM_IDS[:8], *_PLACEHOLDERS])
+PLACEHOLDERS = (-1, -2, -3)
+_PARENTS = st.sampled_from([None, None, None, *STREAM_IDS[:8], *PLACEHOLDERS])
 _SIZES = (PACKET_BYTES, PACKET_BYTES, PACKET_BYTES, 600, 1, 0, 20_000)
 
 _SIGNALS: dict[type, Callable[[], SearchStrategy[Any]]] = {
@@ -58,7 +59,7 @@ _SIGNALS: dict[type, Callable[[], SearchStrategy[Any]]] = {
         StrictPriority,
         weight=st.sampled_from([16, 16, 1, 256, 32]),
         strict=st.sampled_from([16, 16, 255, 0, 17]),
-        depends_on=st.sampled_from([None, None, *_PLACEHOLDERS]),
+        depends_on=st.sampled_from([None, None, *PLACEHOLDERS]),
     ),
 }
 
@@ -93,7 +94,7 @@ def event_scripts(
     closed in any order, with turns between. With *rising*, ids are opened in their order.
     *signals* are `H2Priority` without another word.
     """
-    ids = (*STREAM_IDS, *_PLACEHOLDERS[:placeholders])
+    ids = (*STREAM_IDS, *PLACEHOLDERS[:placeholders])
     wanted = _SIGNALS[H2Priority]() if signals is None else signals
     some = st.lists(wanted, min_size=1, max_size=6)
 

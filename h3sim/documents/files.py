@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     StrPath = str | os.PathLike[str]
 
-__all__ = ["check_output", "open_input", "read_text", "shown_path", "write_whole"]
+__all__ = ["GZIP_MAGIC", "check_output", "open_input", "read_text", "shown_path", "write_whole"]
 
+GZIP_MAGIC = b"\x1f\x8b"
+"""The first bytes of what gzip wrote (RFC 1952 § 2.3.1)."""
 _LONGEST_PATH = 200
 """A longer path is cut in a message."""
 _MOST_BYTES = 256 * 2**20

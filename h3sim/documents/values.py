@@ -31,8 +31,8 @@ __all__ = [
     "Number",
     "OneOrMore",
     "OrNone",
+    "TableOf",
     "Text",
-    "Texts",
     "ValueType",
     "Whole",
 ]
@@ -362,28 +362,34 @@ class OneOrMore(ListOf):
         return {"anyOf": [self.of.schema(), super().schema()]}
 
 
-class Texts(ValueType):
-    """A table of texts under any keys."""
+class TableOf(ValueType):
+    """A table of values of one type, under any keys."""
 
-    def accept(self, value: Any) -> Any:
+    def __init__(self, kind: ValueType) -> None:
+        self.of = kind
+
+    def accept(self, value: Any) -> dict[str, Any]:
+        return self._each(value, self.of.accept)
+
+    def read(self, given: Any) -> dict[str, Any]:
+        return self._each(given, self.of.read)
+
+    def _each(self, value: Any, take: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise RefusedError(f"must be a table, is {shown(value)}", {})
-        problems = [
-            Problem(key=shown(key) if not isinstance(key, str) else key, message=message)
-            for key, item in value.items()
-            if (message := f"must be text, is {shown(item)}") and not _is_text(key, item)
-        ]
+        taken: dict[str, Any] = {}
+        problems: list[Problem] = []
+        for key, item in value.items():
+            try:
+                taken[Text().accept(key)] = take(item)
+            except RefusedError as refused:
+                problems += refused.under(key if isinstance(key, str) else shown(key))
         if problems:
-            kept = {key: item for key, item in value.items() if _is_text(key, item)}
-            raise RefusedError(problems, kept)
-        return value
+            raise RefusedError(problems, taken)
+        return value if all(map(_is, value.values(), taken.values())) else taken
 
-    def write(self, value: Any) -> dict[str, str]:
-        return dict(value)
+    def write(self, value: Any) -> dict[str, Any]:
+        return {key: self.of.write(item) for key, item in value.items()}
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "object", "additionalProperties": {"type": "string"}}
-
-
-def _is_text(key: object, item: object) -> bool:
-    return isinstance(key, str) and isinstance(item, str)
+        return {"type": "object", "additionalProperties": self.of.schema()}

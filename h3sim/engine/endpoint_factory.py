@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim import seeds
+from h3sim.protocol import IP_HEADER_BYTES, UNLIMITED_BYTES
 from h3sim.transport import Handshake, Protocol, QuicEndpoint, Role
 from h3sim.transport.changing_link import ChangingLink
 from h3sim.transport.congestion import ControllerSettings, make_controller
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["End", "EndpointFactory"]
 
-_IP_HEADER_BYTES = 20
 _PROBE_BYTES = 64
 """A probe that repeats a full packet and carries an ACK besides is up to so much larger."""
-_UNLIMITED = 2**62
 _CLIENT_CONTROLLER = "newreno"
 """Requests are few and small: what controls them does not matter."""
 
@@ -84,7 +83,7 @@ class EndpointFactory:
         Over TCP only the receive window of the connection counts, which the endpoint keeps.
         """
         if self._protocol is Protocol.TCP:
-            return _UNLIMITED, _UNLIMITED
+            return UNLIMITED_BYTES, UNLIMITED_BYTES
         peer = self._profile.quic_client if role is Role.SERVER else self._profile.quic
         return peer.stream_window_bytes, peer.connection_window_bytes
 
@@ -101,7 +100,7 @@ class EndpointFactory:
         upward = role is Role.CLIENT
         link = self._make_link(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
         if self._protocol is Protocol.TCP:
-            return End(role, self._tcp(role, source), link, _IP_HEADER_BYTES)
+            return End(role, self._tcp(role, source), link, IP_HEADER_BYTES)
         return End(role, self._quic(role, source), link, self._profile.quic.ip_bytes)
 
     def _quic(self, role: Role, source: Source) -> Endpoint:
@@ -130,7 +129,7 @@ class EndpointFactory:
         is_server = role is Role.SERVER
         if self._protocol is Protocol.TCP:
             tcp = self._profile.tcp if is_server else self._profile.tcp_client
-            return tcp.mss_bytes + TCP_HEADER_BYTES + _IP_HEADER_BYTES
+            return tcp.mss_bytes + TCP_HEADER_BYTES + IP_HEADER_BYTES
         quic = self._profile.quic if is_server else self._profile.quic_client
         return quic.datagram_bytes + _PROBE_BYTES + self._profile.quic.ip_bytes
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.engine.endpoint_driver import EndpointDriver
 from h3sim.engine.link_control import LinkControl
-from h3sim.engine.load_run import STREAM_ID_STEP
 from h3sim.http import StreamSender
+from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import H2Priority
 from h3sim.trace import Delivery, RecordOrder, StreamOrder

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from h3sim.compression import DecodingEnd, EncodingEnd, field_bytes, make_codec
 from h3sim.compression.header_run import HeaderRun, SectionTimes
 from h3sim.compression.page_sections import request_section, response_section
+from h3sim.protocol import STREAM_ID_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["HeaderLayer", "is_critical", "without_headers"]
 
-_STREAM_ID_STEP = 4
 _CRITICAL = 3
 """What streams of header compression are, modulo 4. Each part of one is a stream of its own here:
 parts are put in order where they arrive."""
@@ -40,7 +40,7 @@ bytes (RFC 9000 § 14.1), and frames take some of it."""
 
 def is_critical(stream_id: int) -> bool:
     """Return whether the stream is a part of an encoder or decoder stream."""
-    return stream_id % _STREAM_ID_STEP == _CRITICAL
+    return stream_id % STREAM_ID_STEP == _CRITICAL
 
 
 def without_headers(page: Page) -> Page:
@@ -150,7 +150,7 @@ class HeaderLayer:
     ) -> None:
         self._page = page
         self._lists = headers.lists
-        self._ids = itertools.count(_CRITICAL, _STREAM_ID_STEP)
+        self._ids = itertools.count(_CRITICAL, STREAM_ID_STEP)
         self._under_way: dict[int, Callable[[int], list[int]]] = {}
         up, down = partial(self._put, send_up), partial(self._put, send_down)
         self.requests = _Direction(headers, up, down, shared_bytes=_SHARED_BYTES)

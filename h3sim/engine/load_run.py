@@ -9,6 +9,7 @@ from h3sim.engine.environment import Rank
 from h3sim.engine.signalling import OracleSignalling, WireSignalling
 from h3sim.errors import StalledError
 from h3sim.http import RETENTION_NS
+from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schemes import make_policy
 from h3sim.trace import Request, Trace
 
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.trace import Delivery
 
-__all__ = ["STREAM_ID_STEP", "LoadRun"]
-
-STREAM_ID_STEP = 4
-"""Client-initiated bidirectional streams are 0, 4, 8, ... (RFC 9000 § 2.1)."""
+__all__ = ["LoadRun"]
 
 
 class LoadRun:

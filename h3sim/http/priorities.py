@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import H3SimError
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
+from h3sim.protocol import STREAM_ID_STEP
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PriorityFrameError", "StreamPriorities"]
 
-_STREAM_ID_STEP = 4
 _MAX_BUFFERED = 128
 
 
@@ -111,7 +111,7 @@ class StreamPriorities:
     def on_closed(self, stream_id: int) -> None:
         """Forget an open stream; what comes for it from now on is dropped."""
         del self._open[stream_id]
-        number = stream_id // _STREAM_ID_STEP
+        number = stream_id // STREAM_ID_STEP
         self._closed.add(number, number + 1)
 
     def _change(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
@@ -130,12 +130,12 @@ class StreamPriorities:
             del self._buffered[next(iter(self._buffered))]
 
     def _check_id(self, stream_id: int) -> None:
-        if stream_id < 0 or stream_id % _STREAM_ID_STEP:
+        if stream_id < 0 or stream_id % STREAM_ID_STEP:
             raise PriorityFrameError("H3_ID_ERROR", stream_id, "is not for a request stream")
         limit = self._max_streams
-        if limit is not None and stream_id >= _STREAM_ID_STEP * limit:
+        if limit is not None and stream_id >= STREAM_ID_STEP * limit:
             raise PriorityFrameError("H3_ID_ERROR", stream_id, f"is beyond the limit of {limit}")
 
     def _is_closed(self, stream_id: int) -> bool:
-        number = stream_id // _STREAM_ID_STEP
+        number = stream_id // STREAM_ID_STEP
         return any(start <= number < stop for start, stop in self._closed.spans())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.scheduler_group import SchedulerGroup
 from h3sim.http.send_buffer import SendBuffer
+from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.schedulers import Retransmit
 from h3sim.units import NS_PER_MS
 
@@ -27,8 +28,6 @@ RETENTION_NS = 500 * NS_PER_MS
 
 Later streams may still be placed relative to it, and Parallel+ and Serial+ give up their
 restraint only when it is gone."""
-
-_UNLIMITED = 2**62
 
 HeaderBytes = Callable[[int, int], int]
 """How long the header of a frame is that begins at an offset of a stream."""
@@ -61,8 +60,8 @@ class StreamSender:
         requeues: bool = False,
         lost_scheduler: Scheduler | None = None,
         keeps_unacked: bool = False,
-        stream_window_bytes: int = _UNLIMITED,
-        connection_window_bytes: int = _UNLIMITED,
+        stream_window_bytes: int = UNLIMITED_BYTES,
+        connection_window_bytes: int = UNLIMITED_BYTES,
     ) -> None:
         self._scheduler = scheduler
         self._lost_scheduler = lost_scheduler

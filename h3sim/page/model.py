@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.documents import parse_json, read_text
 from h3sim.documents.declared import read_document, says, settle, write_table
 from h3sim.documents.nested import Table
-from h3sim.documents.values import ListOf, Text, Texts
+from h3sim.documents.values import ListOf, TableOf, Text
 from h3sim.errors import PageError, UnknownNameError
 from h3sim.notebook import html_table
 from h3sim.page.checks import graph_problems
@@ -32,7 +32,7 @@ FORMAT = "h3sim-page/1"
 
 _EDITED = "~"
 """Stands between the name of a page that was edited and a part of its digest."""
-_DIGEST_CHARS = 6
+_DIGEST_CHARS, _SHORT_DIGEST_CHARS = 6, 8
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,7 +54,7 @@ class Page:
     provenance: Mapping[str, str] = field(
         default_factory=dict,
         metadata=says(
-            Texts(),
+            TableOf(Text()),
             "where the facts come from: an object of texts, usually `source`, `recorded`, `tool`,"
             " `licence`, `notes`",
         ),
@@ -112,6 +112,11 @@ class Page:
         entries = [write_table(resource) for resource in self.resources]
         text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def short_digest(self) -> str:
+        """The part of `digest` that people are shown."""
+        return self.digest[:_SHORT_DIGEST_CHARS]
 
     @property
     def title(self) -> str:

@@ -10,7 +10,8 @@ from h3sim.documents.declared import declared, says, settle
 from h3sim.documents.nested import Table
 from h3sim.documents.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
 from h3sim.errors import PageError, Problem
-from h3sim.units import to_ms
+from h3sim.protocol import MAX_VARINT
+from h3sim.units import NS_PER_DAY, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,11 +27,11 @@ __all__ = [
     "Resource",
 ]
 
-MAX_STREAM_BYTES = 2**62 - 1
+MAX_STREAM_BYTES = MAX_VARINT
 """The largest final size of a stream (RFC 9000 § 4.5)."""
 DEFAULT_REQUEST_BYTES = 100
 """What a request takes where neither the page nor a codec says it (network.md: 60 to 400 bytes)."""
-MAX_TIME_NS = 86_400 * 10**9
+MAX_TIME_NS = NS_PER_DAY
 """A day: longer delays are mistakes."""
 
 

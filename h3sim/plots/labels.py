@@ -7,6 +7,7 @@ import textwrap
 from functools import cache
 from typing import TYPE_CHECKING
 
+from h3sim import fitting
 from h3sim._version import __version__
 from h3sim.results import in_words
 
@@ -23,8 +24,6 @@ NAME_CHARS = 28
 
 _LINE_CHARS = 40
 _TITLE_CHARS = 150
-_DIGEST_CHARS = 8
-_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
 _NO_GLYPH = "\N{WHITE SQUARE}"
 
@@ -37,11 +36,7 @@ def shortened(name: str, limit: int = NAME_CHARS) -> str:
     >>> shortened("https://example.org/static/js/jquery-1.11.0.min.js")
     'example.o\N{HORIZONTAL ELLIPSIS}uery-1.11.0.min.js'
     """
-    name = re.sub(r"^https?://(?=.)", "", name)
-    if len(name) <= limit:
-        return name
-    tail = limit * 2 // 3
-    return f"{name[: limit - 1 - tail]}{_ELLIPSIS}{name[-tail:]}"
+    return fitting.shortened(re.sub(r"^https?://(?=.)", "", name), limit)
 
 
 def plain(text: str) -> str:
@@ -91,7 +86,7 @@ def title(loads: Sequence[Load]) -> str:
     head += f", {page.total_bytes / 1000:,.0f} kB"
     if len(loads) == 1:
         head += f", scheme {shortened(loads[0].scheme.name)}"
-    shared += [f"h3sim {__version__}", f"page {page.digest[:_DIGEST_CHARS]}"]
+    shared += [f"h3sim {__version__}", f"page {page.short_digest}"]
     return plain(head) + "\n" + textwrap.fill(plain(", ".join(shared)), _TITLE_CHARS)
 
 

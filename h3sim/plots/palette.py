@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.page import Kind
 from h3sim.plots.labels import resource_label
-from h3sim.plots.style import Paint, paint
+from h3sim.plots.style import DARK, LIGHT, Paint, paint
 
 if TYPE_CHECKING:
     from h3sim.page import Page
@@ -17,18 +17,17 @@ __all__ = ["MAX_OWN", "Palette"]
 MAX_OWN = 12
 """Pages of more resources are coloured by kind: nobody tells so many colours apart."""
 
-_DARK, _LIGHT = "#303030", "#ffffff"
 # The hues of WebPageTest's waterfalls, moved to lightnesses that differ in grey print; where two
 # lie close, one is hatched.
 _KINDS = {
-    Kind.DOCUMENT: Paint("#1f4e99", "", _LIGHT),
-    Kind.STYLESHEET: Paint("#a9dd8c", ".....", _DARK),
-    Kind.SCRIPT: Paint("#f2b04c", "", _DARK),
-    Kind.FONT: Paint("#a3220f", "xxxxx", _LIGHT),
-    Kind.IMAGE: Paint("#a57bd1", "/////", _LIGHT),
-    Kind.FETCH: Paint("#9fe3f0", "-----", _DARK),
-    Kind.MEDIA: Paint("#0c7a63", "|||||", _LIGHT),
-    Kind.OTHER: Paint("#d6d6d6", "", _DARK),
+    Kind.DOCUMENT: Paint("#1f4e99", "", LIGHT),
+    Kind.STYLESHEET: Paint("#a9dd8c", ".....", DARK),
+    Kind.SCRIPT: Paint("#f2b04c", "", DARK),
+    Kind.FONT: Paint("#a3220f", "xxxxx", LIGHT),
+    Kind.IMAGE: Paint("#a57bd1", "/////", LIGHT),
+    Kind.FETCH: Paint("#9fe3f0", "-----", DARK),
+    Kind.MEDIA: Paint("#0c7a63", "|||||", LIGHT),
+    Kind.OTHER: Paint("#d6d6d6", "", DARK),
 }
 _ORDER = tuple(_KINDS)
 

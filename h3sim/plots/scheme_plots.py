@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from h3sim.errors import InputError, Problem
 from h3sim.plots.labels import plain
-from h3sim.plots.style import SMALL, line
+from h3sim.plots.style import SIGNIFICANT, SMALL, line
 from h3sim.study.pairs import pairs_by_scheme
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_buffers", "draw_correlations", "draw_ranks", "draw_scatter", "legend_by_size"]
 
-_SIGNIFICANT = 0.005
 """Sander 2022 § 5."""
 _CLASSES = (("small, < 500 kB", 500_000), ("medium", 1_000_000), ("large, >= 1000 kB", math.inf))
 """Of Marx 2019, Fig. 12."""
@@ -155,7 +154,7 @@ def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> None:
             ax.text(place, 0, "none", ha="center", va="bottom", fontsize=SMALL - 1)
             continue
         found = own.correlation(x, y)
-        is_significant = found.p_rho < _SIGNIFICANT
+        is_significant = found.p_rho < SIGNIFICANT
         ax.bar(
             place,
             found.rho,

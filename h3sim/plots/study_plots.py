@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from h3sim.errors import InputError, Problem
 from h3sim.plots import scheme_plots
 from h3sim.plots.labels import plain
-from h3sim.plots.style import SMALL, in_style, line
+from h3sim.plots.style import SIGNIFICANT, SMALL, in_style, line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyPlots"]
 
-_SIGNIFICANT = 0.005
 """Sander 2022 § 5."""
 _THICK, _THIN = 2.2, 0.8
 _PERCENT = 100
@@ -57,7 +56,7 @@ class StudyPlots:
             schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
             for number, scheme in enumerate(schemes):
                 steps = sorted(
-                    (_PERCENT * row.delta, row.p is not None and row.p < _SIGNIFICANT)
+                    (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
                     for row in rows
                     if row.scheme == scheme
                 )

@@ -9,7 +9,7 @@ from matplotlib import rc_context
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["SMALL", "Line", "Paint", "in_style", "line", "paint"]
+__all__ = ["DARK", "LIGHT", "SIGNIFICANT", "SMALL", "Line", "Paint", "in_style", "line", "paint"]
 
 SMALL = 8.0
 """The size, in points, of everything but titles."""
@@ -22,21 +22,24 @@ _SETTINGS = {
     "text.usetex": False,
 }
 
-_DARK, _LIGHT = "#303030", "#ffffff"
+DARK, LIGHT = "#303030", "#ffffff"
+"""What is written on light and on dark."""
+SIGNIFICANT = 0.005
+"""A smaller p is drawn as a difference (Sander 2022 § 5)."""
 
 # The hues of Okabe and Ito (2008), which colour-blind readers tell apart, and two more, moved to
 # lightnesses that differ in grey print; neighbours stand far apart in both.
 _FACES = (
-    ("#0b4f8c", _LIGHT),  # blue
-    ("#f5e768", _DARK),  # yellow
-    ("#d4622a", _LIGHT),  # vermilion
-    ("#a3dbf7", _DARK),  # sky blue
-    ("#1b1b1b", _LIGHT),  # black
-    ("#efab35", _DARK),  # orange
-    ("#007a5b", _LIGHT),  # bluish green
-    ("#cf93bd", _DARK),  # reddish purple
-    ("#7d1f52", _LIGHT),  # wine
-    ("#c8c8c8", _DARK),  # grey
+    ("#0b4f8c", LIGHT),  # blue
+    ("#f5e768", DARK),  # yellow
+    ("#d4622a", LIGHT),  # vermilion
+    ("#a3dbf7", DARK),  # sky blue
+    ("#1b1b1b", LIGHT),  # black
+    ("#efab35", DARK),  # orange
+    ("#007a5b", LIGHT),  # bluish green
+    ("#cf93bd", DARK),  # reddish purple
+    ("#7d1f52", LIGHT),  # wine
+    ("#c8c8c8", DARK),  # grey
 )
 _HATCHES = ("", "/////", ".....", "-----", "\\\\\\\\\\", "xxxxx", "|||||")
 """Seven against ten colours: they pair up differently for 70 resources."""

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.units import NS_PER_MS
+from h3sim.protocol import MAX_VARINT
+from h3sim.units import NS_PER_DAY, NS_PER_MS, NS_PER_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from h3sim.qlog.source import Findings, RawTrace
 
-__all__ = ["MAX_WHOLE", "Clock", "Event", "events_of", "said", "whole"]
+__all__ = ["Clock", "Event", "events_of", "said", "whole"]
 
-MAX_WHOLE = 2**62 - 1
 """The largest number, offset or id that QUIC can carry (RFC 9000 § 16)."""
-_DAY_NS = 86_400 * 10**9
 _MAX_TIME = 1e18
 """In any unit; today is 1.8e15 microseconds from 1970."""
-_NS_PER_US = 1000
 _DELTA = ("delta", "delta_time", "relative_to_previous_event")
 _WANTED = {
     "packet_sent": "sent",
@@ -55,7 +53,7 @@ def whole(value: object) -> int | None:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_WHOLE:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_VARINT:
         return None
     return value
 
@@ -71,7 +69,7 @@ class Clock:
         configuration = _object(raw.head.get("configuration"))
         units = configuration.get("time_units", common.get("time_units", "ms"))
         self._findings = findings
-        self._ns_per_unit = _NS_PER_US if units == "us" else NS_PER_MS
+        self._ns_per_unit = NS_PER_US if units == "us" else NS_PER_MS
         self._form = str(common.get("time_format", time_field))
         self.is_delta = self._form in _DELTA
         self.reference = (self._form, units, repr(common.get("reference_time")))
@@ -86,7 +84,7 @@ class Clock:
             self._findings.wrong(f"{key}.time", f"must be a number, is {said(value)}")
             return None
         if self.base is None:
-            is_long_ago = abs(number) * self._ns_per_unit > _DAY_NS
+            is_long_ago = abs(number) * self._ns_per_unit > NS_PER_DAY
             self.base = number if is_long_ago else 0
             if is_long_ago and self.is_delta:
                 number = 0

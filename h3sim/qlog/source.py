@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
 from h3sim.documents import open_input
+from h3sim.documents.files import GZIP_MAGIC
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ __all__ = ["RECORD_SEPARATOR", "Findings", "LogError", "RawTrace", "opened", "ra
 RECORD_SEPARATOR = "\x1e"
 """What each record of a JSON text sequence begins with (RFC 7464 § 2.2)."""
 _MAX_PROBLEMS = 20
-_GZIP_MAGIC = b"\x1f\x8b"
 _MAX_DOCUMENT, _MAX_RECORD = 100_000_000, 10_000_000
 """The most characters of a document, which is held in memory whole and takes 5 to 25 bytes for each
 there, and of one record of a sequence. A file of 1.5 MB can unpack to a thousand times as much."""
@@ -78,7 +78,7 @@ def opened(path: str | Path, findings: Findings) -> Iterator[TextIO]:
     with ExitStack() as stack:
         raw = stack.enter_context(open_input(path, LogError))
         try:
-            is_gzip = raw.peek(2)[:2] == _GZIP_MAGIC
+            is_gzip = raw.peek(2)[:2] == GZIP_MAGIC
             binary = stack.enter_context(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
             yield io.TextIOWrapper(binary, encoding="utf-8-sig")
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:

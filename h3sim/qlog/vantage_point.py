@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.qlog.events import MAX_WHOLE, said, whole
+from h3sim.protocol import MAX_VARINT, STREAM_ID_STEP
+from h3sim.qlog.events import said, whole
 from h3sim.qlog.moved import Moved
 from h3sim.qlog.packets import StreamFrame
 from h3sim.ranges import Ranges
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VantagePoint"]
 
-_REQUEST_STREAMS = 4
-"""Client-initiated bidirectional streams are the multiples of 4 (RFC 9000 § 2.1)."""
 _APPLICATION = ("application", "user")
 
 
@@ -122,13 +121,13 @@ class VantagePoint:
     def _stream_frame(self, key: str, entry: dict[str, Any]) -> StreamFrame | None:
         """Return a frame of a response; None if it is of another stream, or says nothing."""
         stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
-        if stream_id is None or stream_id % _REQUEST_STREAMS:
+        if stream_id is None or stream_id % STREAM_ID_STEP:
             return None
         offset = self._whole(key, "offset", entry.get("offset", 0))
         n_bytes = self._whole(key, "length", _length(entry))
         if offset is None or n_bytes is None:
             return None
-        if offset + n_bytes > MAX_WHOLE:
+        if offset + n_bytes > MAX_VARINT:
             self._findings.wrong(key, "reaches beyond the largest offset of a stream (2^62 - 1)")
             return None
         fin = entry.get("fin") in (True, "true", 1)
@@ -141,7 +140,7 @@ class VantagePoint:
             return
         stream_id, offset = whole(data.get("stream_id")), whole(data.get("offset"))
         n_bytes = whole(_length(data))
-        if stream_id is None or offset is None or n_bytes is None or stream_id % _REQUEST_STREAMS:
+        if stream_id is None or offset is None or n_bytes is None or stream_id % STREAM_ID_STEP:
             return
         self.moved.append(Moved(event.at_ns, stream_id, offset, n_bytes))
 
@@ -169,7 +168,7 @@ class VantagePoint:
         if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() != "headers":
             return
         stream_id = self._whole(f"{event.key}.data", "stream_id", event.data.get("stream_id"))
-        if stream_id is None or stream_id % _REQUEST_STREAMS:
+        if stream_id is None or stream_id % STREAM_ID_STEP:
             return
         headers = dict(_headers(frame.get("headers")))
         if is_request:

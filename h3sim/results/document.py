@@ -31,7 +31,6 @@ __all__ = [
 FORMAT = "h3sim-load/1"
 _COMPUTED = ("largest_paint_ms", "dom_content_loaded_ms", "load_event_ms")
 """What stands in the document only where the browser computed the load."""
-_DIGEST_CHARS = 8
 
 
 def identity(load: Load) -> dict[str, Any]:
@@ -124,7 +123,7 @@ def told(load: Load) -> str:
     """
     words = in_words(load)
     parts = [words[key] for key in words if key not in ("network", "transport", "seed")]
-    return f"{', '.join(parts)}; h3sim {__version__}, page {load.page.digest[:_DIGEST_CHARS]}"
+    return f"{', '.join(parts)}; h3sim {__version__}, page {load.page.short_digest}"
 
 
 def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> None:

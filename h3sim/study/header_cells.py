@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from h3sim._version import __version__
 from h3sim.compression import make_codec
 from h3sim.compression.base import Held
+from h3sim.compression.wire import LIBRARIES
 from h3sim.study.header_delays import DelayModel, simulate_headers
 from h3sim.study.header_loads import carry_headers
 from h3sim.study.identity import digest, model_version
@@ -30,7 +31,6 @@ __all__ = ["HeaderCell", "HeaderCells", "HeaderFigures", "HeaderPath", "OverMode
 
 _SAY = ("header_cells.py", "header_delays.py", "header_loads.py")
 """What of this package has a say in what a cell comes to, beside the model."""
-_LIBRARIES = ("hpack", "pylsqpack")
 
 
 class HeaderCell(NamedTuple):
@@ -193,7 +193,7 @@ def _code() -> str:
     """Return what tells the code that has a say from other code: ours here, and the libraries'."""
     folder = resources.files("h3sim.study")
     sources = ((folder / name).read_text(encoding="utf-8") for name in _SAY)
-    versions = (next(_versions(name), "-") for name in _LIBRARIES)
+    versions = (next(_versions(name), "-") for name in LIBRARIES)
     return digest(*sources, *versions).hex()
 
 

@@ -21,6 +21,7 @@ from h3sim.compression import (
     make_codec,
 )
 from h3sim.compression.header_run import HeaderRun, SectionTimes
+from h3sim.protocol import STREAM_ID_STEP
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ _LONGEST_GAP_NS = ms(1000)
 """Where a person read in between, nothing happens for longer than that."""
 _TRAIN_NS = ms(1)
 _LEAST_LOSS_RTTS, _MOST_LOSS_RTTS = 1.1, 2.0
-_STREAM_ID_STEP = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class _Run:
         self._leave(now_ns, packet)
 
     def _encode(self, now_ns: int, section: TimedSection) -> list[Part]:
-        stream_id = _STREAM_ID_STEP * len(self._result.sections)
+        stream_id = STREAM_ID_STEP * len(self._result.sections)
         parts = self._sender.encode(stream_id, section.fields)
         self._left[stream_id] = len(parts[-1].data)
         self._result.sections.append(SectionTimes(now_ns))
@@ -170,7 +170,7 @@ class _Run:
         self._result.note_held(self._receiver.decoder.held)
 
     def _times(self, stream_id: int) -> SectionTimes:
-        return self._result.sections[stream_id // _STREAM_ID_STEP]
+        return self._result.sections[stream_id // STREAM_ID_STEP]
 
     def _acknowledge(self, now_ns: int, decoded: Sequence[Decoded]) -> None:
         """Send a packet for each section, the first with what the decoder stream has to carry."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
+from h3sim.compression.wire import LIBRARIES
 from h3sim.errors import InputError, Problem
 from h3sim.schemes import scheme_to_dict
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
@@ -28,7 +29,6 @@ _NO_SAY = ("capture", "cli", "conformance", "plots", "study", "corpora", "models
 """The packages that have no say in what a load comes to; what is shipped is in the cells."""
 _OF_STUDY = ("study/config.py", "study/network_changes.py", "study/run.py")
 """What of a study has: it makes a load of names and options."""
-_CODECS = ("hpack", "pylsqpack")
 _GROUPS = ("h3sim.schedulers", "h3sim.congestion")
 _KEY_BYTES = 16
 
@@ -59,7 +59,7 @@ def _sources(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _codecs() -> Iterator[str]:
-    for name in _CODECS:
+    for name in LIBRARIES:
         with suppress(metadata.PackageNotFoundError):
             yield f"{name} {metadata.version(name)}"
 

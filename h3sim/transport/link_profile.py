@@ -15,7 +15,7 @@ from h3sim.documents.refused import RefusedError
 from h3sim.documents.values import ListOf, MegabitsPerSecond, Milliseconds, Number, ValueType, Whole
 from h3sim.errors import NetworkError, Problem
 from h3sim.transport.jitter import Jitter, LinkJitter
-from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
+from h3sim.units import BITS_PER_BYTE, MS_PER_S, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,6 @@ PACKET_BYTES = 1514
 OPPORTUNITY_BYTES = 1500
 """What one line of a Mahimahi trace lets through."""
 
-_MS_PER_S = 1000
 _MAX_BYTES = 10**12
 _CODEL_TIME = Milliseconds(low=0, high=60_000, is_above=True)
 _QUEUES = ("queue_bytes", "queue_packets", "queue_bdp")
@@ -199,7 +198,7 @@ class LinkProfile:
         if self.mahimahi is None:
             return None
         bits = len(self.mahimahi) * OPPORTUNITY_BYTES * BITS_PER_BYTE
-        return Fraction(bits * _MS_PER_S, self.mahimahi[-1])
+        return Fraction(bits * MS_PER_S, self.mahimahi[-1])
 
     def queue_limit_bytes(self, rtt_ns: int) -> int | None:
         """Return how many bytes the queue holds at this RTT; None if bytes set no limit.

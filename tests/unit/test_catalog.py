@@ -11,7 +11,8 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.catalog.roots import root
-from h3sim.errors import H3SimError, PageError, SchemeError, UnknownNameError
+from h3sim.catalog.sets import NameSets, shipped_sets
+from h3sim.errors import H3SimError, InputError, PageError, SchemeError, UnknownNameError
 from h3sim.page import page_to_dict
 from h3sim.schemes.reader import scheme_from_dict
 
@@ -226,3 +227,21 @@ def test_errors_survive_the_way_between_processes(error: H3SimError) -> None:
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+def test_every_name_in_a_set_is_shipped() -> None:
+    sets = shipped_sets()
+    shipped = {
+        "schemes": {scheme.name for scheme in h3sim.list_schemes()},
+        "pages": {page.name for page in h3sim.list_pages()},
+    }
+    for kind, named in (("schemes", sets.schemes), ("pages", sets.pages)):
+        assert {name for names in named.values() for name in names} <= shipped[kind]
+
+
+def test_a_set_that_is_no_list_of_names_is_told_with_its_key() -> None:
+    with pytest.raises(InputError) as caught:
+        NameSets(schemes={"mine": ("rr", 4)}, pages={"mine": "creative"})  # type: ignore[dict-item]
+    assert str(caught.value) == (
+        "schemes.mine[1]: must be text, is 4\npages.mine: must be a list of names, is 'creative'"
+    )

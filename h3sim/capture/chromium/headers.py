@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from h3sim.protocol import HOP_BY_HOP_FIELDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -17,14 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["request_lists", "response_lists", "to_qif"]
 
 _SECRETS = {"authorization", "cookie", "proxy-authorization", "set-cookie"}
-_CONNECTION = {
-    "connection",
-    "host",
-    "keep-alive",
-    "proxy-connection",
-    "transfer-encoding",
-    "upgrade",
-}
 _ADDRESSES = {"location", "referer"}
 
 HeaderList = list[tuple[str, str]]
@@ -68,6 +62,6 @@ def _request(exchange: Exchange) -> HeaderList:
 def _plain(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     for name, value in fields:
         small = name.lower()
-        if small.startswith(":") or small in _SECRETS or small in _CONNECTION:
+        if small.startswith(":") or small in _SECRETS or small in HOP_BY_HOP_FIELDS:
             continue
         yield small, value.partition("?")[0] if small in _ADDRESSES else value

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from h3sim.capture.markup.fonts import BOLD, NORMAL
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["largest_url", "visible_shares"]
 
-_WEIGHTS = {"normal": 400, "bold": 700}
+_WEIGHTS = {"normal": NORMAL, "bold": BOLD}
 _DIGITS = 4
 
 
@@ -59,7 +61,7 @@ def _font_urls(style: Sequence[str], fonts: Sequence[Mapping[str, Any]]) -> list
 
 def _distance(face: Mapping[str, Any], weight: str, slope: str) -> tuple[bool, float]:
     """Return how far a face is from what is wanted: its slope first, then its weight."""
-    ends = [_weight(word) for word in str(face["fontWeight"]).split()] or [400.0]
+    ends = [_weight(word) for word in str(face["fontWeight"]).split()] or [NORMAL]
     wanted = _weight(weight)
     inside = min(ends) <= wanted <= max(ends)
     return (
@@ -72,4 +74,4 @@ def _weight(word: str) -> float:
     try:
         return float(_WEIGHTS.get(word, word))
     except ValueError:
-        return 400.0
+        return NORMAL

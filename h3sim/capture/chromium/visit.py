@@ -13,6 +13,7 @@ from h3sim.capture.chromium.browser import RecordingError
 from h3sim.capture.chromium.connection import DevTools, Event
 from h3sim.capture.chromium.tracing import CATEGORIES
 from h3sim.capture.markup.media import HEIGHT_PX, WIDTH_PX
+from h3sim.units import MS_PER_S
 
 __all__ = ["Patience", "Visit", "visit"]
 
@@ -21,7 +22,6 @@ _WORLD = "h3sim"
 _WAITED = "globalThis.__h3sim_waited ?? []"
 _BUFFER_BYTES = 200 * 2**20
 _TRACE_S = 60.0
-_MS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +145,10 @@ class _Tab:
             return
         method, params = event.method, event.params
         if method == "Page.loadEventFired":
-            self.visit.onload_ms = params["timestamp"] * _MS
+            self.visit.onload_ms = params["timestamp"] * MS_PER_S
             self._loaded_at = now
         elif method == "Page.domContentEventFired":
-            self.visit.dcl_ms = params["timestamp"] * _MS
+            self.visit.dcl_ms = params["timestamp"] * MS_PER_S
         elif method == "CSS.fontsUpdated" and "font" in params:
             self.visit.fonts.append(params["font"])
         elif method == "Page.javascriptDialogOpening":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.capture.dialects.initiators import Initiator, read_initiator, without_fragment
 from h3sim.capture.inference.sizes import request_text_bytes
+from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Exchange", "NetworkEvents"]
 
-_MS = 1000
 _MOST_PIECES = 2_000_000
 """When more pieces of bodies came is not kept."""
 Headers = tuple[tuple[str, str], ...]
@@ -208,7 +208,7 @@ class NetworkEvents:
         heard_ms = _ms(params)
         asked_s, waited_ms = timing.duration("requestTime"), timing.duration("receiveHeadersEnd")
         if asked_s is not None and waited_ms is not None:
-            heard_ms = asked_s * _MS + waited_ms
+            heard_ms = asked_s * MS_PER_S + waited_ms
         if heard_ms is not None:
             exchange.first_byte_ms = max(heard_ms, exchange.requested_ms)
 
@@ -236,7 +236,7 @@ class NetworkEvents:
 
 def _ms(params: Fields) -> float | None:
     seconds = params.duration("timestamp")
-    return None if seconds is None else seconds * _MS
+    return None if seconds is None else seconds * MS_PER_S
 
 
 def _headers(message: Fields) -> Headers:

@@ -17,7 +17,7 @@ from h3sim.capture.inference.urls import joined
 from h3sim.capture.markup.compression import Served, serve
 from h3sim.capture.markup.css import read_declarations, read_sheet
 from h3sim.capture.markup.file_types import mime_of_extension
-from h3sim.capture.markup.fonts import BOLD_ELEMENTS, SLANTED_ELEMENTS, chosen_faces
+from h3sim.capture.markup.fonts import BOLD, BOLD_ELEMENTS, NORMAL, SLANTED_ELEMENTS, chosen_faces
 from h3sim.capture.markup.references import Reference, Style, read_markup
 from h3sim.capture.markup.selectors import Document
 from h3sim.capture.markup.tags import scan
@@ -32,7 +32,6 @@ __all__ = ["read_site"]
 
 _BASE = "http://site.invalid/"
 """What stands for the folder, so that references can be resolved as URLs."""
-_NORMAL, _BOLD = 400, 700
 _INDEX = "index.html"
 _LONGEST_FILE = 256 << 20
 _LONGEST_SHEET = 4 << 20
@@ -80,9 +79,9 @@ class _Fonts:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._families: dict[str, None] = {}
-        self._weights = {_NORMAL: None}
+        self._weights = {NORMAL: None}
         if document.applies(BOLD_ELEMENTS):
-            self._weights[_BOLD] = None
+            self._weights[BOLD] = None
         self._is_slanted = document.applies(SLANTED_ELEMENTS)
 
     def add(self, rule: Rule) -> None:

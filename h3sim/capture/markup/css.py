@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from h3sim.capture.markup.fonts import BOLD, NORMAL
 from h3sim.capture.markup.media import matches
 from h3sim.errors import MissingExtraError
 
@@ -24,7 +25,7 @@ _BRACKET = re.compile(
     re.DOTALL,
 )
 """A bracket; or what holds brackets that are none: a comment, a string, an escape."""
-_WEIGHTS = {"normal": 400, "bold": 700, "bolder": 700}
+_WEIGHTS = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
 _LIGHTEST, _HEAVIEST = 100, 1000
 _FORMATS = ("woff2", "woff", "truetype", "opentype")
 """Formats of fonts that browsers of today can use."""
@@ -258,7 +259,7 @@ def _faces(parts: Iterable[Any], tinycss2: Any) -> Iterator[Face]:
     url = _source(values.get("src", []), tinycss2)
     if family and url:
         text = tinycss2.serialize(values.get("unicode-range", []))
-        weights = list(_weights(values.get("font-weight", ()))) or [_WEIGHTS["normal"]]
+        weights = list(_weights(values.get("font-weight", ()))) or [NORMAL]
         yield Face(
             family=family,
             url=url,

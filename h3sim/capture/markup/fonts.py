@@ -9,12 +9,13 @@ if TYPE_CHECKING:
 
     from h3sim.capture.markup.css import Face
 
-__all__ = ["BOLD_ELEMENTS", "SLANTED_ELEMENTS", "chosen_faces", "nearest_weights"]
+__all__ = ["BOLD", "BOLD_ELEMENTS", "NORMAL", "SLANTED_ELEMENTS", "chosen_faces", "nearest_weights"]
 
 BOLD_ELEMENTS = "h1, h2, h3, h4, h5, h6, b, strong, th"
 SLANTED_ELEMENTS = "i, em, cite, var, dfn, address"
 """What browsers set in bold and in italics when nothing else is said."""
-_NORMAL = 400
+NORMAL, BOLD = 400, 700
+"""Weights of faces by name (CSS Fonts 4 § 2.2)."""
 _MEDIUM = 500
 
 
@@ -24,7 +25,7 @@ def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: b
     Slanted text is taken to have the normal weight. All faces of one weight and slant are returned:
     they may be of different characters.
     """
-    wanted = [(weight, False) for weight in weights] + [(_NORMAL, True)] * is_slanted
+    wanted = [(weight, False) for weight in weights] + [(NORMAL, True)] * is_slanted
     kept: dict[Face, None] = {}
     for weight, slanted in wanted:
         alike = [face for face in faces if face.is_slanted is slanted] or list(faces)
@@ -48,7 +49,7 @@ def nearest_weights(given: Sequence[tuple[int, int]], wanted: int) -> tuple[int,
             return (0, 0)
         is_above = low > wanted
         distance = low - wanted if is_above else wanted - high
-        if _NORMAL <= wanted <= _MEDIUM:
+        if NORMAL <= wanted <= _MEDIUM:
             return (1 if is_above and low <= _MEDIUM else 2 if not is_above else 3, distance)
         return (1 if is_above == (wanted > _MEDIUM) else 2, distance)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from h3sim.capture.imported import RecordingError
 from h3sim.documents import open_input
+from h3sim.documents.files import GZIP_MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TextSource", "opened"]
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _MOST_BYTES = 512 << 20
 """More is not read: no browser writes more (a text of V8 ends there), a small gzip may hold it."""
 _MARKS = (
@@ -115,7 +115,7 @@ def opened(path: str | Path) -> Iterator[TextSource]:
     """
     with ExitStack() as stack:
         raw = stack.enter_context(open_input(path, RecordingError))
-        if raw.peek(2)[:2] == _GZIP_MAGIC:
+        if raw.peek(2)[:2] == GZIP_MAGIC:
             yield TextSource(stack.enter_context(gzip.GzipFile(fileobj=raw)))
         else:
             yield TextSource(raw)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.schedulers.tree.options import Queueing, Weights
 from h3sim.schedulers.tree.queueing import FairQueueing, known, relist, settle
+from h3sim.signals import MAX_WEIGHT
 
 if TYPE_CHECKING:
     from h3sim.schedulers.tree.node import Node
@@ -25,9 +26,8 @@ __all__ = [
     "queueing_of",
 ]
 
-_MAX_WEIGHT = 256
-_UNIT = math.lcm(*range(1, _MAX_WEIGHT + 1))
-_COST_PER_BYTE = (0, *(_MAX_WEIGHT * _UNIT // weight for weight in range(1, _MAX_WEIGHT + 1)))
+_UNIT = math.lcm(*range(1, MAX_WEIGHT + 1))
+_COST_PER_BYTE = (0, *(MAX_WEIGHT * _UNIT // weight for weight in range(1, MAX_WEIGHT + 1)))
 _BEFORE_ALL = -1
 _AFTER_ALL = math.inf
 _FRONT, _WAITING = -2, -1
@@ -45,7 +45,7 @@ _SLOT = 65_536
 _SLOTS_AT_WEIGHT_1 = 63
 _SLOTS_A_TURN = (
     0,
-    *((2 * _SLOTS_AT_WEIGHT_1 * _SLOT + w) // (2 * w) for w in range(1, _MAX_WEIGHT + 1)),
+    *((2 * _SLOTS_AT_WEIGHT_1 * _SLOT + w) // (2 * w) for w in range(1, MAX_WEIGHT + 1)),
 )
 """What a turn costs by weight, in parts of a slot, rounded to the nearest."""
 
@@ -201,7 +201,7 @@ class Nghttp2Cycles(FairQueueing):
         entry, parent = node.entry, node.parent
         if entry is None or parent is None or weight == before:
             return
-        paid = node.n_bytes * _MAX_WEIGHT
+        paid = node.n_bytes * MAX_WEIGHT
         # What it had carried into its last turn; the remainder is what was left of both.
         due = paid + (node.carry - paid) % before
         cycles, node.carry = divmod(due, weight)
@@ -218,7 +218,7 @@ class Nghttp2Cycles(FairQueueing):
     @staticmethod
     def _next(node: Node, start: float, n_bytes: int) -> float:
         node.n_bytes = n_bytes
-        cycles, node.carry = divmod(n_bytes * _MAX_WEIGHT + node.carry, node.weight)
+        cycles, node.carry = divmod(n_bytes * MAX_WEIGHT + node.carry, node.weight)
         return start + cycles
 
 
@@ -276,7 +276,7 @@ class AtsPoints(FairQueueing):
 
     def served(self, node: Node, parent: Node, time: float, n_bytes: int) -> tuple[float, int]:
         """Add to its points."""
-        node.point += n_bytes * _MAX_WEIGHT // node.weight
+        node.point += n_bytes * MAX_WEIGHT // node.weight
         return node.point, node.tie
 
 

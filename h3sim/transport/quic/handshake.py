@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.ranges import Ranges
 from h3sim.transport.quic.packets import crypto_header_bytes
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Handshake", "Mode", "Role"]
 
-_UNLIMITED = 2**62
 _AMPLIFICATION = 3
 """A server sends at most three times what it got before the client's address is validated."""
 
@@ -90,7 +90,7 @@ class Handshake:
     def allowance_bytes(self) -> int:
         """How much may be sent before the peer's address is validated (RFC 9000 § 8.1)."""
         if self._is_validated:
-            return _UNLIMITED
+            return UNLIMITED_BYTES
         return max(0, _AMPLIFICATION * self._bytes_received - self._bytes_sent)
 
     def on_datagram(self, packet: Packet) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.protocol import IP_HEADER_BYTES
+
 if TYPE_CHECKING:
     from h3sim.transport.endpoint import StreamBytes
     from h3sim.transport.tcp.records import Record
@@ -14,7 +16,6 @@ HEADER_BYTES = 20 + 12
 """The header (RFC 9293 § 3.1) and the timestamps option, padded (RFC 7323 § 3.2, appendix A)."""
 SYN_BYTES = 40
 """A SYN's header: MSS, SACK-permitted, timestamps and window scale."""
-_IP_HEADER_BYTES = 20
 _BYTES_PER_BLOCK = 8
 _SACK_OPTION_BYTES = 4
 
@@ -90,7 +91,7 @@ class Segment:
     @property
     def ip_bytes(self) -> int:
         """Its size with IPv4's header."""
-        return self.size_bytes + _IP_HEADER_BYTES
+        return self.size_bytes + IP_HEADER_BYTES
 
 
 class SentSegment:
