@@ -8,7 +8,6 @@ from h3sim.browser import BrowserModel, ScheduledChange, make_browser
 from h3sim.engine.environment import Rank
 from h3sim.engine.signalling import OracleSignalling, WireSignalling
 from h3sim.errors import StalledError
-from h3sim.http import RETENTION_NS
 from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schemes import make_policy
 from h3sim.trace import Request, Trace
@@ -52,10 +51,8 @@ class LoadRun:
         self._streams = transport.response_streams
         self._browser = make_browser(page, browser)
         self._answers_in_batches = scheme.mechanism.answers_in_batches
-        self._retention_ns = 0 if scheme.mechanism.closes_at_once else RETENTION_NS
+        self._retention_ns = scheme.resolved_retention_ns
         self._signalling = self._make_signalling(scheme)
-        retention_ns = scheme.retention_ns
-        self._retention_ns = RETENTION_NS if retention_ns is None else retention_ns
         self._requested: list[tuple[int, int]] = []
         """The resource of each request, and when it was made."""
         self._arrived_at_ns: list[int | None] = []

@@ -5,10 +5,9 @@ from h3sim.http.priorities import PriorityFrameError, StreamPriorities
 from h3sim.http.priority_field import format_priority, merge_priority, parse_priority
 from h3sim.http.priority_receiver import PriorityReceiver, SchedulerUpdate
 from h3sim.http.section_sender import SectionSender
-from h3sim.http.stream_sender import RETENTION_NS, Retransmit, StreamSender
+from h3sim.http.stream_sender import Retransmit, StreamSender
 
 __all__ = [
-    "RETENTION_NS",
     "HeadersFirstSender",
     "PriorityFrameError",
     "PriorityReceiver",

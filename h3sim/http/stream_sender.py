@@ -15,19 +15,12 @@ from h3sim.http.scheduler_group import SchedulerGroup
 from h3sim.http.send_buffer import SendBuffer
 from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.schedulers import Retransmit
-from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
 
-__all__ = ["RETENTION_NS", "Retransmit", "StreamSender"]
-
-RETENTION_NS = 500 * NS_PER_MS
-"""How long a stream stays in the scheduler after its last chunk was given out (Marx 2019's code).
-
-Later streams may still be placed relative to it, and Parallel+ and Serial+ give up their
-restraint only when it is gone."""
+__all__ = ["Retransmit", "StreamSender"]
 
 HeaderBytes = Callable[[int, int], int]
 """How long the header of a frame is that begins at an offset of a stream."""

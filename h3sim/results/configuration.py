@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
-from h3sim.http import RETENTION_NS
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
 
@@ -50,9 +49,7 @@ def configuration(load: Load) -> dict[str, Any]:
         "buffer_kb": load.buffer_bytes / 1000,
         "retransmit": retransmission.value if retransmission and is_link else known,
         "max_placeholders": load.scheme.max_placeholders,
-        "retention_ms": to_ms(
-            RETENTION_NS if load.scheme.retention_ns is None else load.scheme.retention_ns
-        ),
+        "retention_ms": to_ms(load.scheme.resolved_retention_ns),
         "handshake": load.mode.value,
         "seed": load.seed,
         **_browser(load),

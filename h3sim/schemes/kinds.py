@@ -28,13 +28,21 @@ from h3sim.schedulers import (
     raised_words,
 )
 from h3sim.signals import Signalling
+from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.schedulers import Scheduler
 
-__all__ = ["CustomScheduler", "SchedulerKind", "new_scheduler"]
+__all__ = ["RETENTION_NS", "CustomScheduler", "SchedulerKind", "new_scheduler"]
+
+
+RETENTION_NS = 500 * NS_PER_MS
+"""How long a stream stays in the scheduler after its last chunk was given out (Marx 2019's code).
+
+Later streams may still be placed relative to it, and Parallel+ and Serial+ give up their
+restraint only when it is gone."""
 
 
 class SignalKind(enum.Enum):
@@ -75,9 +83,8 @@ class _Row:
     *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* tells it from
     others of its class.
 
-    A stream leaves it 500 ms after it was done with, as in Marx 2019's code, or with
-    *closes_at_once* as soon as it was. With *answers_in_batches* no response begins before all
-    requests that arrive at the same instant were read.
+    A stream leaves it *retention_ns* after it was done with. With *answers_in_batches* no response
+    begins before all requests that arrive at the same instant were read.
     """
 
     make: Callable[[SchedulerSettings], Scheduler]
@@ -85,7 +92,7 @@ class _Row:
     weights: Weights = Weights.SHARES
     has_turns: bool = False
     has_orphans: bool = False
-    closes_at_once: bool = False
+    retention_ns: int = RETENTION_NS
     answers_in_batches: bool = False
     about: str = ""
 
@@ -111,7 +118,7 @@ def _tree_of(server: Queueing, about: str) -> _Row:
         make=make,
         signal_kind=SignalKind.TREE,
         # nghttp2 keeps what it closed by itself, and h2o keeps nothing.
-        closes_at_once=server.rules is not TreeRules.RFC7540,
+        retention_ns=RETENTION_NS if server.rules is TreeRules.RFC7540 else 0,
         # A body joins the tree once its headers were sent, and headers are sent once what came was
         # read (session_after_frame_sent1); h2o lists a response while it reads on.
         answers_in_batches=server.rules is TreeRules.NGHTTP2,
@@ -217,9 +224,9 @@ class SchedulerKind(enum.Enum):
         return self._row.has_orphans
 
     @property
-    def closes_at_once(self) -> bool:
-        """Whether a stream leaves it as soon as it is done with."""
-        return self._row.closes_at_once
+    def retention_ns(self) -> int:
+        """How long a stream that is done with stays in it."""
+        return self._row.retention_ns
 
     @property
     def answers_in_batches(self) -> bool:
@@ -277,9 +284,9 @@ class CustomScheduler:
         return self.signal_kind is SignalKind.TREE
 
     @property
-    def closes_at_once(self) -> bool:
-        """Whether a stream leaves it as soon as it is done with: no."""
-        return False
+    def retention_ns(self) -> int:
+        """How long a stream that is done with stays in it: as in Marx 2019's code."""
+        return RETENTION_NS
 
     @property
     def answers_in_batches(self) -> bool:

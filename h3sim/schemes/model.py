@@ -61,9 +61,9 @@ class Scheme:
     there is a *retransmission*, it goes before that of the transport profile. The client declares
     no more than *max_placeholders* (SETTINGS_NUM_PLACEHOLDERS of HTTP/3 drafts 20 and 22), the
     first of the file. A server that keeps closed streams for *retention_ns* can place others
-    relative to them (RFC 7540 § 5.3.4); without a word that is 500 ms. Of what changes while a
-    stream is open, the client sends a frame for what *updates* names; the rest it says only with
-    requests that follow.
+    relative to them (RFC 7540 § 5.3.4); without a word that is as the mechanism has it. Of what
+    changes while a stream is open, the client sends a frame for what *updates* names; the rest it
+    says only with requests that follow.
 
     Raises:
         SchemeError: listing every name that is used and not defined, and every setting that the
@@ -134,6 +134,12 @@ class Scheme:
     def _repr_html_(self) -> str:
         rows = [(field.name, _told(getattr(self, field.name))) for field in fields(self)]
         return html_table(("field", "value"), [row for row in rows if row[1]])
+
+    @property
+    def resolved_retention_ns(self) -> int:
+        """How long a stream that is done with stays in the scheduler."""
+        known = self.retention_ns
+        return self.mechanism.retention_ns if known is None else known
 
     def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
         """Return a new scheduler; *turn_bytes* is what a packet is expected to carry."""
