@@ -8,7 +8,7 @@ the meantime: the larger the buffer, the less a late signal can change.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.scheduler_group import SchedulerGroup
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Retransmit", "StreamSender"]
 
+Chunk: TypeAlias = tuple[int, int, int]
+"""A stream, an offset, and a number of bytes."""
 HeaderBytes = Callable[[int, int], int]
 """How long the header of a frame is that begins at an offset of a stream."""
 
@@ -85,12 +87,11 @@ class StreamSender:
         """Let *signal* replace what was wanted for an open stream or placeholder."""
         self._schedulers.update(element_id, signal)
 
-    def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
+    def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:  # noqa: ARG002
         """Let a stream have *n_bytes* to send, which is all it will ever have.
 
         The first *header_bytes* are its HEADERS frame, which in HTTP/3 goes as the rest does.
         """
-        del header_bytes
         stream = OutgoingStream(n_bytes, self._stream_window_bytes)
         self._outgoing[stream_id] = stream
         self._wake(stream_id, stream)
@@ -151,7 +152,7 @@ class StreamSender:
 
     def take(
         self, max_bytes: int | None = None, header: HeaderBytes | None = None, least: int = 0
-    ) -> tuple[int, int, int] | None:
+    ) -> Chunk | None:
         """Return what goes into the next packet, or None where there is nothing to send.
 
         That is a stream, an offset and a number of bytes, 0 for the end of a stream without any.
@@ -172,7 +173,7 @@ class StreamSender:
 
     def _turn(
         self, max_bytes: int, header: HeaderBytes | None = None, least: int = 0
-    ) -> tuple[int, int, int] | None:
+    ) -> Chunk | None:
         """Let the scheduler give one turn."""
         stream_id = self._next_stream() if self._with_lost else self._scheduler.pick()
         if stream_id is None:
@@ -204,9 +205,7 @@ class StreamSender:
             self._rest(stream_id, stream)
         return stream_id, offset, n_bytes
 
-    def _again(
-        self, stream_id: int, stream: OutgoingStream, max_bytes: int
-    ) -> tuple[int, int, int]:
+    def _again(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> Chunk:
         """Give out the lowest bytes of a stream that were lost."""
         start, stop = stream.lost[0]
         n_bytes = min(stop - start, max_bytes)
@@ -223,11 +222,10 @@ class StreamSender:
         return stream_id, start, n_bytes
 
     def _next_stream(self) -> int | None:
-        if self._with_lost:
-            if self._retransmit is Retransmit.FIRST:
-                return next(iter(self._with_lost))
-            if self._lost_scheduler is not None:
-                return self._lost_scheduler.pick()
+        if self._with_lost and self._retransmit is Retransmit.FIRST:
+            return next(iter(self._with_lost))
+        if self._with_lost and self._lost_scheduler is not None:
+            return self._lost_scheduler.pick()
         stream_id = self._scheduler.pick()
         if stream_id is None or self._credit_bytes:
             return stream_id

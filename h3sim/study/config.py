@@ -175,16 +175,7 @@ class LoadConfig:
         problems += (Problem(key=key, message=str(error)) for key, error in unknown)
         if problems:
             raise InputError(problems)
-        network = self.resolved_network()
-        if network.constant_rate is None:
-            self._refuse_pace()
-        self._refuse_burst_without_loss(network)
-        if self.mode is Mode.ZERO_RTT and network.constant_rate is not None:
-            message = "'0-rtt' needs links: a constant pace has no handshake packets"
-            raise InputError([Problem(key="handshake", message=message)])
-        if self.header_compression is not None and network.constant_rate is not None:
-            message = "needs links: at a constant rate requests have no packets"
-            raise InputError([Problem(key="headers", message=message)])
+        _refuse_what_the_network_lacks(self, self.resolved_network())
         self.resolved_profile()
 
     def __repr__(self) -> str:
@@ -251,7 +242,7 @@ class LoadConfig:
 
     def resolved_network(self) -> Network:
         """Return the network with what is changed of it, and called so."""
-        named = self._named_network()
+        named = self.named_network()
         network = changed_network(self, named)
         if network == named:
             return named
@@ -266,7 +257,7 @@ class LoadConfig:
 
     def resolved_profile(self) -> TransportProfile:
         """Return the transport profile with what is changed of it."""
-        network = self._named_network()
+        network = self.named_network()
         named = self.transport_profile or network.profile or "default"
         profile = named if isinstance(named, TransportProfile) else catalog.load_profile(named)
         # A profile that was asked for goes before what the network suggests.
@@ -281,24 +272,30 @@ class LoadConfig:
         retransmit = self.retransmit or profile.retransmit
         return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
 
-    def _refuse_pace(self) -> None:
-        """Refuse what only a constant pace has, on a network that consists of links."""
-        if self._named_network().constant_rate is not None:
-            return
-        names = [n for n in ("interval_ms", "packet_bytes") if getattr(self, n) is not None]
-        if names:
-            message = "goes with a constant pace, and this network consists of links"
-            raise InputError(Problem(key=name, message=message) for name in names)
-
-    def _named_network(self) -> Network:
+    def named_network(self) -> Network:
+        """Return the network as it is shipped or was given."""
         named = self.network
         return named if isinstance(named, Network) else catalog.load_network(named)
 
-    def _refuse_burst_without_loss(self, network: Network) -> None:
-        links = (network.down, network.up)
-        if self.burst is not None and not any(link is not None and link.loss for link in links):
-            message = "says how losses cluster, and there is no loss: give that as well"
-            raise InputError([Problem(key="burst", message=message)])
+
+def _refuse_what_the_network_lacks(config: LoadConfig, network: Network) -> None:
+    """Refuse options that do nothing over *network*, which is what *config* makes of its own."""
+    if network.constant_rate is None and config.named_network().constant_rate is None:
+        names = [n for n in ("interval_ms", "packet_bytes") if getattr(config, n) is not None]
+        message = "goes with a constant pace, and this network consists of links"
+        _refuse(names, message)
+    links = (network.down, network.up)
+    if config.burst is not None and not any(link is not None and link.loss for link in links):
+        _refuse(["burst"], "says how losses cluster, and there is no loss: give that as well")
+    if config.mode is Mode.ZERO_RTT and network.constant_rate is not None:
+        _refuse(["handshake"], "'0-rtt' needs links: a constant pace has no handshake packets")
+    if config.header_compression is not None and network.constant_rate is not None:
+        _refuse(["headers"], "needs links: at a constant rate requests have no packets")
+
+
+def _refuse(keys: list[str], message: str) -> None:
+    if keys:
+        raise InputError(Problem(key=key, message=message) for key in keys)
 
 
 def _told(problems: list[Problem], key: str) -> bool:

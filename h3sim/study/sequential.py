@@ -107,25 +107,25 @@ def sweep_until(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 8)
     """
-    problems: list[Problem] = []
-    try:
-        rule = StoppingRule(
-            width=width,
-            baseline=baseline,
-            value=value,
-            confidence=confidence,
-            most_seeds=most_seeds,
-        )
-    except InputError as error:
-        problems += error.problems
-    if "seeds" in options:
-        problems.append(Problem(key="seeds", message=SEEDS_ARE_ADDED))
-    if problems:
-        raise InputError(problems)
+    wanted = {"width": width, "baseline": baseline, "value": value}
+    rule = _rule(options, **wanted, confidence=confidence, most_seeds=most_seeds)
     study = study_of(pages, schemes=schemes, **options)
     return run_until(
         study, rule, store=store, executor=executor, workers=workers, progress=progress
     )
+
+
+def _rule(options: dict[str, Any], **wanted: Any) -> StoppingRule:
+    """Return the rule that is meant, where *options* do not say the seeds themselves."""
+    message = Problem(key="seeds", message=SEEDS_ARE_ADDED)
+    problems = [message] if "seeds" in options else []
+    try:
+        rule = StoppingRule(**wanted)
+    except InputError as error:
+        raise InputError([*error.problems, *problems]) from error
+    if problems:
+        raise InputError(problems)
+    return rule
 
 
 def run_until(

@@ -12,7 +12,7 @@ from h3sim.signals import H2Priority
 from tests.helpers import finished_ms, replay
 
 if TYPE_CHECKING:
-    from h3sim.http.stream_sender import Chunk  # type: ignore[attr-defined]
+    from h3sim.http.stream_sender import Chunk
 
 TURN = 1400
 
