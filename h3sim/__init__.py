@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from h3sim.study.compare import Comparison, compare
     from h3sim.study.config import LoadConfig
     from h3sim.study.design import Range
+    from h3sim.study.regret import Regret, regret
     from h3sim.study.results import Results
     from h3sim.study.run import simulate
     from h3sim.study.saved import SavedLoad, read_load
@@ -57,6 +58,7 @@ __all__ = [
     "Network",
     "Page",
     "Range",
+    "Regret",
     "Resource",
     "Results",
     "SavedLoad",
@@ -83,6 +85,7 @@ __all__ = [
     "read_page",
     "read_results",
     "read_scheme",
+    "regret",
     "sensitivity",
     "show_versions",
     "simulate",
@@ -103,9 +106,9 @@ _HOMES = {
     "results.measured": ("Measurement", "measure"),
     "schemes": ("Scheme", "read_scheme"),
     "study": (
-        *("Comparison", "Range", "Results", "SavedLoad", "LoadConfig", "ServerCheck", "Study"),
-        *("check_server", "compare"),
-        *("read_load", "read_results", "sensitivity", "simulate", "study_of"),
+        *("Comparison", "LoadConfig", "Range", "Regret", "Results", "SavedLoad"),
+        *("ServerCheck", "Study", "check_server", "compare", "read_load", "read_results"),
+        *("regret", "sensitivity", "simulate", "study_of"),
         *("sweep", "sweep_until"),
     ),
     "transport": ("Network", "read_network"),

@@ -30,6 +30,7 @@ exit codes: 0 good, 1 a run failed, 2 bad usage or bad input
 COMMANDS = {
     "run": "load one page with one scheme",
     "compare": "load pages with several schemes",
+    "regret": "show how far schemes are from the optimum",
     "sweep": "run a study: many loads, kept and resumed",
     "store": "show, check, export or tidy what studies kept",
     "check-server": "test whether servers let what matters overtake",
@@ -103,6 +104,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.run import add_command
         case "compare":
             from h3sim.cli.compare import add_command
+        case "regret":
+            from h3sim.cli.regret import add_command
         case "sweep":
             from h3sim.cli.sweep import add_command
         case "store":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Response", "lower_bound_ns"]
+__all__ = ["Response", "lower_bound_ns", "tick_sums"]
 
 
 class Response(NamedTuple):
@@ -23,9 +23,10 @@ class Response(NamedTuple):
 def lower_bound_ns(
     responses: Iterable[Response], *, interval_ns: Fraction, delay_ns: int = 0
 ) -> Fraction | None:
-    """Return the least exact ByteIndex over all resources; None where there is no byte.
+    """Return the least exact ByteIndex of *responses*; None where there is no byte.
 
-    A packet leaves at each multiple of *interval_ns*, and arrives *delay_ns* later.
+    A packet leaves at each multiple of *interval_ns*, and arrives *delay_ns* later. Responses that
+    take packets and are not weighed have 0 bytes.
 
     ByteIndex is a mean completion time with bytes as weights, and a response completes no earlier
     than half its length after the mean of the instants at which its packets leave. The mean over
@@ -37,37 +38,51 @@ def lower_bound_ns(
     >>> float(lower_bound_ns(two, interval_ns=Fraction(10)))
     23.333333333333332
     """
-    jobs = sorted(responses)
+    jobs = list(responses)
     total = sum(job.n_bytes for job in jobs)
     if not total:
         return None
+    sums = tick_sums(
+        [max(1, -(-job.ready_at_ns // interval_ns)) for job in jobs],
+        [job.n_packets for job in jobs],
+        [job.n_bytes for job in jobs],
+    )
     weighted = Fraction(0)
-    for job, tick_sum in zip(jobs, _tick_sums(jobs, interval_ns), strict=True):
+    for job, tick_sum in zip(jobs, sums, strict=True):
         last_tick = Fraction(tick_sum, job.n_packets) + Fraction(job.n_packets - 1, 2)
         weighted += job.n_bytes * last_tick
     return weighted * interval_ns / total + delay_ns
 
 
-def _tick_sums(jobs: Sequence[Response], interval_ns: Fraction) -> list[int]:
-    """Deal the ticks to the densest job that is ready; return the sum of each job's ticks."""
-    first = [max(1, -(-job.ready_at_ns // interval_ns)) for job in jobs]
-    left = [job.n_packets for job in jobs]
-    sums = [0] * len(jobs)
-    ready: list[tuple[Fraction, int]] = []
-    tick, arrived = 1, 0
-    while ready or arrived < len(jobs):
+def tick_sums(
+    first_ticks: Sequence[int], n_packets: Sequence[int], weights: Sequence[float]
+) -> list[int]:
+    """Deal each tick to what has most weight a packet of what is ready; return the sum of each's.
+
+    That makes the sum over all of weight times mean tick as small as it can be.
+
+    >>> tick_sums([1, 2], [2, 1], [2, 9])
+    [4, 2]
+    """
+    order = sorted(range(len(first_ticks)), key=first_ticks.__getitem__)
+    left = list(n_packets)
+    sums = [0] * len(left)
+    ready: list[tuple[float, int]] = []
+    tick, n_released = 1, 0
+    while ready or n_released < len(order):
         if not ready:
-            tick = max(tick, first[arrived])
-        while arrived < len(jobs) and first[arrived] <= tick:
-            heappush(ready, (-Fraction(jobs[arrived].n_bytes, left[arrived]), arrived))
-            arrived += 1
-        job = ready[0][1]
-        until = tick + left[job]
-        if arrived < len(jobs):
-            until = min(until, first[arrived])
-        sums[job] += sum(range(tick, until))
-        left[job] -= until - tick
-        if not left[job]:
+            tick = max(tick, first_ticks[order[n_released]])
+        while n_released < len(order) and first_ticks[order[n_released]] <= tick:
+            index = order[n_released]
+            heappush(ready, (-weights[index] / left[index], index))
+            n_released += 1
+        index = ready[0][1]
+        until = tick + left[index]
+        if n_released < len(order):
+            until = min(until, first_ticks[order[n_released]])
+        sums[index] += (until - tick) * (tick + until - 1) // 2
+        left[index] -= until - tick
+        if not left[index]:
             heappop(ready)
         tick = until
     return sums

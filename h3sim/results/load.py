@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from h3sim.compression.header_run import HeaderRun
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
+    from h3sim.results.bounds import Given
     from h3sim.results.milestones import PathRow
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
@@ -123,31 +124,36 @@ class Load:
         finished = [timing.finished_at_ns for _, timing in self._of(which)]
         return self._given(metrics.object_index_ns(finished, origin_ns=self._origin_ns), which)
 
-    @property
-    def lower_bound_ms(self) -> float:
-        """The least exact ByteIndex over all resources that any scheme has, given the requests.
+    def lower_bound(self, which: Which = "all", *, given: Given = "requests") -> float:
+        """Return in ms what no scheme can beat on the exact ByteIndex.
+
+        *given* the "requests", they come when they came in this load, and over links packets
+        arrive when they did. Given the "page", only what triggers what: so it bounds every
+        load of the page at this rate (docs/metrics.md has the argument).
 
         Raises:
-            NothingToMeasureError: if the page has no byte, or the network no constant pace.
+            NothingToMeasureError: if these resources have no byte; given the page, if the network
+                has no constant rate, or the browser computed what it asks for.
         """
-        constant_rate = self.network.constant_rate
-        if constant_rate is None:
-            raise NothingToMeasureError(f"{self.network.name} has no constant pace, so no bound")
-        packet_bytes = constant_rate.packet_bytes
-        bound = metrics.lower_bound_ns(
-            (
-                metrics.Response(
-                    request.arrived_at_ns + resource.server_ns,
-                    resource.size_bytes,
-                    max(1, -(-request.length_bytes // packet_bytes)),
-                )
-                for request in self.trace.requests
-                for resource in (self.page.resources[request.resource],)
-            ),
-            interval_ns=constant_rate.interval_ns,
-            delay_ns=self.network.one_way_ns,
-        )
-        return self._given(None if bound is None else bound - self._origin_ns, "all")
+        from h3sim.results.bounds import lower_bound_ms  # on use: few ask, and it needs the page
+
+        self._check(which)
+
+        def weighs(resource: Resource) -> bool:
+            return which == "all" or resource.above_the_fold
+
+        bound_ms = lower_bound_ms(self, weighs, given)
+        if bound_ms is None:
+            raise self._nothing(which)
+        return bound_ms
+
+    def regret(self, which: Which = "all", *, given: Given = "requests") -> float:
+        """Return how many times the exact ByteIndex is what no scheme can beat: 1 is optimal.
+
+        Raises:
+            NothingToMeasureError: as `lower_bound`.
+        """
+        return self.byte_index(which, sample_ms=None) / self.lower_bound(which, given=given)
 
     @property
     def page_load_ms(self) -> float:
@@ -297,19 +303,25 @@ class Load:
         return self.trace.requests[0].requested_at_ns
 
     def _of(self, which: Which) -> Iterator[tuple[Resource, Timing]]:
-        if which not in ("all", "atf"):
-            message = f"must be 'all' or 'atf', is {shown(which)}"
-            raise InputError([Problem(key="which", message=message)])
+        self._check(which)
         for timing in self._timings:
             resource = self.page.resources[timing.resource]
             if which == "all" or resource.above_the_fold:
                 yield resource, timing
 
+    def _check(self, which: Which) -> None:
+        if which not in ("all", "atf"):
+            message = f"must be 'all' or 'atf', is {shown(which)}"
+            raise InputError([Problem(key="which", message=message)])
+
     def _given(self, index_ns: Fraction | None, which: Which) -> float:
         if index_ns is None:
-            what = "above the fold: " if which == "atf" else ""
-            raise NothingToMeasureError(f"{self.page.name}: {what}{self.why_none(which)}")
+            raise self._nothing(which)
         return float(index_ns / 10**6)
+
+    def _nothing(self, which: Which) -> NothingToMeasureError:
+        what = "above the fold: " if which == "atf" else ""
+        return NothingToMeasureError(f"{self.page.name}: {what}{self.why_none(which)}")
 
     def _row(self, timing: Timing) -> ResourceTiming:
         resource = self.page.resources[timing.resource]

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     )
     from h3sim.study.config import LoadConfig
     from h3sim.study.design import Range
+    from h3sim.study.optimum import Optimum, least_total
     from h3sim.study.options import LoadOptions
+    from h3sim.study.regret import Regret, RegretRow, SchemeRegretRow, regret
     from h3sim.study.results import Results
     from h3sim.study.rows import Counts
     from h3sim.study.run import (
@@ -47,11 +49,15 @@ __all__ = [
     "LoadConfig",
     "LoadOptions",
     "MeanRow",
+    "Optimum",
     "Plan",
     "Range",
+    "Regret",
+    "RegretRow",
     "Results",
     "SavedLoad",
     "SavedLoadError",
+    "SchemeRegretRow",
     "SensitivityRow",
     "Sequential",
     "ServerCheck",
@@ -64,9 +70,11 @@ __all__ = [
     "check_server",
     "compare",
     "is_saved_load",
+    "least_total",
     "load_from_dict",
     "read_load",
     "read_results",
+    "regret",
     "resolve_pages",
     "resolve_scheme",
     "resolve_schemes",
@@ -84,7 +92,9 @@ __getattr__, __dir__ = attach(
     compare="Comparison ComparisonRow MeanRow baseline_of check_names compare",
     config="LoadConfig",
     design="Range",
+    optimum="Optimum least_total",
     options="LoadOptions",
+    regret="Regret RegretRow SchemeRegretRow regret",
     results="Results",
     rows="Counts",
     run="resolve_pages resolve_scheme resolve_schemes run_config simulate with_scheduler",

@@ -48,7 +48,7 @@ def _summary(load: Any) -> dict[str, Any]:
             which: [load.byte_index(which), load.byte_index(which, sample_ms=None)]
             for which in ("all", "atf")
         },
-        "lower_bound_ms": load.lower_bound_ms,
+        "lower_bound_ms": load.lower_bound(),
         "hol": load.to_dict()["hol"],
         "finished_ms": {row.id: row.finished_ms for row in load.timings},
     }

@@ -228,13 +228,13 @@ def check_no_scheme_beats_the_bound(load: Any) -> None:
     """ByteIndex is no less than what these requests allow."""
     index = load.byte_index_or_none("all", sample_ms=None)
     if index is not None:
-        assert index >= load.lower_bound_ms * (1 - ROUNDING)
+        assert index >= load.lower_bound() * (1 - ROUNDING)
 
 
 def check_bound_is_attained(load: Any) -> None:
     """ByteIndex is what the bound says: sent one at a time, in packets that are all full."""
     index = load.byte_index("all", sample_ms=None)
-    assert index == pytest.approx(load.lower_bound_ms, rel=ROUNDING)
+    assert index == pytest.approx(load.lower_bound(), rel=ROUNDING)
 
 
 def check_no_scheme_beats_the_bound_above_the_fold(load: Any) -> None:

@@ -85,7 +85,7 @@ def test_what_cannot_be_measured_is_an_error_that_says_why() -> None:
     with pytest.raises(NothingToMeasureError):
         empty.byte_index()
     with pytest.raises(NothingToMeasureError):
-        _ = empty.lower_bound_ms
+        _ = empty.lower_bound()
     assert empty.object_index() == 10
 
 
@@ -152,21 +152,21 @@ def test_a_sequential_load_of_whole_packets_attains_its_lower_bound() -> None:
     # requests take 50, and the first tick at or after 150 is 150 itself.
     load = replay([(0, "document", 2), (0, "image", 1)], "fifo", rtt_ms=100)
     # (2800 * 110 + 1400 * 120) / 4200
-    assert load.lower_bound_ms == pytest.approx(340 / 3, rel=1e-12)  # float of a third
-    assert load.byte_index(sample_ms=None) == load.lower_bound_ms
+    assert load.lower_bound() == pytest.approx(340 / 3, rel=1e-12)  # float of a third
+    assert load.byte_index(sample_ms=None) == load.lower_bound()
 
 
 def test_rr_misses_the_lower_bound_by_what_turns_cost() -> None:
     # Two of two packets: bound (2 * 20 + 2 * 40) / 4 = 30; rr completes them at 30 and 40: 35.
     load = replay([(0, "document", 2), (0, "image", 2)], "rr")
-    assert load.lower_bound_ms == 30
+    assert load.lower_bound() == 30
     assert load.byte_index(sample_ms=None) == 35
 
 
 def test_think_time_counts_in_the_lower_bound() -> None:
     # Ready at 25, so the first tick is 30.
     load = replay([(0, "document", 1, {"server_ms": 25})], "fifo")
-    assert load.lower_bound_ms == 30 == load.byte_index(sample_ms=None)
+    assert load.lower_bound() == 30 == load.byte_index(sample_ms=None)
 
 
 def test_header_bytes_are_sent_and_not_counted() -> None:
@@ -177,7 +177,7 @@ def test_header_bytes_are_sent_and_not_counted() -> None:
     assert load.byte_index(sample_ms=None) == 25
     # The bound knows that the first takes two packets: the second goes first (500 a packet is less
     # than 1000): (1000 * 10 + 1000 * 30) / 2000.
-    assert load.lower_bound_ms == 20
+    assert load.lower_bound() == 20
 
 
 def test_milliseconds_are_rounded_to_whole_nanoseconds_halves_to_even() -> None:

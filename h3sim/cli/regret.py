@@ -1,0 +1,128 @@
+"""`h3sim regret`: how far schemes are from the best that any could do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
+from h3sim.printable import printable
+from h3sim.study import check_names, regret, resolve_pages, resolve_schemes
+
+if TYPE_CHECKING:
+    from h3sim.study import Regret, RegretRow
+
+__all__ = ["add_command"]
+
+_EPILOG = """\
+examples:
+  h3sim regret davies-meenan http2rulez
+  h3sim regret corpus:small --scheme dfifo,chrome-h2,atf-first
+  h3sim regret my-page.json --network cable --transport tcp --by-page
+
+A regret is a ratio: that of a load's exact ByteIndex to what no scheme can beat. 1.00 cannot be
+improved; 1.20 is at most 20 % behind the best there is, since the bound itself may not be reached.
+Given the page, a bound holds for every order in which responses could be sent; given the requests,
+for every order that leaves them, and over links the arrivals of packets, when they were.
+"""
+_FEW_PAGES = 4
+"""Of more pages than this only the schemes' figures are shown, unless told otherwise."""
+
+
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "regret",
+        help=summary,
+        description="Load pages with several schemes and show how far each is from the optimum.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument(
+        "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
+    )
+    parser.add_argument(
+        "--scheme",
+        metavar="NAMES",
+        action="append",
+        help="schemes, sets of them, or files.toml, with commas between (default: marx-2019)",
+    )
+    parser.add_argument(
+        "--given",
+        choices=("page", "requests"),
+        help="what the bound takes as given (default: the page at a constant rate, where the"
+        " browser replays; else the requests)",
+    )
+    add_load_options(parser)
+    parser.add_argument("--buffer-kb", type=float, default=0.0, metavar="KB", help="send buffer")
+    parser.add_argument("--json", action="store_true", help="print h3sim-regret/1 instead")
+    parser.add_argument(
+        "--by-page",
+        action=argparse.BooleanOptionalAction,
+        help=f"show each page's table, too (default: of up to {_FEW_PAGES} pages)",
+    )
+    add_wide(parser)
+    parser.set_defaults(command=_regret)
+
+
+def _regret(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    names = [name for given in options.scheme or ["marx-2019"] for name in given.split(",")]
+    found = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
+    pages = [page for group in found for page in group or ()]
+    schemes = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
+    wanted = list(dict.fromkeys(scheme for group in schemes for scheme in group or ()))
+    mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
+    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
+    if mistakes.lines or config is None:
+        return mistakes.tell("regret")
+    with progress_bar("load") as progress:
+        held = regret(pages, schemes=wanted, given=options.given, config=config, progress=progress)
+    if options.json:
+        print(json.dumps(held.to_dict(), allow_nan=False))
+        return 0
+    width = terminal_width(options)
+    print(f"{fitted(printable(held.told()), width)}\n")
+    if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
+        for page in pages:
+            print(f"{printable(page.name)}, given the {held.given}:\n")
+            print(_page_table([row for row in held.rows if row.page == page.name], width) + "\n")
+    print(f"over {plural(len(pages), 'page')}, given the {held.given}:\n")
+    print(_scheme_table(held, width))
+    return 0
+
+
+def _page_table(rows: list[RegretRow], width: int | None) -> str:
+    headers = (
+        *("scheme", "all ms", "at best", "regret"),
+        *("above fold ms", "at best", "regret"),
+    )
+    body = (
+        (
+            row.scheme,
+            *(in_ms(row.byte_index_all_ms), in_ms(row.bound_all_ms), ratio(row.regret_all)),
+            *(in_ms(row.byte_index_atf_ms), in_ms(row.bound_atf_ms), ratio(row.regret_atf)),
+        )
+        for row in rows
+    )
+    return table(headers, body, width=width, shorten=True)
+
+
+def _scheme_table(held: Regret, width: int | None) -> str:
+    headers = (
+        *("scheme", "all: mean", "median", "worst"),
+        *("above the fold: mean", "median", "worst", "worst page"),
+    )
+    cells = {(row.scheme, row.which): row for row in held.schemes}
+    body = []
+    for scheme in dict.fromkeys(row.scheme for row in held.schemes):
+        of_all, of_atf = cells[scheme, "all"], cells[scheme, "atf"]
+        ratios = [
+            ratio(value) for row in (of_all, of_atf) for value in (row.mean, row.median, row.worst)
+        ]
+        body.append([scheme, *ratios, of_atf.worst_page or "-"])
+    return table(headers, body, width=width, shorten=True)

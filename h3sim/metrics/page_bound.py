@@ -1,0 +1,155 @@
+"""What no scheduler can beat on ByteIndex, whatever it makes the browser ask for and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.metrics.bound import tick_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.metrics.parts import Part
+
+__all__ = ["least_mean_tick"]
+
+_N_STEPS = 200
+_PATIENCE = 5
+"""After so many steps that gave nothing they get half as long."""
+_LEAST_GAIN = 1e-9
+
+
+def least_mean_tick(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float | None:
+    """Return a bound from below on the mean tick, by weight, at which parts have been sent.
+
+    None where nothing has a weight. It holds for every schedule that sends at most one packet at
+    each tick, in three steps.
+
+    1. The mean of the ticks at which a part of n packets is sent is at most its last one minus
+       (n-1)/2. So its last tick is at least that mean plus (n-1)/2. By weight, these means are
+       least where each tick goes to the part with most weight a packet among those that may be sent
+       by then, each from its `first_tick` on (Goemans 1997).
+    2. A part that waits for another ends at least lag + n - 1 ticks after that. So if some of its
+       weight is moved to the other one, and that many ticks are added for it, the sum of weights
+       times ends does not rise. What step 1 says of the new weights then bounds the old sum (a
+       Lagrangian relaxation of what waits for what).
+    3. How much is best moved is sought by *n_steps* steps along the supergradient. That decides how
+       close the bound is, and not whether it holds.
+
+    >>> from h3sim.metrics.parts import Part
+    >>> first = Part(after=None, lag_ticks=1, first_tick=1, n_packets=9, weight=0)
+    >>> behind = Part(after=0, lag_ticks=1, first_tick=10, n_packets=1, weight=8)
+    >>> beside = Part(after=None, lag_ticks=1, first_tick=1, n_packets=1, weight=1)
+    >>> round(least_mean_tick([first, behind, beside]), 6)  # (8 * 10 + 11) / 9
+    10.111111
+    """
+    total = sum(part.weight for part in parts)
+    if not total:
+        return None
+    starts = ([0.0] * len(parts), _levelled(parts))
+    return max(_ascend(parts, moved, n_steps) for moved in starts) / total
+
+
+def _ascend(parts: Sequence[Part], moved: list[float], n_steps: int) -> float:
+    """Return the best bound on the sum of weights times ends that is found from *moved* on."""
+    densest = max(part.weight / part.n_packets for part in parts)
+    best, ends = _bound(parts, moved)
+    best_moved, slopes = moved, _slopes(parts, ends)
+    length, n_vain = 1.0, 0
+    for _ in range(n_steps):
+        steepest = max(map(abs, slopes))
+        if not steepest:
+            break
+        moved = _stepped(parts, moved, slopes, length * densest / steepest)
+        bound, ends = _bound(parts, moved)
+        n_vain += 1
+        if bound > best * (1 + _LEAST_GAIN):
+            best, best_moved, n_vain = bound, moved, 0
+        elif n_vain == _PATIENCE:
+            moved, length, n_vain = best_moved, length / 2, 0
+            _, ends = _bound(parts, moved)
+        slopes = _slopes(parts, ends)
+    return best
+
+
+def _bound(parts: Sequence[Part], moved: Sequence[float]) -> tuple[float, list[float]]:
+    """Return what step 1 says where so much of each weight was moved up, and the ends it has."""
+    weights = [float(part.weight) for part in parts]
+    added = 0.0
+    for index, part in enumerate(parts):
+        if part.after is not None:
+            weights[index] -= moved[index]
+            weights[part.after] += moved[index]
+            added += moved[index] * _least_gap(part)
+    ends = _ends(parts, weights)
+    return added + sum(weight * end for weight, end in zip(weights, ends, strict=True)), ends
+
+
+def _least_gap(part: Part) -> int:
+    """Return how many ticks after the one that it waits for a part ends at the earliest."""
+    return part.lag_ticks + part.n_packets - 1
+
+
+def _slopes(parts: Sequence[Part], ends: Sequence[float]) -> list[float]:
+    """Return by how much the bound rises for a weight of 1 moved up from each part."""
+    return [
+        0.0 if part.after is None else _least_gap(part) + ends[part.after] - end
+        for part, end in zip(parts, ends, strict=True)
+    ]
+
+
+def _stepped(
+    parts: Sequence[Part], moved: Sequence[float], slopes: Sequence[float], length: float
+) -> list[float]:
+    """Return *moved*, a step further: as far a packet for each, and no weight below 0."""
+    further = [
+        weight + length * slope * part.n_packets
+        for weight, slope, part in zip(moved, slopes, parts, strict=True)
+    ]
+    return _allowed(parts, further)
+
+
+def _allowed(parts: Sequence[Part], moved: list[float]) -> list[float]:
+    """Return *moved* cut so that none moves more than it has, nor less than nothing."""
+    weights = [float(part.weight) for part in parts]
+    for index in range(len(parts) - 1, -1, -1):
+        after = parts[index].after
+        if after is None:
+            moved[index] = 0.0
+        else:
+            moved[index] = min(max(0.0, moved[index]), weights[index])
+            weights[after] += moved[index]
+    return moved
+
+
+def _levelled(parts: Sequence[Part]) -> list[float]:
+    """Return what to move so that no part has more weight a packet than what it waits for.
+
+    Without lags nothing is better: what waits is then sent as one with what it waits for, by the
+    mean weight of both (Horn 1972).
+    """
+    weights = [float(part.weight) for part in parts]
+    sizes = [part.n_packets for part in parts]
+    moved = [0.0] * len(parts)
+    for index in range(len(parts) - 1, -1, -1):
+        after = parts[index].after
+        if after is None:
+            continue
+        together = sizes[index] + sizes[after]
+        stays = (weights[index] + weights[after]) * sizes[index] / together
+        if weights[index] > stays:
+            moved[index] = weights[index] - stays
+            weights[after] += weights[index]
+            sizes[after] = together
+    return _allowed(parts, moved)
+
+
+def _ends(parts: Sequence[Part], weights: Sequence[float]) -> list[float]:
+    """Return mean tick + (n-1)/2 of each part where the mean by weight is least."""
+    sums = tick_sums(
+        [part.first_tick for part in parts], [part.n_packets for part in parts], weights
+    )
+    return [
+        tick_sum / part.n_packets + (part.n_packets - 1) / 2
+        for tick_sum, part in zip(sums, parts, strict=True)
+    ]
