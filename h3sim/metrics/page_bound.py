@@ -40,8 +40,8 @@ def least_mean_tick(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float 
     >>> first = Part(after=None, lag_ticks=1, first_tick=1, n_packets=9, weight=0)
     >>> behind = Part(after=0, lag_ticks=1, first_tick=10, n_packets=1, weight=8)
     >>> beside = Part(after=None, lag_ticks=1, first_tick=1, n_packets=1, weight=1)
-    >>> round(least_mean_tick([first, behind, beside]), 6)  # (8 * 10 + 11) / 9
-    10.111111
+    >>> round(least_mean_tick([first, behind, beside]), 6)  # (1 + 8 * 11) / 9
+    9.888889
     """
     total = sum(part.weight for part in parts)
     if not total:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from h3sim import metrics
 from h3sim.browser import BrowserMode
 from h3sim.documents import shown
 from h3sim.errors import InputError, NothingToMeasureError, Problem
-from h3sim.metrics import Response, lower_bound_ns
 from h3sim.metrics.link_bound import Opportunity, Wanted, lower_bound_over_links_ns
 from h3sim.metrics.page_bound import least_mean_tick
 from h3sim.metrics.parts import Path, parts_of
@@ -47,7 +47,7 @@ def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given)
 
 def _at_rate_ns(load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate) -> float | None:
     responses = (
-        Response(
+        metrics.Response(
             request.arrived_at_ns + resource.server_ns,
             resource.size_bytes if weighs(resource) else 0,
             max(1, -(-request.length_bytes // rate.packet_bytes)),
@@ -55,7 +55,7 @@ def _at_rate_ns(load: Load, weighs: Callable[[Resource], bool], rate: ConstantRa
         for request in load.trace.requests
         for resource in (load.page.resources[request.resource],)
     )
-    bound = lower_bound_ns(
+    bound = metrics.lower_bound_ns(
         responses, interval_ns=rate.interval_ns, delay_ns=load.network.one_way_ns
     )
     return None if bound is None else float(bound)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Optimum", "least_total"]
 
+_NOTHING = 1e-6
+"""The solver is exact to about as much."""
+
 
 @dataclass(frozen=True)
 class Optimum:
@@ -66,7 +69,7 @@ class _Program:
         cost = np.zeros(2 * self._n)
         for index, part in enumerate(self._parts):
             # A part that ends at tick C is not yet sent at C of the instants 0, 1, ..., C - 1.
-            for tick in range(1, self._n_ticks + 1):
+            for tick in self._ticks():
                 cost[self._y(index, tick)] = -part.weight
         kinds = np.concatenate([np.zeros(self._n), np.ones(self._n)])
         found = optimize.milp(
@@ -112,8 +115,11 @@ class _Program:
         return part.after in sent_at and tick >= sent_at[part.after] + part.lag_ticks
 
     def _end(self, index: int, solution: Any) -> int:
-        first = self._y(index, 1)
-        return self._n_ticks + 1 - round(float(solution[first : first + self._n_ticks].sum()))
+        """Return the tick of the last packet of a part; y is 1 only where that is of use."""
+        return max(tick for tick in self._ticks() if solution[self._x(index, tick)] > _NOTHING)
+
+    def _ticks(self) -> range:
+        return range(1, self._n_ticks + 1)
 
     def _x(self, index: int, tick: int) -> int:
         return index * self._n_ticks + tick - 1
@@ -135,7 +141,7 @@ class _Program:
         import numpy as np
         from scipy import optimize, sparse
 
-        ticks = range(1, self._n_ticks + 1)
+        ticks = self._ticks()
         rows: list[tuple[dict[int, float], float, float]] = [
             ({self._x(i, tick): 1 for i, _ in self._each()}, 0, 1) for tick in ticks
         ]

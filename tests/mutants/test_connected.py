@@ -11,12 +11,15 @@ import h3sim
 from h3sim.engine import endpoint_factory
 from h3sim.errors import StalledError
 from h3sim.http import StreamSender
+from h3sim.metrics.link_bound import lower_bound_over_links_ns
+from h3sim.results import bounds
 from h3sim.transport.link import Link
 from h3sim.transport.quic import QuicEndpoint
 from h3sim.transport.tcp.records import SendStream
 from tests.property.test_connected_laws import (
     EMPTY,
     check_every_byte_came,
+    check_no_order_beats_what_arrived,
     check_time_runs_forward,
     loaded,
 )
@@ -24,6 +27,7 @@ from tests.property.test_connected_laws import (
 pytestmark = pytest.mark.skipif(
     h3sim.build() == "compiled", reason="no part of the compiled build can be broken from outside"
 )
+FAST = h3sim.LoadConfig(network="fibre")
 LOSING = h3sim.LoadConfig(network="sander-2mbps-100ms-5pct")
 TCP_IN_CLEAR = h3sim.LoadConfig(network="fibre", transport_profile="linux-tcp-h2o", transport="tcp")
 
@@ -96,3 +100,18 @@ def test_a_law_finds_packets_that_arrive_before_they_leave(monkeypatch: pytest.M
     monkeypatch.setattr(endpoint_factory, "Link", Hasty)
     with pytest.raises(AssertionError):
         check_time_runs_forward(loaded(page, LOSING))
+
+
+def test_a_law_finds_a_bound_whose_opportunities_come_too_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    load = loaded(h3sim.load_page("davies-meenan"), FAST, "fifo")
+    check_no_order_beats_what_arrived(load)
+
+    def late(wanted: Any, opportunities: Any) -> Any:
+        later = [one._replace(arrived_at_ns=one.arrived_at_ns + 10**8) for one in opportunities]
+        return lower_bound_over_links_ns(wanted, later)
+
+    monkeypatch.setattr(bounds, "lower_bound_over_links_ns", late)
+    with pytest.raises(AssertionError):
+        check_no_order_beats_what_arrived(load)

@@ -239,9 +239,9 @@ MUTATIONS = [
     scheduling(laws.check_bound_above_the_fold_is_attained, RoundRobinScheduler, VISIBLE),
     building(
         "StreamSender",
-        laws.check_no_scheme_beats_the_bound_above_the_fold,
+        laws.check_no_scheme_beats_the_bound_of_the_page,
         components.GenerousSender,
-        VISIBLE,
+        MIXED,
     ),
     measuring(
         "byte_index_ns",

@@ -114,6 +114,22 @@ def test_every_byte_comes_whatever_is_lost(
     check_every_byte_came(loaded(page, setting, scheme))
 
 
+def check_no_order_beats_what_arrived(load: h3sim.Load) -> None:
+    """ByteIndex is no less than the best use of what arrived, whatever else it could have been."""
+    for which in ("all", "atf"):
+        index = load.byte_index_or_none(which, sample_ms=None)
+        if index is not None:
+            assert index >= load.lower_bound(which) * (1 - 1e-9)
+
+
+@law(60)
+@given(page=pages(), setting=settings(), scheme=st.sampled_from(SCHEMES))
+def test_no_scheme_beats_the_best_use_of_what_arrived(
+    page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str
+) -> None:
+    check_no_order_beats_what_arrived(loaded(page, setting, scheme))
+
+
 EMPTY = page_of(
     {"id": "/", "kind": "document", "bytes": 100},
     {"id": "a", "kind": "image", "bytes": 0, "discovered": {"by": "/", "at": "request"}},

@@ -101,6 +101,13 @@ def test_no_scheme_has_a_byte_index_below_the_bound(scheme: Any, case: Any) -> N
     laws.check_no_scheme_beats_the_bound(case.but(scheme=scheme).run())
 
 
+@each_scheme
+@law(30)
+@given(cases())
+def test_no_scheme_has_a_byte_index_below_what_the_page_allows(scheme: Any, case: Any) -> None:
+    laws.check_no_scheme_beats_the_bound_of_the_page(case.but(scheme=scheme).run())
+
+
 @law(60)
 @given(cases())
 def test_sampling_adds_less_than_one_interval(case: Any) -> None:

@@ -233,12 +233,6 @@ def test_atf_first_attains_the_bound_of_what_is_above_the_fold(case: Any) -> Non
     laws.check_bound_above_the_fold_is_attained(load)
 
 
-@law(60)
-@given(cases(pages=pages(at=(At.TIME,), sizes=whole_packets), jitters=no_jitter))
-def test_no_scheme_beats_the_bound_of_what_is_above_the_fold(case: Any) -> None:
-    laws.check_no_scheme_beats_the_bound_above_the_fold(case.but(buffer_kb=0).run())
-
-
 def test_random_cases_are_told_apart_by_their_scheme() -> None:
     """Else the laws above would look at one scheme many times."""
     steps = [(0, kind, 9) for kind in ("document", "image", "script", "font", "stylesheet")]
