@@ -15,6 +15,7 @@ from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from fractions import Fraction
 
     from h3sim.page import Resource
     from h3sim.results.load import Load
@@ -36,16 +37,19 @@ def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given)
         raise InputError([Problem(key="given", message=message)])
     rate = load.network.constant_rate
     origin_ns = load.trace.requests[0].requested_at_ns
+    bound_ns: Fraction | float | None
     if given == "page":
         bound_ns = _of_page_ns(load, weighs, rate, origin_ns)
     elif rate is None:
         bound_ns = _over_links_ns(load, weighs)
     else:
         bound_ns = _at_rate_ns(load, weighs, rate)
-    return None if bound_ns is None else (bound_ns - origin_ns) / NS_PER_MS
+    return None if bound_ns is None else float((bound_ns - origin_ns) / NS_PER_MS)
 
 
-def _at_rate_ns(load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate) -> float | None:
+def _at_rate_ns(
+    load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate
+) -> Fraction | None:
     responses = (
         metrics.Response(
             request.arrived_at_ns + resource.server_ns,
@@ -55,10 +59,9 @@ def _at_rate_ns(load: Load, weighs: Callable[[Resource], bool], rate: ConstantRa
         for request in load.trace.requests
         for resource in (load.page.resources[request.resource],)
     )
-    bound = metrics.lower_bound_ns(
+    return metrics.lower_bound_ns(
         responses, interval_ns=rate.interval_ns, delay_ns=load.network.one_way_ns
     )
-    return None if bound is None else float(bound)
 
 
 def _over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | None:
