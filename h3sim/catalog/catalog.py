@@ -241,10 +241,13 @@ def _shipped_page(file: Traversable) -> Page:
     return page_from_dict(json.loads(file.read_text(encoding="utf-8")), source=file.name)
 
 
+# Values that never change, named by each load of a study: read once in a process, not load by load.
+@cache
 def _shipped_network(file: Traversable) -> Network:
     return network_from_toml(file.read_text(encoding="utf-8"), source=file.name)
 
 
+@cache
 def _shipped_profile(file: Traversable) -> TransportProfile:
     return profile_from_toml(file.read_text(encoding="utf-8"), source=file.name)
 

@@ -245,3 +245,9 @@ def test_a_set_that_is_no_list_of_names_is_told_with_its_key() -> None:
     assert str(caught.value) == (
         "schemes.mine[1]: must be text, is 4\npages.mine: must be a list of names, is 'creative'"
     )
+
+
+def test_shipped_networks_and_profiles_are_read_once() -> None:
+    # Each load of a study names them, and reading them takes as long as a small load.
+    assert h3sim.load_network("4g") is h3sim.load_network("4g")
+    assert h3sim.load_profile("default") is h3sim.load_profile("default")
