@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from h3sim.study.design import Cell
 
-__all__ = ["die_always", "die_once", "large", "told", "waiting"]
+__all__ = ["die_always", "die_once", "large", "told", "waiting", "waiting_and_marking"]
 
 
 def told(cell: Cell) -> dict[str, Any]:
@@ -45,3 +45,9 @@ def waiting(cell: Cell) -> dict[str, Any]:
 def large(cell: Cell) -> dict[str, Any]:
     """Return a row as large as that of a load."""
     return told(cell) | {"text": f"{cell.seed:04}" * 500}
+
+
+def waiting_and_marking(cell: Cell) -> dict[str, Any]:
+    """Take a while, and leave a mark of the process in the folder that the page names."""
+    (Path(cell.page.provenance["marks"]) / str(os.getpid())).touch()
+    return waiting(cell)

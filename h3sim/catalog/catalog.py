@@ -241,15 +241,25 @@ def _shipped_page(file: Traversable) -> Page:
     return page_from_dict(json.loads(file.read_text(encoding="utf-8")), source=file.name)
 
 
+def _shipped_network(file: Traversable) -> Network:
+    return _network_in(file.name)
+
+
 # Values that never change, named by each load of a study: read once in a process, not load by load.
 @cache
-def _shipped_network(file: Traversable) -> Network:
-    return network_from_toml(file.read_text(encoding="utf-8"), source=file.name)
+def _network_in(file_name: str) -> Network:
+    file = _networks()[file_name.removesuffix(".toml")]
+    return network_from_toml(file.read_text(encoding="utf-8"), source=file_name)
+
+
+def _shipped_profile(file: Traversable) -> TransportProfile:
+    return _profile_in(file.name)
 
 
 @cache
-def _shipped_profile(file: Traversable) -> TransportProfile:
-    return profile_from_toml(file.read_text(encoding="utf-8"), source=file.name)
+def _profile_in(file_name: str) -> TransportProfile:
+    file = _profiles()[file_name.removesuffix(".toml")]
+    return profile_from_toml(file.read_text(encoding="utf-8"), source=file_name)
 
 
 def _shipped_scheme(file: Traversable) -> Scheme:

@@ -126,6 +126,8 @@ def write_whole(
     Raises:
         error: if the file cannot be written; *key* is the option that gave the path.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise error([Problem(key=key or "path", message=f"must be a path, is {shown(path)}")])
     try:
         target = Path(path).resolve()
         if target.exists() and not target.is_file() and not target.is_dir():

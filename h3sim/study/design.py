@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.documents import shown
+from h3sim.documents.shown import is_quantity
 from h3sim.errors import InputError, MissingExtraError, Problem, UnknownOptionError
 from h3sim.study.config import LoadConfig
 from h3sim.study.options import unknown_option
@@ -51,8 +53,8 @@ class Range:
         problems = []
         for key in ("low", "high"):
             value = getattr(self, key)
-            if type(value) not in (int, float) or not math.isfinite(value):
-                problems.append(Problem(key=key, message=f"must be a number, is {value!r}"))
+            if not is_quantity(value):
+                problems.append(Problem(key=key, message=f"must be a number, is {shown(value)}"))
         if not problems and self.low >= self.high:
             message = f"must be more than low ({self.low:g}), is {self.high:g}"
             problems.append(Problem(key="high", message=message))

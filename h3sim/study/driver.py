@@ -37,6 +37,12 @@ _RECENT = 200
 _CHUNK = 1000
 _TRIES = 3
 """So often a cell may lose its worker, alone in it, before it is taken for the cause."""
+_STILLBORN = 3
+"""So often pools may break before a worker has answered at all; then they cannot start."""
+_DIE_AT_START = (
+    "its workers die as they start: in a script, call it under `if __name__ == '__main__':`, as"
+    " Python wants it of process pools, or give executor='serial'"
+)
 _SMALL_S = 2.0
 """A study that is over sooner than processes pay runs here."""
 _LOST = "the worker that ran it died each time (killed, or out of memory)"
@@ -71,6 +77,7 @@ class Driver:
         self._suspects: deque[_Batch] = deque()
         self._pending: Iterator[int] = iter(())
         self._n_pending = 0
+        self._n_stillborn = 0
         self._told: Callable[[int], None] = lambda _: None
         self.study_id = store.begin_study(self._keys.token(), study.name, len(study), study.axes)
         self.reused = self.ran = self.failed = 0
@@ -204,6 +211,7 @@ class Driver:
                     raise
                 self._lose([batch])
                 continue
+            self._n_stillborn = -1  # a worker lives: whatever breaks now is not how they start
             if done is None:
                 self._suspects.appendleft(batch._replace(with_payload=True))
             else:
@@ -213,6 +221,10 @@ class Driver:
         self, pool: Pool, in_flight: dict[Future[Any], _Batch], error: Exception | None = None
     ) -> None:
         """Take back what a broken pool had in hand, and go on with a new one."""
+        if self._n_stillborn >= 0:
+            self._n_stillborn += 1
+        if self._n_stillborn == _STILLBORN:
+            raise InputError([Problem(key="executor", message=_DIE_AT_START)]) from error
         self._keep_finished(in_flight)
         self._lose(list(in_flight.values()))
         in_flight.clear()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.documents import shown
+from h3sim.documents.arguments import check_arguments
+from h3sim.documents.values import Text
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from h3sim.study.results import Results
 
-__all__ = ["Pair", "pairs_by_scheme"]
+__all__ = ["Pair", "check_columns", "pairs_by_scheme"]
 
 _SCHEME = "scheme"
 
@@ -22,6 +25,20 @@ class Pair(NamedTuple):
     speedup: float
 
 
+def check_columns(results: Results, *, value: object, baseline: object = "") -> None:
+    """Refuse a *value* that is no column of numbers, and a *baseline* that is no name.
+
+    Raises:
+        InputError: listing both.
+    """
+    check_arguments(InputError, value=(Text(), value), baseline=(Text(), baseline))
+    if value not in results.columns:
+        raise InputError([Problem(key="value", message=f"there is no column {shown(value)}")])
+    known = next((row[value] for row in results if row[value] is not None), 0.0)
+    if not isinstance(known, int | float):
+        raise InputError([Problem(key="value", message=f"{value} is no column of numbers")])
+
+
 def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, list[Pair]]:
     """Return the pairs of each scheme, the baseline's own among them, in the order of the rows.
 
@@ -30,8 +47,7 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
     Raises:
         InputError: if there is no such scheme or column.
     """
-    if value not in results.columns:
-        raise InputError([Problem(key="value", message=f"there is no column {value!r}")])
+    check_columns(results, baseline=baseline, value=value)
     cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != _SCHEME]
     rows = list(results)
     if baseline not in {row[_SCHEME] for row in rows}:

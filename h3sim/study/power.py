@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.documents.arguments import Only, check_arguments
+from h3sim.documents.shown import is_quantity
+from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError
+from h3sim.study.arguments import LEVEL
 from h3sim.study.pairs import pairs_by_scheme
 from h3sim.trace import Rows
 
@@ -20,6 +23,10 @@ __all__ = ["PowerRow", "power_of_schemes", "power_of_test"]
 _EFFICIENCY = 3 / math.pi
 """Of Wilcoxon's signed ranks beside Student's t where differences are normal (Hodges 1956)."""
 _MOST = 1_000_000
+_SPEEDUP = Only(
+    "a number of more than 0, and not 1",
+    lambda value: is_quantity(value) and value > 0 and value != 1,
+)
 
 
 class PowerRow(NamedTuple):
@@ -198,13 +205,6 @@ def _least(is_enough: Callable[[int], bool]) -> int | None:
 
 
 def _check(*, speedup: float, level: float, power: float) -> None:
-    problems = []
-    if not (speedup > 0 and speedup != 1 and math.isfinite(speedup)):
-        message = f"must be more than 0, and not 1, is {speedup}"
-        problems.append(Problem(key="speedup", message=message))
-    for key, value in (("level", level), ("power", power)):
-        if not 0 < value < 1:
-            message = f"must be more than 0 and less than 1, is {value}"
-            problems.append(Problem(key=key, message=message))
-    if problems:
-        raise InputError(problems)
+    check_arguments(
+        InputError, speedup=(_SPEEDUP, speedup), level=(LEVEL, level), power=(LEVEL, power)
+    )

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.documents.arguments import check_arguments
+from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError
+from h3sim.study.arguments import LEVEL
+from h3sim.study.pairs import check_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,11 +59,8 @@ def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
         NothingToMeasureError: with fewer than three schemes or two blocks.
         MissingExtraError: if scipy is not installed.
     """
-    if value not in results.columns:
-        raise InputError([Problem(key="value", message=f"there is no column {value!r}")])
-    if not 0 < level < 1:
-        message = f"must be more than 0 and less than 1, is {level}"
-        raise InputError([Problem(key="level", message=message)])
+    check_columns(results, value=value)
+    check_arguments(InputError, level=(LEVEL, level))
     try:
         from scipy import stats  # on use: an extra
     except ImportError as error:

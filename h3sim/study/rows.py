@@ -6,7 +6,8 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
-from h3sim.errors import NothingToMeasureError
+from h3sim.documents.arguments import Only, check_arguments
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study.moments import Moments
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ __all__ = ["Counts", "Row", "Stored", "StudyRows"]
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = tuple[str | None, str | None, str | None]
 """Row and resources as JSON, and error: of each, one or the other."""
+_COLUMNS = Only("a list of names of columns", lambda value: isinstance(value, list | tuple))
 _LOAD = ("page", "scheme", "network", "seed")
 """What a row of a resource says of its load, beside the axes."""
 
@@ -165,6 +167,7 @@ class StudyRows:
         Raises:
             KeyError: if there is no such column.
         """
+        check_arguments(InputError, by=(_COLUMNS, by))
         self._check_columns([value, *by])
         sums: dict[tuple[Any, ...], Moments] = {}
         for row in self:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.documents import parse_json, read_text
+from h3sim.documents.arguments import PATH, check_arguments
+from h3sim.documents.files import shown_path
 from h3sim.errors import Problem
 from h3sim.study.export import FORMAT, ResultsError
 from h3sim.study.results import Results
@@ -27,13 +29,14 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
         ResultsError: if the file holds neither.
         StoreError: if it is a store that cannot be read, or has no such study.
     """
+    check_arguments(ResultsError, path=(PATH, path))
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - paths and names alike
             is_store = file.read(len(_SQLITE)) == _SQLITE
-    except OSError as error:
-        raise ResultsError(
-            [Problem(key="", message=f"cannot be read: {error.strerror}")], str(path)
-        ) from error
+    except (OSError, ValueError) as error:  # the latter where it cannot be a path at all
+        why = getattr(error, "strerror", None) or "it cannot be a path"
+        message = f"cannot be read: {why}"
+        raise ResultsError([Problem(key="", message=message)], shown_path(path)) from error
     return _of_store(path, study) if is_store else _of_lines(path)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.documents import shown
+from h3sim.documents.arguments import check_arguments
 from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.study.arguments import SEED
 from h3sim.study.design import Range
 from h3sim.study.sweep import study_of
 from h3sim.trace import Rows
@@ -66,11 +69,14 @@ def sensitivity(
     """
     ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
     fixed = {name: given for name, given in options.items() if name not in ranges}
-    _check(ranges, samples)
+    _check(ranges, samples, seed)
 
     def figures_at(points: list[dict[str, float]]) -> list[float]:
         study = study_of(page, schemes=scheme, seeds=[seed], cells=points, **fixed)
         results = study.run(store=store, executor=executor, workers=workers, progress=False)
+        if len(results) and value not in results.columns:
+            message = f"there is no column {shown(value)}"
+            raise InputError([Problem(key="value", message=message)])
         found = results.column(value)
         if len(found) < len(points) or None in found:
             raise NothingToMeasureError(f"not all loads have {value}: {results.errors[:1]}")
@@ -82,12 +88,20 @@ def sensitivity(
     return Rows(SensitivityRow, rows)
 
 
-def _check(ranges: Mapping[str, Range], samples: object) -> None:
-    if not ranges:
-        raise InputError([Problem(key="options", message="at least one must be a Range")])
+def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> None:
+    problems = []
+    if len(ranges) < 2:
+        message = "at least two must be a Range: one alone explains all there is"
+        problems.append(Problem(key="options", message=message))
     if type(samples) is not int or samples < 2 or samples & (samples - 1):
-        message = f"must be a power of two of at least 2, is {samples!r}"
-        raise InputError([Problem(key="samples", message=message)])
+        message = f"must be a power of two of at least 2, is {shown(samples)}"
+        problems.append(Problem(key="samples", message=message))
+    try:
+        check_arguments(InputError, seed=(SEED, seed))
+    except InputError as error:
+        problems += error.problems
+    if problems:
+        raise InputError(problems)
 
 
 def _indices(

@@ -9,9 +9,11 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.documents.arguments import check_arguments
 from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.study.arguments import LEVEL, SEED
 from h3sim.study.intervals import mean_interval
-from h3sim.study.pairs import pairs_by_scheme
+from h3sim.study.pairs import check_columns, pairs_by_scheme
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -121,7 +123,7 @@ def compare_schemes(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
-    _check_confidence(confidence)
+    check_arguments(InputError, confidence=(LEVEL, confidence), seed=(SEED, seed))
     pairs = pairs_by_scheme(results, baseline, value)
     by_seed = len(set(results.column("page"))) == 1
     rows = [
@@ -235,8 +237,7 @@ def relative_medians(
         InputError: if there is no such scheme or column.
         MissingExtraError: if scipy is not installed.
     """
-    if value not in results.columns:
-        raise InputError([Problem(key="value", message=f"there is no column {value!r}")])
+    check_columns(results, baseline=baseline, value=value)
     axes = [name for name in results.axes if name not in ("page", _SCHEME, "seed")]
     groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for row in results:
@@ -286,7 +287,7 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
         NothingToMeasureError: if fewer than three rows have both, or one is the same in all.
         MissingExtraError: if scipy is not installed.
     """
-    _check_confidence(confidence)
+    check_arguments(InputError, confidence=(LEVEL, confidence))
     pairs = [
         pair for pair in zip(results.column(x), results.column(y), strict=True) if None not in pair
     ]
@@ -327,12 +328,6 @@ def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
             raise NothingToMeasureError(
                 f"{name} is {values[0]:g} in all rows: nothing goes with it"
             )
-
-
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        message = f"must be more than 0 and less than 1, is {confidence}"
-        raise InputError([Problem(key="confidence", message=message)])
 
 
 def _stats() -> Any:

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import H3SimError
+from h3sim.documents.arguments import PATH, check_arguments
+from h3sim.documents.files import shown_path
+from h3sim.documents.shown import shown
+from h3sim.errors import H3SimError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -78,7 +81,8 @@ class Store:
     """
 
     def __init__(self, path: str | Path, *, may_write: bool = True) -> None:
-        self.path = str(path)
+        check_arguments(InputError, store=(PATH, path))
+        self.path = os.fspath(path)
         self._may_write = may_write
         with self._told():
             self._db = self._connect()
@@ -90,7 +94,7 @@ class Store:
             return sqlite3.connect(":memory:", check_same_thread=False)
         if not self._may_write:
             if not Path(self.path).is_file():
-                raise StoreError(f"{self.path}: there is no such file")
+                raise StoreError(f"{shown_path(self.path)}: there is no such file")
             uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
             # Where nothing may be written SQLite cannot make the files by which readers and a
             # writer know of each other. If no writer left any, there is none.
@@ -99,7 +103,9 @@ class Store:
                 uri += "&immutable=1"
             return sqlite3.connect(uri, uri=True, check_same_thread=False)
         if not Path(self.path).absolute().parent.is_dir():
-            raise StoreError(f"{self.path}: there is no folder {str(Path(self.path).parent)!r}")
+            raise StoreError(
+                f"{shown_path(self.path)}: there is no folder {shown(Path(self.path).parent)}"
+            )
         return sqlite3.connect(self.path, check_same_thread=False)
 
     def _check(self) -> None:
@@ -108,11 +114,13 @@ class Store:
         (known,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if tables and known != _APPLICATION_ID:
-            raise StoreError(f"{self.path}: is not a store of studies: give another file")
+            raise StoreError(
+                f"{shown_path(self.path)}: is not a store of studies: give another file"
+            )
         if tables and version != _VERSION:
             raise StoreError(
-                f"{self.path}: is h3sim-store/{version}, and this h3sim reads {FORMAT}: give"
-                " another file, or export its rows with the h3sim that made it"
+                f"{shown_path(self.path)}: is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
+                " give another file, or export its rows with the h3sim that made it"
             )
         if self._may_write and self.path != ":memory:":
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -121,16 +129,18 @@ class Store:
             with self._db:
                 self._db.executescript(f"BEGIN IMMEDIATE;{_make_tables()}COMMIT;")
         elif not tables:
-            raise StoreError(f"{self.path}: is empty")
+            raise StoreError(f"{shown_path(self.path)}: is empty")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Let what SQLite refuses be told with what to do."""
         try:
             yield
+        except (ValueError, UnicodeError) as error:
+            raise StoreError(f"{shown_path(self.path)}: cannot be the path of a file") from error
         except sqlite3.Error as error:
             advice = _ADVICE.get(getattr(error, "sqlite_errorname", ""), "")
-            message = f"{self.path}: {error}{advice}; what was finished before is kept"
+            message = f"{shown_path(self.path)}: {error}{advice}; what was finished before is kept"
             raise StoreError(message) from error
 
     # What a sweep does

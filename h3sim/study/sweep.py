@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
+from h3sim.documents.arguments import Only, check_arguments
+from h3sim.documents.values import Flag, Number, OrNone, Text
 from h3sim.errors import InputError, Problem
+from h3sim.study.arguments import SEED
 from h3sim.study.cells import LoadWork
 from h3sim.study.compare import check_names
 from h3sim.study.config import LoadConfig
@@ -36,6 +39,20 @@ _CHECKED = 2000
 _TOLD = 20
 _CHUNK = 1000
 _PROBED, _PROBE_S = 5, 2.0
+
+
+_MOST_SEEDS = 10**9
+_CELLS = Only(
+    "a list of tables of options",
+    lambda value: (
+        value is None
+        or (
+            isinstance(value, Sequence)
+            and not isinstance(value, str | bytes)
+            and all(isinstance(cell, Mapping) for cell in value)
+        )
+    ),
+)
 
 
 class Plan(NamedTuple):
@@ -230,6 +247,14 @@ def study_of(
         UnknownNameError: if a name is not known.
         UnknownOptionError: if there is no such axis.
     """
+    check_arguments(
+        InputError,
+        cells=(_CELLS, cells),
+        sampling_seed=(SEED, sampling_seed),
+        resources=(Flag(), resources),
+        timeout_s=(OrNone(Number(low=0, is_above=True)), timeout_s),
+        name=(Text(), name),
+    )
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     plain = {key: value for key, value in axes.items() if key not in ranges}
     listed = _listed(cells, ranges, samples)
@@ -267,6 +292,8 @@ def _listed(
 
 def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     if isinstance(seeds, int) and not isinstance(seeds, bool):
+        if seeds > _MOST_SEEDS:
+            raise InputError([Problem(key="seeds", message=f"must be at most {_MOST_SEEDS:,}")])
         return range(max(0, seeds))
     chosen: Sequence[Any]
     if isinstance(seeds, range):

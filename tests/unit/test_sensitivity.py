@@ -11,6 +11,7 @@ from h3sim.errors import InputError, NothingToMeasureError
 from tests.helpers import page_of
 
 PAGE = page_of({"id": "/", "kind": "document", "bytes": 140_000})
+TWO = {"rtt_ms": h3sim.Range(low=0, high=10), "rate_mbps": h3sim.Range(low=1, high=9)}
 
 
 def of(value: Any, **options: Any) -> Any:
@@ -46,8 +47,11 @@ def test_shares_of_a_sum_are_those_of_its_variances() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "options: at least one must be a Range"),
-        ({"rtt": h3sim.Range(low=0, high=1)}, "rtt: there is no such option"),
+        ({}, "options: at least two must be a Range"),
+        (
+            {"rtt": h3sim.Range(low=0, high=1), "loss": h3sim.Range(low=0, high=0.1)},
+            "rtt: there is no such option",
+        ),
     ],
 )
 def test_mistakes_are_told(options: Any, message: Any) -> None:
@@ -59,4 +63,4 @@ def test_mistakes_are_told(options: Any, message: Any) -> None:
 
 def test_figures_that_do_not_vary_or_are_not_there_are_told() -> None:
     with pytest.raises(NothingToMeasureError, match="not all loads have byte_index_atf_ms"):
-        of("byte_index_atf_ms", rtt_ms=h3sim.Range(low=0, high=10))
+        of("byte_index_atf_ms", **TWO)

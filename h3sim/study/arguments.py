@@ -1,0 +1,12 @@
+"""What the functions of studies take: kinds of arguments that several of them share."""
+
+from __future__ import annotations
+
+from h3sim.documents.values import Number, Whole
+
+__all__ = ["LEVEL", "SEED"]
+
+LEVEL = Number(low=0, high=1, is_above=True, is_below=True)
+"""A confidence, a level of significance, a power."""
+SEED = Whole(low=0, high=2**63 - 1, hint="2^63 - 1")
+"""What random numbers may begin with."""
