@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from h3sim.page import Page, Resource
     from h3sim.results import Load
 
-__all__ = ["NAME_CHARS", "folded", "lane_labels", "plain", "resource_label", "shortened", "title"]
+__all__ = [
+    "NAME_CHARS",
+    "folded",
+    "lane_labels",
+    "plain",
+    "resource_label",
+    "shortened",
+    "title",
+    "value_label",
+]
 
 NAME_CHARS = 28
 """The longest name of a resource that is shown whole."""
@@ -47,6 +56,15 @@ def plain(text: str) -> str:
     """
     shown = "".join(char if ord(char) in _glyphs() else _NO_GLYPH for char in text)
     return re.sub(r"\\*\$", r"\\$", shown)
+
+
+def value_label(value: object) -> str:
+    """Return how an axis names a value of a column.
+
+    >>> value_label(50.0), value_label("4g"), value_label(None)
+    ('50', '4g', 'None')
+    """
+    return plain(f"{value:g}" if isinstance(value, float) else str(value))
 
 
 def folded(text: str) -> str:

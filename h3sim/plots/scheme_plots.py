@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from h3sim.errors import InputError, Problem
-from h3sim.plots.labels import plain
+from h3sim.plots.labels import plain, value_label
 from h3sim.plots.style import SIGNIFICANT, SMALL, line
 from h3sim.study.pairs import pairs_by_scheme
 
@@ -24,7 +24,7 @@ __all__ = ["draw_buffers", "draw_correlations", "draw_ranks", "draw_scatter", "l
 _CLASSES = (("small, < 500 kB", 500_000), ("medium", 1_000_000), ("large, >= 1000 kB", math.inf))
 """Of Marx 2019, Fig. 12."""
 _LANE = 0.25
-_FACTORS = (1.25, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100)
+_FACTORS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100)
 
 
 def _page_sizes(results: Results) -> dict[str, int]:
@@ -90,9 +90,9 @@ def _factor_axis(ax: Axes) -> None:
     low, high = ax.dataLim.intervaly
     reach = max(1.1, high, 1 / low) if low > 0 else 1.1
     reach **= 1.08
-    shown = [factor for factor in _FACTORS if factor <= reach]
-    if len(shown) > 6:
-        shown = [factor for factor in shown if factor >= 2]
+    # Where all is close to 1 finer steps are told; farther away they would stand on each other.
+    least = 2 if reach >= 7 else 1.25 if reach >= 1.5 else 1.05 if reach >= 1.1 else 1
+    shown = [factor for factor in _FACTORS if least <= factor <= reach]
     ax.set_yscale("log")
     ax.set_ylim(1 / reach, reach)
     ticks = [*(1 / factor for factor in reversed(shown)), 1.0, *shown]
@@ -134,13 +134,9 @@ def draw_buffers(ax: Axes, results: Results, baseline: str, value: str, over: st
             if low is not None and high is not None:
                 ax.plot([x, x], [low, high], color=look.color, linewidth=1.4)
     ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-    ax.set_xticks(range(len(places)), [plain(_told(place)) for place in places])
+    ax.set_xticks(range(len(places)), [value_label(place) for place in places])
     ax.set_xlim(-0.5, len(places) - 0.5)
     _factor_axis(ax)
-
-
-def _told(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from h3sim.errors import InputError, Problem
 from h3sim.plots import scheme_plots
-from h3sim.plots.labels import plain
+from h3sim.plots.labels import plain, value_label
 from h3sim.plots.style import SIGNIFICANT, SMALL, in_style, line
 
 if TYPE_CHECKING:
@@ -63,7 +63,11 @@ class StudyPlots:
                 _draw_steps(ax, number, scheme, steps)
             ax.axvline(0, color="0.6", linewidth=0.8)
             ax.set_ylim(0, 1.02)
-            _label(ax, f"change of the median {value} to {relative_to} in %", "share of pages")
+            _label(
+                ax,
+                f"change of the median {value} to {relative_to} in %; thick where p < 0.005",
+                "share of pages",
+            )
             ax.legend(fontsize=SMALL, frameon=False)
         return ax
 
@@ -86,7 +90,7 @@ class StudyPlots:
                 ax.plot(row.geometric, place, marker="D", color=look.color, markersize=5)
             ax.axvline(1, color="0.6", linewidth=0.8)
             ax.set_yticks(range(len(rows)), [plain(row.scheme) for row in rows])
-            ax.invert_yaxis()
+            ax.set_ylim(len(rows) - 0.5, -0.5)
             _label(ax, f"speedup of {value} to {baseline}, geometric mean, 95 % interval", "")
         return ax
 
@@ -136,8 +140,8 @@ class StudyPlots:
                 for at, mean in enumerate(row):
                     color = "white" if mean < middle else "black"
                     ax.text(at, place, f"{mean:,.0f}", ha="center", va="center", color=color)
-            ax.set_xticks(range(len(columns)), [plain(str(name)) for name in columns])
-            ax.set_yticks(range(len(lines)), [plain(str(name)) for name in lines])
+            ax.set_xticks(range(len(columns)), [value_label(name) for name in columns])
+            ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
             _label(ax, x, y)
             ax.set_title(f"mean {value}", fontsize=SMALL + 1, loc="left")
         return ax
@@ -198,7 +202,7 @@ class StudyPlots:
         with in_style():
             ax = _axes(ax)
             scheme_plots.draw_correlations(ax, self._results, x, y)
-            _label(ax, "pages by their size; full where p < 0.005", f"Spearman's rho, {x} and {y}")
+            _label(ax, "pages by their size; full where p < 0.005", f"Spearman's rho\n{x}\n{y}")
         return ax
 
     def ranks(
@@ -273,6 +277,6 @@ def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float,
 
 def _label(ax: Axes, x: str, y: str) -> None:
     ax.set_xlabel(plain(x), fontsize=SMALL)
-    ax.set_ylabel(plain(y), fontsize=SMALL)
+    ax.set_ylabel("\n".join(map(plain, y.splitlines())), fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
