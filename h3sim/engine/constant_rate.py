@@ -18,7 +18,7 @@ from h3sim.trace import (
 from h3sim.transport import HoldEveryNth
 
 if TYPE_CHECKING:
-    from h3sim.engine.environment import Call, Callbacks, LoadEnvironment
+    from h3sim.engine.environment import Call, LoadEnvironment
     from h3sim.engine.transport import Application, Progress
     from h3sim.http import StreamSender
     from h3sim.transport import ConstantRate, Network, Protocol
@@ -28,7 +28,7 @@ __all__ = ["ConstantRateTransport"]
 _REPORT_EVERY_PACKETS = 4096
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
-_DELIVERY, _SEND = int(Rank.DELIVERY), int(Rank.SEND)
+_DELIVERY, _ARRIVAL, _SEND = int(Rank.DELIVERY), int(Rank.ARRIVAL), int(Rank.SEND)
 
 
 class ConstantRateTransport:
@@ -55,10 +55,10 @@ class ConstantRateTransport:
     ) -> None:
         self.response_streams = response_streams
         self._environment = environment
-        self._network = network
         self._constant_rate = constant_rate
         self._handshake_ns = protocol.handshake_rtts * network.rtt_ns if handshake else 0
         self._one_way_ns = network.one_way_ns
+        self._up_ns = network.rtt_ns - network.one_way_ns
         self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
         self._progress = progress
         self._n_packets = n_packets
@@ -79,34 +79,24 @@ class ConstantRateTransport:
             self._order = order(self._overtaken.delivered_at_ns)
         self._next_tick = 1
         self._is_sending = False
-        self._when_tick: Callbacks = (self._on_tick,)
 
     # What the application asks for
 
     def begin(self, application: Application) -> None:
         """Connect, which takes the round trips of a handshake and no bytes."""
         self._application = application
-        # One tuple for all calls of a kind: the event loop takes its callbacks from it.
-        self._when_request: Callbacks = (
-            lambda call: application.on_request_arrived(call.value, call.at_ns),
-        )
-        self._when_signal: Callbacks = (
-            lambda call: application.on_signal_arrived(call.value, call.at_ns),
-        )
-        self._when_arrived: Callbacks = (
-            self._on_in_order if self._order is None else self._on_out_of_order,
-        )
+        self._when_arrived = self._on_in_order if self._order is None else self._on_out_of_order
         application.on_connected(self._handshake_ns)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
         """Send a request up, where nothing limits the rate."""
         del n_bytes
-        self._send_up(self._when_request, stream_id)
+        self._send_up(self._application.on_request_arrived, stream_id)
 
     def send_signal(self, number: int, n_bytes: int) -> None:
         """Send a frame of the control stream up, as a request."""
         del n_bytes
-        self._send_up(self._when_signal, number)
+        self._send_up(self._application.on_signal_arrived, number)
 
     def pump(self) -> None:
         """Send from the next tick on, unless that is done already."""
@@ -114,7 +104,7 @@ class ConstantRateTransport:
             self._is_sending = True
             first = self._constant_rate.first_tick_from(self._environment.now_ns)
             self._next_tick = max(self._next_tick, first)
-            self._environment.at(self._next_tick_at_ns(), _SEND, self._when_tick, None)
+            self._environment.at(self._next_tick_at_ns(), _SEND, self._on_tick, None)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Report nothing of a response before *n_bytes* of it have been delivered.
@@ -130,13 +120,12 @@ class ConstantRateTransport:
         """Return what happened to packets."""
         return Carried((self._steady if self._order is None else self._overtaken).rows())
 
-    def _send_up(self, when: Callbacks, value: int) -> None:
-        delay_ns = self._network.rtt_ns - self._one_way_ns
-        self._environment.after(delay_ns, Rank.ARRIVAL, when, value)
+    def _send_up(self, call: Call, value: int) -> None:
+        self._environment.after(self._up_ns, _ARRIVAL, call, value)
 
     # What happens
 
-    def _on_tick(self, call: Call) -> None:
+    def _on_tick(self, value: None, now_ns: int) -> None:
         """Send a packet at this tick, and at each one after it until something else is due.
 
         A tick with nothing to send is lost, and none follows until there is something again.
@@ -146,7 +135,7 @@ class ConstantRateTransport:
         sent_at_ns, chunks = self._steady.sent_at_ns, self._steady.chunks
         take, advance_to, at = streams.take, environment.advance_to, environment.at
         numerator, denominator = self._interval_ns
-        now_ns = call.at_ns
+        del value
         while True:
             self._next_tick += 1
             chunk = take()
@@ -167,7 +156,7 @@ class ConstantRateTransport:
                 self._application.on_drained()
             now_ns = self._next_tick * numerator // denominator
             if not advance_to(now_ns):
-                at(now_ns, _SEND, self._when_tick, None)
+                at(now_ns, _SEND, self._on_tick, None)
                 return
 
     def _send_held(self, now_ns: int, chunk: tuple[int, int, int]) -> None:
@@ -193,15 +182,15 @@ class ConstantRateTransport:
         numerator, denominator = self._interval_ns
         return self._next_tick * numerator // denominator
 
-    def _on_in_order(self, call: Call) -> None:
+    def _on_in_order(self, chunk: tuple[int, int, int], now_ns: int) -> None:
         """A packet arrives whose bytes were watched for when it left."""
-        stream_id, offset, n_bytes = call.value
+        stream_id, offset, n_bytes = chunk
         if offset + n_bytes >= self._watched.get(stream_id, 0):
-            self._application.on_delivered(stream_id, offset + n_bytes, call.at_ns)
+            self._application.on_delivered(stream_id, offset + n_bytes, now_ns)
 
-    def _on_out_of_order(self, call: Call) -> None:
+    def _on_out_of_order(self, numbered: tuple[int, tuple[int, int, int]], now_ns: int) -> None:
         """A packet arrives that others may have overtaken."""
-        row, (stream_id, offset, n_bytes) = call.value
+        row, (stream_id, offset, n_bytes) = numbered
         assert self._order is not None  # noqa: S101 - only then are arrivals taken here
-        for delivered in self._order.on_packet(row, stream_id, offset, n_bytes, call.at_ns):
-            self._application.on_delivered(*delivered, call.at_ns)
+        for delivered in self._order.on_packet(row, stream_id, offset, n_bytes, now_ns):
+            self._application.on_delivered(*delivered, now_ns)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
-from h3sim.engine.environment import Rank
+from h3sim.engine.environment import Lane, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.engine.endpoint_factory import End
-    from h3sim.engine.environment import Call, Callbacks, LoadEnvironment
+    from h3sim.engine.environment import LoadEnvironment
 
 __all__ = ["EndpointDriver"]
 
@@ -28,21 +27,18 @@ class EndpointDriver:
 
     __slots__ = (
         "_armed_at_ns",
-        "_arrivals_ns",
         "_at",
         "_is_flush_due",
-        "_link",
         "_note",
         "_on_woken",
         "_overhead_bytes",
         "_packets_to_send",
-        "_peer_arrivals_ns",
+        "_put",
+        "_send",
         "_timer_at_ns",
         "_wakes_idle",
-        "_when_flush",
-        "_when_timer",
+        "arrivals",
         "endpoint",
-        "when_arrived",
     )
 
     def __init__(
@@ -55,43 +51,46 @@ class EndpointDriver:
         wakes_idle: bool = False,
     ) -> None:
         self.endpoint = end.endpoint
-        self._link = end.link
+        self.arrivals = Lane(environment, _DELIVERY)
+        """The packets on their way here."""
         self._overhead_bytes = end.overhead_bytes
         self._note = note
         self._on_woken = on_woken
         self._wakes_idle = wakes_idle
         self._armed_at_ns: int | None = None
-        self._arrivals_ns: deque[int] = deque()
-        """When packets arrive here that are under way, in the order sent; past ones may linger."""
-        self._peer_arrivals_ns = self._arrivals_ns
         self._is_flush_due = False
-        self.when_arrived: Callbacks = ()
-        """Called with each packet when it arrives at the peer."""
-        self._when_flush: Callbacks = (self._on_flush,)
-        self._when_timer: Callbacks = (self._on_timer,)
         # Called with every packet both ways, so looked up once.
         self._at = environment.at
+        self._put = self.arrivals.put
+        self._send = end.link.send
         self._packets_to_send = end.endpoint.packets_to_send
         self._timer_at_ns = end.endpoint.timer_at_ns
 
-    def face(self, peer: EndpointDriver, when_arrived: Callable[[Call], None]) -> None:
-        """Let packets go to *peer*; *when_arrived* takes each of them there."""
-        self._peer_arrivals_ns = peer._arrivals_ns
-        self.when_arrived = (when_arrived,)
+    def face(self, peer: EndpointDriver) -> None:
+        """Let packets go to *peer*."""
+        self._put = peer.arrivals.put
 
     def flush(self, now_ns: int) -> None:
-        """Send all that the endpoint has to send, and arm its timer."""
-        note, at, peer_arrivals_ns = self._note, self._at, self._peer_arrivals_ns
-        for packet in self._packets_to_send(now_ns):
-            arrives_at_ns = self._link.send(now_ns, packet.size_bytes + self._overhead_bytes)
-            if arrives_at_ns is not None:
-                at(arrives_at_ns, _DELIVERY, self.when_arrived, packet)
-                peer_arrivals_ns.append(arrives_at_ns)
-            if note is not None:
-                note(packet, now_ns, arrives_at_ns)
+        """Send all that the endpoint has to send, and see to it that it is woken in time."""
+        packets = self._packets_to_send(now_ns)
+        if packets:
+            note, put, send, overhead_bytes = (
+                self._note,
+                self._put,
+                self._send,
+                self._overhead_bytes,
+            )
+            for packet in packets:
+                arrives_at_ns = send(now_ns, packet.size_bytes + overhead_bytes)
+                if arrives_at_ns is not None:
+                    put(arrives_at_ns, packet)
+                if note is not None:
+                    note(packet, now_ns, arrives_at_ns)
         at_ns = self._timer_at_ns()
         if at_ns is not None:
-            self._arm(at_ns, now_ns)
+            under_way = self.arrivals.under_way
+            if not under_way or not now_ns < under_way[0][0] <= at_ns:
+                self._arm(at_ns, now_ns)
 
     def flush_soon(self, now_ns: int) -> None:
         """Flush once all that falls on this instant has happened.
@@ -101,7 +100,7 @@ class EndpointDriver:
         """
         if not self._is_flush_due:
             self._is_flush_due = True
-            self._at(now_ns, _TIMER, self._when_flush, None)
+            self._at(now_ns, _TIMER, self._on_flush, None)
 
     def _arm(self, at_ns: int, now_ns: int) -> None:
         """See to it that the end is woken at *at_ns*.
@@ -109,30 +108,30 @@ class EndpointDriver:
         Each packet that arrives has the end asked for its timer again. So none is armed that one
         of them precedes: as a rule that packet puts the timer off, or does away with it.
         """
-        arrivals_ns = self._arrivals_ns
-        while arrivals_ns and arrivals_ns[0] <= now_ns:
-            arrivals_ns.popleft()
-        if arrivals_ns and arrivals_ns[0] <= at_ns:
-            return
+        for packet in self.arrivals.under_way:
+            if packet[0] > now_ns:
+                if packet[0] <= at_ns:
+                    return
+                break
         if self._armed_at_ns is None or at_ns < self._armed_at_ns:
             self._armed_at_ns = at_ns
-            self._at(max(at_ns, now_ns), _TIMER, self._when_timer, at_ns)
+            self._at(at_ns if at_ns > now_ns else now_ns, _TIMER, self._on_timer, at_ns)
 
-    def _on_flush(self, call: Call) -> None:
+    def _on_flush(self, value: None, now_ns: int) -> None:
+        del value
         self._is_flush_due = False
-        self.flush(call.at_ns)
+        self.flush(now_ns)
 
-    def _on_timer(self, call: Call) -> None:
+    def _on_timer(self, armed_at_ns: int, now_ns: int) -> None:
         """Wake the endpoint, unless an earlier timer has taken the place of this one.
 
         A timer that was put off is let run and looks again: that is cheaper than to take an event
         out of the queue with every packet.
         """
-        if call.value != self._armed_at_ns:
+        if armed_at_ns != self._armed_at_ns:
             return
         self._armed_at_ns = None
         due_at_ns = self._timer_at_ns()
-        now_ns = call.at_ns
         if due_at_ns is None and not self._wakes_idle:
             return  # its ACK has gone with a later packet
         if due_at_ns is not None and due_at_ns > now_ns:

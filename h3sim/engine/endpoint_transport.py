@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.engine.endpoint_factory import EndpointFactory
-    from h3sim.engine.environment import Call, LoadEnvironment
+    from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.packet_log import PacketLog
     from h3sim.engine.transport import Application, Carried
 
@@ -87,25 +87,37 @@ class EndpointTransport:
         """Connect; the application is told once the client may send its requests."""
         client, server, deliver = self._client, self._server, self._deliver
 
-        def on_packet_down(call: Call) -> None:
-            deliver(call.value, call.at_ns, application)
-            client.flush(call.at_ns)
+        def on_packet_down(packet: Any, now_ns: int) -> None:
+            deliver(packet, now_ns, application)
+            client.flush(now_ns)
 
-        def on_handshake(call: Call) -> None:
-            deliver(call.value, call.at_ns, application)
-            # Packets that were under way already come here even after the first that did it.
-            if client.endpoint.is_ready and server.when_arrived != (on_packet_down,):
-                server.face(client, on_packet_down)
-                application.on_connected(call.at_ns)
-            # Behind the first requests, which go with the end of the handshake.
-            client.flush_soon(call.at_ns)
+        connected_at_ns: int | None = None
 
-        client.face(server, lambda call: self._on_packet_up(call.value, call.at_ns, application))
+        def on_handshake(packet: Any, now_ns: int) -> None:
+            nonlocal connected_at_ns
+            if connected_at_ns is not None and packet.sent_at_ns > connected_at_ns:
+                client.arrivals.take = on_packet_down
+                on_packet_down(packet, now_ns)
+                return
+            deliver(packet, now_ns, application)
+            if connected_at_ns is None and client.endpoint.is_ready:
+                connected_at_ns = now_ns
+                application.on_connected(now_ns)
+            # Behind the first requests, which go with the end of the handshake; and so do the
+            # answers to packets that were under way by then.
+            client.flush_soon(now_ns)
+
+        def on_packet_up(packet: Any, now_ns: int) -> None:
+            self._on_packet_up(packet, now_ns, application)
+
+        client.face(server)
+        server.face(client)
+        server.arrivals.take = on_packet_up
         if client.endpoint.is_ready:
-            server.face(client, on_packet_down)
+            client.arrivals.take = on_packet_down
             application.on_connected(0)
         else:
-            server.face(client, on_handshake)
+            client.arrivals.take = on_handshake
             client.flush_soon(0)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:

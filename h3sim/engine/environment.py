@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from heapq import heappush
+from collections import deque
+from heapq import heappop, heappush
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from h3sim.engine.link_control import LinkControl
 
-__all__ = ["Call", "Callbacks", "LoadEnvironment", "Process", "Rank"]
+__all__ = ["Call", "Lane", "LoadEnvironment", "Process", "Rank"]
 
 
 _MAX_PROCESS_EVENTS = 20_000_000
@@ -42,24 +43,14 @@ class Rank(enum.IntEnum):
     """A process beside the load goes on: SimPy's urgent events; its normal ones have the next."""
 
 
-Callbacks: TypeAlias = "tuple[Callable[[Call], None], ...]"
+Call: TypeAlias = "Callable[[Any, int], None]"
+"""What happens at an instant: called with what it was scheduled with, and the time."""
 Process: TypeAlias = "Callable[[LoadEnvironment], Generator[simpy.Event, Any, Any]]"
 """What runs beside a load: a SimPy process function."""
 
-
-class Call:
-    """A SimPy event reduced to what the event loop touches, and the instant at which it happens.
-
-    A full `simpy.Event` costs three times as much, and a process per packet eight times.
-    """
-
-    __slots__ = ("at_ns", "callbacks", "value")
-
-    _ok = True  # SimPy's word for: it has not failed
-
-    callbacks: Callbacks | None
-    value: Any
-    at_ns: int
+_N_OF_CALL = 5
+"""A call stands in the queue as (time, rank, number, call, value), with one more than SimPy's
+events: no object is made for it, which would cost more than all else that the queue does."""
 
 
 class LoadEnvironment(simpy.Environment):
@@ -71,9 +62,9 @@ class LoadEnvironment(simpy.Environment):
 
     >>> env = LoadEnvironment()
     >>> log = []
-    >>> note = (lambda call: log.append((env.now_ns, call.value)),)
+    >>> note = lambda value, now_ns: log.append((now_ns, value))
     >>> env.after(5, Rank.SEND, note, "send"); env.after(5, Rank.DELIVERY, note, "arrive")
-    >>> env.after(9, Rank.SEND, (lambda call: env.stop(),), None)
+    >>> env.after(9, Rank.SEND, lambda value, now_ns: env.stop(), None)
     >>> env.run_load()
     True
     >>> log
@@ -103,19 +94,15 @@ class LoadEnvironment(simpy.Environment):
         """The time, as `now`."""
         return self._now
 
-    def at(self, at_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
-        """Call each of *callbacks* at *at_ns*, which must not lie in the past."""
-        call = Call()  # set from here: an `__init__` would cost more than all else that is done
-        call.callbacks = callbacks
-        call.value = value
-        call.at_ns = at_ns
+    def at(self, at_ns: int, rank: int, call: Call, value: Any) -> None:
+        """Call *call* with *value* at *at_ns*, which must not lie in the past."""
         # Put at once where `schedule` would put it: that takes a delay, which would first have to
         # be worked out, and adds the time to it again.
-        heappush(self._queue, (at_ns, rank, next(self._eid), call))
+        heappush(self._queue, (at_ns, rank, next(self._eid), call, value))
 
-    def after(self, delay_ns: int, rank: int, callbacks: Callbacks, value: Any) -> None:
-        """Call each of *callbacks* once *delay_ns* have passed."""
-        self.at(self._now + delay_ns, rank, callbacks, value)
+    def after(self, delay_ns: int, rank: int, call: Call, value: Any) -> None:
+        """Call *call* with *value* once *delay_ns* have passed."""
+        heappush(self._queue, (self._now + delay_ns, rank, next(self._eid), call, value))
 
     def advance_to(self, at_ns: int) -> bool:
         """Move the clock on to *at_ns* if nothing is due until then, that instant included.
@@ -129,17 +116,35 @@ class LoadEnvironment(simpy.Environment):
         return True
 
     def stop(self) -> None:
-        """Let `run_load` return once the call that is being made has returned."""
+        """Let `run_load` return; whoever calls this is not returned to."""
         self._stopped = True
         raise simpy.core.StopSimulation(None)
+
+    def step(self) -> None:
+        """Let the next thing happen: a call of the load, or an event of a process."""
+        if self._queue and len(self._queue[0]) == _N_OF_CALL:
+            self._now, _, _, call, value = heappop(self._queue)
+            call(value, self._now)
+        else:
+            super().step()
 
     def run_load(self) -> bool:
         """Let time pass until `stop`; return False if that does not come.
 
         Then nothing is left to happen, or there were too many events.
         """
+        queue = self._queue
         try:
-            self.run()
+            while queue:
+                # What `step` does: this is half of what an event costs.
+                if len(queue[0]) == _N_OF_CALL:
+                    now_ns, _, _, call, value = heappop(queue)
+                    self._now = now_ns
+                    call(value, now_ns)
+                else:
+                    super().step()
+        except simpy.core.StopSimulation:
+            pass
         except _TooManyEventsError:
             self.has_overrun = True
         if self._failure is not None:
@@ -199,6 +204,61 @@ class LoadEnvironment(simpy.Environment):
             message = "is not there: a network of a constant rate has no links to change"
             raise NetworkError([Problem(key=name, message=message)], "network")
         return self._links[name]
+
+
+class Lane:
+    """What comes one after the other, as packets do that are under way in one direction.
+
+    Of those that come in the order put in, only the first stands in the queue of the environment;
+    and the next is taken by the same call, where nothing else is due before. The order of all that
+    happens is the one that there would be with an entry for each: each has its number from when it
+    was put in. What overtakes has an entry of its own.
+    """
+
+    __slots__ = ("_environment", "_is_queued", "_rank", "take", "under_way")
+
+    def __init__(self, environment: LoadEnvironment, rank: int) -> None:
+        self._environment = environment
+        self._rank = rank
+        self._is_queued = False
+        self.take: Call = _take_nothing
+        """Called with what comes."""
+        self.under_way: deque[tuple[int, int, int, Any]] = deque()
+        """(time, rank, number, what comes) in rising order, without what overtakes."""
+
+    def put(self, at_ns: int, value: Any) -> None:
+        """Let *value* come at *at_ns*."""
+        environment, under_way = self._environment, self.under_way
+        number = next(environment._eid)
+        if under_way and at_ns < under_way[-1][0]:
+            heappush(environment._queue, (at_ns, self._rank, number, self._on_overtaking, value))
+            return
+        under_way.append((at_ns, self._rank, number, value))
+        if not self._is_queued:
+            self._is_queued = True
+            heappush(environment._queue, (at_ns, self._rank, number, self._on_first, None))
+
+    def _on_first(self, value: None, now_ns: int) -> None:
+        del value
+        environment, under_way = self._environment, self.under_way
+        queue = environment._queue
+        while True:
+            self.take(under_way.popleft()[3], now_ns)
+            if not under_way:
+                self._is_queued = False
+                return
+            first = under_way[0]
+            if queue and queue[0] < first:
+                heappush(queue, (*first[:3], self._on_first, None))
+                return
+            environment._now = now_ns = first[0]
+
+    def _on_overtaking(self, value: Any, now_ns: int) -> None:
+        self.take(value, now_ns)
+
+
+def _take_nothing(value: Any, now_ns: int) -> None:
+    del value, now_ns
 
 
 class _TooManyEventsError(Exception):

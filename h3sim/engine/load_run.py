@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from h3sim.browser import Scheduled
-    from h3sim.engine.environment import Call, LoadEnvironment
+    from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.signalling import PrioritySignalling
     from h3sim.engine.transport import Transport
     from h3sim.page import Page, Resource
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from h3sim.trace import Delivery
 
 __all__ = ["LoadRun"]
+
+
+# Plain numbers: looking a member of an enum up costs as much as half a pick.
+_REQUEST, _RESPONSE, _CLOSE = int(Rank.REQUEST), int(Rank.RESPONSE), int(Rank.CLOSE)
 
 
 class LoadRun:
@@ -57,13 +61,6 @@ class LoadRun:
         """The resource of each request, and when it was made."""
         self._arrived_at_ns: list[int | None] = []
         self._finished: dict[int, None] = {}
-        # One tuple for all calls of a kind: the event loop takes its callbacks from it.
-        self._when_due = (self._on_due,)
-        self._when_woken = (self._on_woken,)
-        self._when_changed = (self._on_changed,)
-        self._when_ready = (self._on_ready,)
-        self._when_closed = (self._on_closed,)
-        self._when_begun = (self._on_begun,)
 
     def run(self, delivery: Delivery, *, limit_ns: int | None) -> Trace:
         """Return what happened.
@@ -73,7 +70,7 @@ class LoadRun:
         """
         environment = self._environment
         if limit_ns is not None:
-            environment.at(limit_ns, Rank.SEND, (self._on_limit,), None)
+            environment.at(limit_ns, Rank.SEND, self._on_limit, None)
         self._transport.begin(self)
         if not environment.run_load():
             waiting = self._browser.waiting
@@ -96,7 +93,7 @@ class LoadRun:
 
     def on_connected(self, now_ns: int) -> None:
         """Open the placeholders, and ask for what is asked for whatever happens."""
-        self._environment.at(now_ns, Rank.REQUEST, self._when_begun, None)
+        self._environment.at(now_ns, _REQUEST, self._on_begun, None)
         self._schedule(self._browser.on_navigation(now_ns))
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
@@ -117,7 +114,7 @@ class LoadRun:
         resource = self._page.resources[self.resource_of(stream_id)]
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
         if resource.server_ns or self._answers_in_batches:
-            self._environment.after(resource.server_ns, Rank.RESPONSE, self._when_ready, stream_id)
+            self._environment.after(resource.server_ns, _RESPONSE, self._on_ready, stream_id)
         else:
             self._respond(stream_id)
 
@@ -128,7 +125,7 @@ class LoadRun:
     def on_drained(self) -> None:
         """Let streams that are done with leave the scheduler, a while from now or at once."""
         for stream_id in self._streams.take_drained():
-            self._environment.after(self._retention_ns, Rank.CLOSE, self._when_closed, stream_id)
+            self._environment.after(self._retention_ns, _CLOSE, self._on_closed, stream_id)
 
     def resource_of(self, stream_id: int) -> int:
         """Return the place in the page of the resource that a stream asks for."""
@@ -136,17 +133,16 @@ class LoadRun:
 
     # What happens
 
-    def _on_limit(self, call: Call) -> None:
-        raise StalledError(self._browser.waiting, limit_ns=call.at_ns)
+    def _on_limit(self, value: None, now_ns: int) -> None:
+        del value
+        raise StalledError(self._browser.waiting, limit_ns=now_ns)
 
-    def _on_begun(self, call: Call) -> None:
-        del call
+    def _on_begun(self, value: None, now_ns: int) -> None:
+        del value, now_ns
         self._signalling.on_connected()
 
-    def _on_due(self, call: Call) -> None:
+    def _on_due(self, resource: int, now_ns: int) -> None:
         """Ask for a resource."""
-        resource: int = call.value
-        now_ns = call.at_ns
         stream_id = STREAM_ID_STEP * len(self._requested)
         self._requested.append((resource, now_ns))
         self._arrived_at_ns.append(None)
@@ -156,24 +152,25 @@ class LoadRun:
         self._signalling.on_requested(stream_id, described)
         self._transport.send_request(stream_id, self._request_bytes(described))
 
-    def _on_woken(self, call: Call) -> None:
-        self._schedule(self._browser.on_wake(call.at_ns))
+    def _on_woken(self, value: None, now_ns: int) -> None:
+        del value
+        self._schedule(self._browser.on_wake(now_ns))
         if self._browser.is_done:
             self._environment.stop()
 
-    def _on_changed(self, call: Call) -> None:
+    def _on_changed(self, item: ScheduledChange, now_ns: int) -> None:
         """Let more be known of a resource; what was open already may get another priority."""
-        _, resource, change = call.value
+        _, resource, change = item
         described = None if resource is None else self._page.resources[resource]
-        self._signalling.on_changed(described, change, call.at_ns)
+        self._signalling.on_changed(described, change, now_ns)
 
-    def _on_ready(self, call: Call) -> None:
-        self._respond(call.value)
+    def _on_ready(self, stream_id: int, now_ns: int) -> None:
+        del now_ns
+        self._respond(stream_id)
 
-    def _on_closed(self, call: Call) -> None:
-        stream_id: int = call.value
+    def _on_closed(self, stream_id: int, now_ns: int) -> None:
         self._streams.close(stream_id)
-        self._signalling.on_closed(stream_id, call.at_ns)
+        self._signalling.on_closed(stream_id, now_ns)
 
     def _respond(self, stream_id: int) -> None:
         resource = self._page.resources[self.resource_of(stream_id)]
@@ -185,10 +182,10 @@ class LoadRun:
     def _schedule(self, due: Iterable[Scheduled]) -> None:
         for item in due:
             if isinstance(item, ScheduledChange):
-                self._environment.at(item.at_ns, Rank.REQUEST, self._when_changed, item)
+                self._environment.at(item.at_ns, _REQUEST, self._on_changed, item)
             else:
-                when = self._when_woken if item.resource is None else self._when_due
-                self._environment.at(item.at_ns, Rank.REQUEST, when, item.resource)
+                call = self._on_woken if item.resource is None else self._on_due
+                self._environment.at(item.at_ns, _REQUEST, call, item.resource)
 
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
         policy = make_policy(scheme, self._page)
