@@ -62,11 +62,12 @@ class EndpointTransport:
         self._client = EndpointDriver(
             client, environment, note=log.noting(client.endpoint, is_down=False)
         )
+        self._note_recovery = log.noting_recovery(server.endpoint)
         self._server = EndpointDriver(
             server,
             environment,
             note=log.noting(server.endpoint, is_down=True),
-            on_woken=lambda now_ns: log.on_recovery(server.endpoint, now_ns),
+            on_woken=self._note_recovery,
             wakes_idle=True,
         )
         for name, end in (("down", server), ("up", client)):
@@ -160,7 +161,8 @@ class EndpointTransport:
                 application.on_request_arrived(stream_id, now_ns)
         if self.response_streams.has_drained:
             application.on_drained()
-        self._log.on_recovery(server.endpoint, now_ns)
+        if self._note_recovery is not None:
+            self._note_recovery(now_ns)
         server.flush(now_ns)
 
     def _packet_deliverer(self, order: StreamOrder) -> Callable[[Any, int, Application], None]:

@@ -215,10 +215,12 @@ class Lane:
     was put in. What overtakes has an entry of its own.
     """
 
-    __slots__ = ("_environment", "_is_queued", "_rank", "take", "under_way")
+    __slots__ = ("_environment", "_is_queued", "_numbers", "_queue", "_rank", "take", "under_way")
 
     def __init__(self, environment: LoadEnvironment, rank: int) -> None:
         self._environment = environment
+        self._queue = environment._queue
+        self._numbers = environment._eid
         self._rank = rank
         self._is_queued = False
         self.take: Call = _take_nothing
@@ -228,20 +230,19 @@ class Lane:
 
     def put(self, at_ns: int, value: Any) -> None:
         """Let *value* come at *at_ns*."""
-        environment, under_way = self._environment, self.under_way
-        number = next(environment._eid)
+        under_way = self.under_way
+        entry = (at_ns, self._rank, next(self._numbers), value)
         if under_way and at_ns < under_way[-1][0]:
-            heappush(environment._queue, (at_ns, self._rank, number, self._on_overtaking, value))
+            heappush(self._queue, (*entry[:3], self._on_overtaking, value))
             return
-        under_way.append((at_ns, self._rank, number, value))
+        under_way.append(entry)
         if not self._is_queued:
             self._is_queued = True
-            heappush(environment._queue, (at_ns, self._rank, number, self._on_first, None))
+            heappush(self._queue, (*entry[:3], self._on_first, None))
 
     def _on_first(self, value: None, now_ns: int) -> None:
         del value
-        environment, under_way = self._environment, self.under_way
-        queue = environment._queue
+        under_way, queue = self.under_way, self._queue
         while True:
             self.take(under_way.popleft()[3], now_ns)
             if not under_way:
@@ -251,7 +252,7 @@ class Lane:
             if queue and queue[0] < first:
                 heappush(queue, (*first[:3], self._on_first, None))
                 return
-            environment._now = now_ns = first[0]
+            self._environment._now = now_ns = first[0]
 
     def _on_overtaking(self, value: Any, now_ns: int) -> None:
         self.take(value, now_ns)

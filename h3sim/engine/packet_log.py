@@ -70,10 +70,11 @@ class PacketLog:
 
         return note
 
-    def on_recovery(self, endpoint: Endpoint, now_ns: int) -> None:
-        """Write down the state of recovery, if that is wanted."""
-        if self.records_wire:
-            self._recovery.append(endpoint.recovery_row(now_ns))
+    def noting_recovery(self, endpoint: Endpoint) -> Callable[[int], None] | None:
+        """Return what is to be told when something happened to *endpoint*; None for nothing."""
+        if not self.records_wire:
+            return None
+        return lambda now_ns: self._recovery.append(endpoint.recovery_row(now_ns))
 
     def carried(self) -> Carried:
         """Return what was written down."""

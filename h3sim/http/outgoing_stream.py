@@ -12,7 +12,7 @@ __all__ = ["OutgoingStream"]
 class OutgoingStream:
     """A stream of *size* bytes, of which the peer takes *limit* as yet."""
 
-    __slots__ = ("acked", "has_ended", "is_active", "limit", "lost", "next", "size")
+    __slots__ = ("_acked", "acked_to", "has_ended", "is_active", "limit", "lost", "next", "size")
 
     def __init__(self, size: int, limit: int) -> None:
         self.size = size
@@ -23,7 +23,10 @@ class OutgoingStream:
         self.limit = limit
         self.lost: list[tuple[int, int]] = []
         """What was given out and must go again, lowest first."""
-        self.acked: Ranges | None = None
+        self.acked_to = 0
+        """Up to where the peer has all bytes."""
+        self._acked: Ranges | None = None
+        """What the peer has, as long as that has holes."""
         self.is_active = False
         """Whether it takes part in the scheduler."""
 
@@ -37,10 +40,19 @@ class OutgoingStream:
 
     def ack(self, offset: int, n_bytes: int) -> bool:
         """Let the peer have these bytes for good; return whether it has all now."""
-        if self.acked is None:
-            self.acked = Ranges()
-        self.acked.add(offset, offset + n_bytes)
-        return self.has_ended and self.acked.contiguous >= self.size
+        stop = offset + n_bytes
+        acked = self._acked
+        if acked is None and offset == self.acked_to:
+            self.acked_to = stop
+        elif stop > self.acked_to:
+            if acked is None:
+                acked = self._acked = Ranges()
+                acked.add(0, self.acked_to)
+            acked.add(offset, stop)
+            self.acked_to = acked.contiguous
+            if self.acked_to == acked.end:
+                self._acked = None
+        return self.has_ended and self.acked_to >= self.size
 
     def lose(self, offset: int, n_bytes: int) -> None:
         """Take back these bytes, as far as the peer has not got them after all."""
@@ -57,7 +69,7 @@ class OutgoingStream:
         >>> stream.missing(10, 40)
         [(10, 20), (30, 40)]
         """
-        done = [] if self.acked is None else self.acked.spans()
+        done = [(0, self.acked_to)] if self._acked is None else self._acked.spans()
         left = []
         for a, b in sorted([*done, *self.lost]):
             if b <= start:

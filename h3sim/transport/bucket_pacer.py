@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from h3sim.transport.pacer import Pacer
 from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
-__all__ = ["BucketPacer"]
+if TYPE_CHECKING:
+    from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.rtt import RttEstimator
+
+__all__ = ["AioquicPacer", "BucketPacer"]
 
 _LEAST_PACKETS = 2
 _MOST_PACKETS = 16
@@ -62,3 +69,45 @@ class BucketPacer:
     def _fill(self, now_ns: int) -> None:
         self._left_ns = min(self._left_ns + now_ns - self._filled_at_ns, self._most_ns)
         self._filled_at_ns = now_ns
+
+
+class AioquicPacer(Pacer):
+    """A `Pacer` whose bucket is a `BucketPacer`."""
+
+    __slots__ = ("_bucket",)
+
+    def __init__(
+        self,
+        controller: CongestionController,
+        rtt: RttEstimator,
+        *,
+        gain: float | None,
+        burst_bytes: int,
+        packet_bytes: int,
+    ) -> None:
+        super().__init__(
+            controller, rtt, gain=gain, burst_bytes=burst_bytes, packet_bytes=packet_bytes
+        )
+        self._bucket = BucketPacer(datagram_bytes=packet_bytes)
+
+    def begin(self) -> None:
+        """Take the rate of the moment; no packet waits."""
+        super().begin()
+        if self.rate_bps is not None:
+            window_bytes = self._controller.congestion_window
+            self._bucket.begin(window_bytes=window_bytes, rate_bps=self.rate_bps)
+
+    def allows_part(self, n_bytes: int, now_ns: int) -> bool:  # noqa: ARG002 - of any size
+        """Return whether a packet may leave now; note when it may otherwise."""
+        if self.rate_bps is None:
+            return True
+        ready_at_ns = self._bucket.ready_at_ns(now_ns)
+        if ready_at_ns <= now_ns:
+            return True
+        self.due_at_ns = ready_at_ns
+        return False
+
+    def on_sent(self, n_bytes: int, now_ns: int) -> None:  # noqa: ARG002 - whatever its size
+        """Take a packet's time out."""
+        if self.rate_bps is not None:
+            self._bucket.on_sent(now_ns)

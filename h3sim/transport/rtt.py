@@ -33,7 +33,7 @@ class RttEstimator:
 
         Implements RFC 9002 § 5.3.
         """
-        self.latest_rtt_ns = latest_rtt_ns
+        self.latest_rtt_ns = adjusted_ns = latest_rtt_ns
         if not self.has_sample:
             self.has_sample = True
             self.min_rtt_ns = self.smoothed_rtt_ns = latest_rtt_ns
@@ -41,12 +41,15 @@ class RttEstimator:
             return
         if latest_rtt_ns < self.min_rtt_ns:
             self.min_rtt_ns = latest_rtt_ns
-        adjusted_ns = latest_rtt_ns
-        if latest_rtt_ns >= self.min_rtt_ns + ack_delay_ns:
+        if ack_delay_ns and latest_rtt_ns >= self.min_rtt_ns + ack_delay_ns:
             adjusted_ns -= ack_delay_ns
         # The variance first: RFC 9002 § 5.3 takes the smoothed value from before this sample.
-        self.rttvar_ns = (3 * self.rttvar_ns + abs(self.smoothed_rtt_ns - adjusted_ns)) // 4
-        self.smoothed_rtt_ns = (7 * self.smoothed_rtt_ns + adjusted_ns) // 8
+        smoothed_ns = self.smoothed_rtt_ns
+        off_ns = (
+            smoothed_ns - adjusted_ns if smoothed_ns > adjusted_ns else adjusted_ns - smoothed_ns
+        )
+        self.rttvar_ns = (3 * self.rttvar_ns + off_ns) // 4
+        self.smoothed_rtt_ns = (7 * smoothed_ns + adjusted_ns) // 8
 
     def probe_timeout_ns(self, max_ack_delay_ns: int) -> int:
         """Return PTO without backoff (RFC 9002 § 6.2.1)."""

@@ -87,7 +87,7 @@ def test_all_bytes_come_once_and_in_order_whatever_is_lost(
             row[0] for row in pair.delivered[receiver]
         )
         assert pair.ends[sender].timer_at_ns() is None
-        assert pair.ends[sender].recovery.bytes_in_flight == 0
+        assert pair.ends[sender].recovery.board.pipe_bytes == 0
 
 
 @given(STACKS, MODES, BODIES, SEEDS, LOSSES, LATENESS, st.integers(1, 4000))
@@ -143,7 +143,7 @@ def test_a_controller_hears_of_a_loss_only_after_the_last_recovery_point(
     for place, n_bytes in enumerate(down):
         pair.put(SERVER, 4 * place, n_bytes)
     pair.run(until_ms=1e9)
-    assert pair.ends[SERVER].recovery.recovery_point is None
+    assert pair.ends[SERVER].recovery.episode.point is None
 
 
 @given(STACKS, MODES, BODIES, SEEDS, LOSSES, LATENESS)
@@ -219,4 +219,4 @@ def test_under_every_controller_a_transfer_ends(
     pair.put(CLIENT, 0, 300)
     pair.run(until_ms=1e9)
     assert pair.bytes_of(CLIENT, 0) == 150_000
-    assert pair.ends[SERVER].recovery.bytes_in_flight == 0
+    assert pair.ends[SERVER].recovery.board.pipe_bytes == 0

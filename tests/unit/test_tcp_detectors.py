@@ -54,7 +54,7 @@ class Flight:
             news, is_advance=is_advance, is_recovering=is_recovering, now_ns=ms(now_ms)
         )
         for segment in lost:
-            self.board.mark_lost(segment)
+            self.board.mark_lost([segment])
         return [segment.seq // 10 for segment in lost]
 
 
@@ -164,13 +164,13 @@ def test_a_timeout_lets_the_first_segment_go_whatever_the_window(by_time: Any) -
     recovery = Recovery(settings, FixedWindow(10))
     recovery.on_rtt(ms(100))
     recovery.on_sent(SentSegment(0, 0, 0, 10, (), ()))
-    while not recovery.is_timed_out:
+    while not recovery.episode.is_timed_out:
         now_ns = recovery.timer_at_ns()
         if recovery.board.next_seq == 10:
             recovery.on_sent(SentSegment(1, now_ns - 1, 10, 10, (), ()))
         recovery.on_timer(now_ns)  # type: ignore[arg-type]
-    assert recovery.may_exceed_window
-    assert recovery.next_lost().seq == 0
+    assert recovery.episode.may_exceed_window
+    assert recovery.board.next_lost().seq == 0
 
 
 def test_a_loss_that_could_not_go_again_within_an_episode_begins_the_next() -> None:
@@ -187,14 +187,14 @@ def test_a_loss_that_could_not_go_again_within_an_episode_begins_the_next() -> N
 
     send(0, 1, 2, 3)
     ack(0, (1, 4))
-    recovery.on_resent(recovery.next_lost(), 7, ms(150))  # type: ignore[arg-type]
+    recovery.on_resent(recovery.board.next_lost(), 7, ms(150))  # type: ignore[arg-type]
     send(4, 5, 6, 7)
     ack(0, (5, 8), (1, 4))
-    assert recovery.next_lost().seq == 4 * 88
+    assert recovery.board.next_lost().seq == 4 * 88
     assert window.lost == [[0]]
     ack(4, (5, 8))
     assert window.lost == [[0], [4 * 88]]
-    assert (recovery.next_lost().seq, recovery.recovery_point) == (4 * 88, 8 * 88)
+    assert (recovery.board.next_lost().seq, recovery.episode.point) == (4 * 88, 8 * 88)
 
 
 def test_an_old_report_adds_nothing_to_a_newer_one() -> None:

@@ -22,7 +22,7 @@ def load(n_segments: int, *, settings: Any = SACK, window: Any = None, **path: A
     pair.put(SERVER, 0, body_bytes(n_segments))
     pair.run()
     assert pair.bytes_of(CLIENT, 0) == body_bytes(n_segments)
-    assert pair.ends[SERVER].recovery.bytes_in_flight == 0
+    assert pair.ends[SERVER].recovery.board.pipe_bytes == 0
     return pair
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from h3sim.transport.quic.settings import QuicSettings
+
 __all__ = ["FlowReceiver"]
 
 _NOTHING: tuple[tuple[int | None, int], ...] = ()
@@ -43,6 +45,14 @@ class FlowReceiver:
         self._stream_halves: dict[int, int] = {}
         """Those of the streams whose limit was raised."""
         self._connection_half = connection_window - connection_window // 2
+
+    @classmethod
+    def of(cls, settings: QuicSettings) -> FlowReceiver:
+        """Return the receiving side of an end with these settings."""
+        return cls(
+            stream_window=settings.stream_window_bytes,
+            connection_window=settings.connection_window_bytes,
+        )
 
     def on_bytes(self, stream_id: int, end: int) -> Sequence[tuple[int | None, int]]:
         """Note that a stream has come up to *end*; return the limits to announce."""

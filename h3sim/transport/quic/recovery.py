@@ -111,6 +111,7 @@ class Recovery:
 
     def on_ack(self, ack: AckFrame, now_ns: int) -> tuple[list[Packet], list[Packet]]:
         """Return the packets that are newly acknowledged, and those that now count as lost."""
+        before = self.bytes_in_flight
         acked = self._newly_acked(ack)
         if not acked:
             return acked, []
@@ -124,19 +125,18 @@ class Recovery:
                 if delay_ns > self._peer_max_ack_delay_ns:
                     delay_ns = self._peer_max_ack_delay_ns
                 self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
-        before = self.bytes_in_flight
-        acked_bytes = 0
-        for packet in acked:
-            acked_bytes += packet.size_bytes
-        self.bytes_in_flight = before - acked_bytes
-        self._delivered_bytes += acked_bytes
+        self._delivered_bytes += before - self.bytes_in_flight
         self._delivered_at_ns = now_ns
         self._first_sent_at_ns = newest.sent_at_ns
         self.pto_count = 0
         self._timeout_ns = None
         lost: list[Packet] = []
+        in_flight = before
         if self._lowest <= self._largest_acked:
+            acked_bytes = before - self.bytes_in_flight
             lost = self._detect_lost(now_ns)
+            # Told with what was acknowledged now, and without what counts as lost now.
+            in_flight = self.bytes_in_flight + acked_bytes
         else:
             self._loss_at_ns = None
         self._arm()
@@ -144,7 +144,7 @@ class Recovery:
             acked,
             now_ns=now_ns,
             rtt=self.rtt,
-            bytes_in_flight=self.bytes_in_flight + acked_bytes,
+            bytes_in_flight=in_flight,
             is_cwnd_underutilized=self.is_cwnd_underutilized,
         )
         return acked, lost
@@ -179,31 +179,35 @@ class Recovery:
         if self._loss_at_ns is not None:
             self.due_at_ns = self._loss_at_ns
             return
-        if not self._sent:
-            self.due_at_ns = None
-            return
-        self.due_at_ns = self.probe_at_ns()
+        self.due_at_ns = self.probe_at_ns() if self._sent else None
 
     def _newly_acked(self, ack: AckFrame) -> list[Packet]:
-        sent = self._sent
-        if not sent:
-            return []
-        lowest = self._lowest
+        """Take out of flight what *ack* tells of, and return it."""
         acked: list[Packet] = []
+        if not self._sent:
+            return acked
         spans = ack.spans
         # Mostly all but the newest tell of what was settled long ago.
-        is_one = len(spans) == 1 or spans[1][1] < lowest
-        for low, high in spans[:1] if is_one else reversed(spans):
-            if high < lowest:
-                continue
-            if low <= lowest:
-                low = lowest
-                self._lowest = high + 1 if high < self.next_number else self.next_number
-            for number in range(low, high + 1):
-                packet = sent.pop(number, None)
-                if packet is not None:
-                    acked.append(packet)
+        if len(spans) > 1 and spans[1][1] >= self._lowest:
+            for low, high in spans[:0:-1]:
+                if high >= self._lowest:
+                    self._take_span(low, high, acked)
+        low, high = spans[0]
+        if high >= self._lowest:
+            self._take_span(low, high, acked)
         return acked
+
+    def _take_span(self, low: int, high: int, acked: list[Packet]) -> None:
+        if low <= self._lowest:
+            low = self._lowest
+            self._lowest = high + 1 if high < self.next_number else self.next_number
+        take, in_flight = self._sent.pop, self.bytes_in_flight
+        for number in range(low, high + 1):
+            packet = take(number, None)
+            if packet is not None:
+                acked.append(packet)
+                in_flight -= packet.size_bytes
+        self.bytes_in_flight = in_flight
 
     def _lowest_in_flight(self) -> int:
         """Return the lowest number in flight; there must be one."""

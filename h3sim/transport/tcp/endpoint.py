@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.transport.endpoint import row_of
+from h3sim.transport.pacer import Pacer
 from h3sim.transport.tcp.handshake import Handshake, State
-from h3sim.transport.tcp.pace import Pace
+from h3sim.transport.tcp.packer import Packer
 from h3sim.transport.tcp.reassembly import Reassembly
 from h3sim.transport.tcp.records import SendStream
 from h3sim.transport.tcp.recovery import Recovery
-from h3sim.transport.tcp.segments import Segment, SentSegment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source, StreamBytes
     from h3sim.transport.quic.handshake import Mode, Role
     from h3sim.transport.tcp.records import Message, Record
+    from h3sim.transport.tcp.segments import Segment, SentSegment
     from h3sim.transport.tcp.settings import TcpSettings
 
 __all__ = ["TcpEndpoint"]
@@ -48,15 +49,20 @@ class TcpEndpoint:
         self._received = Reassembly(
             every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns
         )
+        self._packer = Packer(self._stream, self._received, settings.receive_window_bytes)
         self._handshake = Handshake(settings, role, mode)
         self._is_established = self._handshake.state is State.ESTABLISHED
         self.recovery = Recovery(settings, controller)
         if path_rtt_ns is not None:
             self.recovery.on_rtt(path_rtt_ns)
         self._probe = self.recovery.probe
-        self._pace = Pace(settings, controller, self.recovery.rtt)
-        self._window_bytes = settings.receive_window_bytes
-        self._next_number = 0
+        self._pacer = Pacer(
+            controller,
+            self.recovery.rtt,
+            gain=settings.pacing_gain,
+            burst_bytes=settings.pacing_burst_segments * settings.mss_bytes,
+            packet_bytes=settings.mss_bytes,
+        )
         self._source = source
         self._is_settled = False
         """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
@@ -103,7 +109,7 @@ class TcpEndpoint:
         due_at_ns = self._received.due_at_ns
         if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
             at_ns = due_at_ns
-        due_at_ns = self._pace.due_at_ns
+        due_at_ns = self._pacer.due_at_ns
         if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
             at_ns = due_at_ns
         return at_ns
@@ -119,33 +125,34 @@ class TcpEndpoint:
     def packets_to_send(self, now_ns: int) -> list[Segment]:
         """Return the segments that leave now."""
         if not self._is_established:
-            return self._syn(now_ns) if self._handshake.is_syn_due else []
+            handshake = self._handshake
+            return [self._packer.syn(handshake, now_ns)] if handshake.is_syn_due else []
         segments: list[Segment] = []
         due_at_ns = self._received.due_at_ns
         is_due = due_at_ns is not None and due_at_ns <= now_ns
         if is_due and self._received.wants_sack:
             # Its options would not fit beside a full payload.
-            segments.append(self._pure_ack(now_ns))
+            segments.append(self._packer.pure_ack(now_ns))
             is_due = False
         stream = self._stream
         if self._is_settled and stream.end == stream.sent and not self._source.has_data:
             # As nearly always at a client: there is nothing to send but ACKs.
-            return [self._pure_ack(now_ns)] if is_due else segments
+            return [self._packer.pure_ack(now_ns)] if is_due else segments
         self._is_settled = False
-        self._pace.begin()
+        self._pacer.begin()
         segment = self._next(now_ns)
         while segment is not None:
             segments.append(segment)
             is_due = False
             segment = self._next(now_ns)
         if is_due:
-            segments.append(self._pure_ack(now_ns))
+            segments.append(self._packer.pure_ack(now_ns))
         return segments
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:
         """Return the state of recovery; segments are declared lost by bytes, so no number is."""
         recovery = self.recovery
-        in_flight = recovery.bytes_in_flight
+        in_flight = recovery.board.pipe_bytes
         return row_of(now_ns, recovery.controller, recovery.rtt, in_flight, ())
 
     # Sending
@@ -159,13 +166,13 @@ class TcpEndpoint:
         if self._probe is not None and self._probe.is_due:
             return self._probing(now_ns)
         left = recovery.room_bytes()
-        if recovery.recovery_point is not None:
-            lost = recovery.next_lost()
+        if recovery.episode.point is not None:
+            lost = board.next_lost()
             if lost is not None:
-                if lost.size_bytes > left and not recovery.may_exceed_window:
+                if lost.size_bytes > left and not recovery.episode.may_exceed_window:
                     recovery.is_cwnd_underutilized = False
                     return None
-                return self._again(lost, now_ns) if self._pace.allows(now_ns) else None
+                return self._again(lost, now_ns) if self._pacer.allows(now_ns) else None
         n_bytes = stream.end - stream.sent
         if n_bytes > self._mss_bytes:
             n_bytes = self._mss_bytes
@@ -174,22 +181,21 @@ class TcpEndpoint:
             return None
         if not n_bytes or stream.sent + n_bytes > self._right_edge:
             return self._without_new_data(left, now_ns)
-        if not self._pace.allows(now_ns):
+        if not self._pacer.allows(now_ns):
             return None
         return self._new(n_bytes, now_ns)
 
     def _new(self, n_bytes: int, now_ns: int) -> Segment:
         """Return a segment with bytes that were never sent."""
-        stream = self._stream
-        seq = stream.sent
-        frames, records = stream.cut(n_bytes)
-        sent = SentSegment(self._next_number, now_ns, seq, n_bytes, frames, records)
+        sent = self._packer.cut(n_bytes, now_ns)
         self.recovery.on_sent(sent)
-        return self._segment(sent, now_ns)
+        self._pacer.on_sent(n_bytes, now_ns)
+        return self._packer.segment(sent, now_ns)
 
     def _again(self, sent: SentSegment, now_ns: int) -> Segment:
-        self.recovery.on_resent(sent, self._next_number, now_ns)
-        return self._segment(sent, now_ns)
+        self.recovery.on_resent(sent, self._packer.next_number, now_ns)
+        self._pacer.on_sent(sent.size_bytes, now_ns)
+        return self._packer.segment(sent, now_ns)
 
     def _without_new_data(self, left: int, now_ns: int) -> Segment | None:
         """Return what may go again on suspicion, for want of anything better."""
@@ -198,7 +204,7 @@ class TcpEndpoint:
             recovery.is_cwnd_underutilized = False
             return None
         recovery.on_app_limited()
-        if recovery.recovery_point is None:
+        if recovery.episode.point is None:
             self._is_settled = True
             return None
         again = recovery.next_speculative(now_ns)
@@ -219,43 +225,6 @@ class TcpEndpoint:
             return None
         probe.on_sent(last.stop, last)
         return self._again(last, now_ns)
-
-    def _segment(self, sent: SentSegment, now_ns: int) -> Segment:
-        """Return *sent* as it goes on the wire now."""
-        received = self._received
-        if received.due_at_ns is not None:
-            received.on_acked()
-        self._next_number = sent.number + 1
-        self._pace.on_sent(sent.size_bytes, now_ns)
-        return Segment(
-            sent.number,
-            now_ns,
-            sent.seq,
-            sent.size_bytes,
-            received.next_seq,
-            received.echo_ns,
-            self._window_bytes,
-            (),
-            sent.frames,
-            sent.records,
-            sent.is_retransmitted,
-        )
-
-    def _pure_ack(self, now_ns: int) -> Segment:
-        received = self._received
-        received.on_acked()
-        number = self._next_number
-        self._next_number = number + 1
-        return Segment(
-            number,
-            now_ns,
-            self._stream.sent,
-            0,
-            received.next_seq,
-            received.echo_ns,
-            self._window_bytes,
-            received.take_blocks() if received.wants_sack else (),
-        )
 
     # Receiving
 
@@ -300,13 +269,3 @@ class TcpEndpoint:
     def _write(self, message: Message | None) -> None:
         if message is not None:
             self._stream.write_message(message, self._handshake.length_of(message))
-
-    def _syn(self, now_ns: int) -> list[Segment]:
-        """Return a SYN, or the answer to one."""
-        ack = None if self._handshake.state in (State.CLOSED, State.SYN_SENT) else 0
-        self._handshake.on_syn_sent(now_ns)
-        number = self._next_number
-        self._next_number = number + 1
-        echo_ns = None if ack is None else self._received.echo_ns
-        window_bytes = self._window_bytes
-        return [Segment(number, now_ns, 0, 0, ack, echo_ns, window_bytes, is_syn=True)]

@@ -8,7 +8,10 @@ from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
+    from h3sim.transport.tcp.episode import Episode
+    from h3sim.transport.tcp.scoreboard import Scoreboard
     from h3sim.transport.tcp.segments import SentSegment
+    from h3sim.transport.tcp.timer import RetransmissionTimer
 
 __all__ = ["TailLossProbe"]
 
@@ -19,9 +22,24 @@ _MAX_ACK_DELAY_NS = 200 * NS_PER_MS
 class TailLossProbe:
     """Says when a probe is due, and whether it has made up for a loss."""
 
-    __slots__ = ("_end_seq", "_resent", "due_at_ns", "is_due")
+    __slots__ = (
+        "_board",
+        "_end_seq",
+        "_episode",
+        "_resent",
+        "_rtt",
+        "_timer",
+        "due_at_ns",
+        "is_due",
+    )
 
-    def __init__(self) -> None:
+    def __init__(
+        self, board: Scoreboard, rtt: RttEstimator, timer: RetransmissionTimer, episode: Episode
+    ) -> None:
+        self._board = board
+        self._rtt = rtt
+        self._timer = timer
+        self._episode = episode
         self._end_seq: int | None = None
         """Where the probe under way ends, or None."""
         self._resent: SentSegment | None = None
@@ -30,17 +48,22 @@ class TailLossProbe:
         self.is_due = False
         """Whether a probe has to leave now."""
 
-    def arm(self, now_ns: int, rtt: RttEstimator, rto_at_ns: int | None, *, is_lone: bool) -> None:
-        """Set when a probe is due, with one segment in flight or more (RFC 8985 § 7.2)."""
+    def arm(self, now_ns: int) -> None:
+        """Set when a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
+        board = self._board
+        if self._episode.point is not None or board.runs or not board.sent:
+            self.disarm()
+            return
         if self._end_seq is not None or self.is_due:
             self.due_at_ns = None
             return
+        rtt = self._rtt
         wait_ns = NS_PER_S
         if rtt.has_sample:
             wait_ns = 2 * rtt.smoothed_rtt_ns
-            if is_lone:
+            if len(board.sent) == 1:
                 wait_ns += _MAX_ACK_DELAY_NS
-        at_ns = now_ns + wait_ns
+        at_ns, rto_at_ns = now_ns + wait_ns, self._timer.due_at_ns
         self.due_at_ns = at_ns if rto_at_ns is None or at_ns < rto_at_ns else rto_at_ns
 
     def disarm(self) -> None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp.detectors import SackDetector
+from h3sim.transport.tcp.episode import Episode
 from h3sim.transport.tcp.probes import TailLossProbe
-from h3sim.transport.tcp.prr import ProportionalRateReduction
 from h3sim.transport.tcp.rack import RackDetector
 from h3sim.transport.tcp.sampling import DeliverySampler
 from h3sim.transport.tcp.scoreboard import Scoreboard
 from h3sim.transport.tcp.settings import LossDetection
 from h3sim.transport.tcp.timer import RetransmissionTimer
+from h3sim.transport.tcp.usage import WindowUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.tcp.detectors import Detector
     from h3sim.transport.tcp.segments import Segment, SentSegment
@@ -32,10 +30,9 @@ _BY_NUMBER = attrgetter("number")
 class Recovery:
     """Keeps what one sender has in flight and tells its congestion controller about it.
 
-    An episode of recovery begins with the first loss and ends when all that was sent before it has
-    been acknowledged (the recovery point). The controller hears of a loss once per episode, since
-    TCP cuts its window once per window of data (RFC 5681 § 4.3); until the end of an episode that a
-    timeout did not take over, it does not let the window grow.
+    The controller hears of a loss once per episode of recovery, since TCP cuts its window once per
+    window of data (RFC 5681 § 4.3); until the end of an episode that a timeout did not take over,
+    it does not let the window grow.
     """
 
     def __init__(self, settings: TcpSettings, controller: CongestionController) -> None:
@@ -44,38 +41,20 @@ class Recovery:
         self.board = Scoreboard()
         self.is_cwnd_underutilized = False
         """Whether the window was not full when last there was nothing more to send."""
-        self.recovery_point: int | None = None
-        self.is_timed_out = False
-        """Whether a timeout began this episode, or took it over."""
-        self.may_exceed_window = False
-        """Whether the first retransmission of an episode is still to go, whatever the window."""
-        self.probe: TailLossProbe | None = None
-        self._detector: Detector
-        if settings.recovery is LossDetection.RACK:
-            self._detector = RackDetector(self.board, self.rtt)
-            self.probe = TailLossProbe()
-        else:
-            self._detector = SackDetector(self.board, self.rtt, settings.mss_bytes)
-        self._to_resend: list[int] = []
-        """A heap of the sequence numbers of lost segments; some may have come after all."""
+        self.episode = Episode(settings, controller, self.board)
         self._timer = RetransmissionTimer(settings)
-        self._sampler = DeliverySampler()
         self._is_linux = settings.recovery is LossDetection.RACK
-        self._has_prr = settings.has_prr
-        self._prr = ProportionalRateReduction(settings.mss_bytes)
+        self.probe: TailLossProbe | None = None
+        self._usage: WindowUsage | None = None
+        if self._is_linux:
+            self.probe = TailLossProbe(self.board, self.rtt, self._timer, self.episode)
+            self._usage = WindowUsage(self.board, controller, settings.mss_bytes)
+        self._detector = _make_detector(settings, self.board, self.rtt)
+        self._sampler = DeliverySampler()
+        self._prr = self.episode.prr
         self._next_number = 0
-        self._mss_bytes = settings.mss_bytes
-        self._most_out = 0
-        """The most segments that were out within a window (max_packets_out of Linux)."""
-        self._usage_seq = 0
-        """Where that window ends (cwnd_usage_seq)."""
         self._resent_to = 0
         """Nothing from here on was ever sent again."""
-
-    @property
-    def bytes_in_flight(self) -> int:
-        """How much is on its way, by what is known."""
-        return self.board.pipe_bytes
 
     # What leaves
 
@@ -93,7 +72,7 @@ class Recovery:
         if self._timer.due_at_ns is None:
             self._timer.start(now_ns)
         if self.probe is not None:
-            self._arm_probe(now_ns)
+            self.probe.arm(now_ns)
 
     def on_resent(self, segment: SentSegment, number: int, now_ns: int) -> None:
         """Take a segment into account that leaves again, as *number*."""
@@ -101,28 +80,19 @@ class Recovery:
         segment.number = number
         segment.sent_at_ns = now_ns
         self.board.mark_resent(segment)
-        self.may_exceed_window = False
+        self.episode.may_exceed_window = False
         self._resent_to = max(self._resent_to, segment.stop)
         self._on_transmission(segment, now_ns)
         if segment.seq == self.board.una:
             # As Linux does: the timer is for the transmission that is awaited, not an earlier one.
             self._timer.start(now_ns)
 
-    def next_lost(self) -> SentSegment | None:
-        """Return the lowest segment that is lost and has to go again (RFC 6675 § 4, rule 1)."""
-        heap, sent = self._to_resend, self.board.sent
-        while heap:
-            segment = sent.get(heap[0])
-            if segment is not None and not segment.copies and not segment.is_sacked:
-                return segment
-            heappop(heap)
-        return None
-
     def next_speculative(self, now_ns: int) -> SentSegment | None:
         """Return what may go again though it is not known to be lost, or None."""
-        if self.recovery_point is None or self.is_timed_out:
+        point = self.episode.point
+        if point is None or self.episode.is_timed_out:
             return None
-        return self._detector.next_speculative(self.recovery_point, now_ns)
+        return self._detector.next_speculative(point, now_ns)
 
     def on_app_limited(self) -> None:
         """Note that there is room in the window, but nothing to send."""
@@ -143,34 +113,29 @@ class Recovery:
         board = self.board
         is_advance = ack > board.una
         in_flight = board.pipe_bytes
-        was_recovering = self.recovery_point is not None and not self.is_timed_out
+        was_held = self.episode.holds_window
         news = board.take_acked(ack) if is_advance else []
         if is_advance:
             self._on_advance(ack, segment.echo_ns, now_ns)
+        duplicate = _duplicate_of(ack, blocks) if blocks else None
+        if duplicate is not None:
+            self._detector.on_duplicate()
         if blocks:
-            duplicate = _duplicate_of(ack, blocks)
-            if duplicate is not None:
-                self._detector.on_duplicate()
             news += board.take_sacked(blocks)
-            if self.probe is not None:
-                self._on_probe_acked(ack, duplicate, now_ns)
-        elif self.probe is not None:
-            self._on_probe_acked(ack, None, now_ns)
+        if self.probe is not None:
+            self._on_probe_acked(self.probe, ack, duplicate, now_ns)
         if not news and not is_advance:
             return
         lost = self._detect(news, is_advance=is_advance, now_ns=now_ns)
         in_flight -= sum(gone.size_bytes for gone in lost) if lost else 0
         if self.probe is not None:
-            self._arm_probe(now_ns)
+            self.probe.arm(now_ns)
         if self._prr.is_active and news:
-            self._prr.on_ack(
-                sum(segment.size_bytes for segment in news),
-                pipe_bytes=board.pipe_bytes,
-                is_safe=is_advance and not lost,
-            )
+            n_bytes = sum(segment.size_bytes for segment in news)
+            is_safe = is_advance and not lost
+            self._prr.on_ack(n_bytes, pipe_bytes=board.pipe_bytes, is_safe=is_safe)
         if news:
-            is_recovering = self.recovery_point is not None and not self.is_timed_out
-            is_held = was_recovering or is_recovering or not is_advance
+            is_held = was_held or self.episode.holds_window or not is_advance
             self._on_delivered(news, in_flight, now_ns, is_held=is_held)
 
     # What is due
@@ -208,9 +173,8 @@ class Recovery:
         """Note the state of delivery-rate sampling, and tell whom it concerns."""
         in_flight = self.board.pipe_bytes
         self._sampler.on_sent(segment, in_flight, now_ns)
-        n_out = len(self.board.sent)
-        if n_out > self._most_out or self.board.una >= self._usage_seq:
-            self._most_out, self._usage_seq = n_out, self.board.next_seq
+        if self._usage is not None:
+            self._usage.on_sent()
         self._next_number = segment.number + 1
         if self._prr.is_active:
             self._prr.on_sent(segment.size_bytes)
@@ -226,10 +190,9 @@ class Recovery:
             self._timer.start(now_ns)
         else:
             self._timer.stop()
-        if self.recovery_point is not None and ack >= self.recovery_point:
-            self.recovery_point = None
-            self.is_timed_out = self.may_exceed_window = False
-            self._prr.end()
+        point = self.episode.point
+        if point is not None and ack >= point:
+            self.episode.end()
             self._detector.on_recovered()
             self._go_on(now_ns)
 
@@ -238,15 +201,13 @@ class Recovery:
 
         Linux counts what has gone again and is still out (lost_out in tcp_time_to_recover).
         """
-        lost = [s for s in self.board.sent.values() if s.is_lost and not s.is_sacked]
-        if not self._is_linux:
-            lost = [segment for segment in lost if not segment.copies]
+        lost = self.board.lost(with_resent=self._is_linux)
         if not lost:
             return
         in_flight = self.board.pipe_bytes
         in_flight += sum(segment.size_bytes for segment in lost if not segment.copies)
         self._begin(lost, in_flight, now_ns)
-        self._reduce([])
+        self.episode.reduce([])
 
     def _on_delivered(
         self, news: list[SentSegment], in_flight: int, now_ns: int, *, is_held: bool
@@ -255,67 +216,38 @@ class Recovery:
         if news[0].seq < self._resent_to:
             news.sort(key=_BY_NUMBER)  # what was sent again has a later number than what follows it
         self._sampler.on_delivered(news, now_ns)
+        usage = self._usage
         self.controller.on_acked(
             news,
             now_ns=now_ns,
             rtt=self.rtt,
             bytes_in_flight=in_flight,
             is_cwnd_underutilized=is_held
-            or (self.is_cwnd_underutilized and not self._may_double()),
+            or (self.is_cwnd_underutilized and (usage is None or not usage.may_double())),
         )
-
-    def _may_double(self) -> bool:
-        """Whether slow start may go on though the application pauses.
-
-        It may until the window is twice the most that was out (tcp_is_cwnd_limited of Linux).
-        """
-        window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
-        is_slow_start = ssthresh is None or window < ssthresh
-        return self._is_linux and is_slow_start and window < 2 * self._most_out * self._mss_bytes
 
     def _detect(
         self, news: list[SentSegment], *, is_advance: bool, now_ns: int
     ) -> list[SentSegment]:
         """Return what is lost now; it waits to go again."""
-        is_recovering = self.recovery_point is not None
+        is_recovering = self.episode.point is not None
         lost = self._detector.detect(
             news, is_advance=is_advance, is_recovering=is_recovering, now_ns=now_ns
         )
         if lost:
             in_flight = self.board.pipe_bytes
-            self._mark_lost(lost)
+            self.board.mark_lost(lost)
             if not is_recovering:
                 self._begin(lost, in_flight, now_ns)
-                self._reduce(news)
+                self.episode.reduce(news)
         return lost
-
-    def _reduce(self, news: list[SentSegment]) -> None:
-        """Spread the reduction of the window, if there was one, over the episode."""
-        self.may_exceed_window = True
-        if not self._has_prr or self.controller.ssthresh is None:
-            return
-        board = self.board
-        sacked_bytes = sum(stop - start for start, stop in board.runs.items())
-        flight_bytes = board.next_seq - board.una - sacked_bytes
-        self._prr.begin(
-            target_bytes=self.controller.congestion_window,
-            flight_bytes=flight_bytes + sum(segment.size_bytes for segment in news),
-        )
-
-    def _mark_lost(self, lost: Iterable[SentSegment]) -> None:
-        for segment in lost:
-            self.board.mark_lost(segment)
-            heappush(self._to_resend, segment.seq)
 
     def _begin(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
         """Begin an episode."""
-        self.recovery_point = self.board.next_seq
+        self.episode.begin()
         if self.probe is not None:
             self.probe.forget()
-        lost = sorted(lost, key=_BY_NUMBER)
-        self.controller.on_lost(
-            lost, now_ns=now_ns, bytes_in_flight=in_flight, next_number=self._next_number
-        )
+        self._tell_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
 
     def _on_timeout(self, now_ns: int) -> None:
         """Back off and begin anew from the first segment (RFC 6298 § 5.4-5.6, RFC 6675 § 5.1).
@@ -324,38 +256,32 @@ class Recovery:
         """
         in_flight = self.board.pipe_bytes
         lost = self._detector.lost_on_timeout(now_ns)
-        self._mark_lost(lost)
-        if self.recovery_point is None:
+        self.board.mark_lost(lost)
+        if self.episode.point is None:
             self._begin(lost, in_flight, now_ns)
-        self.recovery_point = self.board.next_seq
-        self.is_timed_out = True
-        self._prr.end()
-        self.may_exceed_window = True
+        self.episode.time_out()
         self.controller.on_persistent_congestion(now_ns=now_ns)
         self._timer.back_off(now_ns)
 
     # Probes (RACK-TLP only)
 
-    def _arm_probe(self, now_ns: int) -> None:
-        assert self.probe is not None  # noqa: S101 - only called where there is one
-        board = self.board
-        if self.recovery_point is not None or board.runs or not board.sent:
-            self.probe.disarm()
-        else:
-            is_lone = len(board.sent) == 1
-            self.probe.arm(now_ns, self.rtt, self._timer.due_at_ns, is_lone=is_lone)
-
-    def _on_probe_acked(self, ack: int, duplicate: tuple[int, int] | None, now_ns: int) -> None:
+    def _on_probe_acked(
+        self, probe: TailLossProbe, ack: int, duplicate: tuple[int, int] | None, now_ns: int
+    ) -> None:
         """Cut the window if the probe made up for a loss that nothing else shows."""
-        assert self.probe is not None  # noqa: S101 - only called where there is one
-        repaired = self.probe.on_ack(ack, duplicate)
-        if repaired is not None and self.recovery_point is None:
-            self.controller.on_lost(
-                [repaired],
-                now_ns=now_ns,
-                bytes_in_flight=self.board.pipe_bytes,
-                next_number=self._next_number,
-            )
+        repaired = probe.on_ack(ack, duplicate)
+        if repaired is not None and self.episode.point is None:
+            self._tell_lost([repaired], self.board.pipe_bytes, now_ns)
+
+    def _tell_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
+        number = self._next_number
+        self.controller.on_lost(lost, now_ns=now_ns, bytes_in_flight=in_flight, next_number=number)
+
+
+def _make_detector(settings: TcpSettings, board: Scoreboard, rtt: RttEstimator) -> Detector:
+    if settings.recovery is LossDetection.RACK:
+        return RackDetector(board, rtt)
+    return SackDetector(board, rtt, settings.mss_bytes)
 
 
 def _duplicate_of(ack: int, blocks: tuple[tuple[int, int], ...]) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +19,15 @@ class Scoreboard:
     Segments are never cut anew, so acknowledgements always end between two of them.
     """
 
-    __slots__ = ("next_seq", "pipe_bytes", "runs", "sacked_segments", "sent", "una")
+    __slots__ = (
+        "_to_resend",
+        "next_seq",
+        "pipe_bytes",
+        "runs",
+        "sacked_segments",
+        "sent",
+        "una",
+    )
 
     def __init__(self) -> None:
         self.una = 0
@@ -32,6 +41,8 @@ class Scoreboard:
         self.runs: dict[int, int] = {}
         """The start and stop of each span that was selectively acknowledged."""
         self.sacked_segments = 0
+        self._to_resend: list[int] = []
+        """A heap of the sequence numbers of lost segments; some may have come after all."""
 
     def add(self, segment: SentSegment) -> None:
         """Put in a segment that leaves for the first time."""
@@ -79,11 +90,28 @@ class Scoreboard:
         self.sacked_segments += len(news)
         return news
 
-    def mark_lost(self, segment: SentSegment) -> None:
-        """No longer count any transmission of *segment* as on its way."""
-        segment.is_lost = True
-        self.pipe_bytes -= segment.size_bytes * segment.copies
-        segment.copies = 0
+    def mark_lost(self, lost: Iterable[SentSegment]) -> None:
+        """No longer count any transmission of these as on its way; they wait to go again."""
+        for segment in lost:
+            segment.is_lost = True
+            self.pipe_bytes -= segment.size_bytes * segment.copies
+            segment.copies = 0
+            heappush(self._to_resend, segment.seq)
+
+    def next_lost(self) -> SentSegment | None:
+        """Return the lowest segment that is lost and has to go again (RFC 6675 § 4, rule 1)."""
+        heap, sent = self._to_resend, self.sent
+        while heap:
+            segment = sent.get(heap[0])
+            if segment is not None and not segment.copies and not segment.is_sacked:
+                return segment
+            heappop(heap)
+        return None
+
+    def lost(self, *, with_resent: bool) -> list[SentSegment]:
+        """Return what was declared lost and has not come, rising."""
+        lost = [segment for segment in self.sent.values() if segment.is_lost]
+        return [s for s in lost if not s.is_sacked and (with_resent or not s.copies)]
 
     def drop_copy(self, segment: SentSegment) -> None:
         """No longer count the first transmission of *segment* as on its way, but a later one."""

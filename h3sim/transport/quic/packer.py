@@ -1,0 +1,165 @@
+"""Fills QUIC packets: handshake bytes, limits, stream bytes, and an acknowledgement with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.transport.quic.packets import Packet, ack_frame_bytes, stream_header_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.quic.acks import AckState
+    from h3sim.transport.quic.handshake import Handshake
+    from h3sim.transport.quic.recovery import Recovery
+    from h3sim.transport.quic.settings import QuicSettings
+
+__all__ = ["MIN_FRAME_BYTES", "Packer"]
+
+MIN_FRAME_BYTES = 32
+"""A frame with less of a stream than this is not worth its header."""
+_LEAST_ACK_BYTES = 5
+"""Kept free for an ACK while a packet is filled; further ranges come on top."""
+_LIMIT_FRAME_BYTES = 6
+
+
+class Packer:
+    """Puts what waits at one end into packets, each with the next number of *recovery*."""
+
+    __slots__ = (
+        "_ack_ping_every",
+        "_acks",
+        "_bundles_acks",
+        "_handshake",
+        "_header_bytes",
+        "_initial_bytes",
+        "_recovery",
+        "_source",
+        "limits",
+        "probes",
+    )
+
+    def __init__(
+        self,
+        settings: QuicSettings,
+        source: Source,
+        handshake: Handshake,
+        acks: AckState,
+        recovery: Recovery,
+    ) -> None:
+        self._header_bytes = settings.header_bytes
+        self._initial_bytes = settings.client_initial_bytes
+        self._bundles_acks = settings.bundles_acks
+        self._ack_ping_every = settings.ack_ping_every
+        self._source = source
+        self._handshake = handshake
+        self._acks = acks
+        self._recovery = recovery
+        self.limits: list[tuple[int | None, int]] = []
+        """Raised limits that wait to be announced."""
+        self.probes = 0
+        """So many probes are to leave."""
+
+    def packet(self, now_ns: int, room: int) -> Packet | None:
+        """Return a packet of up to *room* bytes with what waits; None if there is nothing."""
+        left = room - self._header_bytes
+        if self._is_ack_ready(now_ns):
+            left -= _LEAST_ACK_BYTES
+        frames: list[StreamBytes] = []
+        crypto: list[tuple[int, int]] = []
+        handshake = self._handshake
+        if not handshake.is_over:
+            left = room - handshake.fill(crypto, room - left, room)
+        if handshake.is_over or handshake.may_send:
+            left = self.fill(frames, left, 1)
+        if self.probes:
+            return self._probe(now_ns, frames, crypto, room - left)
+        if not frames and not crypto and not self.limits:
+            return None
+        self._recovery.is_cwnd_underutilized = False
+        return self._pack(now_ns, frames, crypto, room - left)
+
+    def fill(self, frames: list[StreamBytes], left: int, least: int) -> int:
+        """Put what the source gives into *frames*, up to *left* bytes; return how many are left.
+
+        The first frame carries *least* bytes of its stream at least.
+        """
+        take = self._source.take
+        while left >= MIN_FRAME_BYTES:
+            frame = take(left, stream_header_bytes, least)
+            if frame is None:
+                break
+            frames.append(frame)
+            left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
+            least = MIN_FRAME_BYTES
+        return left
+
+    def bare_ack(self, now_ns: int) -> Packet:
+        """Return a packet that carries an ACK alone."""
+        if self.limits or self._ack_ping_every or not self._handshake.is_over:
+            return self._pack(now_ns, [], (), self._header_bytes)
+        # What `_pack` comes to where none of that can be: half of a client's packets lead to one.
+        ack = self._acks.frame(now_ns)
+        recovery = self._recovery
+        number = recovery.next_number
+        recovery.next_number = number + 1
+        return Packet(number, now_ns, self._header_bytes + ack_frame_bytes(ack), [], ack, (), False)
+
+    def _probe(
+        self, now_ns: int, frames: list[StreamBytes], crypto: list[tuple[int, int]], used: int
+    ) -> Packet | None:
+        """Return a probe with these frames; without any, with those of the oldest in flight."""
+        if not frames and not crypto and not self.limits:
+            oldest = self._recovery.oldest
+            if oldest is not None:  # RFC 9002 § 6.2.4
+                frames += oldest.frames
+                crypto += oldest.crypto
+            if not frames and not crypto:
+                self.probes = 0
+                is_awaited = self._recovery.bytes_in_flight or self._handshake.may_deadlock
+                return self._ping(now_ns) if is_awaited else None
+            used += sum(frame[-1] + 12 for frame in (*frames, *crypto))
+        self.probes -= 1
+        return self._pack(now_ns, frames, crypto, used)
+
+    def _pack(
+        self, now_ns: int, frames: list[StreamBytes], crypto: Sequence[tuple[int, int]], used: int
+    ) -> Packet:
+        """Return a packet with these frames, limits that wait, and an ACK if one goes with it."""
+        limits: Sequence[tuple[int | None, int]] = ()
+        if self.limits:
+            limits, self.limits = self.limits, []
+            used += _LIMIT_FRAME_BYTES * len(limits)
+        is_eliciting = bool(frames or crypto or limits)
+        ack = None
+        number = self._take_number()
+        if self._is_ack_ready(now_ns) or not is_eliciting:
+            ack = self._acks.frame(now_ns)
+            used += ack_frame_bytes(ack) - (_LEAST_ACK_BYTES if frames or crypto else 0)
+            every = self._ack_ping_every
+            if every and not number % every and len(ack.spans) > 1:
+                is_eliciting = True
+                used += 1
+        if not self._handshake.is_over:
+            used = self._handshake.padded(crypto, used)
+        return Packet(number, now_ns, used, frames, ack, limits, is_eliciting, crypto)
+
+    def _ping(self, now_ns: int) -> Packet:
+        """Return a probe that carries nothing but asks for an ACK."""
+        least = self._initial_bytes if self._handshake.may_deadlock else 0
+        used = max(self._header_bytes + 1, least)
+        return Packet(self._take_number(), now_ns, used, [], None, (), True)
+
+    def _take_number(self) -> int:
+        recovery = self._recovery
+        number = recovery.next_number
+        recovery.next_number = number + 1
+        return number
+
+    def _is_ack_ready(self, now_ns: int) -> bool:
+        """Whether the next packet carries an ACK."""
+        acks = self._acks
+        if not acks.has_news or self._bundles_acks:
+            return acks.has_news
+        return acks.due_at_ns is not None and acks.due_at_ns <= now_ns
