@@ -3,11 +3,11 @@
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.bbr_model import PathModel
+from h3sim.transport.congestion.bbr_states import GAINS, BbrState, GainCycle, ProbeRtt
 from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
@@ -19,33 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["BbrController", "BbrState"]
 
-_HIGH_GAIN = 2.8853900817779268
-"""2 / ln 2: the least gain that doubles the rate in each round."""
-_PROBE_GAINS = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 _MIN_PIPE_PACKETS = 4
-_PROBE_RTT_NS = 200 * NS_PER_MS
 _UNKNOWN_RTT_NS = NS_PER_MS
 _SLOW_BPS = 1_200_000
 _FAST_BPS = 24_000_000
 _MAX_QUANTUM_BYTES = 65_536
 
 
-class BbrState(enum.Enum):
-    """Where BBR stands (§ 4.3)."""
-
-    STARTUP = "startup"
-    DRAIN = "drain"
-    PROBE_BW = "probe_bw"
-    PROBE_RTT = "probe_rtt"
-
-
-_GAINS: dict[BbrState, tuple[float, float]] = {
-    BbrState.STARTUP: (_HIGH_GAIN, _HIGH_GAIN),
-    BbrState.DRAIN: (1 / _HIGH_GAIN, _HIGH_GAIN),
-    BbrState.PROBE_BW: (1.0, 2.0),
-    BbrState.PROBE_RTT: (1.0, 1.0),
-}
-"""The gains of pacing and window that each state begins with."""
+# Looking a member of an enum up costs as much as the comparison with it.
+_STARTUP, _DRAIN = BbrState.STARTUP, BbrState.DRAIN
+_PROBE_BW, _PROBE_RTT = BbrState.PROBE_BW, BbrState.PROBE_RTT
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -68,21 +51,18 @@ class BbrController:
     """
 
     __slots__ = (
-        "_cycle_at_ns",
+        "_cycle",
         "_datagram_bytes",
         "_first_window_bytes",
         "_has_lost",
         "_is_idle_restart",
-        "_is_probe_rtt_round_done",
         "_min_pipe_bytes",
         "_minimum_bytes",
         "_model",
         "_pacing_gain",
         "_pacing_rate_bps",
-        "_phase",
-        "_phases",
         "_prior_window",
-        "_probe_rtt_until_ns",
+        "_probe_rtt",
         "_recovery_end",
         "_window_gain",
         "congestion_window",
@@ -95,24 +75,21 @@ class BbrController:
     ) -> None:
         self.congestion_window = settings.initial_congestion_window
         self.ssthresh: int | None = None
-        self.state = BbrState.STARTUP
+        self.state = _STARTUP
         self._datagram_bytes = settings.max_datagram_bytes
         self._first_window_bytes = settings.initial_congestion_window
         self._minimum_bytes = settings.minimum_window_bytes
         self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
-        self._phases = phases
         self._model = PathModel()
         self._pacing_rate_bps: int | None = None
-        self._pacing_gain, self._window_gain = _GAINS[self.state]
-        self._phase = 0
-        self._cycle_at_ns = 0
+        self._pacing_gain, self._window_gain = GAINS[self.state]
+        self._cycle = GainCycle(phases)
+        self._probe_rtt = ProbeRtt(self._min_pipe_bytes)
         self._prior_window = 0
         self._recovery_end: int | None = None
         """The first packet that was sent after recovery began; None outside recovery."""
         self._has_lost = False
         self._is_idle_restart = False
-        self._probe_rtt_until_ns: int | None = None
-        self._is_probe_rtt_round_done = False
 
     @property
     def bandwidth_bps(self) -> int:
@@ -134,7 +111,7 @@ class BbrController:
         self._model.on_sent(packet.number)
         if bytes_in_flight <= packet.size_bytes and packet.is_app_limited:
             self._is_idle_restart = True
-            if self.state is BbrState.PROBE_BW:
+            if self.state is _PROBE_BW:
                 self._set_pacing_rate(1.0)
 
     def on_acked(
@@ -156,8 +133,8 @@ class BbrController:
         if self._pacing_rate_bps is None:
             self._pacing_rate_bps = self.pacing_rate_bps(rtt)
         self._follow_recovery(number)
-        if self.state is BbrState.PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
-            self._enter_phase(self._phase + 1, now_ns)
+        if self.state is _PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
+            self._pacing_gain = self._cycle.advance(now_ns)
         self._check_drain(now_ns, left_bytes)
         model.on_rtt(number, rtt.latest_rtt_ns, now_ns=now_ns)
         self._check_probe_rtt(now_ns, left_bytes)
@@ -201,30 +178,22 @@ class BbrController:
 
     def _enter(self, state: BbrState) -> None:
         self.state = state
-        self._pacing_gain, self._window_gain = _GAINS[state]
+        self._pacing_gain, self._window_gain = GAINS[state]
 
     def _check_drain(self, now_ns: int, left_bytes: int) -> None:
         """Leave Startup when the path is full, and Drain when the queue is gone (§ 4.3.3)."""
-        if self.state is BbrState.STARTUP and self._model.is_full:
-            self._enter(BbrState.DRAIN)
-        if self.state is BbrState.DRAIN and left_bytes <= self._inflight_bytes(1.0):
+        if self.state is _STARTUP and self._model.is_full:
+            self._enter(_DRAIN)
+        if self.state is _DRAIN and left_bytes <= self._inflight_bytes(1.0):
             self._enter_probe_bw(now_ns)
 
     def _enter_probe_bw(self, now_ns: int) -> None:
-        """Begin with any phase but the one that lowers the rate (§ 4.3.4.3)."""
-        self._enter(BbrState.PROBE_BW)
-        draw = 0 if self._phases is None else self._phases.randint(0, 6)
-        self._enter_phase(len(_PROBE_GAINS) - draw, now_ns)
-
-    def _enter_phase(self, phase: int, now_ns: int) -> None:
-        self._phase = phase % len(_PROBE_GAINS)
-        self._pacing_gain = _PROBE_GAINS[self._phase]
-        self._cycle_at_ns = now_ns
+        self._enter(_PROBE_BW)
+        self._pacing_gain = self._cycle.begin(now_ns)
 
     def _is_phase_over(self, now_ns: int, prior_bytes: int) -> bool:
         """Whether the next phase of the gain cycle is due (§ 4.3.4.3)."""
-        min_rtt_ns = self._model.min_rtt_ns
-        is_full_length = min_rtt_ns is not None and now_ns - self._cycle_at_ns > min_rtt_ns
+        is_full_length = self._cycle.has_lasted(now_ns, self._model.min_rtt_ns)
         gain = self._pacing_gain
         if gain > 1:
             # Only when the raised rate has shown in what is in flight, or lost something.
@@ -236,34 +205,20 @@ class BbrController:
 
     def _check_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
         """Empty the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
-        is_due = self._model.is_min_rtt_expired and not self._is_idle_restart
-        if self.state is not BbrState.PROBE_RTT and is_due:
-            self._save_window()
-            self._enter(BbrState.PROBE_RTT)
-            self._probe_rtt_until_ns = None
-        if self.state is BbrState.PROBE_RTT:
-            self._stay_in_probe_rtt(now_ns, left_bytes)
-        self._is_idle_restart = False
-
-    def _stay_in_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
-        """Wait until little is in flight, then for 200 ms and a round trip."""
         model = self._model
-        model.ignore_low_rates(left_bytes)
-        if self._probe_rtt_until_ns is None:
-            if left_bytes <= self._min_pipe_bytes:
-                self._probe_rtt_until_ns = now_ns + _PROBE_RTT_NS
-                self._is_probe_rtt_round_done = False
-                model.start_round()
-            return
-        if model.is_round_start:
-            self._is_probe_rtt_round_done = True
-        if self._is_probe_rtt_round_done and now_ns > self._probe_rtt_until_ns:
+        is_due = model.is_min_rtt_expired and not self._is_idle_restart
+        if self.state is not _PROBE_RTT and is_due:
+            self._save_window()
+            self._enter(_PROBE_RTT)
+            self._probe_rtt.begin()
+        if self.state is _PROBE_RTT and self._probe_rtt.is_over(model, now_ns, left_bytes):
             model.min_rtt_at_ns = now_ns
             self._restore_window()
             if model.is_full:
                 self._enter_probe_bw(now_ns)
             else:
-                self._enter(BbrState.STARTUP)
+                self._enter(_STARTUP)
+        self._is_idle_restart = False
 
     # Rate and window
 
@@ -303,7 +258,7 @@ class BbrController:
             elif window < target_bytes or self._model.delivered_bytes < self._first_window_bytes:
                 window += acked_bytes
             window = max(window, self._min_pipe_bytes)
-        if self.state is BbrState.PROBE_RTT:
+        if self.state is _PROBE_RTT:
             window = min(window, self._min_pipe_bytes)
         self.congestion_window = window
 
@@ -315,7 +270,7 @@ class BbrController:
 
     def _save_window(self) -> None:
         window = self.congestion_window
-        if self._recovery_end is not None or self.state is BbrState.PROBE_RTT:
+        if self._recovery_end is not None or self.state is _PROBE_RTT:
             window = max(self._prior_window, window)
         self._prior_window = window
 
