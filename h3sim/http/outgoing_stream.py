@@ -61,6 +61,15 @@ class OutgoingStream:
         for span in self.missing(offset, offset + n_bytes):
             insort(self.lost, span)
 
+    def take_lost(self, max_bytes: int) -> tuple[int, int]:
+        """Return the first of what must go again, up to *max_bytes*: an offset and a length."""
+        start, stop = self.lost[0]
+        if stop - start > max_bytes:
+            self.lost[0] = (start + max_bytes, stop)
+            return start, max_bytes
+        del self.lost[0]
+        return start, stop - start
+
     def missing(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Return what is left of a span without what was acknowledged, or waits to go again.
 

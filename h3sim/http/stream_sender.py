@@ -207,18 +207,13 @@ class StreamSender:
 
     def _again(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> Chunk:
         """Give out the lowest bytes of a stream that were lost."""
-        start, stop = stream.lost[0]
-        n_bytes = min(stop - start, max_bytes)
+        start, n_bytes = stream.take_lost(max_bytes)
         if self._retransmit is Retransmit.TURN:
             self._scheduler.charge(stream_id, n_bytes)
         elif self._lost_scheduler is not None:
             self._lost_scheduler.charge(stream_id, n_bytes)
-        if start + n_bytes < stop:
-            stream.lost[0] = (start + n_bytes, stop)
-        else:
-            stream.lost.pop(0)
-            if not stream.lost:
-                self._rest(stream_id, stream)
+        if not stream.lost:
+            self._rest(stream_id, stream)
         return stream_id, start, n_bytes
 
     def _next_stream(self) -> int | None:

@@ -139,7 +139,11 @@ class QuicEndpoint:
         if self._is_settled and not has_data:
             # As nearly always at a client: there is nothing to send but ACKs.
             at_ns = acks.due_at_ns
-            return () if at_ns is None or at_ns > now_ns else (packer.bare_ack(now_ns),)
+            if at_ns is None or at_ns > now_ns:
+                return ()
+            packet = packer.bare_ack(now_ns)
+            self._on_sent(packet)
+            return (packet,)
         packets: list[Packet] = []
         self._pacer.due_at_ns = None
         if has_data or not self._handshake.is_over:

@@ -105,7 +105,7 @@ class EventLoopEndpoint(QuicEndpoint):
         self._loop.on_packet(now_ns)
         return super().on_packet(packet, now_ns)
 
-    def packets_to_send(self, now_ns: int) -> list[Packet]:
+    def packets_to_send(self, now_ns: int) -> Sequence[Packet]:
         """Return the packets that leave now."""
         self._loop.on_woken(now_ns)
         return super().packets_to_send(now_ns)
