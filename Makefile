@@ -138,6 +138,11 @@ validate-intervals: $(READY) ## how often intervals of made-up studies cover the
 validate-table2: $(DEV) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
 	$(BIN)/python -m validation.table2
 
+.PHONY: findings
+findings: $(DEV) ## judge every result of the papers again and rewrite docs/findings.md (quick: minutes); fails if a verdict changed (ARGS=--accept)
+	@mkdir -p build
+	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --figures build/findings $(ARGS)
+
 .PHONY: validate-headers
 validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; ratios need the lists beside the checkout)
 	$(BIN)/python -m validation.headers

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         load_scheme,
     )
     from h3sim.errors import H3SimError
+    from h3sim.findings.reproduce import reproduce
     from h3sim.page import Page, Resource, read_page
     from h3sim.results import Load
     from h3sim.results.measured import Measurement, measure
@@ -86,6 +87,7 @@ __all__ = [
     "read_results",
     "read_scheme",
     "regret",
+    "reproduce",
     "sensitivity",
     "show_versions",
     "simulate",
@@ -101,6 +103,7 @@ _HOMES = {
         *("load_network", "load_page", "load_profile", "load_scheme"),
     ),
     "errors": ("H3SimError",),
+    "findings": ("reproduce",),
     "page": ("Page", "Resource", "read_page"),
     "results": ("Load",),
     "results.measured": ("Measurement", "measure"),
@@ -117,8 +120,9 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
     *("browser", "capture", "catalog", "compression", "conformance", "documents", "engine"),
-    *("errors", "http", "metrics", "page", "plots", "plugins", "qlog", "ranges", "results"),
-    *("schedulers", "schemes", "seeds", "signals", "study", "trace", "transport", "units"),
+    *("errors", "findings", "http", "metrics", "page", "plots", "plugins", "qlog", "ranges"),
+    *("results", "schedulers", "schemes", "seeds", "signals", "study", "trace", "transport"),
+    "units",
 )
 
 

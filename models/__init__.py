@@ -1,1 +1,1 @@
-"""The shipped networks, schemes and sets, as TOML."""
+"""The shipped networks, schemes, sets, studies and findings, as TOML."""

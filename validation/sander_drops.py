@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 from h3sim import catalog, engine
+from h3sim.metrics import loss_bursts
 from h3sim.study import LoadConfig
 from validation.measured import DATA, read_settings
 from validation.modelled import load_of
-from validation.sander_runs import BASELINE, bursts_of, pages
+from validation.sander_runs import BASELINE, pages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,5 +124,5 @@ def _load(place: int, setting: LoadConfig) -> Load:
 
 def _drops(load: Load) -> Drops:
     packets = load.packets
-    longest = max(bursts_of(load.trace.packet_rows), default=0)
+    longest = max(loss_bursts(load.trace.packet_rows), default=0)
     return Drops(packets.lost / packets.sent, longest)

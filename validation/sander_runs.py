@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,17 +11,16 @@ import h3sim
 from h3sim import catalog, engine
 from h3sim.capture import read_facts
 from h3sim.errors import StalledError
-from h3sim.metrics import frames_by_number, sander_count
+from h3sim.metrics import frames_by_number, loss_bursts, sander_count
 from h3sim.page import Kind, Page
 from h3sim.ranges import Ranges
 from h3sim.study import LoadConfig
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from h3sim.results import Load
-    from h3sim.trace import PacketRow, SentRow
 
 __all__ = [
     "BASELINE",
@@ -245,16 +242,5 @@ def _outcome(load: Load) -> Outcome:
         byte_index_ms=load.byte_index("all", sample_ms=None),
         sent=sent,
         lost=lost,
-        bursts=bursts_of(load.trace.packet_rows),
+        bursts=loss_bursts(load.trace.packet_rows),
     )
-
-
-def bursts_of(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
-    """Return how many runs of lost data packets there are, by length, in the order sent.
-
-    >>> bursts_of([(0, None, 0, 0, 9, n) for n in range(3)] + [(0, 5, 0, 0, 9, 3)])
-    {3: 1}
-    """
-    fates = {row[5]: row[1] is None for row in rows}
-    runs = [len([*run]) for is_lost, run in groupby(fates[n] for n in sorted(fates)) if is_lost]
-    return dict(sorted(Counter(runs).items()))

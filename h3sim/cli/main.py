@@ -32,6 +32,7 @@ COMMANDS = {
     "compare": "load pages with several schemes",
     "regret": "show how far schemes are from the optimum",
     "sweep": "run a study: many loads, kept and resumed",
+    "reproduce": "do the papers' experiments again, and judge what they found",
     "store": "show, check, export or tidy what studies kept",
     "check-server": "test whether servers let what matters overtake",
     "headers": "compare header compression schemes",
@@ -108,6 +109,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.regret import add_command
         case "sweep":
             from h3sim.cli.sweep import add_command
+        case "reproduce":
+            from h3sim.cli.reproduce import add_command
         case "store":
             from h3sim.cli.store import add_command
         case "check-server":

@@ -1,7 +1,7 @@
 """Metrics: a trace turned into numbers. Each is a pure function of a trace, or of plain numbers."""
 
 from h3sim.metrics.bound import Response, lower_bound_ns
-from h3sim.metrics.count import count_packets, count_sander, frames_by_number
+from h3sim.metrics.count import count_packets, count_sander, frames_by_number, loss_bursts
 from h3sim.metrics.critical import PathStep, critical_path
 from h3sim.metrics.hol import HolBlocking, hol_blocking, stack_heights, stack_histogram, stacks
 from h3sim.metrics.indexes import SAMPLE_MS, byte_index_ns, object_index_ns
@@ -25,6 +25,7 @@ __all__ = [
     "frames_by_number",
     "hol_blocking",
     "largest_paint_ns",
+    "loss_bursts",
     "lower_bound_ns",
     "object_index_ns",
     "sander_count",

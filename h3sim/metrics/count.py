@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import compress, islice
+from collections import Counter
+from itertools import compress, groupby, islice
 from operator import le, ne
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,11 @@ from h3sim.metrics.sander import Frame, SanderCount, count_frames, sander_count
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.trace import Trace
+    from h3sim.trace import PacketRow, SentRow, Trace
 
-__all__ = ["count_packets", "count_sander", "frames_by_number"]
+__all__ = ["count_packets", "count_sander", "frames_by_number", "loss_bursts"]
 
 
 def count_packets(trace: Trace) -> tuple[int, int, int]:
@@ -58,6 +59,17 @@ def _n_distinct(numbers: Sequence[int]) -> int:
         n_changes = sum(1 for _ in filter(None, map(ne, numbers, islice(numbers, 1, None))))
         return n_changes + (len(numbers) > 0)
     return len(dict.fromkeys(numbers))
+
+
+def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
+    """Return how many runs of lost data packets there are, by length, in the order sent.
+
+    >>> loss_bursts([(0, None, 0, 0, 9, n) for n in range(3)] + [(0, 5, 0, 0, 9, 3)])
+    {3: 1}
+    """
+    fates = {row[5]: row[1] is None for row in rows}
+    runs = [len([*run]) for is_lost, run in groupby(fates[n] for n in sorted(fates)) if is_lost]
+    return dict(sorted(Counter(runs).items()))
 
 
 def count_sander(trace: Trace) -> SanderCount:

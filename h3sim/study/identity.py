@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CellKeys", "digest", "model_version"]
 
-_NO_SAY = ("capture", "cli", "conformance", "plots", "study", "corpora", "models")
+_NO_SAY = ("capture", "cli", "conformance", "findings", "plots", "study", "corpora", "models")
 """The packages that have no say in what a load comes to; what is shipped is in the cells."""
 _OF_STUDY = ("study/config.py", "study/network_changes.py", "study/run.py")
 """What of a study has: it makes a load of names and options."""

@@ -24,7 +24,9 @@ FORMAT = "h3sim-study/1"
 _KEYS = (
     *("format", "name", "pages", "schemes", "seeds", "resources", "timeout_s"),
     *("settings", "axes", "cells", "samples", "until"),
+    *("title", "source", "paper", "quick"),
 )
+"""The last four say what is reproduced: `h3sim.findings.experiments` reads them."""
 _SAMPLES = ("n", "method", "seed", "ranges")
 _RANGE = ("low", "high", "log", "whole")
 _PATHS = ("pages", "schemes", "network", "transport_profile")
@@ -89,6 +91,10 @@ class _Reader(DocumentReader):
             if key in document
         }
         found["name"] = self.text("name", document.get("name", ""))
+        for key in ("title", "source"):
+            self.text(key, document.get(key, ""))
+        for key in ("paper", "quick"):
+            self.table(key, document.get(key, {}))
         found["seeds"] = self._seeds(document.get("seeds", 1))
         found["resources"] = self.flag("resources", document.get("resources", False))
         if "timeout_s" in document:

@@ -1,14 +1,15 @@
-"""Rewrites the recorded loads: `python -m tests.golden.rewrite`."""
+"""Rewrites what is recorded: `python -m tests.golden.rewrite`."""
 
 from __future__ import annotations
 
-from tests.golden.cells import RECORDED, compute, text_of
+from tests.golden import cells, reproduced
 
 
 def main() -> None:
-    """Write what the loads come to now."""
-    RECORDED.write_text(text_of(compute()), "utf-8")
-    print(f"wrote {RECORDED.name}")
+    """Write what the loads, and the tiny reproduction, come to now."""
+    for part in (cells, reproduced):
+        part.RECORDED.write_text(part.text_of(part.compute()), "utf-8")
+        print(f"wrote {part.RECORDED.name}")
 
 
 if __name__ == "__main__":

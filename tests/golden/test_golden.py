@@ -1,9 +1,10 @@
-"""Loads come out as they were recorded."""
+"""Loads, and a tiny reproduction, come out as they were recorded."""
 
 from __future__ import annotations
 
 import json
 
+from tests.golden import reproduced
 from tests.golden.cells import COMMAND, RECORDED, compute, text_of
 
 
@@ -30,3 +31,9 @@ def test_the_record_is_as_it_is_written() -> None:
 def test_no_two_recorded_loads_are_alike() -> None:
     digests = [cell["digest"] for cell in json.loads(RECORDED.read_text("utf-8")).values()]
     assert len(set(digests)) == len(digests) == 16
+
+
+def test_a_tiny_reproduction_comes_out_as_recorded() -> None:
+    recorded = json.loads(reproduced.RECORDED.read_text("utf-8"))
+    computed = json.loads(reproduced.text_of(reproduced.compute()))
+    assert recorded == computed, f"if that is meant, rewrite the record with: {COMMAND}"

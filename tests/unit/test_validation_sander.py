@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import h3sim
+from h3sim.metrics import loss_bursts
 from h3sim.page import Page, page_from_dict
 from validation import sander
 from validation.sander_deltas import Losses, Results
@@ -18,7 +19,6 @@ from validation.sander_runs import (
     Job,
     Outcome,
     Run,
-    bursts_of,
     document_of,
     run,
     speed_index_ms,
@@ -82,8 +82,8 @@ def test_bursts_are_runs_of_lost_packets_in_the_order_of_their_numbers() -> None
     arrived = [5, None, None, 5, None, 5, None, None]
     rows = [(0, at, 0, 0, 10, number) for number, at in enumerate(arrived)]
     # A packet with bytes of two streams is one packet.
-    assert bursts_of([*rows, (0, None, 4, 0, 10, 7)]) == {1: 1, 2: 2}
-    assert bursts_of([]) == {}
+    assert loss_bursts([*rows, (0, None, 4, 0, 10, 7)]) == {1: 1, 2: 2}
+    assert loss_bursts([]) == {}
 
 
 def test_losses_are_told_by_their_shares() -> None:

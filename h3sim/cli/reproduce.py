@@ -1,0 +1,192 @@
+"""`h3sim reproduce`: the experiments of the papers again, and a verdict on what they found."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.tables import add_wide, fitted, plural, table, terminal_width
+from h3sim.documents import check_output, write_whole
+from h3sim.errors import InputError, Problem
+from h3sim.findings import report
+from h3sim.findings.drawn import draw_all
+from h3sim.findings.experiments import experiment_names, load_experiment, page_files
+from h3sim.findings.reproduce import chosen_experiments, reproduce
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.findings.model import Judgement
+    from h3sim.findings.reproduce import ExperimentRun, Reproduction
+
+__all__ = ["add_command"]
+
+_EPILOG = """\
+examples:
+  h3sim reproduce --list
+  h3sim reproduce marx-2019-table-2
+  h3sim reproduce marx-7 koshiba-2016 --figures figures
+  h3sim reproduce all --store papers.db -j 2 --json > findings.json
+  h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
+
+A finding is named as in docs/findings.md; all experiments that it needs are done. What is finished
+is kept in the store, whatever happens; the same command again runs the rest.
+"""
+_FAILED = 1
+
+
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "reproduce",
+        help=summary,
+        description="Do experiments of the papers again: the paper's numbers beside h3sim's, and a"
+        " verdict on each finding with the figures that it rests on.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="experiments or findings, or all (see --list)"
+    )
+    parser.add_argument("--list", action="store_true", help="say which experiments there are")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="all pages, and as many seeds as the paper had runs (hours; default: minutes)",
+    )
+    parser.add_argument(
+        "--pages", metavar="DIR", help="load the page files of this folder in place of the corpus"
+    )
+    parser.add_argument("--store", metavar="FILE", help="keep and reuse what is finished")
+    parser.add_argument(
+        "-j", "--workers", type=int, metavar="N", help="processes (default: one a core)"
+    )
+    parser.add_argument("--json", action="store_true", help="print h3sim-reproduction/1 instead")
+    parser.add_argument(
+        "--markdown",
+        metavar="FILE",
+        help="write verdicts and tables there; fails, and writes nothing, if the file stands and"
+        " has another verdict (see --accept)",
+    )
+    parser.add_argument(
+        "--accept", action="store_true", help="with --markdown: write changed verdicts, too"
+    )
+    parser.add_argument("--figures", metavar="DIR", help="draw each experiment there, as PNG")
+    add_wide(parser)
+    parser.set_defaults(command=_reproduce)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    if options.list:
+        return _list(options)
+    mistakes = Mistakes()
+    mistakes.collect(lambda: chosen_experiments(options.names))
+    if options.pages is not None:
+        mistakes.collect(lambda: page_files(options.pages))
+    if options.markdown is not None:
+        mistakes.collect(partial(check_output, options.markdown, key="--markdown"))
+    if options.figures is not None:
+        mistakes.collect(lambda: _check_folder(options.figures))
+    if options.workers is not None and options.workers < 1:
+        mistakes.lines.append(f"--workers: must be at least 1, is {options.workers}")
+    if mistakes.lines:
+        return mistakes.tell("reproduce")
+    with progress_bar("load") as progress:
+        done = reproduce(
+            options.names,
+            full=options.full,
+            pages=options.pages,
+            store=options.store,
+            workers=options.workers,
+            progress=progress or False,
+        )
+    if options.json:
+        print(json.dumps(done.to_dict(), indent=1, allow_nan=False))
+    else:
+        _show(done, options)
+    if options.figures is not None:
+        draw_all(done, Path(options.figures))
+    failed = any(run.failed for run in done.runs.values())
+    wrote = options.markdown is None or _write(done, Path(options.markdown), options)
+    return 0 if wrote and not failed else _FAILED
+
+
+def _list(options: argparse.Namespace) -> int:
+    """Print all experiments, and how their quick variants are reduced."""
+    rows = []
+    for name in experiment_names():
+        experiment = load_experiment(name)
+        quick = "the same" if experiment.is_about_headers else str(experiment.quick)
+        rows.append((name, experiment.title, quick))
+    headers = ("experiment", "what it is", "quick variant")
+    print(table(headers, rows, width=terminal_width(options)))
+    return 0
+
+
+def _show(done: Reproduction, options: argparse.Namespace) -> None:
+    width = terminal_width(options)
+    for run in done.runs.values():
+        _show_run(run, width)
+    for judgement in done.judgements:
+        _show_judgement(judgement, width)
+    if done.judgements:
+        told = f"{plural(len(done.judgements), 'finding')}: {report.counted(done)}"
+        print(fitted(told, width))
+
+
+def _show_run(run: ExperimentRun, width: int | None) -> None:
+    experiment = run.experiment
+    print(fitted(f"{experiment.name}: {experiment.title}", width))
+    print(fitted(f"{experiment.source}; {report.size_of(run)}", width))
+    for found in report.tables_of(run):
+        print("\n" + fitted(found.title, width))
+        print(table(found.headers, found.rows, width=width))
+    print()
+
+
+def _show_judgement(judgement: Judgement, width: int | None) -> None:
+    finding, verdict, claims = judgement
+    print(fitted(f"{finding.id}: {verdict.value}", width))
+    for text in (finding.says, finding.cannot or finding.reason):
+        if text:
+            print(textwrap.indent(fitted(text, None if width is None else width - 2), "  "))
+    if claims:
+        rows = report.claim_rows(judgement)
+        print(table(("holds", "claim", "h3sim (95 %)", "wanted"), rows, width=width))
+    print()
+
+
+def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
+    """Write the document unless a verdict changed that nobody accepted; return whether it was."""
+    text = report.markdown(done)
+    before = report.verdicts_in(path.read_text(encoding="utf-8")) if path.exists() else {}
+    now = report.verdicts_in(text)
+    changed = [
+        f"{name}: was {before[name]!r}, is {now.get(name, 'not judged')!r}"
+        for name in before
+        if now.get(name) != before[name]
+    ]
+    if changed and not options.accept:
+        for line in changed:
+            print(f"h3sim reproduce: {options.markdown}: {line}", file=sys.stderr)
+        return False
+    write_whole(path, text)
+    return True
+
+
+def _check_folder(given: str) -> None:
+    """Make the folder that figures go to.
+
+    Raises:
+        InputError: if that cannot be.
+    """
+    try:
+        Path(given).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{given}: cannot be made: {error.strerror}"
+        raise InputError([Problem(key="--figures", message=message)]) from error

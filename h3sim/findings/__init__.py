@@ -1,0 +1,35 @@
+"""What the papers found: their experiments again, figures beside theirs, and verdicts."""
+
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
+
+if TYPE_CHECKING:
+    from h3sim.findings.declared import FindingsError, list_findings
+    from h3sim.findings.experiments import Experiment, experiment_names, load_experiment
+    from h3sim.findings.model import Claim, Finding, Judgement, Verdict, judge
+    from h3sim.findings.reproduce import ExperimentRun, Reproduction, reproduce
+
+__all__ = [
+    "Claim",
+    "Experiment",
+    "ExperimentRun",
+    "Finding",
+    "FindingsError",
+    "Judgement",
+    "Reproduction",
+    "Verdict",
+    "experiment_names",
+    "judge",
+    "list_findings",
+    "load_experiment",
+    "reproduce",
+]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    declared="FindingsError list_findings",
+    experiments="Experiment experiment_names load_experiment",
+    model="Claim Finding Judgement Verdict judge",
+    reproduce="ExperimentRun Reproduction reproduce",
+)

@@ -1,0 +1,132 @@
+"""The study of Frindell 2017: its file, its runs, and its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.compression import CodecSettings
+from h3sim.compression.exchanges import TimedSection
+from h3sim.findings.model import Figure
+from h3sim.study.header_study import header_study
+from h3sim.units import ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from h3sim.compression import FieldSection
+    from h3sim.study.header_study import HeaderRow
+
+__all__ = ["HeaderExperiment", "HeaderResults", "header_figures"]
+
+Figures = dict[str, Figure]
+
+_SCHEMES = ("hpack", "early-qpack", "qcram", "qcram-packets")
+_SMALL_HELD = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderExperiment:
+    """Lists over paths: every scheme with each round-trip time and loss, some runs each."""
+
+    lists: tuple[FieldSection, ...]
+    interval_ms: float
+    rtts_ms: tuple[float, ...]
+    losses: tuple[float, ...]
+    runs: int
+    table_bytes: int
+
+    def __len__(self) -> int:
+        """Return how many runs there are."""
+        return (len(_SCHEMES) + 1) * len(self.rtts_ms) * len(self.losses) * self.runs
+
+    def run(self, **how: Any) -> HeaderResults:
+        """Run all; once more with the default table, which evicts. Arguments as `header_study`'s.
+
+        Raises:
+            StoreError: if the store cannot be read or written; what was finished is kept.
+        """
+        sections = [
+            TimedSection(ms(number * self.interval_ms), fields)
+            for number, fields in enumerate(self.lists)
+        ]
+        both = [
+            header_study(
+                sections,
+                schemes=schemes,
+                rtts_ms=self.rtts_ms,
+                losses=self.losses,
+                runs=self.runs,
+                settings=settings,
+                **how,
+            )
+            for schemes, settings in (
+                (_SCHEMES, CodecSettings(table_bytes=self.table_bytes)),
+                (("qcram",), CodecSettings()),
+            )
+        ]
+        return HeaderResults(tuple(both[0]), tuple(both[1]))
+
+
+class HeaderResults(NamedTuple):
+    """The rows of a study, and those with a table that evicts."""
+
+    rows: tuple[HeaderRow, ...]
+    small: tuple[HeaderRow, ...]
+
+    def of(self, scheme: str) -> list[HeaderRow]:
+        """Return the rows of a scheme."""
+        return [row for row in self.rows if row.scheme == scheme]
+
+    def at(self, scheme: str, rtt_ms: float, loss: float) -> HeaderRow:
+        """Return the row of one path."""
+        return next(row for row in self.of(scheme) if (row.rtt_ms, row.loss) == (rtt_ms, loss))
+
+
+def header_figures(results: HeaderResults, _paper: Mapping[str, float]) -> Figures:
+    """Return what Frindell 2017 says of HPACK, QPACK and QCRAM."""
+    hpack, qpack, qcram = (results.of(name) for name in _SCHEMES[:3])
+    slow = results.at("hpack", 200.0, 0.05)
+    found = {
+        "hpack.delay-100ms-2pct": results.at("hpack", 100.0, 0.02).hol_mean_ms,
+        "hpack.delay-200ms-5pct": slow.hol_mean_ms,
+        "hpack.longest": slow.hol_max_ms,
+        "qcram.quiet": _quiet(qcram),
+        "qcram.held": max(row.held_compressed_bytes for row in qcram),
+        "qcram.quiet-small-table": _quiet(results.small),
+        "qcram.more-bytes": max(
+            a.ratio / b.ratio - 1
+            for a, b in zip(qcram, hpack, strict=True)
+            if 50 <= a.rtt_ms <= 100
+        ),
+        "qcram.saved": _mean([row.saved_percent / 100 for row in qcram if row.rtt_ms > 200]),
+        "packets.saved": _apart(results.of("qcram-packets"), qcram),
+        **_qpack(qpack),
+        "qpack.ratio-apart": _apart(qpack, hpack),
+    }
+    return {name: Figure(float(value)) for name, value in found.items()}
+
+
+def _qpack(rows: Sequence[HeaderRow]) -> dict[str, float]:
+    delays = sorted(row.hol_mean_ms for row in rows)
+    return {
+        "qpack.quiet": _quiet(rows),
+        "qpack.delay": _mean(delays),
+        "qpack.delay-p95": delays[int(0.95 * (len(delays) - 1))],
+        "qpack.delay-longest": delays[-1],
+        "qpack.small-buffers": _mean([row.held_decompressed_bytes < _SMALL_HELD for row in rows]),
+    }
+
+
+def _quiet(rows: Sequence[HeaderRow]) -> float:
+    """Return the share of runs in which no list waited."""
+    return sum(row.runs_without_hol for row in rows) / sum(row.runs for row in rows)
+
+
+def _apart(ours: Sequence[HeaderRow], theirs: Sequence[HeaderRow]) -> float:
+    """Return how far compression ratios are apart at most, in percentage points."""
+    return max(100 * abs(a.ratio - b.ratio) for a, b in zip(ours, theirs, strict=True))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,100 @@
+"""Figures over pages with their intervals; orders, ranks and how they go together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from h3sim.findings.model import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["mean", "median", "over_pages", "share", "spearman", "tau"]
+
+_RESAMPLES = 1000
+_FEWEST = 5
+"""Fewer pages than that have no interval."""
+_ENDS = (2.5, 97.5)
+
+
+def over_pages(
+    rows: Sequence[Any], statistic: Callable[[Any], float], *, vectorized: Any = None
+) -> Figure:
+    """Return *statistic* of *rows*, one a page, with its percentile bootstrap interval of 95 %.
+
+    Pages are drawn with a fixed seed, so the same rows give the same interval (Efron and
+    Tibshirani 1993, ch. 13). *vectorized* takes an array of samples and gives all their figures at
+    once. Of no pages the figure is not a number.
+    """
+    import numpy as np  # on use: h3sim.findings should load quickly
+
+    if not len(rows):
+        return Figure(math.nan)
+    values = np.asarray(rows, dtype=float)
+    figure = float(statistic(values))
+    if len(values) < _FEWEST:
+        return Figure(figure)
+    drawn = np.random.default_rng(0).integers(0, len(values), size=(_RESAMPLES, len(values)))
+    if vectorized is not None:
+        found = vectorized(values[drawn])
+    else:
+        found = [statistic(values[sample]) for sample in drawn]
+    low, high = np.percentile(found, _ENDS)
+    return Figure(figure, float(low), float(high))
+
+
+def mean(values: Sequence[float]) -> Figure:
+    """Return the mean with its interval."""
+    import numpy as np
+
+    return over_pages(values, np.mean, vectorized=lambda drawn: drawn.mean(axis=1))
+
+
+def median(values: Sequence[float]) -> Figure:
+    """Return the median with its interval."""
+    import numpy as np
+
+    return over_pages(values, np.median, vectorized=lambda drawn: np.median(drawn, axis=1))
+
+
+def share(values: Sequence[bool]) -> Figure:
+    """Return the share of *values* that are true, with its interval."""
+    return mean([float(value) for value in values])
+
+
+def tau(left: Sequence[float], right: Sequence[float]) -> float:
+    """Return Kendall's tau-b: 1 for the same order, 0 for none.
+
+    >>> tau([1, 2, 3], [10, 30, 20])
+    0.3333333333333333
+    """
+    signs = [
+        (_sign(a, b), _sign(x, y))
+        for (a, x), (b, y) in itertools.combinations(zip(left, right, strict=True), 2)
+    ]
+    untied = sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs)
+    return sum(a * b for a, b in signs) / math.sqrt(untied) if untied else 0.0
+
+
+def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
+    """Return Spearman's rho: Pearson's of the ranks; None where one side does not vary.
+
+    >>> spearman([1, 2, 4], [3, 5, 5]), spearman([1, 2], [3, 3])
+    (0.8660254037844387, None)
+    """
+    if len({*left}) < 2 or len({*right}) < 2:
+        return None
+    return statistics.correlation(_ranks(left), _ranks(right))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Return the rank of each value, equal ones their mean."""
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+
+
+def _sign(a: float, b: float) -> int:
+    return (a > b) - (a < b)

@@ -1,0 +1,201 @@
+"""What a finding is: something that was published, claims about named figures, and a verdict."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["Claim", "Figure", "Finding", "Judged", "Judgement", "Limit", "Rule", "Verdict", "judge"]
+
+NEAR = 0.25
+"""A number is met within a quarter of it."""
+POINTS = 0.15
+"""A share is met within 15 percentage points."""
+
+
+class Verdict(enum.Enum):
+    """What came of a finding."""
+
+    HOLDS = "holds"
+    IN_PART = "in part"
+    DOES_NOT_HOLD = "does not hold"
+    CANNOT_BE_JUDGED = "cannot be judged"
+
+
+class Figure(NamedTuple):
+    """A number that loads gave, and its 95 % interval over pages where it has one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return shown(self.value)
+        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
+
+
+class Rule(enum.Enum):
+    """How a claim compares its figure with its limit."""
+
+    ABOVE = "above"
+    BELOW = "below"
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+    NEAR = "near"
+    POINTS = "points"
+
+    def holds(self, value: float, limit: float) -> bool:
+        """Return whether *value* is as the rule wants it.
+
+        >>> Rule.NEAR.holds(1.9, 2.5), Rule.NEAR.holds(1.8, 2.5), Rule.POINTS.holds(0.4, 0.5)
+        (True, False, True)
+        """
+        return _HOLDS[self](value, limit)
+
+    def told(self, limit: str) -> str:
+        """Return the rule with its limit in words."""
+        return f"{_TOLD[self]} {limit}"
+
+
+_HOLDS: Mapping[Rule, Callable[[float, float], bool]] = {
+    Rule.ABOVE: lambda value, limit: value > limit,
+    Rule.BELOW: lambda value, limit: value < limit,
+    Rule.AT_LEAST: lambda value, limit: value >= limit,
+    Rule.AT_MOST: lambda value, limit: value <= limit,
+    Rule.NEAR: lambda value, limit: abs(value - limit) <= NEAR * abs(limit),
+    Rule.POINTS: lambda value, limit: abs(value - limit) <= POINTS,
+}
+_TOLD = {
+    Rule.ABOVE: "above",
+    Rule.BELOW: "below",
+    Rule.AT_LEAST: "at least",
+    Rule.AT_MOST: "at most",
+    Rule.NEAR: "within a quarter of",
+    Rule.POINTS: "within 0.15 of",
+}
+
+
+class Limit(NamedTuple):
+    """What a figure is compared with: a number, or the figure of that name."""
+
+    rule: Rule
+    of: float | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One thing that a finding says: the figure that *figure* names keeps all of *limits*."""
+
+    says: str
+    figure: str
+    limits: tuple[Limit, ...]
+
+    def judged(self, figures: Mapping[str, Figure]) -> Judged:
+        """Return what comes of the claim; `holds` is None where a figure is not there."""
+        found = figures.get(self.figure)
+        values = [_value(limit.of, figures) for limit in self.limits]
+        holds = None
+        if found is not None and None not in values:
+            holds = all(
+                limit.rule.holds(found.value, value)
+                for limit, value in zip(self.limits, values, strict=True)
+                if value is not None
+            )
+        wanted = " and ".join(
+            limit.rule.told(shown(limit.of if value is None else value))
+            for limit, value in zip(self.limits, values, strict=True)
+        )
+        return Judged(self, found, wanted, holds)
+
+
+class Judged(NamedTuple):
+    """A claim, the figure that it is about, what is wanted of it, and whether it holds."""
+
+    claim: Claim
+    figure: Figure | None
+    wanted: str
+    holds: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that was published; *cannot* says why it cannot be judged, where it cannot.
+
+    *study* is the experiment that it belongs to, empty where there is none.
+    *reason* says why it comes out as it does where that is known and not plain.
+    """
+
+    id: str
+    source: str
+    says: str
+    study: str
+    claims: tuple[Claim, ...] = ()
+    cannot: str = ""
+    reason: str = ""
+
+    @property
+    def studies(self) -> tuple[str, ...]:
+        """The studies whose figures its claims are about."""
+        names = [claim.figure for claim in self.claims]
+        names += [
+            limit.of for claim in self.claims for limit in claim.limits if isinstance(limit.of, str)
+        ]
+        needed = (self.study, *(name.split(":")[0] for name in names))
+        return tuple(dict.fromkeys(filter(None, needed)))
+
+
+class Judgement(NamedTuple):
+    """A finding, its verdict, and what came of each claim."""
+
+    finding: Finding
+    verdict: Verdict
+    claims: tuple[Judged, ...]
+
+
+def judge(finding: Finding, figures: Mapping[str, Figure]) -> Judgement:
+    """Return the verdict on *finding*, by *figures*, which are named "study:figure".
+
+    It holds if all its claims do, does not if none does, and holds in part else. It cannot be
+    judged where it says so, or where a figure that it needs is missing.
+
+    >>> claim = Claim(says="rr is slow", figure="s:rr", limits=(Limit(Rule.BELOW, 1),))
+    >>> slow = Finding(id="x", source="y", says="rr is slow", study="s", claims=(claim,))
+    >>> judge(slow, {"s:rr": Figure(0.8)}).verdict, judge(slow, {}).verdict
+    (<Verdict.HOLDS: 'holds'>, <Verdict.CANNOT_BE_JUDGED: 'cannot be judged'>)
+    """
+    claims = tuple(claim.judged(figures) for claim in finding.claims)
+    held = [claim.holds for claim in claims]
+    if not claims or None in held:
+        verdict = Verdict.CANNOT_BE_JUDGED
+    elif all(held):
+        verdict = Verdict.HOLDS
+    else:
+        verdict = Verdict.IN_PART if any(held) else Verdict.DOES_NOT_HOLD
+    return Judgement(finding, verdict, claims)
+
+
+def shown(value: float | str) -> str:
+    """Return a number with three digits that count, or a name as it is.
+
+    >>> shown(0.12345), shown(1234.5), shown(3), shown("s:rr"), shown(-0.0001)
+    ('0.123', '1,234', '3', 's:rr', '-0.0001')
+    """
+    if isinstance(value, str):
+        return value
+    if value == int(value):
+        return f"{int(value):,}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
+
+
+def _value(limit: float | str, figures: Mapping[str, Figure]) -> float | None:
+    if not isinstance(limit, str):
+        return limit
+    found = figures.get(limit)
+    return None if found is None else found.value

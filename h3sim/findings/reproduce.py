@@ -1,0 +1,258 @@
+"""Does the experiments of the papers again, and judges what was found."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from h3sim._version import __version__
+from h3sim.errors import InputError, Problem
+from h3sim.findings import headers, maps, marx, others, sander
+from h3sim.findings.declared import list_findings
+from h3sim.findings.experiments import experiment_names, load_experiment, page_files
+from h3sim.findings.loads import Loads
+from h3sim.findings.model import Figure, Judgement, Verdict, judge
+from h3sim.study.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from h3sim.findings.experiments import Experiment
+    from h3sim.study.driver import Progress
+
+__all__ = ["FIGURES", "ExperimentRun", "Reproduction", "reproduce"]
+
+ALL = "all"
+
+FIGURES: Mapping[str, Callable[[Any, Mapping[str, float]], dict[str, Figure]]] = {
+    "davies-meenan": others.deep_buffers,
+    "frindell-2017": headers.header_figures,
+    "http2-http3": others.protocols,
+    "incremental-flag": maps.incremental,
+    "koshiba-2016": others.waterfalls,
+    "loss-map": maps.loss_map,
+    "marx-2019-buffers": marx.buffers,
+    "marx-2019-case-study-1": marx.first_case_study,
+    "marx-2019-case-study-2": marx.second_case_study,
+    "marx-2019-fig-8": marx.orders,
+    "marx-2019-fig-11": marx.one_page,
+    "marx-2019-fig-12": marx.scatter,
+    "marx-2019-fig-13": marx.jitter,
+    "marx-2019-table-2": marx.table_2,
+    "sander-2022-fig-4": sander.sizes,
+    "sander-2022-fig-5": sander.cells,
+    "sander-2022-fig-6": sander.cells,
+    "sander-2022-fig-7": sander.correlations,
+    "sander-2022-fig-8": sander.cells,
+    "sander-2022-fig-9": sander.cells,
+    "sander-2022-reno": sander.reno,
+    "sander-2022-table-1": sander.times,
+    "wijnants-2018": others.browsers,
+}
+"""What makes figures of the rows of each experiment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentRun:
+    """What came of one experiment; `loads` are its rows, `failed` how many loads have none."""
+
+    experiment: Experiment
+    figures: Mapping[str, Figure]
+    loads: Loads
+    axes: tuple[str, ...]
+    pages: int
+    seeds: int
+    n_loads: int
+    failed: int
+
+    @property
+    def beside(self) -> list[tuple[str, float, Figure]]:
+        """The paper's numbers, and the figures beside them."""
+        paper = self.experiment.paper
+        return [(name, paper[name], self.figures[name]) for name in paper if name in self.figures]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """Experiments that were done again, and the verdicts that they allow."""
+
+    runs: Mapping[str, ExperimentRun]
+    judgements: tuple[Judgement, ...]
+    is_full: bool
+    pages: str | None
+    """The folder of the pages, None for the shipped ones."""
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """All figures, named "experiment:figure"."""
+        return {
+            f"{name}:{figure}": value
+            for name, run in self.runs.items()
+            for figure, value in run.figures.items()
+        }
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many findings there are of each verdict."""
+        counted = Counter(judgement.verdict for judgement in self.judgements)
+        return {verdict: counted[verdict] for verdict in Verdict}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reproduction as a document of format `h3sim-reproduction/1`."""
+        return {
+            "format": "h3sim-reproduction/1",
+            "version": __version__,
+            "full": self.is_full,
+            "pages": self.pages,
+            "experiments": {
+                name: {
+                    "title": run.experiment.title,
+                    "source": run.experiment.source,
+                    "pages": run.pages,
+                    "seeds": run.seeds,
+                    "loads": run.n_loads,
+                    "failed": run.failed,
+                    "paper": dict(run.experiment.paper),
+                    "figures": {key: value._asdict() for key, value in run.figures.items()},
+                }
+                for name, run in self.runs.items()
+            },
+            "findings": [_judgement_to_dict(judgement) for judgement in self.judgements],
+        }
+
+
+def reproduce(
+    names: str | Iterable[str] = ALL,
+    *,
+    full: bool = False,
+    pages: str | Path | None = None,
+    store: str | Path | Store | None = None,
+    workers: int | None = None,
+    executor: Any = None,
+    progress: Progress | bool | None = False,
+) -> Reproduction:
+    """Do experiments of the papers again, and judge what they found.
+
+    *names* are experiments, findings, or "all"; what those need beside them is done as well. The
+    quick variant takes some minutes, *full* as many pages and seeds as the papers had. *pages* is
+    a folder of page files in place of the shipped corpus. With a *store*, a file, only what is
+    missing runs. *workers*, *executor* and *progress* as in `h3sim.sweep`.
+
+    The figures are the same, digit for digit, wherever and in however many pieces loads ran.
+
+    Raises:
+        UnknownNameError: if there is no such experiment.
+        InputError: if the pages cannot be used.
+        StoreError: if the store cannot be read or written; what was finished is kept.
+
+    >>> done = reproduce("marx-2019-fig-11")
+    >>> [(j.finding.id, j.verdict.value) for j in done.judgements]
+    [('marx-15', 'does not hold')]
+    """
+    files = None if pages is None else page_files(pages)
+    chosen = chosen_experiments([names] if isinstance(names, str) else names)
+    kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
+    how = {"store": kept, "workers": workers, "executor": executor, "progress": progress}
+    runs: dict[str, ExperimentRun] = {}
+    for name in chosen:
+        experiment = load_experiment(name)
+        if experiment.is_about_headers:
+            runs[name] = _run_headers(experiment, how)
+        else:
+            runs[name] = _run_loads(experiment, how, full=full, pages=files)
+    figures = {
+        f"{name}:{figure}": value
+        for name, run in runs.items()
+        for figure, value in run.figures.items()
+    }
+    return Reproduction(
+        runs=runs,
+        judgements=tuple(
+            judge(finding, figures)
+            for finding in list_findings()
+            if all(study in runs for study in finding.studies)
+            and (finding.studies or len(runs) == len(experiment_names()))
+        ),
+        is_full=full,
+        pages=None if pages is None else str(pages),
+    )
+
+
+def chosen_experiments(names: Iterable[str]) -> list[str]:
+    """Return the experiments that *names* ask for, each once, with those that findings need."""
+    wanted: dict[str, None] = {}
+    of_finding = {finding.id: finding.studies for finding in list_findings()}
+    for name in names:
+        if name == ALL:
+            wanted |= dict.fromkeys(experiment_names())
+        elif name in of_finding:
+            wanted |= dict.fromkeys(of_finding[name])
+        else:
+            wanted[load_experiment(name).name] = None
+    if not wanted:
+        raise InputError([Problem(key="names", message="at least one is needed")])
+    more = [
+        study for finding in list_findings() if finding.study in wanted for study in finding.studies
+    ]
+    return sorted(dict.fromkeys((*wanted, *more)), key=experiment_names().index)
+
+
+def _run_loads(
+    experiment: Experiment, how: dict[str, Any], *, full: bool, pages: list[str] | None
+) -> ExperimentRun:
+    study = experiment.study(full=full, pages=pages)
+    results = study.run(**how)
+    loads = Loads(results, results.resources() if study.has_resources else ())
+    return ExperimentRun(
+        experiment=experiment,
+        figures=_known(FIGURES[experiment.name](loads, experiment.paper)) if len(loads) else {},
+        loads=loads,
+        axes=study.axes,
+        pages=len(study.design.pages),
+        seeds=len(study.design.seeds),
+        n_loads=len(study),
+        failed=len(results.errors),
+    )
+
+
+def _run_headers(experiment: Experiment, how: dict[str, Any]) -> ExperimentRun:
+    study = experiment.headers()
+    return ExperimentRun(
+        experiment=experiment,
+        figures=FIGURES[experiment.name](study.run(**how), experiment.paper),
+        loads=Loads(()),
+        axes=(),
+        pages=len(experiment.document["lists"]),
+        seeds=study.runs,
+        n_loads=len(study),
+        failed=0,
+    )
+
+
+def _known(figures: Mapping[str, Figure]) -> dict[str, Figure]:
+    """Return the figures that are numbers: what has no page to be about has none."""
+    return {name: figure for name, figure in figures.items() if not math.isnan(figure.value)}
+
+
+def _judgement_to_dict(judgement: Judgement) -> dict[str, Any]:
+    finding, verdict, claims = judgement
+    return {
+        "id": finding.id,
+        "source": finding.source,
+        "says": finding.says,
+        "verdict": verdict.value,
+        "reason": finding.cannot or finding.reason or None,
+        "claims": [
+            {
+                "says": claim.says,
+                "figure": claim.figure,
+                "value": None if found is None else found.value,
+                "wanted": wanted,
+                "holds": holds,
+            }
+            for claim, found, wanted, holds in claims
+        ],
+    }

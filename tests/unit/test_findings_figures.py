@@ -1,0 +1,201 @@
+"""The figures that findings are judged by, of loads that are made up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from h3sim.findings import maps, marx, others, sander
+from h3sim.findings.loads import Loads
+
+Row = dict[str, Any]
+
+
+def load(page: str, scheme: str, **more: Any) -> Row:
+    return {"page": page, "scheme": scheme, "seed": 0, "page_bytes": 400_000} | more
+
+
+def of_table_2(page: str, scheme: str, buffer_kb: float, atf_ms: float, **more: Any) -> Row:
+    return load(
+        page,
+        scheme,
+        buffer_kb=buffer_kb,
+        byte_index_all_ms=1000.0,
+        byte_index_atf_ms=atf_ms,
+        page_atf_bytes=100_000,
+        page_load_ms=2000.0,
+        **more,
+    )
+
+
+def table_2_rows(page: str, atf_ms: dict[str, tuple[float, float]], **more: Any) -> list[Row]:
+    return [
+        of_table_2(page, scheme, buffer_kb, at, **more)
+        for scheme, both in atf_ms.items()
+        for buffer_kb, at in zip((0, 1000), both, strict=True)
+    ]
+
+
+TWO = {"rr": (1000.0, 900.0), "fifo": (500.0, 500.0), "firefox": (800.0, 500.0)}
+
+
+def test_table_2_has_means_of_ratios_to_rr_without_a_buffer() -> None:
+    slow = {"rr": (1000.0, 900.0), "fifo": (2000.0, 2000.0), "firefox": (1000.0, 500.0)}
+    loads = Loads([*table_2_rows("a", TWO), *table_2_rows("b", slow)])
+    paper = {"atf.fifo": 1.9, "atf.firefox": 1.2, "1000k.fifo": 1.5, "1000k.firefox": 1.2}
+    found = marx.table_2(loads, paper)
+    assert found["atf.fifo"].value == (2 + 0.5) / 2
+    assert found["1000k.firefox"].value == 2.0
+    assert found["tau.atf"].value == 1.0  # 1.25 against 1.125
+    assert found["tau.1000k"].value == -1.0
+    assert found["lowered-by-buffer"].value == 0  # fifo stays, firefox does not count
+    assert found["slower-than-rr"].value == 2 / 12
+    assert found["least-mean"].value == 1.0
+    assert found["unequal-downloads"].value == 0
+
+
+def test_sizes_of_pages_stand_beside_what_they_gain() -> None:
+    schemes = dict.fromkeys(("wrr", "s+", "firefox", "fifo"), (500.0, 500.0))
+    small = table_2_rows("a", {"rr": (1000.0, 1000.0), **schemes})
+    large = [row | {"page": "b", "page_bytes": 2_000_000} for row in small]
+    found = marx.scatter(Loads([*small, *large]), {})
+    assert (found["small.pages"].value, found["large.pages"].value) == (1, 1)
+    assert (found["small.below-fold"].value, found["large.below-fold"].value) == (0.75, 0.95)
+    assert found["small.atf"].value == found["least-greatest"].value == 2
+    assert found["best-on-most"].value == 1
+
+
+def test_a_buffer_changes_speedups_by_what_it_changes_times() -> None:
+    rows = table_2_rows("davies-meenan", TWO)
+    found = marx.buffers(Loads(rows), {})
+    # fifo keeps 2; firefox goes from 1.25 to 2.
+    assert found["change.1000"].value == pytest.approx((0 + 0.6) / 2)
+    assert found["kept.1000"].value == pytest.approx((1 + 1.6) / 2)
+    assert found["davies-meenan.0"].value == found["davies-meenan.1000"].value == 2
+    assert found["lose-more"].value == 0
+
+
+def test_packets_in_threes_are_a_share_of_all() -> None:
+    rows = [
+        load("p", s, transport=t, hol_packets_in_threes=n, packets_sent=100)
+        for (s, t), n in zip(
+            [("rr", "quic"), ("rr", "tcp"), ("fifo", "quic"), ("fifo", "tcp")],
+            (1, 60, 40, 41),
+            strict=True,
+        )
+    ]
+    found = marx.jitter(Loads(rows), {})
+    assert found["threes.rr.tcp"].value == 0.6
+    assert found["threes.fifo.difference"].value == pytest.approx(0.01)
+
+
+def sander_rows(network: str, speed: float, hol: int, **more: Any) -> list[Row]:
+    """Return a page with each scheme: *speed* and *hol* are those of all but Chrome's."""
+    schemes = ("chrome", "rr", "wrr", "firefox", "firefox-eps")
+    return [
+        load(
+            more.get("page", "p"),
+            f"sander-{scheme}",
+            network=network,
+            speed_index_ms=1000.0 if scheme == "chrome" else speed,
+            hol_sander_stream_bytes=100 if scheme == "chrome" else hol,
+            packets_sent=100,
+            packets_lost=2,
+            packets_longest_burst=2,
+            page_load_ms=more.get("page_load_ms", 5000.0),
+            seed=more.get("seed", 0),
+            page_bytes=more.get("page_bytes", 400_000),
+        )
+        for scheme in schemes
+    ]
+
+
+def test_changes_are_relative_to_chrome_page_by_page() -> None:
+    rows = [
+        *sander_rows("sander-2mbps-100ms-2pct", 900.0, 50),
+        *sander_rows("sander-2mbps-100ms-2pct", 1200.0, 100, page="q"),
+    ]
+    found = sander.cells(Loads(rows), {})
+    assert found["2pct.rr.hol"].value == pytest.approx(-0.25)
+    assert found["2pct.rr.hol-equal"].value == 0.5
+    assert found["2pct.firefox.faster"].value == 0.5
+    assert found["2pct.firefox.slower"].value == 0.5
+    assert found["2pct.firefox.balance"].value == 0
+    assert found["2pct.loss"].value == 0.02
+    assert found["2pct.eps-to-tree"].value == 0
+
+
+def test_a_page_and_seed_that_one_scheme_did_not_finish_is_left_out_for_all() -> None:
+    network = "sander-2mbps-100ms-2pct"
+    rows = [
+        *sander_rows(network, 900.0, 50),
+        *sander_rows(network, 100.0, 50, seed=1, page_load_ms=300_001.0),
+        *sander_rows(network, 100.0, 50, seed=2)[:-1],
+    ]
+    found = sander.cells(Loads(rows), {})
+    assert found["2pct.rr.si"].value == pytest.approx(-0.1)
+
+
+def test_correlations_are_within_pages_and_told_by_size() -> None:
+    rows = []
+    for page, n_bytes, sign in (("small", 100_000, 1), ("large", 2_000_000, -1)):
+        for n, loss in enumerate(("", "-1pct", "-2pct", "-5pct")):
+            network = f"sander-2mbps-100ms{loss}"
+            more = {"page": page, "page_bytes": n_bytes}
+            rows += sander_rows(network, 1000.0 + sign * 10 * n, 100 - 10 * n, **more)
+    found = sander.correlations(Loads(rows), {})
+    assert found["rho.si-loss.small"].value == pytest.approx(1)
+    assert found["rho.si-loss.large"].value == pytest.approx(-1)
+    assert found["rho.loss-hol.all"].value == pytest.approx(-1)
+    assert found["rho.si-hol.large"].value == pytest.approx(1)
+    assert found["rr.fall"].value == pytest.approx(0.3)
+
+
+def test_the_map_names_the_turn_with_the_least_mean() -> None:
+    rows = [
+        load(
+            "p",
+            scheme,
+            rate_mbps=2,
+            rtt_ms=20,
+            loss=loss,
+            burst=1,
+            byte_index_exact_all_ms=index,
+            speed_index_ms=index,
+            hol_sander_stream_bytes=0,
+        )
+        for loss, indexes in ((0.0, (100.0, 150.0)), (0.05, (100.0, 80.0)))
+        for scheme, index in zip(("fifo", "sander-rr"), indexes, strict=True)
+    ]
+    none, lossy = maps.cells_of(Loads(rows), "byte-index")
+    assert (none.best, lossy.best) == ("fifo", "sander-rr")
+    assert none.ratios["sander-rr"].value == pytest.approx(1.5, rel=0.01)
+    found = maps.loss_map(Loads(rows), {})
+    assert found["shares-best.byte-index"].value == found["lossy-cells.byte-index"].value == 1
+    assert found["shares-best.hol"].value == 0
+
+
+def test_bbr_and_http3_gain_what_the_luckiest_page_gains() -> None:
+    rows = [
+        load(
+            page,
+            scheme,
+            loss=loss,
+            cc=cc,
+            transport=transport,
+            speed_index_ms=1000.0,
+            byte_index_all_ms=1000.0,
+            page_load_ms={"tcp": 1000.0, "quic": 1000.0 - gain}[transport] / (1 + (cc == "bbr")),
+        )
+        for page, gain in (("a", 100.0), ("b", 500.0))
+        for loss in (0.0, 0.02, 0.1)
+        for cc in ("cubic", "bbr")
+        for transport in ("tcp", "quic")
+        for scheme in ("sander-chrome", "sander-rr")
+    ]
+    found = others.protocols(Loads(rows), {})
+    assert found["http3-gain"].value == pytest.approx(0.5)
+    assert found["bbr-gain"].value == pytest.approx(0.5)
+    assert found["small.2pct"].value == pytest.approx(-0.3)
+    assert found["hol-matters"].value == 0

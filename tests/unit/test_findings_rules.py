@@ -1,0 +1,144 @@
+"""Verdicts: what claims say of figures that are made up, and what a file of findings may say."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from h3sim.findings import list_findings
+from h3sim.findings.declared import FindingsError, findings_from_dict
+from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
+from h3sim.findings.model import Claim, Figure, Finding, Limit, Rule, Verdict, judge, shown
+from h3sim.findings.reproduce import FIGURES
+
+
+def claim(figure: str, rule: Rule, limit: float | str) -> Claim:
+    return Claim(says="it is", figure=f"s:{figure}", limits=(Limit(rule, limit),))
+
+
+def finding(*claims: Claim, cannot: str = "") -> Finding:
+    return Finding(
+        id="x-1", source="y", says="it is", study="s", claims=tuple(claims), cannot=cannot
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit", "holding", "failing"),
+    [
+        (Rule.ABOVE, 1, 1.001, 1),
+        (Rule.BELOW, 1, 0.999, 1),
+        (Rule.AT_LEAST, 0.7, 0.7, 0.699),
+        (Rule.AT_MOST, 0.1, 0.1, 0.101),
+        (Rule.NEAR, 4, 5, 5.01),
+        (Rule.NEAR, 4, 3, 2.99),
+        (Rule.NEAR, -4, -5, -5.01),
+        (Rule.POINTS, 0.5, 0.6499, 0.651),
+        (Rule.POINTS, 0, -0.1499, -0.151),
+    ],
+)
+def test_each_rule_gives_both_answers(
+    rule: Rule, limit: float, holding: float, failing: float
+) -> None:
+    subject = finding(claim("a", rule, limit))
+    assert judge(subject, {"s:a": Figure(holding)}).verdict is Verdict.HOLDS
+    assert judge(subject, {"s:a": Figure(failing)}).verdict is Verdict.DOES_NOT_HOLD
+
+
+def test_a_finding_of_which_one_claim_fails_holds_in_part() -> None:
+    subject = finding(claim("a", Rule.ABOVE, 1), claim("b", Rule.ABOVE, 1))
+    assert judge(subject, {"s:a": Figure(2), "s:b": Figure(0)}).verdict is Verdict.IN_PART
+
+
+def test_a_claim_may_compare_two_figures() -> None:
+    subject = finding(claim("small", Rule.ABOVE, "s:medium"))
+    figures = {"s:small": Figure(2.0), "s:medium": Figure(1.5)}
+    (judged,) = judge(subject, figures).claims
+    assert (judged.holds, judged.wanted) == (True, "above 1.5")
+    assert judge(subject, {"s:small": Figure(2.0)}).verdict is Verdict.CANNOT_BE_JUDGED
+
+
+def test_a_finding_without_its_figure_or_by_its_own_word_cannot_be_judged() -> None:
+    assert judge(finding(claim("a", Rule.ABOVE, 1)), {}).verdict is Verdict.CANNOT_BE_JUDGED
+    assert judge(finding(cannot="old"), {}).verdict is Verdict.CANNOT_BE_JUDGED
+
+
+def test_a_claim_with_two_limits_holds_between_them() -> None:
+    limits = (Limit(Rule.AT_LEAST, 0.02), Limit(Rule.AT_MOST, 0.07))
+    subject = finding(Claim(says="it is", figure="s:a", limits=limits))
+    verdicts = [judge(subject, {"s:a": Figure(v)}).verdict for v in (0.01, 0.02, 0.07, 0.08)]
+    no, yes = Verdict.DOES_NOT_HOLD, Verdict.HOLDS
+    assert verdicts == [no, yes, yes, no]
+
+
+def test_the_shipped_findings_are_57_and_name_experiments_that_there_are() -> None:
+    findings = list_findings()
+    assert len(findings) == 57
+    assert {study for found in findings for study in found.studies} <= set(FIGURES)
+    assert all(found.claims or found.cannot for found in findings)
+
+
+def test_every_mistake_in_a_file_of_findings_is_told() -> None:
+    document: dict[str, Any] = {
+        "format": "h3sim-findings/2",
+        "findings": [
+            {"id": "a", "source": "b", "says": "c", "study": "s", "claims": [{"says": "d"}]},
+            {"id": "a", "source": "b", "says": 3, "wrong": 1},
+            {
+                "id": "e",
+                "source": "b",
+                "says": "c",
+                "claims": [{"says": "d", "figure": "f", "near": [1]}],
+            },
+        ],
+    }
+    with pytest.raises(FindingsError) as caught:
+        findings_from_dict(document)
+    assert [problem.key for problem in caught.value.problems] == [
+        "format",
+        "findings[0].claims[0]",
+        "findings[0].claims[0].figure",
+        "findings[1].wrong",
+        "findings[1].says",
+        "findings[1]",
+        "findings[2].study",
+        "findings[2].claims[0].near",
+        "findings[1].id",
+    ]
+
+
+def test_an_interval_of_equal_pages_is_a_point_and_few_pages_have_none() -> None:
+    assert mean([2.0] * 6) == Figure(2.0, 2.0, 2.0)
+    assert median([1.0, 2.0, 4.0]) == Figure(2.0)
+    assert math.isnan(mean([]).value)
+
+
+def test_an_interval_covers_its_figure_and_is_the_same_again() -> None:
+    values = [1.0, 1.5, 2.0, 2.5, 9.0, 1.2]
+    figure = mean(values)
+    assert figure.low is not None
+    assert figure.high is not None
+    assert figure.low < figure.value < figure.high
+    assert figure == mean(values)
+    # One function at a time, or over all samples at once: the same draws.
+    assert over_pages(values, lambda sample: float(sample.mean())) == pytest.approx(figure)
+
+
+def test_a_share_counts_what_is_true() -> None:
+    assert share([True, False, False, False]) == Figure(0.25)
+
+
+def test_tau_and_rho_by_hand() -> None:
+    # Of six pairs five agree and one does not.
+    assert tau([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(4 / 6)
+    # One tie on the right: five untied of six there, all agree.
+    assert tau([1, 2, 3, 4], [1, 2, 3, 3]) == pytest.approx(5 / (6 * 5) ** 0.5)
+    assert spearman([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(0.8)
+    assert spearman([1, 2, 3], [5, 5, 5]) is None
+
+
+def test_numbers_are_shown_with_three_digits() -> None:
+    assert [shown(v) for v in (0, -0.25, 1.234, 99.96, 12345.6, 0.0004)] == [
+        *("0", "-0.25", "1.23", "100", "12,346", "0.0004"),
+    ]

@@ -1,0 +1,188 @@
+"""`h3sim.reproduce` and its command: experiments as files, the same figures anywhere, documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import h3sim
+from h3sim import catalog
+from h3sim.cli import main
+from h3sim.errors import UnknownNameError
+from h3sim.findings import experiment_names, load_experiment, report
+from h3sim.findings.drawn import figure_of
+from h3sim.findings.model import Verdict
+from h3sim.findings.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
+from h3sim.schemes import scheme_to_dict
+from h3sim.study.study_file import StudyError, study_from_dict
+
+ROOT = Path(__file__).parents[2]
+DEFAULT_URGENCY = 3
+TINY = "marx-2019-case-study-1"
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Reproduction:
+    return reproduce([TINY, "marx-2019-fig-11"], executor="serial")
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_every_shipped_study_can_be_run_quick_and_full(name: str) -> None:
+    experiment = load_experiment(name)
+    assert experiment.name == name
+    assert experiment.title
+    assert experiment.source
+    assert name in FIGURES
+    if experiment.is_about_headers:
+        assert len(experiment.headers()) > 0
+        return
+    quick, full = experiment.study(), experiment.study(full=True)
+    assert 0 < len(quick) <= len(full)
+    assert {page.name for page in quick.design.pages} <= {page.name for page in full.design.pages}
+
+
+def test_quick_pages_are_spread_over_sizes_and_keep_their_order() -> None:
+    experiment = load_experiment("sander-2022-fig-6")
+    pages = experiment.study(full=True).design.pages
+    chosen = experiment.study().design.pages
+    by_size = sorted(pages, key=lambda page: (page.total_bytes, page.name))[
+        :: experiment.quick.every
+    ]
+    assert {page.name for page in chosen} == {page.name for page in by_size}
+    assert [page.name for page in chosen] == sorted(page.name for page in chosen)
+
+
+def test_numbers_of_papers_have_the_names_of_figures() -> None:
+    experiment = load_experiment("marx-2019-table-2")
+    assert experiment.paper["1000k.bucket-html"] == 1.83
+    assert len(experiment.paper) == 31
+
+
+@pytest.mark.parametrize("variant", ["none", "documents", "images", "all"])
+def test_variants_of_chrome_differ_in_the_incremental_flag_alone(variant: str) -> None:
+    path = ROOT / "models" / "studies" / "schemes" / f"chrome-eps-{variant}.toml"
+    scheme, chrome = h3sim.read_scheme(path), catalog.load_scheme("chrome-eps")
+    other, known = scheme_to_dict(scheme), scheme_to_dict(chrome)
+    assert other is not None
+    assert known is not None
+
+    def urgencies(document: dict[str, Any]) -> list[tuple[Any, int]]:
+        classes = document["classes"]
+        of_class = {name: classes[name].get("urgency", DEFAULT_URGENCY) for name in classes}
+        rules = document["rules"]
+        return [
+            (sorted((k, str(v)) for k, v in rule.items() if k != "class"), of_class[rule["class"]])
+            for rule in rules
+        ]
+
+    assert urgencies(other) == urgencies(known)
+    assert other["otherwise"] == known["otherwise"]
+
+
+def test_an_experiment_brings_what_its_findings_need_and_a_finding_brings_its_experiments() -> None:
+    assert chosen_experiments(["marx-15"]) == ["marx-2019-fig-11"]
+    assert chosen_experiments(["sander-2022-fig-6"]) == ["sander-2022-fig-5", "sander-2022-fig-6"]
+    assert chosen_experiments(["all"]) == [*experiment_names()]
+    with pytest.raises(UnknownNameError, match="h3sim reproduce --list"):
+        chosen_experiments(["marx-2019-fig-9"])
+
+
+def test_figures_are_the_same_with_any_number_of_workers_and_in_pieces(
+    tiny: Reproduction, tmp_path: Path
+) -> None:
+    store = tmp_path / "papers.db"
+    reproduce("marx-2019-fig-11", store=store, executor="serial")
+    with_two = reproduce([TINY, "marx-2019-fig-11"], store=store, workers=2)
+    assert with_two.to_dict() == tiny.to_dict()
+
+
+def test_findings_are_judged_where_all_their_experiments_were_done(tiny: Reproduction) -> None:
+    assert [judged.finding.id for judged in tiny.judgements] == ["marx-11", "marx-15"]
+    assert sum(tiny.counts.values()) == 2
+
+
+def test_other_pages_take_the_place_of_the_corpus(tmp_path: Path) -> None:
+    for name in ("dygraphs-index", "davies-meenan"):
+        text = catalog.text_of("page", name)
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    done = reproduce("marx-2019-fig-12", pages=tmp_path, executor="serial")
+    assert done.runs["marx-2019-fig-12"].pages == 2
+    verdicts = {judged.finding.id: judged.verdict for judged in done.judgements}
+    # There is no large page among them.
+    assert verdicts["marx-7"] is Verdict.CANNOT_BE_JUDGED
+    assert verdicts["marx-8"] is not Verdict.CANNOT_BE_JUDGED
+
+
+def test_the_document_tells_verdicts_that_can_be_read_back(tiny: Reproduction) -> None:
+    text = report.markdown(tiny)
+    assert report.verdicts_in(text) == {
+        judged.finding.id: judged.verdict.value for judged in tiny.judgements
+    }
+
+
+def test_a_changed_verdict_fails_and_leaves_the_document_until_it_is_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "findings.md"
+    arguments = ["reproduce", "marx-15", "--markdown", str(path)]
+    assert main(arguments) == 0
+    before = path.read_text("utf-8")
+    path.write_text(before.replace("| does not hold |", "| holds |"), encoding="utf-8")
+    capsys.readouterr()
+    assert main(arguments) == 1
+    told = capsys.readouterr().err
+    assert told == f"h3sim reproduce: {path}: marx-15: was 'holds', is 'does not hold'\n"
+    assert "| holds |" in path.read_text("utf-8")
+    assert main([*arguments, "--accept"]) == 0
+    assert path.read_text("utf-8") == before
+
+
+def test_every_mistake_of_a_command_is_told_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = ["reproduce", "nope", "--pages", str(tmp_path), "-j", "0", "--markdown", str(tmp_path)]
+    assert main(bad) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("h3sim reproduce: ") for line in lines)
+    assert main(["reproduce"]) == 2
+
+
+def test_the_command_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--list", "--wide"]) == 0
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert [line.split()[0] for line in lines] == [*experiment_names()]
+
+
+def test_the_command_prints_json_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "marx-15", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["format"] == "h3sim-reproduction/1"
+    assert document["findings"][0]["id"] == "marx-15"
+
+
+def test_what_is_drawn_is_the_same_again(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        assert main(["reproduce", "marx-15", "--figures", str(tmp_path / folder)]) == 0
+    first, second = (tmp_path / f / "marx-2019-fig-11.png" for f in ("a", "b"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_an_experiment_with_few_numbers_has_no_figure(tiny: Reproduction) -> None:
+    assert figure_of(tiny.runs[TINY]) is not None
+    assert (
+        figure_of(
+            reproduce("marx-2019-case-study-2", executor="serial").runs["marx-2019-case-study-2"]
+        )
+        is None
+    )
+
+
+def test_a_study_file_says_what_is_wrong_with_what_is_published() -> None:
+    document = {"format": "h3sim-study/1", "pages": ["davies-meenan"], "paper": 3, "title": 1}
+    with pytest.raises(StudyError) as caught:
+        study_from_dict(document)
+    assert [problem.key for problem in caught.value.problems] == ["title", "paper"]
