@@ -134,10 +134,6 @@ validate-recordings: $(DEV) ## compare with loads in a real Chromium over a link
 validate-intervals: $(READY) ## how often intervals of made-up studies cover the truth (minutes)
 	$(BIN)/python -m validation.intervals
 
-.PHONY: validate-table2
-validate-table2: $(DEV) ## Table 2 of Marx 2019 over the shipped corpus (minutes)
-	$(BIN)/python -m validation.table2
-
 .PHONY: findings
 findings: $(DEV) ## judge every result of the papers again and rewrite docs/findings.md (quick: minutes); fails if a verdict changed (ARGS=--accept)
 	@mkdir -p build

@@ -18,6 +18,7 @@ from h3sim.findings.model import Verdict
 from h3sim.findings.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
 from h3sim.schemes import scheme_to_dict
 from h3sim.study.study_file import StudyError, study_from_dict
+from tools import incremental_variants
 
 ROOT = Path(__file__).parents[2]
 DEFAULT_URGENCY = 3
@@ -64,6 +65,8 @@ def test_numbers_of_papers_have_the_names_of_figures() -> None:
 @pytest.mark.parametrize("variant", ["none", "documents", "images", "all"])
 def test_variants_of_chrome_differ_in_the_incremental_flag_alone(variant: str) -> None:
     path = ROOT / "models" / "studies" / "schemes" / f"chrome-eps-{variant}.toml"
+    chrome_file = catalog.text_of("scheme", "chrome-eps")
+    assert path.read_text("utf-8") == incremental_variants.variant(chrome_file, variant)
     scheme, chrome = h3sim.read_scheme(path), catalog.load_scheme("chrome-eps")
     other, known = scheme_to_dict(scheme), scheme_to_dict(chrome)
     assert other is not None

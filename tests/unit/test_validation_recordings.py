@@ -1,11 +1,11 @@
-"""The figures of `make validate-recordings` and `make validate-table2`, by hand."""
+"""The figures of `make validate-recordings`, by hand, and of orders."""
 
 from __future__ import annotations
 
 import pytest
 
+from h3sim.findings.intervals import tau
 from validation.recordings import error_share, order_alike, spearman
-from validation.table2 import tau
 
 
 def test_spearman_looks_at_ranks_only_and_shares_them_among_equals() -> None:
