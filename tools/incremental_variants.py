@@ -29,7 +29,8 @@ def variant(chrome: str, name: str) -> str:
         "all": [found for found, _ in urgencies],
     }[name]
     if name == "images":  # fetches take the classes of the same urgencies without the flag
-        rules = re.sub(
+        of_fetch = r'(kind = "fetch"\n(?:\w+ = \S+\n)*class = "\w+)-incremental"'
+        rules = re.sub(of_fetch, r'\1"', rules)
             r'(kind = "fetch"\n(?:\w+ = \S+\n)*class = "\w+)-incremental"', r'\1"', rules
         )
     head = f"""\
