@@ -31,8 +31,6 @@ def variant(chrome: str, name: str) -> str:
     if name == "images":  # fetches take the classes of the same urgencies without the flag
         of_fetch = r'(kind = "fetch"\n(?:\w+ = \S+\n)*class = "\w+)-incremental"'
         rules = re.sub(of_fetch, r'\1"', rules)
-            r'(kind = "fetch"\n(?:\w+ = \S+\n)*class = "\w+)-incremental"', r'\1"', rules
-        )
     head = f"""\
 format = "h3sim-scheme/1"
 name = "chrome-eps-{name}"
