@@ -25,7 +25,7 @@ PROFILES = {
     "h2o-q-reno": "quicly",
     "aioq-reno": "aioquic",
     "h2-h2o": "linux-tcp-h2o",
-    "h2-nghttpd": "linux-tcp",
+    "h2-nghttpd": "linux-tcp-nghttpd",
 }
 """The transport profile for each stack that was measured."""
 _HTTP2 = ("h2-h2o", "h2-nghttpd")
@@ -39,7 +39,12 @@ _TREES = {
 _FRAME_OVERHEAD_BYTES = 14
 _MAX_GUESSES = 4
 _REQUEST_BYTES = 50
-"""Five requests came in one packet of 321 to 331 bytes with its headers."""
+"""HTTP/3: five requests came in one packet of 321 to 331 bytes with its headers."""
+_FIRST_SECTION_BYTES, _SECTION_BYTES = 33, 22
+"""HTTP/2: five requests came in 166 bytes, frames' headers included. HPACK makes 33 bytes of the
+first one's four fields, and 22 of those of the others, whose authority is known by then."""
+_RESPONSE_SECTION_BYTES = 32
+"""HTTP/2: five responses of nghttpd have 158 bytes beside bodies and frames' headers."""
 _KINDS = ("document", "stylesheet", "script", "font", "image", "fetch", "media", "other")
 """Rules tell resources apart by their kind, so each priority that a workload has gets one."""
 
@@ -76,7 +81,7 @@ def load_of(setting: Setting, seed: int, run: Run | None = None) -> Load | None:
     for _ in range(_MAX_GUESSES):
         try:
             load = h3sim.simulate(
-                _page(setting.workload, setting.scheme, triggers),
+                _page(setting.workload, setting.scheme, triggers, is_http3=setting.is_http3),
                 scheme=scheme,
                 network=network,
                 transport_profile=PROFILES[setting.label],
@@ -128,7 +133,7 @@ def _last_to_come(workload: str, finished: list[float]) -> tuple[int, ...]:
 
 
 @functools.cache
-def _page(workload: str, scheme: str, triggers: tuple[int, ...]) -> Page:
+def _page(workload: str, scheme: str, triggers: tuple[int, ...], *, is_http3: bool = True) -> Page:
     """Return the page of a workload: W1 asks for all at once, W3 for the rest after the first."""
     entries = read_workload(workload)
     kinds = _kinds(workload, scheme)
@@ -139,7 +144,7 @@ def _page(workload: str, scheme: str, triggers: tuple[int, ...]) -> Page:
             "id": entry["name"],
             "kind": kind,
             "bytes": entry["size"],
-            "request_bytes": _REQUEST_BYTES,
+            **_header_sizes(is_first=not place, is_http3=is_http3),
         }
         if place:
             resource["discovered"] = {"at": "time"}
@@ -148,6 +153,14 @@ def _page(workload: str, scheme: str, triggers: tuple[int, ...]) -> Page:
                 resource["discovered"] = {"by": parent, "at": "complete"}
         resources.append(resource)
     return page_from_dict({"format": "h3sim-page/1", "name": workload, "resources": resources})
+
+
+def _header_sizes(*, is_first: bool, is_http3: bool) -> dict[str, int]:
+    """Return what request and response take beside bodies, as it was measured."""
+    if is_http3:
+        return {"request_bytes": _REQUEST_BYTES}
+    request_bytes = _FIRST_SECTION_BYTES if is_first else _SECTION_BYTES
+    return {"request_bytes": request_bytes, "header_bytes": _RESPONSE_SECTION_BYTES}
 
 
 def _priority(entry: dict[str, Any], scheme: str) -> Any:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from h3sim.transport.endpoint import row_of
 from h3sim.transport.pacer import Pacer
+from h3sim.transport.tcp.autotuning import AutotunedSendStream
 from h3sim.transport.tcp.handshake import Handshake, State
 from h3sim.transport.tcp.packer import Packer
 from h3sim.transport.tcp.reassembly import Reassembly
 from h3sim.transport.tcp.records import SendStream
 from h3sim.transport.tcp.recovery import Recovery
+from h3sim.transport.tcp.settings import SendBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +47,9 @@ class TcpEndpoint:
     ) -> None:
         self._mss_bytes = settings.mss_bytes
         self._controller = controller
-        self._stream = SendStream(settings, source)
+        autotunes = settings.send_buffer is SendBuffer.AUTOTUNED
+        make_stream = AutotunedSendStream if autotunes else SendStream
+        self._stream = make_stream(settings, source)
         self._received = Reassembly(
             every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns
         )
@@ -179,6 +183,10 @@ class TcpEndpoint:
         if n_bytes > left:
             recovery.is_cwnd_underutilized = False
             return None
+        # Linux grows the buffer where the window has room for more than is in it, and only then.
+        may_expand = not n_bytes and left >= self._mss_bytes
+        if may_expand and stream.expand(self._controller.congestion_window):
+            return self._next(now_ns)
         if not n_bytes or stream.sent + n_bytes > self._right_edge:
             return self._without_new_data(left, now_ns)
         if not self._pacer.allows(now_ns):

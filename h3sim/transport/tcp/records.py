@@ -70,6 +70,7 @@ class SendStream:
         "_write_bytes",
         "_written_at_ns",
         "_written_bytes",
+        "_written_to",
         "end",
         "lowat_bytes",
         "sent",
@@ -101,24 +102,28 @@ class SendStream:
         self._unacked: deque[Record] = deque()
         self.sent = 0
         """Where what was never sent begins."""
-        self.end = 0
+        self._written_to = 0
         """Where what was written ends."""
+        self.end = 0
+        """Where what the socket has of it ends."""
 
     def write_message(self, message: Message, n_bytes: int) -> None:
         """Append a flight of the TLS handshake."""
-        self.end += n_bytes
-        self._append(Record(self.end, [], message))
+        self._written_to += n_bytes
+        self._append(Record(self._written_to, [], message))
+        self.end = self._written_to
 
     def fill(self, acked: int, now_ns: int) -> None:
         """Take from the source what the socket has room for; *acked* bytes left it for good."""
         while (
             self.end - self.sent < self.lowat_bytes and self.end - acked < self._send_buffer_bytes
-        ):
-            if not self._write_bytes:
-                if not self._write(self._record_room(now_ns), now_ns):
-                    return
-            elif not self._write_buffer(self._write_bytes, now_ns):
-                return
+        ) and self._write_next(now_ns):
+            self.end = self._written_to
+
+    def expand(self, congestion_window: int) -> bool:
+        """Return whether the socket takes more, now that the window is not filled."""
+        del congestion_window
+        return False
 
     def cut(self, n_bytes: int) -> tuple[list[StreamBytes], list[Record] | tuple[()]]:
         """Take the next *n_bytes* off; return the bodies' bytes in them, and the records' ends."""
@@ -152,13 +157,16 @@ class SendStream:
             for stream_id, offset, n_bytes in unacked.popleft().frames:
                 self._source.on_acked(stream_id, offset, n_bytes)
 
-    def _write_buffer(self, n_bytes: int, now_ns: int) -> bool:
-        """Write records of *n_bytes* in all, as long as there is something; return if all fit."""
-        stop = self.end + n_bytes
-        while (left := stop - self.end - self._overhead_bytes) >= MIN_ROOM_BYTES:
+    def _write_next(self, now_ns: int) -> bool:
+        """Write what enters at once; return whether there was anything."""
+        if not self._write_bytes:
+            return self._write(self._record_room(now_ns), now_ns)
+        start = self._written_to
+        stop = start + self._write_bytes
+        while (left := stop - self._written_to - self._overhead_bytes) >= MIN_ROOM_BYTES:
             if not self._write(min(self._record_room(now_ns), left), now_ns):
-                return False
-        return True
+                break
+        return self._written_to > start
 
     def _record_room(self, now_ns: int) -> int:
         """Return how much the next record may carry."""
@@ -182,7 +190,7 @@ class SendStream:
     def _write_record(self, chunk: StreamBytes | None, room: int, now_ns: int) -> None:
         """Append a record with *chunk* and what else the source gives and it has *room* for."""
         header_bytes = 0 if self._is_clear else _RECORD_HEADER_BYTES
-        stop = self.end + header_bytes
+        stop = self._written_to + header_bytes
         frames: list[StreamBytes] = []
         while chunk is not None:
             frames.append(chunk)
@@ -195,9 +203,9 @@ class SendStream:
                 break
             chunk = self._take(room)
         stop += self._overhead_bytes - header_bytes
-        self._written_bytes += stop - self.end
+        self._written_bytes += stop - self._written_to
         self._written_at_ns = now_ns
-        self.end = stop
+        self._written_to = stop
         self._append(Record(stop, frames, None))
 
     def _append(self, record: Record) -> None:

@@ -49,6 +49,15 @@ class LossDetection(enum.StrEnum):
     """By time, with probes for a lost tail (RACK-TLP, RFC 8985)."""
 
 
+class SendBuffer(enum.StrEnum):
+    """How large a socket's send buffer is."""
+
+    FIXED = "fixed"
+    """*send_buffer_bytes*."""
+    AUTOTUNED = "autotuned"
+    """Up to that, as the congestion window has it (Linux, `AutotunedSendStream`)."""
+
+
 class TlsVersion(enum.StrEnum):
     """How many round trips a full TLS handshake takes: none, two, or one."""
 
@@ -78,7 +87,8 @@ class TcpSettings:
 
     Above TCP: no record enters the socket while *notsent_lowat_bytes* wait in it unsent (16 KB is
     what Cloudflare recommends for priorities to matter; None is Linux's default), or while
-    *send_buffer_bytes* are unsent or not acknowledged (Linux's largest). What enters at once is one
+    *send_buffer_bytes* are unsent or not acknowledged (Linux's largest); *send_buffer* says whether
+    it is as large from the beginning. What enters at once is one
     record; with *write_bytes* above 0 it is as many as fit, the last one cut (h2o fills a buffer,
     and asks the scheduler again when the socket has room for the next). A record carries up to
     *record_bytes*, in HTTP/2 DATA frames of up to *data_frame_bytes*. With *has_dynamic_records* a
@@ -121,6 +131,7 @@ class TcpSettings:
         default=16 * 1024, metadata=says(OrNone(Whole(low=1, high=_MOST)))
     )
     write_bytes: int = field(default=0, metadata=says(Whole(low=0, high=_MOST)))
+    send_buffer: SendBuffer = field(default=SendBuffer.FIXED, metadata=says(Choice(SendBuffer)))
     send_buffer_bytes: int = field(default=4 * 2**20, metadata=says(Whole(low=1, high=_MOST)))
     data_frame_bytes: int = field(default=2**14, metadata=says(Whole(low=1, high=2**24 - 1)))
     record_bytes: int = field(
