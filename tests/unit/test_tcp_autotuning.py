@@ -114,7 +114,7 @@ def load() -> h3sim.Load:
 
 def test_a_load_over_such_a_buffer_brings_all_and_is_the_same_twice() -> None:
     made = load()
-    brought = {}
+    brought: dict[int, int] = {}
     for _, _, stream_id, offset, n_bytes, *_ in made.trace.packet_rows:
         brought[stream_id] = max(brought.get(stream_id, 0), offset + n_bytes)
     assert sum(brought.values()) == made.page.total_bytes
