@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import pickle
 import sys
+import warnings
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import contextmanager
@@ -336,7 +337,9 @@ def _progress(wanted: Any, done: int, total: int) -> Iterator[Callable[[int], No
     if not is_shown:
         yield lambda _: None
         return
-    from tqdm.auto import tqdm
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # without ipywidgets a notebook gets a bar of text
+        from tqdm.auto import tqdm
 
     with tqdm(total=total, initial=done, unit="load", leave=False) as bar:
 
