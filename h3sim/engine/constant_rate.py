@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim import seeds
-from h3sim.engine.environment import Rank
+from h3sim.engine.environment import Lane, Rank
 from h3sim.engine.transport import Carried
 from h3sim.trace import (
     MAX_PENDING,
@@ -18,7 +18,7 @@ from h3sim.trace import (
 from h3sim.transport import HoldEveryNth
 
 if TYPE_CHECKING:
-    from h3sim.engine.environment import Call, LoadEnvironment
+    from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.transport import Application, Progress
     from h3sim.http import StreamSender
     from h3sim.transport import ConstantRate, Network, Protocol
@@ -85,18 +85,23 @@ class ConstantRateTransport:
     def begin(self, application: Application) -> None:
         """Connect, which takes the round trips of a handshake and no bytes."""
         self._application = application
-        self._when_arrived = self._on_in_order if self._order is None else self._on_out_of_order
+        environment = self._environment
+        self._requests_up = Lane(environment, _ARRIVAL, application.on_request_arrived)
+        self._signals_up = Lane(environment, _ARRIVAL, application.on_signal_arrived)
+        in_order = self._order is None
+        when_arrived = self._on_in_order if in_order else self._on_out_of_order
+        self._arrivals = Lane(environment, _DELIVERY, when_arrived)
         application.on_connected(self._handshake_ns)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
         """Send a request up, where nothing limits the rate."""
         del n_bytes
-        self._send_up(self._application.on_request_arrived, stream_id)
+        self._requests_up.put(self._environment.now_ns + self._up_ns, stream_id)
 
     def send_signal(self, number: int, n_bytes: int) -> None:
         """Send a frame of the control stream up, as a request."""
         del n_bytes
-        self._send_up(self._application.on_signal_arrived, number)
+        self._signals_up.put(self._environment.now_ns + self._up_ns, number)
 
     def pump(self) -> None:
         """Send from the next tick on, unless that is done already."""
@@ -120,9 +125,6 @@ class ConstantRateTransport:
         """Return what happened to packets."""
         return Carried((self._steady if self._order is None else self._overtaken).rows())
 
-    def _send_up(self, call: Call, value: int) -> None:
-        self._environment.after(self._up_ns, _ARRIVAL, call, value)
-
     # What happens
 
     def _on_tick(self, value: None, now_ns: int) -> None:
@@ -133,7 +135,7 @@ class ConstantRateTransport:
         environment, streams, watched = self._environment, self.response_streams, self._watched
         one_way_ns, in_order = self._one_way_ns, self._order is None
         sent_at_ns, chunks = self._steady.sent_at_ns, self._steady.chunks
-        take, advance_to, at = streams.take, environment.advance_to, environment.at
+        take, advance_to, arrive = streams.take, environment.advance_to, self._arrivals.put
         numerator, denominator = self._interval_ns
         del value
         while True:
@@ -147,7 +149,7 @@ class ConstantRateTransport:
                 chunks.append(chunk)
                 stream_id, offset, n_bytes = chunk
                 if offset + n_bytes >= watched.get(stream_id, 0):
-                    at(now_ns + one_way_ns, _DELIVERY, self._when_arrived, chunk)
+                    arrive(now_ns + one_way_ns, chunk)
                 if not len(chunks) % _REPORT_EVERY_PACKETS:
                     self._after_many(self._steady)
             else:
@@ -156,7 +158,7 @@ class ConstantRateTransport:
                 self._application.on_drained()
             now_ns = self._next_tick * numerator // denominator
             if not advance_to(now_ns):
-                at(now_ns, _SEND, self._on_tick, None)
+                environment.at(now_ns, _SEND, self._on_tick, None)
                 return
 
     def _send_held(self, now_ns: int, chunk: tuple[int, int, int]) -> None:
@@ -167,7 +169,7 @@ class ConstantRateTransport:
         arrives_at_ns = now_ns + self._one_way_ns + hold_ns
         recorder.pending.append((now_ns, arrives_at_ns, *chunk, row))
         recorder.delivered_at_ns.append(None)
-        self._environment.at(arrives_at_ns, _DELIVERY, self._when_arrived, (row, chunk))
+        self._arrivals.put(arrives_at_ns, (row, chunk))
         if not len(recorder.pending) % _REPORT_EVERY_PACKETS:
             self._after_many(recorder)
 

@@ -209,6 +209,8 @@ class LoadEnvironment(simpy.Environment):
 class Lane:
     """What comes one after the other, as packets do that are under way in one direction.
 
+    *take* is called with what comes.
+
     Of those that come in the order put in, only the first stands in the queue of the environment;
     and the next is taken by the same call, where nothing else is due before. The order of all that
     happens is the one that there would be with an entry for each: each has its number from when it
@@ -217,14 +219,13 @@ class Lane:
 
     __slots__ = ("_environment", "_is_queued", "_numbers", "_queue", "_rank", "take", "under_way")
 
-    def __init__(self, environment: LoadEnvironment, rank: int) -> None:
+    def __init__(self, environment: LoadEnvironment, rank: int, take: Call | None = None) -> None:
         self._environment = environment
         self._queue = environment._queue
         self._numbers = environment._eid
         self._rank = rank
         self._is_queued = False
-        self.take: Call = _take_nothing
-        """Called with what comes."""
+        self.take: Call = take or _take_nothing
         self.under_way: deque[tuple[int, int, int, Any]] = deque()
         """(time, rank, number, what comes) in rising order, without what overtakes."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.browser import BrowserModel, ScheduledChange, make_browser
-from h3sim.engine.environment import Rank
+from h3sim.engine.environment import Lane, Rank
 from h3sim.engine.signalling import OracleSignalling, WireSignalling
 from h3sim.errors import StalledError
 from h3sim.protocol import STREAM_ID_STEP
@@ -61,6 +61,9 @@ class LoadRun:
         """The resource of each request, and when it was made."""
         self._arrived_at_ns: list[int | None] = []
         self._finished: dict[int, None] = {}
+        # Many are made at one instant, and streams are closed in the order in which they end.
+        self._requests_due = Lane(environment, _REQUEST, self._on_due)
+        self._closings = Lane(environment, _CLOSE, self._on_closed)
 
     def run(self, delivery: Delivery, *, limit_ns: int | None) -> Trace:
         """Return what happened.
@@ -124,8 +127,9 @@ class LoadRun:
 
     def on_drained(self) -> None:
         """Let streams that are done with leave the scheduler, a while from now or at once."""
+        at_ns = self._environment.now_ns + self._retention_ns
         for stream_id in self._streams.take_drained():
-            self._environment.after(self._retention_ns, _CLOSE, self._on_closed, stream_id)
+            self._closings.put(at_ns, stream_id)
 
     def resource_of(self, stream_id: int) -> int:
         """Return the place in the page of the resource that a stream asks for."""
@@ -183,9 +187,10 @@ class LoadRun:
         for item in due:
             if isinstance(item, ScheduledChange):
                 self._environment.at(item.at_ns, _REQUEST, self._on_changed, item)
+            elif item.resource is None:
+                self._environment.at(item.at_ns, _REQUEST, self._on_woken, None)
             else:
-                call = self._on_woken if item.resource is None else self._on_due
-                self._environment.at(item.at_ns, _REQUEST, call, item.resource)
+                self._requests_due.put(item.at_ns, item.resource)
 
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
         policy = make_policy(scheme, self._page)
