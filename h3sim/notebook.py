@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -24,6 +23,13 @@ class Listing(list[ValueT]):
         return html_table(("name", "title"), rows)
 
 
+def escaped(text: str) -> str:
+    """Return *text* as HTML."""
+    import html  # on use: importing h3sim should stay quick
+
+    return html.escape(text)
+
+
 def html_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return *rows* as a table of HTML: text as it is, no more digits than mean something.
 
@@ -32,7 +38,7 @@ def html_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     >>> html_table(["id", "ms"], [("007", 1.23456)]).count("<td")
     2
     """
-    head = "".join(f"<th>{html.escape(str(column))}</th>" for column in columns)
+    head = "".join(f"<th>{escaped(str(column))}</th>" for column in columns)
     body = "".join(
         "<tr>" + "".join(_html_cell(value) for value in row) + "</tr>" for row in rows[:_SHOWN]
     )
@@ -45,5 +51,5 @@ def _html_cell(value: Any) -> str:
         return f'<td style="text-align: right">{round(value, 3):,.12g}</td>'
     if isinstance(value, int) and not isinstance(value, bool):
         return f'<td style="text-align: right">{value:,}</td>'
-    shown = "" if value is None else html.escape(str(value))
+    shown = "" if value is None else escaped(str(value))
     return f'<td style="text-align: left">{shown}</td>'

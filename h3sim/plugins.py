@@ -67,6 +67,10 @@ class PluginRegistry(Generic[PartT]):
             raise UnknownNameError(self._kind, name, self.names())
         return part
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a part of that name; plug-ins are asked only if need be."""
+        return name in self._built_in or name in self.names()
+
     def names(self) -> tuple[str, ...]:
         """Return the names of all parts, in alphabetical order."""
         plugged_in = (name for name in self._entry_points() if self._plug_in(name) is not None)

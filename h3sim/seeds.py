@@ -11,7 +11,10 @@ False
 
 from __future__ import annotations
 
-import random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import random
 
 __all__ = ["stream"]
 
@@ -21,4 +24,6 @@ def stream(seed: int, purpose: str) -> random.Random:
 
     `random.Random` hashes a string seed with SHA-512, which does not depend on the process.
     """
+    import random  # on use: a load at a constant rate has nothing that is random
+
     return random.Random(f"h3sim/{seed}/{purpose}")  # noqa: S311 - a simulation, not a secret

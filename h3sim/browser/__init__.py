@@ -1,10 +1,15 @@
 """The browser: decides what to ask for, and when."""
 
-from h3sim.browser.base import Browser, Scheduled, ScheduledChange, ScheduledRequest
-from h3sim.browser.factory import make_browser
-from h3sim.browser.model import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
-from h3sim.browser.parse import ParseBrowser
-from h3sim.browser.replay import ReplayBrowser
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
+
+if TYPE_CHECKING:
+    from h3sim.browser.base import Browser, Scheduled, ScheduledChange, ScheduledRequest
+    from h3sim.browser.factory import make_browser
+    from h3sim.browser.model import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
+    from h3sim.browser.parse import ParseBrowser
+    from h3sim.browser.replay import ReplayBrowser
 
 __all__ = [
     "OF_BROWSER",
@@ -19,3 +24,12 @@ __all__ = [
     "ScheduledRequest",
     "make_browser",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    base="Browser Scheduled ScheduledChange ScheduledRequest",
+    factory="make_browser",
+    model="OF_BROWSER OF_PARSING BrowserMode BrowserModel",
+    parse="ParseBrowser",
+    replay="ReplayBrowser",
+)

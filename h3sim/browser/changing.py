@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.browser.base import ScheduledChange
-from h3sim.browser.parse import ParseBrowser
 from h3sim.page import At, Kind, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from h3sim.browser.base import Browser, Scheduled
+    from h3sim.browser.parse import ParseBrowser
     from h3sim.page import Page, PriorityChange, Resource
     from h3sim.trace import Activity
 
@@ -42,7 +42,9 @@ class ChangingBrowser:
         self._inner = inner
         self._page = page
         self._background_at_ns = background_at_ns
-        self._parsing = inner if isinstance(inner, ParseBrowser) else None
+        from h3sim.browser.parse import ParseBrowser  # on use: a replay has none
+
+        self._parsing: ParseBrowser | None = inner if isinstance(inner, ParseBrowser) else None
         self._triggers: dict[int, list[tuple[int, PriorityChange]]] = {}
         """By the place of the parent: the resource that changes, and how."""
         for place, resource in enumerate(page.resources):

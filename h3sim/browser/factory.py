@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from h3sim.browser.changing import ChangingBrowser, has_changes
 from h3sim.browser.model import BrowserMode
-from h3sim.browser.parse import ParseBrowser
 from h3sim.browser.replay import ReplayBrowser
 from h3sim.units import ms
 
@@ -21,7 +20,13 @@ __all__ = ["make_browser"]
 def make_browser(page: Page, model: BrowserModel) -> Browser:
     """Return a new browser for one load of *page*."""
     parses = model.mode is BrowserMode.PARSE
-    browser = ParseBrowser(page, model) if parses else ReplayBrowser(page)
+    browser: Browser
+    if parses:
+        from h3sim.browser.parse import ParseBrowser  # on use: it takes as long as a small load
+
+        browser = ParseBrowser(page, model)
+    else:
+        browser = ReplayBrowser(page)
     at_ms = model.background_at_ms
     background_at_ns = None if at_ms is None else ms(at_ms)
     if has_changes(page, is_laid_out=parses, background_at_ns=background_at_ns):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["root"]
 
-_CHECKOUT = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def root(kind: str) -> Traversable:
@@ -19,12 +19,10 @@ def root(kind: str) -> Traversable:
     Where Python starts inside a checkout its `h3sim/` hides an installed one, which has the data;
     then the folder beside it is taken.
     """
-    from importlib.resources import files  # on use: importing h3sim should stay quick
+    for folder in (_PACKAGE / kind, _PACKAGE.parent / kind):
+        if (folder / "__init__.py").is_file():
+            return folder
+    # A package that is no folder, as in a zip file. On use: it takes longer than loading a page.
+    from importlib.resources import files
 
-    try:
-        return files(f"h3sim.{kind}")
-    except ModuleNotFoundError:
-        checkout = _CHECKOUT / kind
-        if not (checkout / "__init__.py").is_file():
-            raise
-        return checkout
+    return files(f"h3sim.{kind}")

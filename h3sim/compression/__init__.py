@@ -9,27 +9,32 @@ schemes bytes of an encoder stream; a decoder takes both in any order, and says 
 (4, ((b':method', b'GET'), (b':path', b'/')))
 """
 
-from h3sim.compression.base import (
-    Codec,
-    CodecError,
-    CodecSettings,
-    Decoded,
-    Encoded,
-    Field,
-    FieldSection,
-    Held,
-    SectionDecoder,
-    SectionEncoder,
-    field_bytes,
-)
-from h3sim.compression.delivery import DecodingEnd, EncodingEnd, Part
-from h3sim.compression.registry import (
-    CODEC_NAMES,
-    CodecScheme,
-    HeaderCompression,
-    codec_scheme,
-    make_codec,
-)
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
+
+if TYPE_CHECKING:
+    from h3sim.compression.base import (
+        Codec,
+        CodecError,
+        CodecSettings,
+        Decoded,
+        Encoded,
+        Field,
+        FieldSection,
+        Held,
+        SectionDecoder,
+        SectionEncoder,
+        field_bytes,
+    )
+    from h3sim.compression.delivery import DecodingEnd, EncodingEnd, Part
+    from h3sim.compression.registry import (
+        CODEC_NAMES,
+        CodecScheme,
+        HeaderCompression,
+        codec_scheme,
+        make_codec,
+    )
 
 __all__ = [
     "CODEC_NAMES",
@@ -52,3 +57,13 @@ __all__ = [
     "field_bytes",
     "make_codec",
 ]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    base=(
+        "Codec CodecError CodecSettings Decoded Encoded Field FieldSection Held SectionDecoder"
+        " SectionEncoder field_bytes"
+    ),
+    delivery="DecodingEnd EncodingEnd Part",
+    registry="CODEC_NAMES CodecScheme HeaderCompression codec_scheme make_codec",
+)

@@ -8,12 +8,13 @@ from heapq import heappop, heappush
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import simpy
-
+from h3sim.engine.simpy_core import Environment, StopSimulation
 from h3sim.errors import NetworkError, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
+
+    import simpy
 
     from h3sim.engine.link_control import LinkControl
 
@@ -53,7 +54,7 @@ _N_OF_CALL = 5
 events: no object is made for it, which would cost more than all else that the queue does."""
 
 
-class LoadEnvironment(simpy.Environment):
+class LoadEnvironment(Environment):
     """The clock, in nanoseconds from 0 on, and what is going to happen.
 
     A load schedules calls. A process that runs beside it schedules events as in any SimPy model
@@ -118,7 +119,7 @@ class LoadEnvironment(simpy.Environment):
     def stop(self) -> None:
         """Let `run_load` return; whoever calls this is not returned to."""
         self._stopped = True
-        raise simpy.core.StopSimulation(None)
+        raise StopSimulation(None)
 
     def step(self) -> None:
         """Let the next thing happen: a call of the load, or an event of a process."""
@@ -167,7 +168,7 @@ class LoadEnvironment(simpy.Environment):
             raise
         except Exception as error:
             self._failure = error
-            raise simpy.core.StopSimulation(None) from error
+            raise StopSimulation(None) from error
 
     def schedule(self, event: simpy.Event, priority: Any = 1, delay: float = 0) -> None:
         """Let an event of a process happen, behind all that the load does at that instant.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from h3sim.browser import BrowserModel
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment, Process
-from h3sim.engine.header_layer import without_headers
-from h3sim.engine.header_transport import HeaderTransport
 from h3sim.engine.load_run import LoadRun
 from h3sim.engine.packet_log import PacketLog
 from h3sim.errors import PageError, Problem
@@ -132,7 +130,12 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
     environment, transport = _over_links(plan) if rate is None else _at_rate(plan, rate)
     for process in plan.processes:
         environment.run_beside(process)
-    page = plan.page if plan.headers is None else without_headers(plan.page)
+    page = plan.page
+    if plan.headers is not None:
+        # On use, as all that compresses headers: it takes longer than most loads.
+        from h3sim.engine.header_layer import without_headers
+
+        page = without_headers(page)
     run = LoadRun(
         page,
         plan.scheme,
@@ -145,9 +148,12 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
     is_bounded = rate is not None and not plan.processes
     trace = run.run(plan.protocol.delivery, limit_ns=None if is_bounded else limit_ns)
     header_runs = None
-    if isinstance(transport, HeaderTransport):
-        trace = transport.with_sections(trace)
-        header_runs = transport.header_runs()
+    if plan.headers is not None:
+        from h3sim.engine.header_transport import HeaderTransport
+
+        if isinstance(transport, HeaderTransport):
+            trace = transport.with_sections(trace)
+            header_runs = transport.header_runs()
     return Load(
         page=plan.page,
         scheme=plan.scheme,
@@ -210,6 +216,8 @@ def _over_links(plan: _Plan) -> tuple[LoadEnvironment, Transport]:
         environment, factory, streams, log, delivery=plan.protocol.delivery
     )
     if plan.headers is not None and isinstance(streams, SectionSender):
+        from h3sim.engine.header_transport import HeaderTransport
+
         return environment, HeaderTransport(
             environment, transport, streams, plan.page, plan.headers
         )

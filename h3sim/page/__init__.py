@@ -1,5 +1,8 @@
 """Pages: what is loaded, and why each part of it is asked for."""
 
+from typing import TYPE_CHECKING
+
+from h3sim.lazy import attach
 from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
 from h3sim.page.model import Page
 from h3sim.page.resource import (
@@ -12,7 +15,9 @@ from h3sim.page.resource import (
     Resource,
 )
 from h3sim.page.standing import AS_WRITTEN, Standing
-from h3sim.page.synthetic import synthetic
+
+if TYPE_CHECKING:
+    from h3sim.page.synthetic import synthetic
 
 __all__ = [
     "AS_WRITTEN",
@@ -31,3 +36,5 @@ __all__ = [
     "schema",
     "synthetic",
 ]
+
+__getattr__, __dir__ = attach(__name__, synthetic="synthetic")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +54,8 @@ def _as_in_file(value: Any) -> Any:
 
 
 def _unknown(name: str) -> Problem:
+    import difflib  # on use: importing h3sim should stay quick
+
     alike = difflib.get_close_matches(name, _KEYS, n=1)
     hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(_KEYS)}"
     return Problem(key=name, message=f"unknown key; {hint}")

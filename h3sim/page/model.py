@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ from h3sim.documents.declared import read_document, says, settle, write_table
 from h3sim.documents.nested import Table
 from h3sim.documents.values import ListOf, TableOf, Text
 from h3sim.errors import PageError, UnknownNameError
-from h3sim.notebook import html_table
+from h3sim.notebook import escaped, html_table
 from h3sim.page.checks import graph_problems
 from h3sim.page.edits import edited_resource
 from h3sim.page.resource import At, Resource
@@ -283,4 +282,4 @@ class Page:
             for resource in self.resources
         ]
         headers = ("resource", "kind", "bytes", "asked for by", "at")
-        return f"<p>{html.escape(repr(self))}</p>{html_table(headers, rows)}"
+        return f"<p>{escaped(repr(self))}</p>{html_table(headers, rows)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -12,7 +11,7 @@ from h3sim._version import __version__
 from h3sim.browser import BrowserModel
 from h3sim.documents import is_quantity, shown
 from h3sim.errors import InputError, NothingToMeasureError, Problem
-from h3sim.notebook import html_table
+from h3sim.notebook import escaped, html_table
 from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
 from h3sim.results.document import hol_figures, identity, load_to_dict
@@ -268,7 +267,7 @@ class Load:
         ]
         told = ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
         return (
-            f"<p>{html.escape(repr(self))}</p><p>{html.escape(told)}</p>"
+            f"<p>{escaped(repr(self))}</p><p>{escaped(told)}</p>"
             f"{html_table(('figure', 'value'), figures)}{self.timings._repr_html_()}"
         )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
-from h3sim.compression import HeaderCompression
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
 from h3sim.errors import InputError, Problem, UnknownNameError
@@ -25,11 +24,13 @@ from h3sim.study.load_option import (
 )
 from h3sim.study.network_changes import changed_network
 from h3sim.transport import Mode, Network, Protocol, TransportProfile
-from h3sim.transport.congestion import controller_names
+from h3sim.transport.congestion import controller_names, is_controller
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from h3sim.compression import HeaderCompression
 
 __all__ = ["LoadConfig"]
 
@@ -207,7 +208,7 @@ class LoadConfig:
                     load(named)
                 except UnknownNameError as error:
                     yield key, error
-        if self.cc is not None and self.cc not in controller_names():
+        if self.cc is not None and not is_controller(self.cc):
             yield "cc", UnknownNameError("controller", self.cc, controller_names())
 
     @property
@@ -238,7 +239,11 @@ class LoadConfig:
     def header_compression(self) -> HeaderCompression | None:
         """How headers are compressed; None where they take what the page says."""
         codec = self.headers
-        return None if codec in (None, NO_CODEC) else HeaderCompression(codec=str(codec))
+        if codec in (None, NO_CODEC):
+            return None
+        from h3sim.compression import HeaderCompression  # on use: few loads compress headers
+
+        return HeaderCompression(codec=str(codec))
 
     def resolved_network(self) -> Network:
         """Return the network with what is changed of it, and called so."""
@@ -265,7 +270,7 @@ class LoadConfig:
         cc = self.cc or suggested or profile.cc
         if self.cc == "cubic":
             cc = profile.own_cubic
-        if cc not in controller_names():
+        if not is_controller(cc):
             raise UnknownNameError("controller", cc, controller_names())
         # What the profile says of its own controller says nothing of another one.
         beta = profile.beta if cc == profile.cc else None

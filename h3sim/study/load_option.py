@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from h3sim.browser import BrowserModel
-from h3sim.compression import CODEC_NAMES
 from h3sim.documents import not_one_of, shown
 from h3sim.documents.declared import declared, says
 from h3sim.documents.refused import RefusedError
@@ -100,6 +99,8 @@ class CodecName(Text):
 
     def accept(self, value: Any) -> str:
         text = super().accept(value)
+        from h3sim.compression import CODEC_NAMES  # on use: few loads compress headers
+
         if text not in (NO_CODEC, *CODEC_NAMES):
             raise RefusedError(not_one_of(text, (NO_CODEC, *CODEC_NAMES)))
         return text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -103,6 +102,8 @@ def with_options(function: CallableT) -> CallableT:
 
 def unknown_option(name: str, known: tuple[str, ...]) -> Problem:
     """Return the mistake that there is no option of that name, with those spelt alike."""
+    import difflib  # on use: importing h3sim should stay quick
+
     alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
     return Problem(key=name, message=f"there is no such option{hint}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.notebook import escaped
 from h3sim.trace.packet_rows import PacketRows
 from h3sim.trace.rows import NamedRows, Rows
 
@@ -146,9 +147,7 @@ class Trace:
         return f"<Trace: {counts}, in the order of each {self.delivery.value}>"
 
     def _repr_html_(self) -> str:
-        import html
-
-        return f"<p>{html.escape(repr(self))}</p>{self.packets._repr_html_()}"
+        return f"<p>{escaped(repr(self))}</p>{self.packets._repr_html_()}"
 
     def digest(self) -> str:
         """Return the SHA-256 of the whole trace: equal for equal loads, in any process."""

@@ -28,6 +28,12 @@ ENDPOINTS = (
     *("h3sim.transport.congestion.bbr", "h3sim.transport.congestion.cubic"),
 )
 
+RARE = (
+    *("h3sim.compression.registry", "h3sim.browser.parse", "h3sim.page.synthetic", "random"),
+    *("importlib.metadata", "importlib.resources", "difflib", "html", "email"),
+)
+"""What few loads need."""
+
 
 def modules_of(*arguments: str) -> set[str]:
     """Return what is imported once the command is through."""
@@ -40,7 +46,7 @@ def modules_of(*arguments: str) -> set[str]:
     ("arguments", "forbidden"),
     [
         (("--version",), (*HEAVY, *OTHERS, "simpy", "h3sim.study", "h3sim.catalog")),
-        (("run", "davies-meenan"), (*HEAVY, *OTHERS, *ENDPOINTS, *STUDIES, "h3sim.qlog.writer")),
+        (("run", "davies-meenan"), (*HEAVY, *OTHERS, *ENDPOINTS, *STUDIES, *RARE)),
         (("list", "networks"), (*HEAVY, *OTHERS, *ENDPOINTS, "simpy", "h3sim.engine")),
         (("show", "scheme", "rr"), (*HEAVY, *OTHERS, *ENDPOINTS, "simpy", "h3sim.engine")),
     ],
@@ -51,6 +57,22 @@ def test_a_command_imports_what_it_needs(
     imported = modules_of(*arguments)
     assert "h3sim.cli.main" in imported
     assert sorted(imported & set(forbidden)) == []
+
+
+@pytest.mark.parametrize("first", ["import simpy", "import h3sim; h3sim.simulate('davies-meenan')"])
+def test_simpy_is_whole_to_whoever_imports_it_before_or_after(first: str) -> None:
+    code = (
+        f"{first}; import simpy, simpy.core, h3sim.engine.environment as ours;"
+        " from simpy import Store, Environment; print(Environment is simpy.core.Environment,"
+        " issubclass(ours.LoadEnvironment, Environment), Store, sorted(dir(simpy)),"
+        " simpy.__version__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    plain = "import simpy; print(True, True, simpy.Store, sorted(dir(simpy)), simpy.__version__)"
+    expected = subprocess.run(
+        [sys.executable, "-c", plain], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == expected.stdout
 
 
 def test_a_function_goes_before_the_module_of_its_name() -> None:

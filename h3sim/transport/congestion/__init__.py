@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion.cubic import CubicController
     from h3sim.transport.congestion.hystart import HyStart
     from h3sim.transport.congestion.quicly import QuiclyCubicController, QuiclyRenoController
-    from h3sim.transport.congestion.registry import controller_names, make_controller
+    from h3sim.transport.congestion.registry import (
+        controller_names,
+        is_controller,
+        make_controller,
+    )
     from h3sim.transport.congestion.reno import NewRenoController
 
 __all__ = [
@@ -31,6 +35,7 @@ __all__ = [
     "QuiclyRenoController",
     "SentPacket",
     "controller_names",
+    "is_controller",
     "make_controller",
 ]
 
@@ -42,6 +47,6 @@ __getattr__, __dir__ = attach(
     cubic="CubicController",
     hystart="HyStart",
     quicly="QuiclyCubicController QuiclyRenoController",
-    registry="controller_names make_controller",
+    registry="controller_names is_controller make_controller",
     reno="NewRenoController",
 )

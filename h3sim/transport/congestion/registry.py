@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
     Factory = Callable[[ControllerSettings], CongestionController]
 
-__all__ = ["ENTRY_POINT_GROUP", "NO_PLUGINS_VARIABLE", "controller_names", "make_controller"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "NO_PLUGINS_VARIABLE",
+    "controller_names",
+    "is_controller",
+    "make_controller",
+]
 
 ENTRY_POINT_GROUP = "h3sim.congestion"
 """Where a package announces a controller: a name, and what makes one from settings."""
@@ -51,6 +57,15 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
 (`h3sim list controllers` shows all)
     """
     return REGISTRY.named(name)(settings)
+
+
+def is_controller(name: str) -> bool:
+    """Return whether a controller is called *name*; for those of h3sim no plug-in is looked for.
+
+    >>> is_controller("cubic"), is_controller("cubism")
+    (True, False)
+    """
+    return name in REGISTRY
 
 
 def controller_names() -> tuple[str, ...]:
