@@ -144,7 +144,7 @@ class LoadEnvironment(Environment):
                     call(value, now_ns)
                 else:
                     super().step()
-        except simpy.core.StopSimulation:
+        except StopSimulation:
             pass
         except _TooManyEventsError:
             self.has_overrun = True
