@@ -12,7 +12,7 @@ from h3sim.engine.environment import LoadEnvironment, Process
 from h3sim.engine.load_run import LoadRun
 from h3sim.engine.packet_log import PacketLog
 from h3sim.errors import PageError, Problem
-from h3sim.http import HeadersFirstSender, Retransmit, SectionSender, StreamSender
+from h3sim.http import BufferModel, HeadersFirstSender, Retransmit, SectionSender, StreamSender
 from h3sim.results.load import Load
 from h3sim.results.requests import request_sizer
 from h3sim.transport import Mode, Protocol, Role, TransportProfile
@@ -49,6 +49,7 @@ def simulate(
     protocol: Protocol = Protocol.QUIC,
     profile: TransportProfile | None = None,
     buffer_bytes: int = 0,
+    buffer_model: BufferModel = BufferModel.REFILLED,
     mode: Mode = Mode.ONE_RTT,
     seed: int = 0,
     records_wire: bool = False,
@@ -62,9 +63,10 @@ def simulate(
 
     A network with a constant rate is loaded at that rate; over one with links, *profile* says how
     the two ends send, acknowledge and recover. *buffer_bytes* is the size of the server's send
-    buffer, 0 for none; *mode* how the connection begins; *browser* what asks for resources. With
-    *records_wire* the trace holds every packet both ways. *progress* is told, every so many
-    packets, how many were sent and how many there are. Each of *processes* runs beside the load.
+    buffer, 0 for none, and *buffer_model* says when it takes something in; *mode* how the
+    connection begins; *browser* what asks for resources. With *records_wire* the trace holds every
+    packet both ways. *progress* is told, every so many packets, how many were sent and how many
+    there are. Each of *processes* runs beside the load.
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
@@ -79,6 +81,7 @@ def simulate(
         protocol=protocol,
         profile=profile or TransportProfile(name="default"),
         buffer_bytes=buffer_bytes,
+        buffer_model=buffer_model,
         mode=mode,
         seed=seed,
         records_wire=records_wire,
@@ -99,6 +102,7 @@ class _Plan:
     protocol: Protocol
     profile: TransportProfile
     buffer_bytes: int
+    buffer_model: BufferModel
     mode: Mode
     seed: int
     records_wire: bool
@@ -160,6 +164,7 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
         network=plan.network,
         protocol=plan.protocol,
         buffer_bytes=plan.buffer_bytes,
+        buffer_model=plan.buffer_model,
         seed=plan.seed,
         trace=trace,
         profile=plan.profile if rate is None else None,
@@ -179,6 +184,7 @@ def _at_rate(plan: _Plan, rate: ConstantRate) -> tuple[LoadEnvironment, Transpor
         plan.scheme.make_scheduler(turn_bytes=turn_bytes),
         turn_bytes=turn_bytes,
         buffer_bytes=plan.buffer_bytes,
+        buffer_model=plan.buffer_model,
     )
     transport = ConstantRateTransport(
         environment,
@@ -237,6 +243,7 @@ def _response_streams(plan: _Plan, factory: EndpointFactory) -> StreamSender:
         scheme.make_scheduler(turn_bytes=turn_bytes),
         turn_bytes=turn_bytes,
         buffer_bytes=plan.buffer_bytes,
+        buffer_model=plan.buffer_model,
         retransmit=retransmit,
         requeues=profile.requeues,
         lost_scheduler=scheme.make_scheduler(turn_bytes=turn_bytes) if by_priority else None,

@@ -5,9 +5,11 @@ from h3sim.http.priorities import PriorityFrameError, StreamPriorities
 from h3sim.http.priority_field import format_priority, merge_priority, parse_priority
 from h3sim.http.priority_receiver import PriorityReceiver, SchedulerUpdate
 from h3sim.http.section_sender import SectionSender
+from h3sim.http.send_buffer import BufferModel
 from h3sim.http.stream_sender import Retransmit, StreamSender
 
 __all__ = [
+    "BufferModel",
     "HeadersFirstSender",
     "PriorityFrameError",
     "PriorityReceiver",

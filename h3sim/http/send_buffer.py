@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 
-__all__ = ["SendBuffer"]
+__all__ = ["BufferModel", "SendBuffer"]
+
+
+class BufferModel(enum.Enum):
+    """When a send buffer takes something in."""
+
+    REFILLED = "refilled"
+    """As soon as a turn fits: whatever leaves makes room."""
+    BURSTS = "bursts"
+    """Once it is empty and something may leave: it is filled with what waits then, and with nothing
+    more until that has left.
+
+    Under this reading the means of Marx 2019, Table 2, move with the buffer as the paper's do
+    (`make validate-send-buffer`)."""
 
 
 class SendBuffer:

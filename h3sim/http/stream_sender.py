@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.scheduler_group import SchedulerGroup
-from h3sim.http.send_buffer import SendBuffer
+from h3sim.http.send_buffer import BufferModel, SendBuffer
 from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.schedulers import Retransmit
 
@@ -32,10 +32,11 @@ class StreamSender:
     """Gives out bytes of streams as *scheduler* says, a turn of up to *turn_bytes* at a time.
 
     *buffer_bytes* is the size of the send buffer, 0 for none. A turn enters the buffer whole or
-    not at all; an empty buffer takes any. With *lost_scheduler* (for `Retransmit.PRIORITY`), which
-    is told all that *scheduler* is told, lost bytes go in its order. With *requeues* a stream joins
-    the scheduler anew when some of its bytes were acknowledged or lost. With *keeps_unacked* a
-    stream counts as drained once all of it was acknowledged, else once all of it was given out.
+    not at all; an empty buffer takes any; *buffer_model* says when. With *lost_scheduler* (for
+    `Retransmit.PRIORITY`), which is told all that *scheduler* is told, lost bytes go in its order.
+    With *requeues* a stream joins the scheduler anew when some of its bytes were acknowledged or
+    lost. With *keeps_unacked* a stream counts as drained once all of it was acknowledged, else once
+    all of it was given out.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
@@ -51,6 +52,7 @@ class StreamSender:
         *,
         turn_bytes: int,
         buffer_bytes: int = 0,
+        buffer_model: BufferModel = BufferModel.REFILLED,
         retransmit: Retransmit = Retransmit.TURN,
         requeues: bool = False,
         lost_scheduler: Scheduler | None = None,
@@ -65,6 +67,7 @@ class StreamSender:
         self._schedulers = SchedulerGroup(scheduler, lost_scheduler)
         self._turn_bytes = turn_bytes
         self._has_buffer = buffer_bytes > 0
+        self._refills = buffer_model is BufferModel.REFILLED
         self._keeps_unacked = keeps_unacked
         self._stream_window_bytes = stream_window_bytes
         self._connection_limit_bytes = connection_window_bytes
@@ -161,6 +164,8 @@ class StreamSender:
         """
         if not self._has_buffer:
             return self._turn(max_bytes or self._turn_bytes, header, least)
+        if not self._buffer and not self._refills:
+            self._fill_up()
         if not self._buffer:
             return None
         if header is not None and max_bytes is not None:
@@ -256,13 +261,18 @@ class StreamSender:
         self._note_data()
 
     def _fill(self) -> None:
-        """Refill the send buffer, as far as whole turns fit."""
-        while self._has_buffer and self._has_room():
+        """Refill the send buffer, if it is one that takes something in at any time."""
+        if self._has_buffer and self._refills:
+            self._fill_up()
+        self._note_data()
+
+    def _fill_up(self) -> None:
+        """Put turns into the send buffer, as far as whole ones fit."""
+        while self._has_room():
             chunk = self._turn(self._turn_bytes)
             if chunk is None:
                 break
             self._buffer.put(chunk)
-        self._note_data()
 
     def _note_data(self) -> None:
         self.has_data = self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
+from h3sim.http import BufferModel
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
 
@@ -47,6 +48,7 @@ def configuration(load: Load) -> dict[str, Any]:
         "cc": None if profile is None else profile.cc,
         **_path(network),
         "buffer_kb": load.buffer_bytes / 1000,
+        "buffer_model": load.buffer_model.value if load.buffer_bytes else None,
         "retransmit": retransmission.value if retransmission and is_link else known,
         "max_placeholders": load.scheme.max_placeholders,
         "retention_ms": to_ms(load.scheme.resolved_retention_ns),
@@ -105,12 +107,14 @@ def in_words(load: Load) -> dict[str, str]:
     Every output for people takes its words from here: headers, captions, logs.
     """
     buffer_kb = load.buffer_bytes / 1000
+    in_bursts = load.buffer_model is BufferModel.BURSTS
     return {
         "network": load.network.name,
         "transport": load.protocol.value.upper(),
         **dict(_path_words(load.network)),
         **_profile_words(load),
         "buffer": f"{buffer_kb:g} kB buffer" if buffer_kb else "no buffer",
+        **({"buffer model": "buffers filled in bursts"} if in_bursts else {}),
         **_scheme_words(load),
         "handshake": _HANDSHAKES[load.mode],
         **_browser_words(load),

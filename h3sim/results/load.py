@@ -11,6 +11,7 @@ from h3sim._version import __version__
 from h3sim.browser import BrowserModel
 from h3sim.documents import is_quantity, shown
 from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.http import BufferModel
 from h3sim.notebook import escaped, html_table
 from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
@@ -87,6 +88,8 @@ class Load:
     buffer_bytes: int
     seed: int
     trace: Trace
+    buffer_model: BufferModel = BufferModel.REFILLED
+    """When the server's send buffer took something in, if there was one."""
     profile: TransportProfile | None = None
     """How the two ends sent and recovered; None at a constant rate, where nothing is lost."""
     mode: Mode = Mode.ONE_RTT

@@ -279,7 +279,7 @@ def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
     }
     return {
         "version": __version__,
-        "configuration": configuration | {"retransmit": known},
+        "configuration": configuration | {"retransmit": known, "buffer_model": config.buffer_model},
         "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
         "page_digests": {page.name: page.digest for page in grid.pages},
         "why_none": {page.name: why for page in grid.pages if (why := page.why_nothing_visible)},

@@ -10,7 +10,7 @@ from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
 from h3sim.errors import InputError, Problem, UnknownNameError
-from h3sim.http import Retransmit
+from h3sim.http import BufferModel, Retransmit
 from h3sim.study.load_option import (
     NO_CODEC,
     Browser,
@@ -112,6 +112,11 @@ class LoadConfig:
         "KB",
         default=0.0,
         is_own=True,
+    )
+    buffer_model: str = option(
+        NameOf(BufferModel),
+        "when the send buffer takes something in: whenever something fits, or once it is empty",
+        default=BufferModel.REFILLED.value,
     )
     retransmit: str | None = option(
         NameOf(Retransmit),

@@ -38,6 +38,7 @@ class LoadOptions(TypedDict, total=False):
     queue_bytes: int | None
     jitter: str | None
     buffer_kb: float
+    buffer_model: str
     retransmit: str | None
     max_placeholders: int | None
     retention_ms: float | None

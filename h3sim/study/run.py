@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from h3sim import catalog, engine
 from h3sim.documents.arguments import Only, check_arguments
 from h3sim.errors import InputError, Problem
-from h3sim.http import Retransmit
+from h3sim.http import BufferModel, Retransmit
 from h3sim.page import Page
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
 from h3sim.study.options import LoadOptions, config_of, with_options
@@ -128,6 +128,7 @@ def engine_arguments(config: LoadConfig) -> dict[str, Any]:
         "protocol": config.protocol,
         "profile": config.resolved_profile(),
         "buffer_bytes": kbyte(config.buffer_kb),
+        "buffer_model": BufferModel(config.buffer_model),
         "mode": config.mode,
         "browser": config.browser_model,
         "headers": config.header_compression,

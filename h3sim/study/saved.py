@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.browser import OF_BROWSER, BrowserMode, BrowserModel
 from h3sim.documents import DocumentReader, listed, open_input, parse_json, read_text
 from h3sim.errors import InputError, Problem
+from h3sim.http import BufferModel
 from h3sim.page import page_from_dict
 from h3sim.results import FORMAT
 from h3sim.schemes import scheme_from_dict
@@ -199,6 +200,7 @@ def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
         **resolved,
         transport=document["transport"],
         buffer_kb=given.get("buffer_kb", 0.0),
+        buffer_model=given.get("buffer_model") or BufferModel.REFILLED.value,
         handshake=given.get("handshake", Mode.ONE_RTT.value),
         seed=document["seed"],
         browser=BrowserModel(mode=BrowserMode(mode), **of_browser),

@@ -38,6 +38,7 @@ CONFIGURATION = {
     "queue_packets": None,
     "jitter": None,
     "buffer_kb": 0,
+    "buffer_model": None,
     "retransmit": None,
     "max_placeholders": None,
     "retention_ms": 500,

@@ -117,6 +117,25 @@ class TestSendBuffer:
         load = replay([(0, "document", 3), (0, "image", 3)], "rr", buffer_kb=buffer_kb)
         assert load.trace.order == order
 
+    def test_a_buffer_that_is_filled_in_bursts_takes_nothing_in_before_it_is_empty(self) -> None:
+        # 4.2 kB hold three turns. The image's first three leave at 0, 10 and 20, and the stylesheet
+        # of 15 goes before its last three; refilled, it would be behind one more.
+        steps = [(0, "image", 6), (15, "stylesheet", 1)]
+        load = replay(steps, "dfifo", buffer_kb=4.2, buffer_model="bursts")
+        assert load.trace.order == [0, 0, 0, 4, 0, 0, 0]
+
+    def test_a_burst_holds_all_that_is_ready_when_it_begins(self) -> None:
+        # Both are asked for at 0 and enter at the tick of 0, by turns; nothing leaves between.
+        steps = [(0, "image", 2), (0, "image", 2)]
+        load = replay(steps, "rr", buffer_kb=1000, buffer_model="bursts")
+        assert load.trace.order == [0, 4, 0, 4]
+        assert replay(steps, "rr", buffer_kb=1000).trace.order == [0, 0, 4, 4]
+
+    def test_bursts_without_a_buffer_are_nothing(self) -> None:
+        steps = [(0, "image", 6), (15, "stylesheet", 1)]
+        load = replay(steps, "dfifo", buffer_model="bursts")
+        assert load.trace.order == replay(steps, "dfifo").trace.order
+
     def test_a_late_stylesheet_waits_for_what_is_in_the_buffer(self) -> None:
         # 4.2 kB hold three turns. At 0 the image's first three enter; at 10 the fourth, for the
         # first that leaves. The stylesheet of 15 enters at 20 and leaves behind it.
