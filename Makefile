@@ -139,6 +139,10 @@ findings: $(DEV) ## judge every result of the papers again and rewrite docs/find
 	@mkdir -p build
 	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --figures build/findings $(ARGS)
 
+.PHONY: validate-send-buffer
+validate-send-buffer: $(DEV) ## readings of the send buffer of Marx 2019 beside Table 2, over the shipped corpus (minutes)
+	$(BIN)/python -m validation.send_buffer
+
 .PHONY: validate-headers
 validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; ratios need the lists beside the checkout)
 	$(BIN)/python -m validation.headers

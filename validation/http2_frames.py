@@ -1,7 +1,6 @@
 """A client of HTTP/2 that says frame by frame what a server is to do, and notes what it does.
 
-Cleartext, with prior knowledge. Stream windows are as wide as they can be, so the window of the
-connection alone says how much the server may send: while it is shut everything waits.
+Cleartext, with prior knowledge. While the window of the connection is shut everything waits.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ class FrameClient:
     What is said is kept until `flush`, so that it arrives as one batch.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, stream_window: int) -> None:
         self.data: list[tuple[int, int]] = []
         self._encoder = hpack.Encoder()
         self._answered: dict[int, None] = {}
-        self._n_pings = self._n_pongs = self._n_bytes = 0
+        self._n_pings = self._n_pongs = self._n_bytes = self._n_expected = 0
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=_LONGEST_WAIT_S)
-        settings = {SettingsFrame.ENABLE_PUSH: 0, SettingsFrame.INITIAL_WINDOW_SIZE: 2**31 - 1}
+        settings = {SettingsFrame.ENABLE_PUSH: 0, SettingsFrame.INITIAL_WINDOW_SIZE: stream_window}
         self._outgoing = bytearray(_PREFACE)
         self._say(SettingsFrame(0, settings=settings))
 
@@ -83,9 +82,9 @@ class FrameClient:
         _set_priority(frame, priority)
         self._say(frame)
 
-    def open_window(self, n_bytes: int) -> None:
-        """Let the server send so many bytes more."""
-        self._say(WindowUpdateFrame(0, window_increment=n_bytes))
+    def open_window(self, n_bytes: int, stream_id: int = 0) -> None:
+        """Let the server send so many bytes more, in all or of a stream."""
+        self._say(WindowUpdateFrame(stream_id, window_increment=n_bytes))
 
     def send(self) -> None:
         """Send what was said. No PING: its answer would take room from the first frame."""
@@ -106,8 +105,9 @@ class FrameClient:
             self._read_frame()
 
     def receive(self, n_bytes: int) -> None:
-        """Read until so many bytes of bodies have come in all."""
-        while self._n_bytes < n_bytes:
+        """Read until so many bytes of bodies more have come."""
+        self._n_expected += n_bytes
+        while self._n_bytes < self._n_expected:
             self._read_frame()
 
     def _say(self, frame: Frame) -> None:

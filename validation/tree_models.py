@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from h3sim.schedulers import Queueing, TreeScheduler
 from h3sim.signals import H2Priority
 from validation.http2_frames import FIRST_WINDOW
-from validation.tree_scripts import FRAME_BYTES, WARM_UP, Ask
+from validation.tree_scripts import FRAME_BYTES, WARM_UP, Ask, Prioritize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,8 +22,10 @@ class _Model:
 
     queueing: Queueing
 
-    def __init__(self) -> None:
+    def __init__(self, stream_window: int) -> None:
         self.data: list[tuple[int, int]] = []
+        self._stream_window = stream_window
+        self._windows: dict[int, int] = {}
         self._tree = TreeScheduler.of_server(self.queueing)
         self._left: dict[int, int] = {}
 
@@ -36,15 +38,33 @@ class _Model:
             for event in each.events:
                 if isinstance(event, Ask):
                     self._take(event)
-                else:
+                elif isinstance(event, Prioritize):
                     self._tree.prioritize(event.stream_id, event.priority)
+                else:
+                    self._widen(event.stream_id, event.n_bytes)
             self._end_batch()
-            self._burst(each.window_bytes)
+            self._burst(min(each.window_bytes, self._sendable()))
         return self.data
 
     def _take(self, ask: Ask) -> None:
         self._tree.open(ask.stream_id, ask.priority or H2Priority())
         self._left[ask.stream_id] = ask.size_bytes
+        # The warm-up has to take the whole window of the connection.
+        is_first = ask is WARM_UP
+        self._windows[ask.stream_id] = ask.size_bytes if is_first else self._stream_window
+
+    def _widen(self, stream_id: int, n_bytes: int) -> None:
+        was_shut = not self._windows[stream_id]
+        self._windows[stream_id] += n_bytes
+        if was_shut and self._left[stream_id]:
+            self._tree.activate(stream_id)
+
+    def _sendable(self) -> int:
+        return sum(min(left, self._windows[stream_id]) for stream_id, left in self._left.items())
+
+    def _most(self, stream_id: int) -> int:
+        """Return how much of a stream may go in a frame."""
+        return min(FRAME_BYTES, self._left[stream_id], self._windows[stream_id])
 
     def _end_batch(self) -> None:
         """Note that all that was sent at once has been read."""
@@ -58,10 +78,11 @@ class _Model:
         self.data.append((stream_id, n_bytes))
         self._tree.charge(stream_id, n_bytes)
         self._left[stream_id] -= n_bytes
-        if self._left[stream_id]:
+        self._windows[stream_id] -= n_bytes
+        if self._left[stream_id] and self._windows[stream_id]:
             return False
         self._tree.deactivate(stream_id)
-        return True
+        return not self._left[stream_id]
 
 
 class NghttpdModel(_Model):
@@ -70,8 +91,8 @@ class NghttpdModel(_Model):
     queueing = Queueing.NGHTTP2
     _window = 0
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, stream_window: int) -> None:
+        super().__init__(stream_window)
         self._beginning: list[int] = []
 
     def _take(self, ask: Ask) -> None:
@@ -86,7 +107,7 @@ class NghttpdModel(_Model):
     def _burst(self, window_bytes: int) -> None:
         self._window += window_bytes
         while self._window and (stream_id := self._tree.pick()) is not None:
-            n_bytes = min(FRAME_BYTES, self._window, self._left[stream_id])
+            n_bytes = min(self._window, self._most(stream_id))
             self._window -= n_bytes
             if self._send(stream_id, n_bytes):
                 self._tree.close(stream_id)
@@ -119,8 +140,8 @@ class H2oModel(_Model):
             stream_id = self._tree.pick()
             if stream_id is None:
                 break
-            most = min(FRAME_BYTES, self._window, room - self._HEADER_BYTES)
-            n_bytes = min(most, self._left[stream_id])
+            room_left = room - self._HEADER_BYTES
+            n_bytes = min(self._window, room_left, self._most(stream_id))
             room -= n_bytes + self._HEADER_BYTES
             self._window -= n_bytes
             if self._send(stream_id, n_bytes):

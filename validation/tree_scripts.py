@@ -8,7 +8,18 @@ from typing import TypeAlias
 
 from h3sim.signals import H2Priority
 
-__all__ = ["FRAME_BYTES", "KINDS", "WARM_UP", "Ask", "Prioritize", "Round", "script"]
+__all__ = [
+    "FRAME_BYTES",
+    "KINDS",
+    "WARM_UP",
+    "WIDE",
+    "Ask",
+    "Prioritize",
+    "Round",
+    "Widen",
+    "script",
+    "stream_window_of",
+]
 
 FRAME_BYTES = 16_384
 """The longest DATA frame that both servers send (RFC 9113 § 4.2)."""
@@ -32,10 +43,18 @@ class Prioritize:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """What is said at once while everything waits, and how much may be sent then."""
+class Widen:
+    """A WINDOW_UPDATE of one stream."""
 
-    events: tuple[Ask | Prioritize, ...]
+    stream_id: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is said at once while everything waits, and how much may be sent then at most."""
+
+    events: tuple[Ask | Prioritize | Widen, ...]
     window_bytes: int
 
 
@@ -55,8 +74,12 @@ class _Mix:
     burst: tuple[int, int] = (3, 18)
     weights: tuple[int, ...] = ()
     silent: float = 0.05
+    stream_window: int = 0
+    widens: float = 0.0
 
 
+WIDE = 2**30
+"""A window that no body here fills."""
 KINDS: dict[str, _Mix] = {
     "weights": _Mix(has_parent=0.2, exclusive=0.0),
     "chains": _Mix(has_parent=0.9, exclusive=0.7, weights=(256, 220, 183, 147, 110)),
@@ -64,6 +87,9 @@ KINDS: dict[str, _Mix] = {
     "reprioritization": _Mix(moves=0.8, exclusive=0.25),
     "closed parents": _Mix(of_closed=0.6, frames=(1, 4), burst=(6, 20)),
     "all of it": _Mix(idle=0.2, to_come=0.1, moves=0.4, of_closed=0.3, exclusive=0.35),
+    "stream windows": _Mix(
+        moves=0.2, frames=(2, 12), stream_window=3 * FRAME_BYTES, widens=1.2, exclusive=0.1
+    ),
     "over 100 streams": _Mix(
         n_rounds=26, asks=(5, 7), frames=(1, 3), of_closed=0.5, moves=0.2, burst=(8, 16)
     ),
@@ -76,6 +102,11 @@ WARM_UP = Ask(1, 65_535, H2Priority())
 _SIZES_BESIDE = (0, 0, 1, 700, 5_000, 12_000)
 _MOST_IDLE = 10
 """h2o ends a connection with 16 streams that have a priority and no request."""
+
+
+def stream_window_of(kind: str) -> int:
+    """Return the window that each stream begins with."""
+    return KINDS[kind].stream_window or WIDE
 
 
 def script(seed: int, kind: str) -> _Script:
@@ -100,17 +131,23 @@ class _Writer:
     def rounds(self) -> _Script:
         """Return all rounds; the last lets everything go."""
         rounds = [self._round() for _ in range(self.mix.n_rounds)]
+        if self.mix.stream_window:
+            events = tuple(Widen(stream_id, WIDE) for stream_id in self.asked)
+            return [*rounds, Round(events, WIDE)]
         return [*rounds, Round((), self.waiting_bytes)] if self.waiting_bytes else rounds
 
     def _round(self) -> Round:
         rng, mix = self.rng, self.mix
-        events: list[Ask | Prioritize] = []
+        events: list[Ask | Prioritize | Widen] = []
         for _ in range(rng.randint(*mix.asks)):
             if rng.random() < mix.idle and len(self.idle) + len(self.groups) < _MOST_IDLE:
                 events.append(self._idle())
             events.append(self._ask())
             if rng.random() < mix.moves:
                 events.append(self._moved())
+            if rng.random() < mix.widens:
+                widened = rng.choice(self.asked[-10:])
+                events.append(Widen(widened, rng.randint(1, 4) * FRAME_BYTES - rng.choice((0, 99))))
         # Never more than there is: the window has to be shut again when the next round begins.
         window_bytes = min(rng.randint(*mix.burst) * FRAME_BYTES, self.waiting_bytes)
         self.waiting_bytes -= window_bytes

@@ -195,8 +195,8 @@ def compare(
     """Load each page with each scheme and send buffer, and compare with *baseline*.
 
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
-    whatever *buffers_kb* are (as Marx 2019 does: with a large one every scheme, the baseline too,
-    turns into fifo). The loads themselves are kept only with *keep_loads*, since their traces are
+    whatever *buffers_kb* are: with a large one every scheme, the baseline too, turns into fifo. The
+    loads themselves are kept only with *keep_loads*, since their traces are
     large. *progress* is told of each load. The other arguments are those of `LoadConfig`, and
     change *config* where that is given.
 

@@ -1,12 +1,11 @@
-"""What `make validate-send-buffer` makes of loads: means of a reading, and whether they move alike."""
+"""What `make validate-send-buffer` makes of loads: means of a reading, and how they move."""
 
 from __future__ import annotations
 
 import pytest
 
 import h3sim
-from validation.send_buffer import NO_BUFFER, Buffer, Reading, _held, means_of, moves_alike
-from validation.table2 import PAPER
+from validation.send_buffer import NO_BUFFER, PAPER, Buffer, Reading, _held, means_of, moves_alike
 
 BURSTS = Buffer(1000, "bursts")
 
