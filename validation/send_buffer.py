@@ -29,18 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_BUFFER", "PAPER", "READINGS", "Buffer", "Reading", "main", "means_of", "moves_alike"]
 
-_TABLE_2 = Path(__file__).resolve().parents[1] / "models" / "studies" / "marx-2019-table-2.toml"
+_STUDIES = Path(__file__).resolve().parents[1] / "models" / "studies"
+_TABLE_2 = tomllib.loads((_STUDIES / "marx-2019-table-2.toml").read_text("utf-8"))["paper"]
 PAPER: dict[str, tuple[float, float]] = {
-    scheme: (mean, _PAPERS["1000k"][scheme])
-    for _PAPERS in [tomllib.loads(_TABLE_2.read_text("utf-8"))["paper"]]
-    for scheme, mean in _PAPERS["atf"].items()
+    scheme: (mean, _TABLE_2["1000k"][scheme]) for scheme, mean in _TABLE_2["atf"].items()
 }
 """The paper's means above the fold: without a buffer, and with one of 1000 kB."""
 _BASELINE = "rr"
 _STILL = 0.005
 """A mean that moves by less is not said to move: the paper has two decimals."""
-
-
 _HELD = "held"
 _HELD_MS = {1000: 7200}
 """What the study's test program says of its client: "2000 is 280k, 7200 is 1000k"."""

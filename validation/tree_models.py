@@ -79,10 +79,12 @@ class _Model:
         self._tree.charge(stream_id, n_bytes)
         self._left[stream_id] -= n_bytes
         self._windows[stream_id] -= n_bytes
-        if self._left[stream_id] and self._windows[stream_id]:
-            return False
-        self._tree.deactivate(stream_id)
-        return not self._left[stream_id]
+        if not self._left[stream_id]:
+            self._tree.deactivate(stream_id)
+            return True
+        if not self._windows[stream_id]:
+            self._tree.block(stream_id)
+        return False
 
 
 class NghttpdModel(_Model):

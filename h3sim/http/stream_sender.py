@@ -64,6 +64,8 @@ class StreamSender:
         self._lost_scheduler = lost_scheduler
         self._retransmit = retransmit
         self._requeues = requeues
+        # Who is blocked by flow control may stay listed until its turn comes (`TreeScheduler`).
+        self._block: Callable[[int], None] = getattr(scheduler, "block", scheduler.deactivate)
         self._schedulers = SchedulerGroup(scheduler, lost_scheduler)
         self._turn_bytes = turn_bytes
         self._has_buffer = buffer_bytes > 0
@@ -257,7 +259,10 @@ class StreamSender:
         if stream.is_active and not waits:
             stream.is_active = False
             self._n_active -= 1
-            self._scheduler.deactivate(stream_id)
+            if stream.next < stream.size:
+                self._block(stream_id)
+            else:
+                self._scheduler.deactivate(stream_id)
         self._note_data()
 
     def _fill(self) -> None:

@@ -196,9 +196,9 @@ def compare(
 
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
     whatever *buffers_kb* are: with a large one every scheme, the baseline too, turns into fifo. The
-    loads themselves are kept only with *keep_loads*, since their traces are
-    large. *progress* is told of each load. The other arguments are those of `LoadConfig`, and
-    change *config* where that is given.
+    loads themselves are kept only with *keep_loads*, since their traces are large. *progress* is
+    told of each load. The other arguments are those of `LoadConfig`, and change *config* where that
+    is given.
 
     Raises:
         InputError: listing every mistake in what was given, pages or schemes that share a name

@@ -146,6 +146,54 @@ class TestTurnsOfNghttp2:
         assert (drawn(copied), turns(copied, 4)) == (drawn(tree), turns(tree, 4))
 
 
+class TestBlockedStreamsOfNghttp2:
+    """session_prep_frame looks at the window once a stream's turn has come."""
+
+    def test_a_window_that_opens_before_the_turn_comes_changes_nothing(self) -> None:
+        # At weight 1 a turn costs 358,400. Taken off its list, stream 1 would join at 0 again.
+        tree = nghttp2(s1=on(None, 1), s3=on(None))
+        assert turns(tree, 2) == [1, 3]
+        tree.block(1)
+        tree.activate(1)
+        assert turns(tree, 16) == [*[3] * 15, 1]
+
+    def test_others_go_meanwhile(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(1), s5=on(None))
+        tree.block(1)
+        assert tree.pick() == tree.pick() == 3
+        assert turns(tree, 4) == [3, 5, 3, 5]
+
+    def test_one_whose_turn_has_come_leaves_and_joins_anew(self) -> None:
+        # Stream 1 would go at 22,400, before stream 3 at 44,800. It leaves there, and the clock
+        # stands at 44,800 when its window opens: it goes at once, behind nothing that it owes.
+        tree = nghttp2(s1=on(None), s3=on(None))
+        assert turns(tree, 1) == [1]
+        assert turns(tree, 1, n_bytes=2800) == [3]
+        tree.block(1)
+        assert turns(tree, 2) == [3, 3]
+        tree.activate(1)
+        assert turns(tree, 3) == [1, 3, 1]
+
+    def test_all_blocked_is_nothing_to_send(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(1))
+        tree.block(1)
+        tree.block(3)
+        assert tree.pick() is None
+
+    def test_one_that_closes_while_it_is_blocked_is_gone(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(None))
+        tree.block(1)
+        tree.close(1)
+        assert turns(tree, 2) == [3, 3]
+
+    def test_the_rfcs_tree_takes_it_off_at_once(self) -> None:
+        tree = opened(TreeScheduler(queueing=Queueing.NGHTTP2), {1: on(None, 1), 3: on(None)})
+        assert turns(tree, 2) == [1, 3]
+        tree.block(1)
+        tree.activate(1)
+        assert turns(tree, 1) == [1]
+
+
 class TestH2o:
     """do_rebind, proceed, set_priority and h2o_http2_scheduler_close."""
 

@@ -10,9 +10,11 @@ from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from h3sim.schedulers.tree.node import Entry, Node
 
-__all__ = ["FairQueueing", "known"]
+__all__ = ["FairQueueing", "first_unblocked", "known"]
 
 _SLACK = 16
 
@@ -70,6 +72,28 @@ class FairQueueing:
         """Take a stream off its parent's list that has just sent the last of what it had."""
         self.sleep(node)
 
+    def defer(self, root: Node, blocked: dict[int, None]) -> None:
+        """Take those off their lists that are blocked and whose turn has come.
+
+        Each turns the clocks above it on to its own time, though it sends nothing: nghttp2 notes
+        who is next before it looks at the window (nghttp2_stream_next_outbound_item).
+        """
+        node = root
+        while blocked and node.heap:
+            node = node.heap[0][2]
+            if not node.has_data:
+                continue
+            if node.id not in blocked:
+                return
+            del blocked[node.id]
+            above = node
+            while above.parent is not None and above.entry is not None:
+                above.parent.last = above.entry[0]
+                above = above.parent
+            node.has_data = False
+            self.sleep(node)
+            node = root
+
     def enlist(self, node: Node) -> None:
         """Put the node on its parent's list."""
         parent = known(node.parent)
@@ -111,6 +135,25 @@ def settle(parent: Node) -> None:
     while heap and heap[0][2].entry is not heap[0]:
         heappop(heap)
         parent.stale -= 1
+
+
+def first_unblocked(root: Node, blocked: Container[int]) -> int | None:
+    """Return the stream whose turn it is once those that are blocked have left, or None."""
+    waiting = [iter(sorted(_listed(root)))]
+    while waiting:
+        entry = next(waiting[-1], None)
+        if entry is None:
+            waiting.pop()
+            continue
+        node = entry[2]
+        if node.has_data and node.id not in blocked:
+            return node.id
+        waiting.append(iter(sorted(_listed(node))))
+    return None
+
+
+def _listed(parent: Node) -> list[Entry]:
+    return [entry for entry in parent.heap if entry[2].entry is entry]
 
 
 def known(parent: Node | None) -> Node:

@@ -20,6 +20,7 @@ from h3sim.schedulers.tree.options import (
     UnknownParent,
     Weights,
 )
+from h3sim.schedulers.tree.queueing import first_unblocked
 from h3sim.schedulers.tree.server_trees import H2oTree, Nghttp2Tree
 from h3sim.schedulers.tree.shape import DependencyTree
 from h3sim.schedulers.tree.views import as_networkx, as_text
@@ -95,6 +96,9 @@ class TreeScheduler:
                 unknown_parent=unknown_parent,
                 retain=retain,
             )
+        self._defers = rules is TreeRules.NGHTTP2
+        self._blocked: dict[int, None] = {}
+        """Streams that may send nothing and are still listed, until their turn comes."""
         self._nodes = self._tree.nodes
         self._root = self._tree.root
 
@@ -180,6 +184,7 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
+        self._blocked.pop(stream_id, None)
         node.has_data = True
         self._queueing.wake(node)
 
@@ -190,8 +195,24 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
+        self._blocked.pop(stream_id, None)
         node.has_data = False
         self._queueing.rest(node)
+
+    def block(self, stream_id: int) -> None:
+        """Take a stream out of the running that has more, but whose flow control lets nothing go.
+
+        As `deactivate`, but by the rules of nghttp2 it keeps its place in the list until its turn
+        comes; if its window opens before that, nothing has happened.
+
+        Raises:
+            KeyError: if it is not open.
+        """
+        self._tree.open_node(stream_id)
+        if self._defers:
+            self._blocked[stream_id] = None
+        else:
+            self.deactivate(stream_id)
 
     def close(self, stream_id: int) -> None:
         """Close a node. Once it leaves the tree, its children move up to its parent.
@@ -200,6 +221,7 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         self._tree.close(stream_id)
+        self._blocked.pop(stream_id, None)
 
     def pick(self) -> int | None:
         """Return the stream that sends next, or None where none has data."""
@@ -207,11 +229,15 @@ class TreeScheduler:
         while node.heap:
             node = node.heap[0][2]
             if node.has_data:
+                if self._blocked and node.id in self._blocked:
+                    return first_unblocked(self._root, self._blocked)
                 return node.id
         return None
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a turn of *n_bytes* to the stream, and to each node above it."""
+        if self._blocked:
+            self._queueing.defer(self._root, self._blocked)
         self._queueing.charge(self._nodes[stream_id], n_bytes)
 
     def to_networkx(self) -> Graph:
