@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from h3sim.study.design import Range
     from h3sim.study.regret import Regret, regret
     from h3sim.study.results import Results
+    from h3sim.study.rule_check import RuleCheck, check_rules
     from h3sim.study.run import simulate
     from h3sim.study.saved import SavedLoad, read_load
     from h3sim.study.saved_results import read_results
@@ -62,12 +63,14 @@ __all__ = [
     "Regret",
     "Resource",
     "Results",
+    "RuleCheck",
     "SavedLoad",
     "Scheme",
     "ServerCheck",
     "Study",
     "__version__",
     "build",
+    "check_rules",
     "check_server",
     "compare",
     "import_page",
@@ -110,7 +113,8 @@ _HOMES = {
     "schemes": ("Scheme", "read_scheme"),
     "study": (
         *("Comparison", "LoadConfig", "Range", "Regret", "Results", "SavedLoad"),
-        *("ServerCheck", "Study", "check_server", "compare", "read_load", "read_results"),
+        *("RuleCheck", "ServerCheck", "Study", "check_rules", "check_server", "compare"),
+        *("read_load", "read_results"),
         *("regret", "sensitivity", "simulate", "study_of"),
         *("sweep", "sweep_until"),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.browser.base import ScheduledChange
 from h3sim.page import At, Kind, Standing
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from h3sim.browser.base import Browser, Scheduled
     from h3sim.browser.parse import ParseBrowser
-    from h3sim.page import Page, PriorityChange, Resource
+    from h3sim.page import Discovery, Page, Resource
     from h3sim.trace import Activity
 
 __all__ = ["ChangingBrowser", "has_changes"]
@@ -24,9 +24,17 @@ def has_changes(page: Page, *, is_laid_out: bool, background_at_ns: int | None) 
     """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
     return (
         background_at_ns is not None
-        or any(resource.priority_changes for resource in page.resources)
+        or any(map(_later, page.resources))
         or (is_laid_out and any(map(_is_seen, page.resources)))
     )
+
+
+class _Trigger(NamedTuple):
+    """What fires, and how that resource changes then."""
+
+    resource: int
+    when: Discovery
+    change: Standing
 
 
 class ChangingBrowser:
@@ -45,14 +53,14 @@ class ChangingBrowser:
         from h3sim.browser.parse import ParseBrowser  # on use: a replay has none
 
         self._parsing: ParseBrowser | None = inner if isinstance(inner, ParseBrowser) else None
-        self._triggers: dict[int, list[tuple[int, PriorityChange]]] = {}
-        """By the place of the parent: the resource that changes, and how."""
-        for place, resource in enumerate(page.resources):
-            for change in resource.priority_changes:
-                if change.when.by is not None and change.when.at is not At.TIME:
-                    parent = page.index[change.when.by]
-                    self._triggers.setdefault(parent, []).append((place, change))
-        self._watched: dict[int, list[tuple[int, int, PriorityChange]]] = {}
+        self._triggers: dict[int, list[_Trigger]] = {}
+        """By the index of the parent: the resource that changes, when, and how."""
+        for index, resource in enumerate(page.resources):
+            for when, change in _later(resource):
+                if when.by is not None and when.at is not At.TIME:
+                    parent = page.index[when.by]
+                    self._triggers.setdefault(parent, []).append(_Trigger(index, when, change))
+        self._watched: dict[int, list[tuple[int, _Trigger]]] = {}
         self._complete: set[int] = set()
         self._asked: dict[int, None] = {}
         self._n_executed = 0
@@ -76,11 +84,10 @@ class ChangingBrowser:
     def on_navigation(self, now_ns: int) -> list[Scheduled]:
         """Return what happens since *now_ns* whatever comes of the load."""
         due: list[Scheduled] = []
-        for place, resource in enumerate(self._page.resources):
-            for change in resource.priority_changes:
-                if change.when.at is At.TIME:
-                    at_ns = max(now_ns, change.when.delay_ns)
-                    due.append(ScheduledChange(at_ns, place, _change(change)))
+        for index, resource in enumerate(self._page.resources):
+            for when, change in _later(resource):
+                if when.at is At.TIME:
+                    due.append(ScheduledChange(max(now_ns, when.delay_ns), index, change))
         if self._background_at_ns is not None:
             at_ns = max(now_ns, self._background_at_ns)
             due.append(ScheduledChange(at_ns, None, Standing(hidden=True)))
@@ -94,9 +101,9 @@ class ChangingBrowser:
         # The nearest stands last, to be taken off the end; equal offsets fire in file order.
         self._watched[resource] = sorted(
             (
-                (header_bytes + (change.when.offset_bytes or 0), place, change)
-                for place, change in reversed(triggers)
-                if change.when.at is At.OFFSET
+                (header_bytes + (trigger.when.offset_bytes or 0), trigger)
+                for trigger in reversed(triggers)
+                if trigger.when.at is At.OFFSET
             ),
             key=lambda entry: -entry[0],
         )
@@ -117,8 +124,8 @@ class ChangingBrowser:
         due: list[Scheduled] = []
         watched = self._watched[resource]
         while watched and watched[-1][0] <= contiguous_bytes:
-            _, place, change = watched.pop()
-            due.append(ScheduledChange(now_ns + change.when.delay_ns, place, _change(change)))
+            _, (index, when, change) = watched.pop()
+            due.append(ScheduledChange(now_ns + when.delay_ns, index, change))
         described = self._page.resources[resource]
         if contiguous_bytes >= described.stream_bytes and resource not in self._complete:
             self._complete.add(resource)
@@ -134,9 +141,9 @@ class ChangingBrowser:
         return [*self._inner.on_wake(now_ns), *self._after(now_ns)]
 
     def _fired(self, parent: int, at: At, event_ns: int) -> Iterator[ScheduledChange]:
-        for place, change in self._triggers.get(parent, ()):
-            if change.when.at is at:
-                yield ScheduledChange(event_ns + change.when.delay_ns, place, _change(change))
+        for index, when, change in self._triggers.get(parent, ()):
+            if when.at is at:
+                yield ScheduledChange(event_ns + when.delay_ns, index, change)
 
     def _after(self, now_ns: int) -> Iterator[ScheduledChange]:
         """Yield what follows from what a browser that parses has done by now."""
@@ -153,8 +160,14 @@ class ChangingBrowser:
                     yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
 
 
-def _change(change: PriorityChange) -> Standing:
-    return Standing(visible=change.visible, fetchpriority=change.fetchpriority)
+def _later(resource: Resource) -> list[tuple[Discovery, Standing]]:
+    """Return what changes of a resource while it loads, and when."""
+    changes = [
+        (change.when, Standing(visible=change.visible, fetchpriority=change.fetchpriority))
+        for change in resource.priority_changes
+    ]
+    recorded = ((entry.when, Standing(recorded=(entry,))) for entry in resource.recorded)
+    return changes + [(when, change) for when, change in recorded if when is not None]
 
 
 def _is_seen(resource: Resource) -> bool:

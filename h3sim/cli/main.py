@@ -36,6 +36,7 @@ COMMANDS = {
     "reproduce": "do the papers' experiments again, and judge what they found",
     "store": "show, check, export or tidy what studies kept",
     "check-server": "test whether servers let what matters overtake",
+    "check-rules": "hold a scheme's rules against what browsers said",
     "headers": "compare header compression schemes",
     "measure": "measure a qlog",
     "import": "make a page of a recording or a site",
@@ -129,6 +130,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.store import add_command
         case "check-server":
             from h3sim.cli.check_server import add_command
+        case "check-rules":
+            from h3sim.cli.check_rules import add_command
         case "headers":
             from h3sim.cli.headers import add_command
         case "measure":

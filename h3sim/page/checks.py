@@ -30,9 +30,13 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
     for place, resource in enumerate(resources):
         key = f"resources[{place}]"
         yield from _parent_problems(f"{key}.discovered", resource.discovered, resources, seen)
-        for number, change in enumerate(resource.priority_changes):
-            of_change = f"{key}.priority_changes[{number}].when"
-            yield from _parent_problems(of_change, change.when, resources, seen)
+        for name, triggers in (
+            ("priority_changes", [change.when for change in resource.priority_changes]),
+            ("recorded", [entry.when for entry in resource.recorded]),
+        ):
+            for number, when in enumerate(triggers):
+                of_change = f"{key}.{name}[{number}].when"
+                yield from _parent_problems(of_change, when, resources, seen)
     yield from _circle_problems(resources, seen)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.declared import keys_of, read_document, write_table
 from h3sim.errors import PageError, Problem
-from h3sim.page.resource import Discovery, PriorityChange, Resource
+from h3sim.page.resource import Discovery, PriorityChange, RecordedPriority, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
 
 
 def _as_in_file(value: Any) -> Any:
-    if isinstance(value, Discovery | PriorityChange):
+    if isinstance(value, Discovery | PriorityChange | RecordedPriority):
         return write_table(value)
     if isinstance(value, list | tuple):
         return [_as_in_file(item) for item in value]

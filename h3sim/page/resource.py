@@ -11,6 +11,7 @@ from h3sim.documents.nested import Table
 from h3sim.documents.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
 from h3sim.errors import PageError, Problem
 from h3sim.protocol import MAX_VARINT
+from h3sim.signals import MAX_URGENCY
 from h3sim.units import NS_PER_DAY, to_ms
 
 if TYPE_CHECKING:
@@ -22,8 +23,12 @@ __all__ = [
     "At",
     "Discovery",
     "FetchPriority",
+    "Group",
     "Kind",
+    "Level",
     "PriorityChange",
+    "RecordedFrom",
+    "RecordedPriority",
     "Resource",
 ]
 
@@ -115,6 +120,84 @@ class Discovery:
             yield Problem(key="offset_bytes", message="is needed where at is 'offset'")
         if self.at is not At.OFFSET and self.offset_bytes is not None:
             yield Problem(key="offset_bytes", message="goes only with at = 'offset'")
+
+
+class Level(enum.Enum):
+    """Chrome's levels of priority, as DevTools calls them."""
+
+    VERY_HIGH = "VeryHigh"
+    HIGH = "High"
+    MEDIUM = "Medium"
+    LOW = "Low"
+    VERY_LOW = "VeryLow"
+
+
+class Group(enum.Enum):
+    """Firefox's classes of service, by the groups of its dependency tree."""
+
+    URGENT_START = "urgent-start"
+    LEADERS = "leaders"
+    UNBLOCKED = "unblocked"
+    FOLLOWERS = "followers"
+    SPECULATIVE = "speculative"
+    BACKGROUND = "background"
+
+
+class RecordedFrom(enum.Enum):
+    """The browser that was recorded."""
+
+    CHROME = "chrome"
+    FIREFOX = "firefox"
+    SAFARI = "safari"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedPriority:
+    """What a browser really said of a resource: with its request, or later, *when* that fires.
+
+    Raises:
+        PageError: if it says nothing, or a weight without a class.
+    """
+
+    browser: RecordedFrom | None = field(
+        default=None, metadata=says(Choice(RecordedFrom), "which browser it was")
+    )
+    level: Level | None = field(
+        default=None, metadata=says(Choice(Level), "Chrome's level", is_premise=True)
+    )
+    group: Group | None = field(
+        default=None, metadata=says(Choice(Group), "Firefox's class", key="class", is_premise=True)
+    )
+    weight: int | None = field(
+        default=None, metadata=says(Whole(low=1, high=256), "the weight below that class")
+    )
+    urgency: int | None = field(
+        default=None,
+        metadata=says(Whole(low=0, high=MAX_URGENCY), "u of the Priority field", is_premise=True),
+    )
+    incremental: bool | None = field(
+        default=None, metadata=says(Flag(), "i of the Priority field", is_premise=True)
+    )
+    when: Discovery | None = field(
+        default=None,
+        metadata=says(
+            Table(Discovery, noun="an object", is_kept=True),
+            "the trigger of a later change, as for `discovered`",
+            stand_in=Discovery(at=At.TIME),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, PageError)
+
+    def mistakes(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        said = (self.level, self.group, self.urgency, self.incremental)
+        if all(value is None for value in said):
+            message = "one of level, class, urgency and incremental is needed: what was said"
+            yield Problem(key="", message=message)
+        if self.weight is not None and self.group is None:
+            yield Problem(key="weight", message="goes only with a class")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,6 +343,14 @@ class Resource:
             ListOf(Table(PriorityChange, noun="an object", is_kept=True), "objects"),
             "what changes its priority later: see [Changes](#changes-of-priority)",
             used_by="schemes, by their rules",
+        ),
+    )
+    recorded: tuple[RecordedPriority, ...] = field(
+        default=(),
+        metadata=says(
+            ListOf(Table(RecordedPriority, noun="an object", is_kept=True), "objects"),
+            "what browsers said of it: see [Recorded priorities](#recorded-priorities)",
+            used_by="the schemes `recorded`",
         ),
     )
     viewport: float | None = field(

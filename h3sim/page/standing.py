@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from h3sim.page.resource import FetchPriority, Resource
+    from h3sim.page.resource import FetchPriority, RecordedPriority, Resource
 
 __all__ = ["AS_WRITTEN", "Standing"]
 
@@ -15,21 +15,24 @@ class Standing(NamedTuple):
     """What has become known of a resource; None where that is as it was.
 
     *visible*: layout has shown it in the viewport; *hidden*: its tab is in the background;
-    *fetchpriority*: a script of the page asks for it. As a change it says what is new.
+    *fetchpriority*: a script of the page asks for it; *recorded*: a browser said that later, the
+    last word first. As a change it says what is new.
 
-    >>> Standing(visible=True).after(Standing(hidden=True))
-    Standing(visible=True, hidden=True, fetchpriority=None)
+    >>> Standing(visible=True).after(Standing(hidden=True))[:2]
+    (True, True)
     """
 
     visible: bool | None = None
     hidden: bool | None = None
     fetchpriority: FetchPriority | None = None
+    recorded: tuple[RecordedPriority, ...] | None = None
 
     def after(self, change: Standing) -> Standing:
         """Return what is known once *change* is known as well."""
-        return self._replace(
-            **{name: new for name, new in change._asdict().items() if new is not None}
-        )
+        news = {name: new for name, new in change._asdict().items() if new is not None}
+        if change.recorded and self.recorded:
+            news["recorded"] = (*change.recorded, *self.recorded)
+        return self._replace(**news)
 
     def applied_to(self, resource: Resource) -> Resource:
         """Return *resource* with the hint that holds now."""

@@ -17,6 +17,7 @@ from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
 from h3sim.schemes.parts import UPDATES, Placeholder, PriorityClass, Rule
 from h3sim.schemes.ranks import RankBy
+from h3sim.schemes.recorded import RecordedBy, recorded_class
 from h3sim.schemes.registry import REGISTRY
 from h3sim.signals import (
     Signalling,
@@ -94,6 +95,10 @@ class Scheme:
     retransmission: Retransmit | None = field(
         default=None, metadata=says(Choice(Retransmit), "when lost bytes go again")
     )
+    recorded: RecordedBy | None = field(
+        default=None,
+        metadata=says(Choice(RecordedBy), "whose recorded priorities go before the rules"),
+    )
     max_placeholders: int | None = field(
         default=None, metadata=says(Whole(low=0), "how many placeholders the server lets there be")
     )
@@ -154,6 +159,10 @@ class Scheme:
 
         *standing* is what is known of it by now.
         """
+        if self.recorded is not None:
+            recorded = recorded_class(self, resource, standing)
+            if recorded is not None:
+                return recorded
         resource = standing.applied_to(resource)
         for rule in self.rules:
             if rule.matches(resource, images_before=images_before, standing=standing):

@@ -6,6 +6,7 @@ at once, and a stream leaves the tree a while after its last chunk was given out
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.page import AS_WRITTEN, Kind
@@ -112,7 +113,7 @@ class _ClassPolicy:
             images_before=row.images_before,
             standing=self._standing_of(row.resource),
         )
-        if entry is row.entry:
+        if entry == row.entry:
             return []
         self._open[stream_id] = row._replace(entry=entry)
         return self._moves(stream_id, row.entry, entry)
@@ -162,7 +163,8 @@ class _TreePolicy(_ClassPolicy):
         self._groups = _groups(scheme)
         self._yielding = [h for h in self._declared if h.yields_to is not None]
         # The streams of each class that are in the tree, oldest first: the last is its tail.
-        self._members: dict[str, dict[int, None]] = {entry.name: {} for entry in scheme.classes}
+        # What was recorded may be of classes that the file does not have.
+        self._members: dict[str, dict[int, None]] = defaultdict(dict)
         self._chain = _QuickerChain()
 
     def on_connected(self) -> list[SignalChange]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from h3sim.study.regret import Regret, RegretRow, SchemeRegretRow, regret
     from h3sim.study.results import Results
     from h3sim.study.rows import Counts
+    from h3sim.study.rule_check import Disagreement, RuleCheck, RuleRow, check_rules
     from h3sim.study.run import (
         resolve_pages,
         resolve_scheme,
@@ -46,6 +47,7 @@ __all__ = [
     "Comparison",
     "ComparisonRow",
     "Counts",
+    "Disagreement",
     "LoadConfig",
     "LoadOptions",
     "MeanRow",
@@ -55,6 +57,8 @@ __all__ = [
     "Regret",
     "RegretRow",
     "Results",
+    "RuleCheck",
+    "RuleRow",
     "SavedLoad",
     "SavedLoadError",
     "SchemeRegretRow",
@@ -67,6 +71,7 @@ __all__ = [
     "Study",
     "baseline_of",
     "check_names",
+    "check_rules",
     "check_server",
     "compare",
     "is_saved_load",
@@ -97,6 +102,7 @@ __getattr__, __dir__ = attach(
     regret="Regret RegretRow SchemeRegretRow regret",
     results="Results",
     rows="Counts",
+    rule_check="Disagreement RuleCheck RuleRow check_rules",
     run="resolve_pages resolve_scheme resolve_schemes run_config simulate with_scheduler",
     saved="SavedLoad SavedLoadError is_saved_load load_from_dict read_load",
     saved_results="read_results",

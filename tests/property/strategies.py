@@ -16,6 +16,8 @@ SCHEMES = {scheme.name: scheme for scheme in h3sim.list_schemes()}
 _ALIKE = {
     *("sander-rr", "sander-wrr", "sander-chrome", "sander-firefox", "sander-firefox-eps"),
     *("chrome-h2", "firefox-h2", "safari-h2", "edge-h2", "firefox-eps", "safari-eps", "spdy"),
+    *("recorded", "recorded-chrome", "recorded-chrome-h2", "recorded-firefox"),
+    "recorded-firefox-eps",
     *("quiche", "lsquic", "mvfst", "quic-go", "cloudflare", "firefox-figure"),
     *("fifo-draft-20", "fifo-draft-22", "firefox-draft-20", "firefox-draft-22"),
 }

@@ -20,7 +20,7 @@ import h3sim.schemes
 import h3sim.transport
 from h3sim import catalog
 from h3sim.errors import H3SimError
-from h3sim.page import At, Discovery, Kind, Page, PriorityChange, Resource
+from h3sim.page import At, Discovery, Kind, Page, PriorityChange, RecordedPriority, Resource
 from h3sim.schedulers import FifoScheduler
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Signalling
@@ -91,6 +91,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Page": (Page, {"name": "x", "resources": (ROOT,)}),
     "Resource": (Resource, {"id": "/", "kind": Kind.DOCUMENT, "size_bytes": 3}),
     "Discovery": (Discovery, {"at": At.OFFSET, "by": "/", "offset_bytes": 1}),
+    "RecordedPriority": (RecordedPriority, {"urgency": 1}),
+    "check_rules": (h3sim.check_rules, {"pages": PAGE}),
     "PriorityChange": (PriorityChange, {"when": Discovery(at=At.TIME), "visible": True}),
     "Page.from_dict": (Page.from_dict, {"document": DOCUMENT}),
     "Page.from_json": (Page.from_json, {"text": "{}"}),
@@ -187,7 +189,7 @@ TAKE_CODE = ("progress", "processes")
 NOT_CALLED_WITH_VALUES = {
     # What h3sim makes, or takes from its own parts, and not from people.
     *("Comparison", "H3SimError", "Load", "Measurement", "Results", "SavedLoad"),
-    "ServerCheck",
+    *("ServerCheck", "RuleCheck", "recorded_class"),
     *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
     *("Standing", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
     *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "WholeMessages"),

@@ -12,6 +12,7 @@ from h3sim.capture.dialects.initiators import take_initiator
 from h3sim.capture.dialects.network_events import NetworkEvents
 from h3sim.capture.inference.kinds import kind_of_word
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome, Size
+from h3sim.capture.inference.recorded import browser_named
 from h3sim.capture.inference.sizes import NO_BODY, response_text_bytes
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.source.fields import Fields
@@ -90,6 +91,11 @@ def observed_of(exchange: Exchange) -> Observed:
     request.status, request.mime = exchange.status, exchange.mime
     request.kind = kind_of_word(exchange.type) or kind_of_word(sent.get("sec-fetch-dest", ""))
     request.priority = exchange.priorities[0][1].lower() if exchange.priorities else ""
+    request.later_priorities = tuple(
+        (at_ms, level.lower()) for at_ms, level in exchange.priorities[1:] if at_ms is not None
+    )
+    request.priority_field = sent.get("priority", "")
+    request.browser = browser_named(sent.get("user-agent", ""))
     request.blocking = exchange.render_blocking.lower()
     request.referer = sent.get("referer", "")
     request.is_pushed = exchange.is_pushed

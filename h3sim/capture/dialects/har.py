@@ -14,6 +14,7 @@ from h3sim.capture.dialects.har_sizes import headers_of, read_sizes, started_at
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
+from h3sim.capture.inference.recorded import browser_named
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.source.fields import Fields
 from h3sim.documents import shown
@@ -181,6 +182,8 @@ class HarReader:
         fields = dict(sent)
         request.referer = fields.get("referer", "")
         request.is_xhr = _XHR_FIELD in sent
+        request.priority_field = fields.get("priority", "")
+        request.browser = browser_named(fields.get("user-agent", ""))
         answer = entry.table("response")
         request.mime = answer.table("content").text("mimeType")
         if not plain_mime(request.mime):

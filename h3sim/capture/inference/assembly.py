@@ -14,6 +14,7 @@ from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
 from h3sim.capture.inference.observed import Outcome
 from h3sim.capture.inference.parents import Basis, find_parents
+from h3sim.capture.inference.recorded import priorities_of
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import address
 from h3sim.documents import shown_path
@@ -234,6 +235,7 @@ class _Assembly:
             execute_ns=self._time_ns(request.execute_ms),
             response_offsets=_offsets(request),
             discovered=self._discovered(index, parent, direct=direct),
+            recorded=priorities_of(request, self._ids[index]),
             **flags_of(
                 request,
                 kind,

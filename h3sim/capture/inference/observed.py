@@ -124,6 +124,12 @@ class Observed:
     """The place in the list of the request that was redirected to it."""
     priority: str = ""
     """Chrome's first priority for it, in lower case."""
+    later_priorities: tuple[tuple[float, str], ...] = ()
+    """Those that Chrome gave it later: (ms, priority)."""
+    priority_field: str = ""
+    """The Priority field of its request."""
+    browser: str = ""
+    """Who asked for it, by its User-Agent: "chrome", "firefox" or "safari"."""
     blocking: str = ""
     """Chrome's word for whether it blocks rendering, in lower case."""
     is_pushed: bool = False
