@@ -91,6 +91,19 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 
+LEVELS = {
+    "har-devtools": "VeryHigh High High",
+    "har-chrome-har": "VeryHigh Low High",
+    "har-webpagetest": "VeryHigh Low",
+    "devtools-log": "High High High",
+}
+"""What Chrome said of each resource, where the sample has it."""
+for name, levels in LEVELS.items():
+    PAGES[name] = {
+        id_: entry | {"recorded": [{"browser": "chrome", "level": level}]}
+        for (id_, entry), level in zip(PAGES[name].items(), levels.split(), strict=True)
+    }
+
 
 def test_every_dialect_has_a_sample() -> None:
     assert {*SAMPLES, "site"} == set(DIALECTS)

@@ -117,13 +117,9 @@ class TestReading:
         first, field, later, early = priorities_of(request, "a.png")
         assert first == RecordedPriority(browser="chrome", level="Low")  # type: ignore[arg-type]
         assert (field.urgency, field.incremental) == (4, True)
-        assert later.level is not None and later.when is not None
-        assert (later.level.value, later.when.by, later.when.delay_ns) == (
-            "High",
-            "a.png",
-            80_500_000,
-        )
-        assert early.when is not None and early.when.delay_ns == 0
+        when = Discovery(at=At.REQUEST, by="a.png", delay_ns=80_500_000)
+        assert (later.level, later.when) == (Level.HIGH, when)
+        assert early.when == replace(when, delay_ns=0)
 
     def test_what_is_not_understood_is_left_out(self) -> None:
         request = Observed(key="k", url="u", priority="soon", priority_field="U=1")
