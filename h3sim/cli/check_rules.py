@@ -20,8 +20,10 @@ __all__ = ["add_command"]
 
 _EPILOG = """\
 examples:
-  h3sim import shop.har -o shop.json && h3sim check-rules shop.json
+  h3sim check-rules shop.json
   h3sim check-rules corpus --scheme chrome-h2 --wide
+
+`h3sim import shop.har -o shop.json` makes such a page.
 """
 _MOST_SHOWN = 20
 _HOW_TO = (
