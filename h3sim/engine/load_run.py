@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.browser import BrowserModel, ScheduledChange, make_browser
 from h3sim.engine.environment import Lane, Rank
+from h3sim.engine.server_word import ServerWord, has_word
 from h3sim.engine.signalling import OracleSignalling, WireSignalling
 from h3sim.errors import StalledError
 from h3sim.protocol import STREAM_ID_STEP
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.signalling import PrioritySignalling
     from h3sim.engine.transport import Transport
+    from h3sim.http import ByteMarks
     from h3sim.page import Page, Resource
     from h3sim.schemes import Scheme
-    from h3sim.trace import Delivery
+    from h3sim.trace import Delivery, SignalSent
 
 __all__ = ["LoadRun"]
 
@@ -47,6 +49,7 @@ class LoadRun:
         transport: Transport,
         browser: BrowserModel,
         request_bytes: Callable[[Resource], int],
+        marks: ByteMarks | None = None,
     ) -> None:
         self._page = page
         self._request_bytes = request_bytes
@@ -56,6 +59,15 @@ class LoadRun:
         self._browser = make_browser(page, browser)
         self._answers_in_batches = scheme.mechanism.answers_in_batches
         self._retention_ns = scheme.resolved_retention_ns
+        self._word: ServerWord | None = None
+        if has_word(page, scheme):
+            self._word = ServerWord(
+                self._streams,
+                scheme,
+                resource_of=lambda stream_id: page.resources[self.resource_of(stream_id)],
+                now_ns=lambda: environment.now_ns,
+                marks=marks,
+            )
         self._signalling = self._make_signalling(scheme)
         self._requested: list[tuple[int, int]] = []
         """The resource of each request, and when it was made."""
@@ -85,7 +97,7 @@ class LoadRun:
         return Trace(
             delivery=delivery,
             requests=self._requests(),
-            signals=tuple(self._signalling.record),
+            signals=self._signals(),
             packet_rows=carried.packet_rows,
             wire=carried.wire,
             recovery=carried.recovery,
@@ -175,9 +187,13 @@ class LoadRun:
     def _on_closed(self, stream_id: int, now_ns: int) -> None:
         self._streams.close(stream_id)
         self._signalling.on_closed(stream_id, now_ns)
+        if self._word is not None:
+            self._word.on_closed(stream_id)
 
     def _respond(self, stream_id: int) -> None:
         resource = self._page.resources[self.resource_of(stream_id)]
+        if self._word is not None:
+            self._word.on_response(stream_id)
         self._streams.send(stream_id, resource.stream_bytes, resource.header_bytes)
         if self._streams.has_drained:
             self.on_drained()
@@ -194,15 +210,23 @@ class LoadRun:
 
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
         policy = make_policy(scheme, self._page)
+        target = self._streams if self._word is None else self._word
         if not scheme.signalling.is_sent:
-            return OracleSignalling(policy, self._streams)
+            return OracleSignalling(policy, target)
         return WireSignalling(
             policy,
-            self._streams,
+            target,
             scheme.signalling,
             self._transport.send_signal,
             default_weight=scheme.mechanism.weights.default,
         )
+
+    def _signals(self) -> tuple[SignalSent, ...]:
+        """Return what the scheduler was told, in that order: of one instant the client's first."""
+        record = self._signalling.record
+        if self._word is None:
+            return tuple(record)
+        return tuple(sorted([*record, *self._word.record], key=lambda signal: signal.at_ns))
 
     def _requests(self) -> tuple[Request, ...]:
         """Return the requests that reached the server, in the order made."""

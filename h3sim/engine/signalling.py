@@ -11,12 +11,22 @@ from h3sim.trace import SignalSent
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from h3sim.http import SchedulerUpdate, StreamSender
+    from h3sim.http import SchedulerUpdate
     from h3sim.page import Resource, Standing
     from h3sim.schemes import Policy
     from h3sim.signals import Signal, Signalling
 
 __all__ = ["OracleSignalling", "PrioritySignalling", "WireSignalling"]
+
+
+class PriorityTarget(Protocol):
+    """Who is told what the server heard: its streams, or what stands before them."""
+
+    def open(self, stream_id: int, signal: Signal, /) -> None:
+        """Take up a stream or placeholder."""
+
+    def update(self, element_id: int, signal: Signal, /) -> None:
+        """Let *signal* replace what was wanted."""
 
 
 class PrioritySignalling(Protocol):
@@ -50,7 +60,7 @@ class PrioritySignalling(Protocol):
 class OracleSignalling:
     """The server knows what the client wants when the request comes (Marx 2019)."""
 
-    def __init__(self, policy: Policy, streams: StreamSender) -> None:
+    def __init__(self, policy: Policy, streams: PriorityTarget) -> None:
         self._policy = policy
         self._streams = streams
         self.record: list[SignalSent] = []
@@ -110,7 +120,7 @@ class WireSignalling:
     def __init__(
         self,
         policy: Policy,
-        streams: StreamSender,
+        streams: PriorityTarget,
         signalling: Signalling,
         send_message: Callable[[int, int], None],
         *,

@@ -11,8 +11,9 @@ from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment, Process
 from h3sim.engine.load_run import LoadRun
 from h3sim.engine.packet_log import PacketLog
+from h3sim.engine.server_word import has_marks
 from h3sim.errors import PageError, Problem
-from h3sim.http import BufferModel, HeadersFirstSender, Retransmit, SectionSender, StreamSender
+from h3sim.http import BufferModel, ByteMarks, HeadersFirstSender, Retransmit, SectionSender, StreamSender
 from h3sim.results.load import Load
 from h3sim.results.requests import request_sizer
 from h3sim.transport import Mode, Protocol, Role, TransportProfile
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from h3sim.engine.endpoint_factory import EndpointFactory
     from h3sim.engine.transport import Progress, Transport
     from h3sim.page import Page
+    from h3sim.schedulers import Scheduler
     from h3sim.schemes import Scheme
     from h3sim.transport import ConstantRate, Network
 
@@ -88,6 +90,7 @@ def simulate(
         headers=headers,
         progress=progress,
         processes=tuple(processes),
+        marks=ByteMarks() if has_marks(page, scheme) else None,
     )
     return _run(plan, browser or BrowserModel(), limit_ns)
 
@@ -109,6 +112,12 @@ class _Plan:
     headers: HeaderCompression | None
     progress: Progress | None
     processes: tuple[Process, ...]
+    marks: ByteMarks | None
+
+    def scheduler(self, turn_bytes: int) -> Scheduler:
+        """Return what schedules the server's streams."""
+        made = self.scheme.make_scheduler(turn_bytes=turn_bytes)
+        return made if self.marks is None else self.marks.around(made)
 
     @property
     def is_http2(self) -> bool:
@@ -146,6 +155,7 @@ def _run(plan: _Plan, browser: BrowserModel, limit_ns: int) -> Load:
         environment=environment,
         transport=transport,
         browser=browser,
+        marks=plan.marks,
         request_bytes=request_sizer(page, is_http2=rate is None and plan.is_http2),
     )
     # At a constant rate all that happens has an end, but processes may go on for ever.
@@ -181,7 +191,7 @@ def _at_rate(plan: _Plan, rate: ConstantRate) -> tuple[LoadEnvironment, Transpor
     n_packets = plan.packets(turn_bytes)
     environment = LoadEnvironment()
     streams = StreamSender(
-        plan.scheme.make_scheduler(turn_bytes=turn_bytes),
+        plan.scheduler(turn_bytes),
         turn_bytes=turn_bytes,
         buffer_bytes=plan.buffer_bytes,
         buffer_model=plan.buffer_model,
@@ -240,7 +250,7 @@ def _response_streams(plan: _Plan, factory: EndpointFactory) -> StreamSender:
     if plan.headers is not None:
         make = partial(SectionSender, is_http2=plan.is_http2)
     return make(
-        scheme.make_scheduler(turn_bytes=turn_bytes),
+        plan.scheduler(turn_bytes),
         turn_bytes=turn_bytes,
         buffer_bytes=plan.buffer_bytes,
         buffer_model=plan.buffer_model,

@@ -1,5 +1,7 @@
 """The server: scheduler and send buffer put together, and what it is told of priorities."""
 
+from h3sim.http.advice import AdviceJudge
+from h3sim.http.byte_marks import ByteMarks
 from h3sim.http.headers_first_sender import HeadersFirstSender
 from h3sim.http.priorities import PriorityFrameError, StreamPriorities
 from h3sim.http.priority_field import format_priority, merge_priority, parse_priority
@@ -10,6 +12,8 @@ from h3sim.http.stream_sender import Retransmit, StreamSender
 
 __all__ = [
     "BufferModel",
+    "AdviceJudge",
+    "ByteMarks",
     "HeadersFirstSender",
     "PriorityFrameError",
     "PriorityReceiver",

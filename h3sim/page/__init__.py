@@ -18,6 +18,7 @@ from h3sim.page.resource import (
     RecordedPriority,
     Resource,
 )
+from h3sim.page.server_priority import ServerPriority
 from h3sim.page.standing import AS_WRITTEN, Standing
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ __all__ = [
     "RecordedFrom",
     "RecordedPriority",
     "Resource",
+    "ServerPriority",
     "Standing",
     "page_from_dict",
     "page_to_dict",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.documents.declared import keys_of, read_document, write_table
 from h3sim.errors import PageError, Problem
 from h3sim.page.resource import Discovery, PriorityChange, RecordedPriority, Resource
+from h3sim.page.server_priority import ServerPriority
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +47,7 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
 
 
 def _as_in_file(value: Any) -> Any:
-    if isinstance(value, Discovery | PriorityChange | RecordedPriority):
+    if isinstance(value, Discovery | PriorityChange | RecordedPriority | ServerPriority):
         return write_table(value)
     if isinstance(value, list | tuple):
         return [_as_in_file(item) for item in value]

@@ -10,6 +10,7 @@ from h3sim.documents.declared import declared, says, settle
 from h3sim.documents.nested import Table
 from h3sim.documents.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
 from h3sim.errors import PageError, Problem
+from h3sim.page.server_priority import ServerPriority
 from h3sim.protocol import MAX_VARINT
 from h3sim.signals import MAX_URGENCY
 from h3sim.units import NS_PER_DAY, to_ms
@@ -351,6 +352,14 @@ class Resource:
             ListOf(Table(RecordedPriority, noun="an object", is_kept=True), "objects"),
             "what browsers said of it: see [Recorded priorities](#recorded-priorities)",
             used_by="the schemes `recorded`",
+        ),
+    )
+    server_priorities: tuple[ServerPriority, ...] = field(
+        default=(),
+        metadata=says(
+            ListOf(Table(ServerPriority, noun="an object", is_kept=True), "objects"),
+            "what the origin says of it: see [The server's word](#the-servers-word)",
+            used_by="servers with urgencies or buckets",
         ),
     )
     viewport: float | None = field(

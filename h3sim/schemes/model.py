@@ -9,13 +9,22 @@ from h3sim.documents import not_one_of
 from h3sim.documents.declared import says, settle
 from h3sim.documents.nested import Inline, Named, Table
 from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import Choice, ListOf, Milliseconds, OneOrMore, Text, ValueType, Whole
+from h3sim.documents.values import (
+    Choice,
+    Flag,
+    ListOf,
+    Milliseconds,
+    OneOrMore,
+    Text,
+    ValueType,
+    Whole,
+)
 from h3sim.errors import Problem, SchemeError
 from h3sim.notebook import html_table
 from h3sim.page import AS_WRITTEN
 from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
-from h3sim.schemes.parts import UPDATES, Placeholder, PriorityClass, Rule
+from h3sim.schemes.parts import UPDATES, Placeholder, PriorityClass, Rule, ServerHint
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.recorded import RecordedBy, recorded_class
 from h3sim.schemes.registry import REGISTRY
@@ -26,7 +35,7 @@ from h3sim.signals import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.page import Resource, Standing
+    from h3sim.page import Resource, ServerPriority, Standing
     from h3sim.schedulers import Scheduler
 
 __all__ = ["Scheme"]
@@ -99,6 +108,13 @@ class Scheme:
         default=None,
         metadata=says(Choice(RecordedBy), "whose recorded priorities go before the rules"),
     )
+    hints: tuple[ServerHint, ...] = field(
+        default=(),
+        metadata=says(ListOf(Table(ServerHint, is_kept=True), "tables"), "the server's own word"),
+    )
+    doubts_clients: bool = field(
+        default=False, metadata=says(Flag(), "the server goes by types where advice looks bad")
+    )
     max_placeholders: int | None = field(
         default=None, metadata=says(Whole(low=0), "how many placeholders the server lets there be")
     )
@@ -169,6 +185,11 @@ class Scheme:
                 return self.class_named(rule.class_name)
         return self.class_named(self.otherwise)
 
+    def said_by_server(self, resource: Resource) -> tuple[ServerPriority, ...]:
+        """Return what the server says of *resource*: the page's word, then its own hints."""
+        hints = (hint.says_ for hint in self.hints if hint.matches(resource.id))
+        return (*resource.server_priorities, *hints)
+
     def class_named(self, name: str) -> PriorityClass:
         """Return the class of that name."""
         return next(entry for entry in self.classes if entry.name == name)
@@ -209,6 +230,8 @@ class Scheme:
             message = "goes with the mechanism 'ranks', and that with it"
             yield Problem(key="rank_by", message=message)
         yield from self._signalling_problems()
+        if self.doubts_clients and self.mechanism.signal_kind is not SignalKind.EPS:
+            yield Problem(key="doubts_clients", message="goes only with the mechanism 'eps'")
         if self.mixed is not None and self.mechanism is not SchedulerKind.EPS:
             yield Problem(key="mixed", message="goes only with the mechanism 'eps'")
         if self.turn is not None and not self.mechanism.has_turns:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import shown
 from h3sim.documents.declared import says, settle
+from h3sim.documents.nested import Inline
 from h3sim.documents.refused import RefusedError
 from h3sim.documents.values import Choice, Flag, OneOrMore, Text, ValueType, Whole
 from h3sim.errors import Problem, SchemeError
-from h3sim.page import AS_WRITTEN, FetchPriority, Kind, Standing
+from h3sim.page import AS_WRITTEN, FetchPriority, Kind, ServerPriority, Standing
 from h3sim.signals import (
     DEFAULT_STRICT,
     DEFAULT_URGENCY,
@@ -25,7 +27,15 @@ if TYPE_CHECKING:
 
     from h3sim.page import Resource
 
-__all__ = ["CONDITIONS", "UPDATES", "Arrangement", "Placeholder", "PriorityClass", "Rule"]
+__all__ = [
+    "CONDITIONS",
+    "UPDATES",
+    "Arrangement",
+    "Placeholder",
+    "PriorityClass",
+    "Rule",
+    "ServerHint",
+]
 
 
 class Arrangement(enum.Enum):
@@ -157,6 +167,21 @@ class Rule:
 
     def _is_early_image(self, resource: Resource, images_before: int) -> bool:
         return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerHint:
+    """What the server says of responses whose id matches *path*, with `*` for any text."""
+
+    path: str = field(metadata=says(Text(), "which responses: `*` stands for any text"))
+    says_: ServerPriority = field(metadata=says(Inline(ServerPriority), "what it says of them"))
+
+    def __post_init__(self) -> None:
+        settle(self, SchemeError)
+
+    def matches(self, id_: str) -> bool:
+        """Return whether it is about that resource."""
+        return fnmatchcase(id_, self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

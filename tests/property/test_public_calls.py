@@ -20,7 +20,16 @@ import h3sim.schemes
 import h3sim.transport
 from h3sim import catalog
 from h3sim.errors import H3SimError
-from h3sim.page import At, Discovery, Kind, Page, PriorityChange, RecordedPriority, Resource
+from h3sim.page import (
+    At,
+    Discovery,
+    Kind,
+    Page,
+    PriorityChange,
+    RecordedPriority,
+    Resource,
+    ServerPriority,
+)
 from h3sim.schedulers import FifoScheduler
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Signalling
@@ -91,6 +100,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Page": (Page, {"name": "x", "resources": (ROOT,)}),
     "Resource": (Resource, {"id": "/", "kind": Kind.DOCUMENT, "size_bytes": 3}),
     "Discovery": (Discovery, {"at": At.OFFSET, "by": "/", "offset_bytes": 1}),
+    "ServerPriority": (ServerPriority, {"urgency": 1}),
     "RecordedPriority": (RecordedPriority, {"urgency": 1}),
     "check_rules": (h3sim.check_rules, {"pages": PAGE}),
     "PriorityChange": (PriorityChange, {"when": Discovery(at=At.TIME), "visible": True}),

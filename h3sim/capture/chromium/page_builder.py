@@ -14,7 +14,7 @@ from h3sim.capture.dialects.devtools_log import observed_of
 from h3sim.capture.dialects.network_events import Exchange, NetworkEvents
 from h3sim.capture.inference.ids import ids_of
 from h3sim.capture.inference.kinds import kind_of
-from h3sim.capture.inference.recorded import priorities_of
+from h3sim.capture.inference.recorded import priorities_of, words_of
 from h3sim.capture.source.fields import Fields
 from h3sim.page import Discovery, Kind, Page, Resource
 from h3sim.units import ms
@@ -185,6 +185,7 @@ class _Maker:
             parse_ns=ms(round(work.parse_ms, _DIGITS)) if works else 0,
             execute_ns=ms(round(work.execute_ms, _DIGITS)) if works else 0,
             recorded=priorities_of(observed_of(exchange), self._ids[exchange.key]),
+            server_priorities=words_of(observed_of(exchange)),
             **flags,
         )
 

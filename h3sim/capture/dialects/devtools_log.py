@@ -102,8 +102,11 @@ def observed_of(exchange: Exchange) -> Observed:
     take_initiator(request, exchange.initiator)
     request.is_preload = exchange.is_link_preload or request.initiator_type == "preload"
     request.outcome = _outcome(exchange, request)
+    got = {name.lower(): value for name, value in exchange.response_fields}
+    request.response_priority = got.get("priority", "")
+    request.cf_priority = got.get("cf-priority", "")
+    request.cf_priority_change = got.get("cf-priority-change", "")
     if request.status in REDIRECTS:
-        got = {name.lower(): value for name, value in exchange.response_fields}
         request.redirect_to = joined(request.url, got.get("location", ""))
     _take_sizes(request, exchange)
     return request

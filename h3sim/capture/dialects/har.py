@@ -185,9 +185,13 @@ class HarReader:
         request.priority_field = fields.get("priority", "")
         request.browser = browser_named(fields.get("user-agent", ""))
         answer = entry.table("response")
+        got = dict(headers_of(answer))
+        request.response_priority = got.get("priority", "")
+        request.cf_priority = got.get("cf-priority", "")
+        request.cf_priority_change = got.get("cf-priority-change", "")
         request.mime = answer.table("content").text("mimeType")
         if not plain_mime(request.mime):
-            request.mime = dict(headers_of(answer)).get("content-type", "")
+            request.mime = got.get("content-type", "")
         word = entry.text("_resourceType", "_request_type") or fields.get("sec-fetch-dest", "")
         request.kind = kind_of_word(word)
 

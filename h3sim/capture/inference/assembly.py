@@ -14,7 +14,7 @@ from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
 from h3sim.capture.inference.observed import Outcome
 from h3sim.capture.inference.parents import Basis, find_parents
-from h3sim.capture.inference.recorded import priorities_of
+from h3sim.capture.inference.recorded import priorities_of, words_of
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import address
 from h3sim.documents import shown_path
@@ -236,6 +236,7 @@ class _Assembly:
             response_offsets=_offsets(request),
             discovered=self._discovered(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index]),
+            server_priorities=words_of(request),
             **flags_of(
                 request,
                 kind,

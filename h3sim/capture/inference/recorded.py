@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from h3sim.http.priority_field import is_well_formed, parse_priority
-from h3sim.page import At, Discovery, Level, RecordedFrom, RecordedPriority
+from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
+from h3sim.page import At, Discovery, Level, RecordedFrom, RecordedPriority, ServerPriority
+from h3sim.signals import Eps
 from h3sim.units import ms
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["browser_named", "priorities_of"]
+__all__ = ["browser_named", "priorities_of", "words_of"]
 
 _LEVELS = {
     **{level.value.lower(): level for level in Level},
@@ -60,3 +62,41 @@ def priorities_of(request: Observed, id_: str) -> tuple[RecordedPriority, ...]:
             when = Discovery(at=At.REQUEST, by=id_, delay_ns=ms(delay_ms))
             entries.append(RecordedPriority(browser=RecordedFrom.CHROME, level=later, when=when))
     return tuple(entries)
+
+
+_CF_PRIORITY = re.compile(r"(?:(\d{1,12}):)?(\d{1,2})/([01n])")
+_LEVEL_OF_CONCURRENCY = {"0": 3, "1": 2, "n": 1}
+_HIGHEST_BUCKET = 63
+
+
+def words_of(request: Observed) -> tuple[ServerPriority, ...]:
+    """Return what the origin said of *request*'s response; what is not understood is left out."""
+    return (*_field_of(request.response_priority), *_cloudflare_of(request))
+
+
+def _field_of(field: str) -> tuple[ServerPriority, ...]:
+    if not is_well_formed(field):
+        return ()
+    # What a field leaves out stays as the client wants it, whatever that is.
+    low = merge_priority(Eps(urgency=0, incremental=False), field)
+    high = merge_priority(Eps(urgency=7, incremental=True), field)
+    urgency = low.urgency if low.urgency == high.urgency else None
+    incremental = low.incremental if low.incremental == high.incremental else None
+    if urgency is None and incremental is None:
+        return ()
+    return (ServerPriority(urgency=urgency, incremental=incremental),)
+
+
+def _cloudflare_of(request: Observed) -> tuple[ServerPriority, ...]:
+    found = []
+    for part in (request.cf_priority, *request.cf_priority_change.split(",")):
+        match = _CF_PRIORITY.fullmatch(part.strip())
+        if match is not None and int(match[2]) <= _HIGHEST_BUCKET:
+            found.append(
+                ServerPriority(
+                    bucket=int(match[2]),
+                    level=_LEVEL_OF_CONCURRENCY[match[3]],
+                    after_bytes=int(match[1] or 0),
+                )
+            )
+    return tuple(found)

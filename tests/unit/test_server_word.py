@@ -1,0 +1,197 @@
+"""What servers say themselves: Priority fields of responses, hints, and doubts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim.capture.inference.observed import Observed
+from h3sim.capture.inference.recorded import words_of
+from h3sim.errors import PageError, SchemeError
+from h3sim.http import AdviceJudge
+from h3sim.page import Kind, ServerPriority
+from h3sim.schemes import scheme_from_dict, scheme_to_dict
+from h3sim.schemes.parts import ServerHint
+from h3sim.signals import BucketPriority, Eps, H2Priority, Signalling
+from tests.helpers import page_of, replay
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROOT = {"id": "/", "kind": "document", "bytes": 1400}
+CHROME = h3sim.load_scheme("chrome-eps")
+
+
+def image(id_: str, **keys: Any) -> dict[str, Any]:
+    found = {"by": "/", "at": "request"}
+    return {"id": id_, "kind": "image", "bytes": 7000, "discovered": found, **keys}
+
+
+class TestMerging:
+    def test_what_the_response_leaves_out_stays(self) -> None:
+        client = Eps(urgency=5, incremental=True)
+        assert ServerPriority(urgency=1).merged_with(client) == Eps(urgency=1, incremental=True)
+        assert ServerPriority(incremental=False).merged_with(client) == Eps(urgency=5)
+        bucket = BucketPriority(bucket=1, level=1)
+        assert ServerPriority(level=3).merged_with(bucket) == BucketPriority(bucket=1, level=3)
+        assert ServerPriority(urgency=0).merged_with(bucket) == bucket
+        assert ServerPriority(urgency=0).merged_with(H2Priority()) == H2Priority()
+
+    def test_it_counts_from_when_the_response_is_ready(self) -> None:
+        page = page_of(
+            ROOT, image("a"), image("b", server_ms=25, server_priorities=[{"urgency": 0}])
+        )
+        load = h3sim.simulate(page, scheme="lsquic")
+        signal = Eps(urgency=0, incremental=True)
+        assert load.trace.signals[-1] == (25_000_000, 8, signal)
+        assert load.trace.order == [0, 4] + [8] * 5 + [4] * 4
+
+    def test_after_so_many_bytes_it_changes(self) -> None:
+        word = [{"bucket": 60, "level": 3}, {"after_bytes": 2000, "bucket": 0, "level": 1}]
+        page = page_of(ROOT, image("a"), image("b", server_priorities=word))
+        load = h3sim.simulate(page, scheme="cloudflare")
+        # 2,000 bytes are passed with the second packet of 1,400; then all others go first.
+        assert load.trace.order == [8, 8, 0] + [4] * 5 + [8] * 3
+
+    def test_what_the_client_says_later_replaces_it(self) -> None:
+        seen = [{"when": {"at": "time", "delay_ms": 35}, "fetchpriority": "low"}]
+        page = page_of(
+            ROOT, image("a", server_priorities=[{"urgency": 0}], priority_changes=seen), image("b")
+        )
+        load = h3sim.simulate(page, scheme="lsquic")
+        told = [s.signal for s in load.trace.signals if s.element_id == 4]
+        assert told == [
+            Eps(urgency=2, incremental=True),
+            Eps(urgency=0, incremental=True),
+            Eps(urgency=3, incremental=True),
+        ]
+
+    def test_a_server_without_a_word_is_as_before(self) -> None:
+        page = page_of(ROOT, image("a"), image("b"))
+        plain = h3sim.simulate(page, scheme="lsquic")
+        idle = page.with_("b", server_priorities=[{"after_bytes": 10**6, "urgency": 0}])
+        assert h3sim.simulate(idle, scheme="lsquic").trace.packet_rows == plain.trace.packet_rows
+
+    def test_links_carry_it_too(self) -> None:
+        word = [{"urgency": 0, "incremental": False}, {"after_bytes": 20_000, "urgency": 6}]
+        page = page_of(
+            ROOT, image("a", bytes=40_000), image("b", bytes=40_000, server_priorities=word)
+        )
+        for name in ("lsquic", "quiche"):
+            load = h3sim.simulate(page, scheme=name, network="sander-2mbps-100ms-2pct")
+            assert load.timings[2].first_byte_ms < load.timings[1].first_byte_ms
+            assert load.timings[2].finished_ms > load.timings[1].finished_ms
+
+
+class TestHints:
+    def test_a_scheme_says_it_by_path(self) -> None:
+        hints = (ServerHint(path="*.jpg", says_=ServerPriority(urgency=0)),)
+        page = page_of(ROOT, image("a.png"), image("b.jpg"))
+        load = h3sim.simulate(page, scheme=replace(CHROME, hints=hints))
+        told = {s.element_id: s.signal for s in load.trace.signals}
+        assert told[4] == Eps(urgency=2, incremental=True)
+        assert told[8] == Eps(urgency=0, incremental=True)
+
+    def test_a_scheme_file_has_them(self) -> None:
+        document = {
+            "format": "h3sim-scheme/1",
+            "name": "hints",
+            "title": "",
+            "source": "",
+            "mechanism": "eps",
+            "signalling": "eps",
+            "doubts_clients": True,
+            "hints": [{"path": "*", "urgency": 1, "after_bytes": 9}],
+            "classes": {"all": {}},
+        }
+        scheme = scheme_from_dict(document)
+        assert scheme.hints[0].says_ == ServerPriority(urgency=1, after_bytes=9)
+        assert scheme_to_dict(scheme) == document | {"otherwise": "all"}
+
+    def test_doubts_go_with_urgencies(self) -> None:
+        with pytest.raises(SchemeError, match="doubts_clients: goes only with"):
+            replace(h3sim.load_scheme("rr"), doubts_clients=True)
+
+
+class TestDoubts:
+    def test_good_advice_is_never_overruled(self) -> None:
+        judge = AdviceJudge()
+        assert judge.on_open(0, Kind.DOCUMENT, Eps(urgency=0)) == []
+        assert judge.on_open(4, Kind.IMAGE, Eps(urgency=3)) == []
+        assert judge.on_open(8, Kind.STYLESHEET, Eps(urgency=2)) == []
+        assert judge.on_update(4, Eps(urgency=4)) is None
+        assert not judge.overrules
+
+    def test_a_stylesheet_behind_an_image_is_bad_advice(self) -> None:
+        judge = AdviceJudge()
+        judge.on_open(0, Kind.STYLESHEET, Eps(urgency=5))
+        changes = judge.on_open(4, Kind.IMAGE, Eps(urgency=4))
+        assert changes == [(0, Eps(urgency=0)), (4, Eps(urgency=3, incremental=True))]
+        # From then on nothing is believed.
+        assert judge.on_open(8, Kind.SCRIPT, Eps(urgency=7)) == [(8, Eps(urgency=1))]
+        assert judge.on_update(4, Eps(urgency=0)) == [(4, Eps(urgency=3, incremental=True))]
+
+    def test_what_was_closed_is_no_evidence(self) -> None:
+        judge = AdviceJudge()
+        judge.on_open(0, Kind.IMAGE, Eps())
+        judge.on_closed(0)
+        assert judge.on_open(4, Kind.STYLESHEET, Eps()) == []
+        assert judge.on_update(0, Eps()) is None
+
+    def test_a_client_that_says_nothing_is_helped(self) -> None:
+        mute = replace(
+            CHROME,
+            name="mute",
+            signalling=Signalling.SERVER,
+            rules=(),
+            otherwise="low-incremental",
+        )
+        steps = [(0, "image", 9), (25, "stylesheet", 2)]
+        believed = replay(steps, mute)  # type: ignore[arg-type]
+        doubted = replay(steps, replace(mute, doubts_clients=True))  # type: ignore[arg-type]
+        assert believed.trace.order == [0, 0, 0, 4, 0, 4] + [0] * 5
+        assert doubted.trace.order == [0, 0, 4, 4] + [0] * 7
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        ("field", "urgency", "incremental"),
+        [("u=1", 1, None), ("i", None, True), ("u=5, i=?0", 5, False)],
+    )
+    def test_a_field_says_what_it_says(
+        self, field: str, urgency: int | None, incremental: bool | None
+    ) -> None:
+        request = Observed(key="k", url="u", response_priority=field)
+        assert words_of(request) == (ServerPriority(urgency=urgency, incremental=incremental),)
+
+    def test_cloudflare_has_fields_of_its_own(self) -> None:
+        request = Observed(key="k", url="u", cf_priority="50/0")
+        request.cf_priority_change = "8192:20/n, 90000:10/1, soon:1/1, 5:99/0"
+        assert words_of(request) == (
+            ServerPriority(bucket=50, level=3),
+            ServerPriority(bucket=20, level=1, after_bytes=8192),
+            ServerPriority(bucket=10, level=2, after_bytes=90_000),
+        )
+
+    def test_what_says_nothing_is_left_out(self) -> None:
+        for field in ("", "x=1", "U=1"):
+            assert words_of(Observed(key="k", url="u", response_priority=field)) == ()
+
+    def test_a_har_keeps_it(self, tmp_path: Path) -> None:
+        answer = {"status": 200, "headers": [{"name": "Priority", "value": "u=2"}]}
+        answer |= {"content": {"mimeType": "text/html", "size": 9}}
+        asked = {"method": "GET", "url": "https://a.example/", "headers": []}
+        entry = {"request": asked, "response": answer, "time": 5, "timings": {}}
+        entry |= {"startedDateTime": "2026-01-01T00:00:00Z"}
+        path = tmp_path / "a.har"
+        path.write_text(json.dumps({"log": {"entries": [entry]}}), encoding="utf-8")
+        (root,) = h3sim.import_page(str(path)).page.resources
+        assert root.server_priorities == (ServerPriority(urgency=2),)
+
+    def test_a_word_that_says_nothing_is_a_mistake(self) -> None:
+        with pytest.raises(PageError, match=r"server_priorities\[0\]: one of urgency"):
+            page_of(ROOT, image("a", server_priorities=[{"after_bytes": 3}]))
