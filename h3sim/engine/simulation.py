@@ -13,7 +13,14 @@ from h3sim.engine.load_run import LoadRun
 from h3sim.engine.packet_log import PacketLog
 from h3sim.engine.server_word import has_marks
 from h3sim.errors import PageError, Problem
-from h3sim.http import BufferModel, ByteMarks, HeadersFirstSender, Retransmit, SectionSender, StreamSender
+from h3sim.http import (
+    BufferModel,
+    ByteMarks,
+    HeadersFirstSender,
+    Retransmit,
+    SectionSender,
+    StreamSender,
+)
 from h3sim.results.load import Load
 from h3sim.results.requests import request_sizer
 from h3sim.transport import Mode, Protocol, Role, TransportProfile

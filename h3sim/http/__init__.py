@@ -11,8 +11,8 @@ from h3sim.http.send_buffer import BufferModel
 from h3sim.http.stream_sender import Retransmit, StreamSender
 
 __all__ = [
-    "BufferModel",
     "AdviceJudge",
+    "BufferModel",
     "ByteMarks",
     "HeadersFirstSender",
     "PriorityFrameError",
