@@ -7,6 +7,7 @@ so a machine that slows down for a while slows both sides of a ratio.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 import h3sim
+from benchmarks.growth import growth
 from benchmarks.headers import headers
 from benchmarks.links import over_links
+from benchmarks.memory import memory
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.picks import picks
 from benchmarks.probes import with_heapq, with_plain_simpy, with_simpy
@@ -87,32 +90,47 @@ def _scaling() -> str:
 
 
 def _import_time() -> str:
-    """The CPU time of a fresh interpreter up to a first result, and of SimPy's import in it."""
+    """The CPU time beyond a bare interpreter's of a first result, of commands, and of SimPy."""
     commands = {
-        name: [sys.executable, "-c", code]
-        for name, code in (
-            ("nothing", "pass"),
-            ("simpy", "import simpy"),
-            ("h3sim", "import h3sim"),
-            ("a result", "import h3sim; h3sim.simulate('davies-meenan').byte_index()"),
+        name: [sys.executable, *words]
+        for name, words in (
+            ("nothing", ("-c", "pass")),
+            ("import simpy", ("-c", "import simpy")),
+            ("import h3sim", ("-c", "import h3sim")),
+            (
+                "a first result",
+                ("-c", "import h3sim; h3sim.simulate('davies-meenan').byte_index()"),
+            ),
+            *(
+                (f"h3sim {words}", ("-m", "h3sim", *words.split()))
+                for words in ("--version", "--help", "list schemes", "run davies-meenan")
+            ),
         )
     }
+    for command in commands.values():
+        _cpu_seconds(command)  # the first one writes what is compiled of each module
     rounds = [{name: _cpu_seconds(c) for name, c in commands.items()} for _ in range(_FRESH_ROUNDS)]
     added = {
         name: median((times[name] - times["nothing"]) * 1e3 for times in rounds)
         for name in commands
     }
-    parts = (f"{name} {added[name]:.0f} ms" for name in ("simpy", "h3sim", "a result"))
-    return f"CPU time that a fresh interpreter needs for: {', '.join(parts)}"
+    rows = [(name, f"{added[name]:.0f}") for name in commands if name != "nothing"]
+    headers = ("a fresh interpreter, beyond its own start", "CPU ms")
+    return str(tabulate(rows, headers, colalign=("left", "right"), disable_numparse=True))
 
 
 def _cpu_seconds(command: list[str]) -> float:
     """Return what a process and those that it starts take of the processor."""
-    before = os.times()
-    subprocess.run(command, check=True)
-    after = os.times()
-    spent = after.children_user + after.children_system
-    return spent - before.children_user - before.children_system
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    before = _children_seconds()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+    return _children_seconds() - before
+
+
+def _children_seconds() -> float:
+    # os.times() counts in hundredths of a second, a third of what is measured here.
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _picks() -> str:
@@ -132,6 +150,8 @@ def main() -> None:
         _scaling,
         _picks,
         _headers,
+        growth,
+        memory,
         studies,
         _import_time,
     ):
