@@ -104,7 +104,7 @@ validate-synthetic: $(DEV) ## compare made-up pages with recorded ones (seconds;
 
 .PHONY: validate-stacks
 validate-stacks: $(DEV) ## compare with downloads measured with real stacks (minutes; needs the measurements beside the checkout)
-	$(BIN)/python -m validation.stacks
+	$(BIN)/python -m validation.stacks $(ARGS)
 
 .PHONY: validate-trees
 validate-trees: $(DEV) ## hold the trees to the order of nghttpd's and h2o's frames (a minute; needs apt-get install nghttp2-server h2o)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,10 +46,10 @@ class _Pair(NamedTuple):
     means: tuple[float, ...]
 
 
-def compare(settings: Sequence[Setting]) -> list[Compared]:
+def compare(settings: Sequence[Setting], *, without: str | None = None) -> list[Compared]:
     """Return the comparison of medians: over 30 seeds where the link adds loss, else one load."""
     jobs = [(s, seed, None) for s in settings for seed in range(SEEDS if s.loss else 1)]
-    by_setting = _simulated(jobs)
+    by_setting = _simulated(jobs, without)
     pairs = []
     for setting in settings:
         figures = [figures for figures, _ in by_setting[setting.name]]
@@ -59,7 +60,7 @@ def compare(settings: Sequence[Setting]) -> list[Compared]:
     return _compared(pairs, has_runs=False)
 
 
-def replay(settings: Sequence[Setting]) -> list[Compared]:
+def replay(settings: Sequence[Setting], *, without: str | None = None) -> list[Compared]:
     """Return the comparison run by run, each with the random losses that it met.
 
     What the queue drops is not replayed: that is the simulated queue's to decide.
@@ -68,7 +69,7 @@ def replay(settings: Sequence[Setting]) -> list[Compared]:
     runs = [run for run in read_runs() if run.setting in known] if known else []
     jobs = [(known[run.setting], number, run) for number, run in enumerate(runs)]
     pairs = []
-    for name, found in _simulated(jobs).items():
+    for name, found in _simulated(jobs, without).items():
         both = [(figures, runs[number]) for figures, number in found]
         measured = _medians([_figures_of(run) for _, run in both])
         totals = tuple(figures.total_ms / run.total_ms for figures, run in both)
@@ -81,19 +82,19 @@ def replay(settings: Sequence[Setting]) -> list[Compared]:
 _Job = tuple[Setting, int, Run | None]
 
 
-def _simulated(jobs: Sequence[_Job]) -> dict[str, list[tuple[Figures, int]]]:
+def _simulated(jobs: Sequence[_Job], without: str | None) -> dict[str, list[tuple[Figures, int]]]:
     """Return by setting the figures of each job that did not stall, with the job's seed."""
     found: dict[str, list[tuple[Figures, int]]] = {}
     with ProcessPoolExecutor(max_workers=_WORKERS) as pool:
-        results = pool.map(_simulate, jobs, chunksize=8)
+        results = pool.map(functools.partial(_simulate, without=without), jobs, chunksize=8)
         for (setting, seed, _), figures in zip(jobs, results, strict=True):
             if figures is not None:
                 found.setdefault(setting.name, []).append((figures, seed))
     return found
 
 
-def _simulate(job: _Job) -> Figures | None:
-    return simulate(*job)
+def _simulate(job: _Job, *, without: str | None) -> Figures | None:
+    return simulate(*job, without=without)
 
 
 def _figures_of(run: Run) -> Figures:

@@ -9,6 +9,7 @@ import functools
 import gzip
 import json
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +18,24 @@ from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.loss import make_loss
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
-__all__ = ["DATA", "Run", "Setting", "read_runs", "read_settings", "read_workload"]
+__all__ = [
+    "DATA",
+    "Run",
+    "Setting",
+    "read_acknowledged",
+    "read_runs",
+    "read_settings",
+    "read_workload",
+]
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "stacks"
 _TRACES = "T1_h2o-q-reno.jsonl.gz"
 _RANDOM_LOSS = "2"
 _QUEUE_DROP = "1"
 _LONGEST_PACKETS = 5000
+_TICKS_PER_MS = 100
 _LEAST_DATA_BYTES = 100
 """A smaller packet carries no part of a body."""
 
@@ -131,6 +141,25 @@ def read_runs() -> list[Run]:
             )
         )
     return sorted(runs, key=lambda run: run.setting)
+
+
+def read_acknowledged(names: Container[str]) -> Iterator[tuple[str, list[float], list[float]]]:
+    """Yield when data packets came and when the client sent one, in ms, of the settings *names*.
+
+    Of each link one download under rr of five bodies: its name, and both times.
+    """
+    links = set()
+    for entry in _lines(_TRACES):
+        name, link = entry["setting"], entry["setting"].partition("_W")[2]
+        if name not in names or link in links or "_rr_W1_" not in name:
+            continue
+        links.add(link)
+        came: dict[int, float] = {}
+        frames = entry["frames"]
+        for at, number in zip(accumulate(frames["t"]), accumulate(frames["pn"]), strict=True):
+            came.setdefault(number, at / _TICKS_PER_MS)
+        sent = [at / _TICKS_PER_MS for at in accumulate(entry["emu_up"]["t"])]
+        yield name, list(came.values()), sent
 
 
 def _continued(

@@ -12,14 +12,15 @@ import h3sim
 from h3sim.errors import StalledError
 from h3sim.page import Page, page_from_dict
 from h3sim.schemes import SchedulerKind, Scheme, scheme_from_dict
-from h3sim.transport import LinkProfile, Network
+from h3sim.transport import LinkProfile, Network, TransportProfile
+from h3sim.transport.tcp import TcpSettings
 from h3sim.units import mbps, ms
 from validation.measured import Run, Setting, read_workload
 
 if TYPE_CHECKING:
     from h3sim.results import Load
 
-__all__ = ["PROFILES", "Figures", "load_of", "simulate"]
+__all__ = ["MECHANISMS", "PROFILES", "Figures", "load_of", "simulate"]
 
 PROFILES = {
     "h2o-q-reno": "quicly",
@@ -28,6 +29,12 @@ PROFILES = {
     "h2-nghttpd": "linux-tcp-nghttpd",
 }
 """The transport profile for each stack that was measured."""
+MECHANISMS = {
+    "event loop": ("aioq-reno", "h2o-q-reno"),
+    "autotuned send buffer": ("h2-nghttpd",),
+    "header sizes": ("h2-nghttpd", "h2-h2o"),
+}
+"""What can be left out of a simulation, to see what it does, and the stacks that have it."""
 _HTTP2 = ("h2-h2o", "h2-nghttpd")
 _TREES = {
     "h2o-q-reno": SchedulerKind.H2O_CALENDAR,
@@ -57,12 +64,15 @@ class Figures(NamedTuple):
     hol_bytes: float
 
 
-def simulate(setting: Setting, seed: int, run: Run | None = None) -> Figures | None:
+def simulate(
+    setting: Setting, seed: int, run: Run | None = None, *, without: str | None = None
+) -> Figures | None:
     """Return the figures of one simulated download, None if it stalled.
 
-    With *run* the packets are lost that it lost, in place of random ones.
+    With *run* the packets are lost that it lost, in place of random ones. *without* names one of
+    `MECHANISMS` that is left out.
     """
-    load = load_of(setting, seed, run)
+    load = load_of(setting, seed, run, without=without)
     if load is None:
         return None
     hol = load.hol
@@ -73,20 +83,30 @@ def simulate(setting: Setting, seed: int, run: Run | None = None) -> Figures | N
     )
 
 
-def load_of(setting: Setting, seed: int, run: Run | None = None) -> Load | None:
+def load_of(
+    setting: Setting,
+    seed: int,
+    run: Run | None = None,
+    *,
+    records_wire: bool = False,
+    without: str | None = None,
+) -> Load | None:
     """Return one simulated download, None if it stalled."""
     scheme = _scheme(setting.workload, setting.scheme, setting.label)
     network = _network(setting, run)
+    profile = _profile(setting.label, without)
+    has_sections = not setting.is_http3 and without != "header sizes"
     triggers = _first_guess(setting.workload)
     for _ in range(_MAX_GUESSES):
         try:
             load = h3sim.simulate(
-                _page(setting.workload, setting.scheme, triggers, is_http3=setting.is_http3),
+                _page(setting.workload, setting.scheme, triggers, has_sections=has_sections),
                 scheme=scheme,
                 network=network,
-                transport_profile=PROFILES[setting.label],
+                transport_profile=profile,
                 handshake="none",
                 seed=seed,
+                records_wire=records_wire,
             )
         except StalledError:
             # A burst that outlasts an hour of doubled timeouts is left out, as Sander 2022 does.
@@ -97,6 +117,28 @@ def load_of(setting: Setting, seed: int, run: Run | None = None) -> Load | None:
             break
         triggers = last
     return load
+
+
+@functools.cache
+def _profile(label: str, without: str | None) -> TransportProfile:
+    """Return the profile of a stack, with or without a mechanism."""
+    profile = h3sim.load_profile(PROFILES[label])
+    if without == "event loop":
+        server, client = (
+            replace(end, timer_granularity_ns=0, packet_processing_ns=0)
+            for end in (profile.quic, profile.quic_client)
+        )
+        return replace(profile, quic=server, quic_client=client)
+    if without == "autotuned send buffer":
+        plain = TcpSettings()
+        tcp = replace(
+            profile.tcp,
+            send_buffer=plain.send_buffer,
+            notsent_lowat_bytes=plain.notsent_lowat_bytes,
+            write_bytes=plain.write_bytes,
+        )
+        return replace(profile, tcp=tcp)
+    return profile
 
 
 def _network(setting: Setting, run: Run | None) -> Network:
@@ -133,7 +175,9 @@ def _last_to_come(workload: str, finished: list[float]) -> tuple[int, ...]:
 
 
 @functools.cache
-def _page(workload: str, scheme: str, triggers: tuple[int, ...], *, is_http3: bool = True) -> Page:
+def _page(
+    workload: str, scheme: str, triggers: tuple[int, ...], *, has_sections: bool = False
+) -> Page:
     """Return the page of a workload: W1 asks for all at once, W3 for the rest after the first."""
     entries = read_workload(workload)
     kinds = _kinds(workload, scheme)
@@ -144,7 +188,7 @@ def _page(workload: str, scheme: str, triggers: tuple[int, ...], *, is_http3: bo
             "id": entry["name"],
             "kind": kind,
             "bytes": entry["size"],
-            **_header_sizes(is_first=not place, is_http3=is_http3),
+            **_header_sizes(is_first=not place, has_sections=has_sections),
         }
         if place:
             resource["discovered"] = {"at": "time"}
@@ -155,9 +199,9 @@ def _page(workload: str, scheme: str, triggers: tuple[int, ...], *, is_http3: bo
     return page_from_dict({"format": "h3sim-page/1", "name": workload, "resources": resources})
 
 
-def _header_sizes(*, is_first: bool, is_http3: bool) -> dict[str, int]:
+def _header_sizes(*, is_first: bool, has_sections: bool) -> dict[str, int]:
     """Return what request and response take beside bodies, as it was measured."""
-    if is_http3:
+    if not has_sections:
         return {"request_bytes": _REQUEST_BYTES}
     request_bytes = _FIRST_SECTION_BYTES if is_first else _SECTION_BYTES
     return {"request_bytes": request_bytes, "header_bytes": _RESPONSE_SECTION_BYTES}

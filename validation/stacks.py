@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 from validation import measured
+from validation.acks import acks_table
 from validation.comparing import Compared, compare, replay
+from validation.mechanisms import mechanisms_table
 from validation.summary import summary
 
 if TYPE_CHECKING:
@@ -27,11 +29,17 @@ _FORMATS = ("", ".3f", ".3f", ".3f", ".3f", ".3f", ".0f", ".0f", ".2f", ".2f")
 
 
 def main(argv: list[str]) -> int:
-    """Print the tables; arguments pick the settings whose names contain one of them."""
+    """Print the tables; arguments pick the settings whose names contain one of them.
+
+    With `--mechanisms` print what single mechanisms do.
+    """
     if not measured.DATA.is_dir():
         print("the measurements are not here: nothing is compared")
         return 0
     settings = measured.read_settings()
+    if argv and argv[0] == "--mechanisms":
+        print(mechanisms_table(settings))
+        return 0
     wanted = [s for s in settings if not argv or any(part in s.name for part in argv)]
     medians = compare(wanted)
     print("Medians\n")
@@ -39,6 +47,8 @@ def main(argv: list[str]) -> int:
     replayed = replay(wanted)
     print("\nRun by run, with the random losses that were recorded\n")
     print(_table(replayed))
+    print("\nACKs of the QUIC client\n")
+    print(acks_table(wanted))
     print("\nSummary\n")
     print(summary(medians, replayed))
     return 0

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from validation.comparing import Compared
 
-__all__ = ["summary"]
+__all__ = ["STACKS", "deviations", "summary"]
 
-_STACKS = {
+STACKS = {
     "h2o-q-reno": "quicly",
     "aioq-reno": "aioquic",
     "h2-h2o": "HTTP/2, h2o",
@@ -38,11 +38,19 @@ def summary(medians: Sequence[Compared], replayed: Sequence[Compared]) -> str:
     }
     lines = []
     for name, rows in groups.items():
-        for label, stack in _STACKS.items():
+        for label, stack in STACKS.items():
             own = [row for row in rows if row.setting.label == label]
             if own:
                 lines.append((name, stack, len(own), *_cells(own)))
     return tabulate(lines, _HEADERS, tablefmt="github", disable_numparse=True)
+
+
+def deviations(rows: Sequence[Compared]) -> tuple[str, str]:
+    """Return the median and the largest deviation of total time, and of mean completion."""
+    return (
+        _both((abs(row.total - 1) for row in rows), _percent),
+        _both((abs(row.mean - 1) for row in rows), _percent),
+    )
 
 
 def _cells(rows: Sequence[Compared]) -> tuple[str, ...]:
@@ -51,8 +59,7 @@ def _cells(rows: Sequence[Compared]) -> tuple[str, ...]:
         measured <= _FACTOR * simulated <= _FACTOR**2 * measured for simulated, measured in blocked
     )
     return (
-        _both((abs(row.total - 1) for row in rows), _percent),
-        _both((abs(row.mean - 1) for row in rows), _percent),
+        *deviations(rows),
         _both((abs(a - b) for a, b in _known(row.mean_to_fifo for row in rows)), _plain),
         f"{near} of {len(blocked)}" if blocked else "",
         _both(

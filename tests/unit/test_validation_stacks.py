@@ -10,6 +10,7 @@ import pytest
 
 from h3sim.schemes import Arrangement
 from validation import measured, modelled
+from validation.acks import waits
 from validation.comparing import Compared
 from validation.measured import Setting, read_runs, read_settings
 from validation.modelled import simulate
@@ -163,3 +164,18 @@ def test_the_summary_gives_the_median_and_the_largest_deviation() -> None:
         *("one BDP", "aioquic", "3", "1.0 %, 2.0 %", "2.0 %, 5.0 %", "0.02, 0.03"),
         *("2 of 3", "0.10, 0.10"),
     ]
+
+
+def test_a_wait_is_that_of_the_first_packet_that_an_ack_covers() -> None:
+    # Two packets wait for the ACK at 2.5, one for that at 6; nothing waits for the one at 7.
+    assert waits([1, 2, 5], [2.5, 6, 7]) == (1.5, 1.25)
+
+
+def test_a_mechanism_that_is_left_out_is_left_out_of_its_profile() -> None:
+    without, whole = (modelled._profile("aioq-reno", name) for name in ("event loop", None))
+    assert whole.quic.has_event_loop
+    assert not without.quic.has_event_loop
+    assert not without.quic_client.has_event_loop
+    plain = modelled._profile("h2-nghttpd", "autotuned send buffer").tcp
+    assert (plain.send_buffer, plain.notsent_lowat_bytes) == ("fixed", 16_384)
+    assert set(modelled.MECHANISMS) == {"event loop", "autotuned send buffer", "header sizes"}
