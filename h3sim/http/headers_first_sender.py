@@ -9,7 +9,7 @@ from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.stream_sender import StreamSender
 
 if TYPE_CHECKING:
-    from h3sim.http.stream_sender import HeaderBytes
+    from h3sim.http.send_buffer import HeaderBytes
 
 __all__ = ["HeadersFirstSender"]
 

@@ -11,7 +11,7 @@ from h3sim.ranges import Ranges
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.http.stream_sender import HeaderBytes
+    from h3sim.http.send_buffer import HeaderBytes
 
 __all__ = ["SectionSender"]
 

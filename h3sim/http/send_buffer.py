@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections import deque
+from collections.abc import Callable
 
-__all__ = ["BufferModel", "SendBuffer"]
+__all__ = ["BufferModel", "HeaderBytes", "SendBuffer"]
+
+HeaderBytes = Callable[[int, int], int]
+"""How long the header of a frame is that begins at an offset of a stream."""
 
 
 class BufferModel(enum.Enum):
@@ -25,8 +29,8 @@ class SendBuffer:
     """Holds chunks (stream, offset, bytes), first in, first out, up to *limit_bytes* of them.
 
     >>> buffer = SendBuffer(1000)
-    >>> buffer.put((0, 0, 700)); buffer.has_room(301), buffer.take(500), buffer.first
-    (False, (0, 0, 500), (0, 500))
+    >>> buffer.put((0, 0, 700)); buffer.has_room(301), buffer.take(500), buffer.take(500)
+    (False, (0, 0, 500), (0, 500, 200))
     """
 
     __slots__ = ("_chunks", "_limit_bytes", "_n_bytes")
@@ -39,11 +43,6 @@ class SendBuffer:
     def __bool__(self) -> bool:
         return bool(self._chunks)
 
-    @property
-    def first(self) -> tuple[int, int]:
-        """The stream and the offset that come next."""
-        return self._chunks[0][:2]
-
     def has_room(self, n_bytes: int) -> bool:
         """Return whether so many bytes more fit; an empty buffer takes any."""
         return not self._chunks or self._n_bytes + n_bytes <= self._limit_bytes
@@ -53,9 +52,22 @@ class SendBuffer:
         self._chunks.append(chunk)
         self._n_bytes += chunk[2]
 
-    def take(self, max_bytes: int | None) -> tuple[int, int, int]:
-        """Return the first chunk, or its first *max_bytes*; what is left of it stays first."""
-        stream_id, offset, n_bytes = self._chunks.popleft()
+    def take(
+        self, max_bytes: int | None, header: HeaderBytes | None = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        """Return the first chunk, or as much of it as goes; what is left of it stays first.
+
+        That is *max_bytes*, less what *header* says. None where there is no chunk, or fewer than
+        *least* bytes would go.
+        """
+        if not self._chunks:
+            return None
+        stream_id, offset, n_bytes = self._chunks[0]
+        if header is not None and max_bytes is not None:
+            max_bytes -= header(stream_id, offset)
+            if max_bytes < least:
+                return None
+        self._chunks.popleft()
         if max_bytes is not None and n_bytes > max_bytes:
             self._chunks.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
             n_bytes = max_bytes

@@ -7,16 +7,17 @@ the meantime: the larger the buffer, the less a late signal can change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.scheduler_group import SchedulerGroup
-from h3sim.http.send_buffer import BufferModel, SendBuffer
+from h3sim.http.send_buffer import BufferModel, HeaderBytes, SendBuffer
 from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.schedulers import Retransmit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
 
@@ -24,8 +25,6 @@ __all__ = ["Retransmit", "StreamSender"]
 
 Chunk: TypeAlias = tuple[int, int, int]
 """A stream, an offset, and a number of bytes."""
-HeaderBytes = Callable[[int, int], int]
-"""How long the header of a frame is that begins at an offset of a stream."""
 
 
 class StreamSender:
@@ -168,14 +167,9 @@ class StreamSender:
             return self._turn(max_bytes or self._turn_bytes, header, least)
         if not self._buffer and not self._refills:
             self._fill_up()
-        if not self._buffer:
-            return None
-        if header is not None and max_bytes is not None:
-            max_bytes -= header(*self._buffer.first)
-            if max_bytes < least:
-                return None
-        chunk = self._buffer.take(max_bytes)
-        self._fill()
+        chunk = self._buffer.take(max_bytes, header, least)
+        if chunk is not None:
+            self._fill()
         return chunk
 
     def _turn(
@@ -259,10 +253,8 @@ class StreamSender:
         if stream.is_active and not waits:
             stream.is_active = False
             self._n_active -= 1
-            if stream.next < stream.size:
-                self._block(stream_id)
-            else:
-                self._scheduler.deactivate(stream_id)
+            is_blocked = stream.next < stream.size
+            (self._block if is_blocked else self._scheduler.deactivate)(stream_id)
         self._note_data()
 
     def _fill(self) -> None:
