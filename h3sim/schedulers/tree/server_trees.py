@@ -9,7 +9,7 @@ lib/http2/connection.c). Each rule names its function; none of the code is here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import UnknownParent
@@ -200,7 +200,12 @@ class H2oTree(DependencyTree):
         self._place(node, parent, is_exclusive=wanted.exclusive)
 
     def _move(
-        self, node: Node, parent: Node, *, weight: int | None = None, **_options: Any
+        self,
+        node: Node,
+        parent: Node,
+        *,
+        weight: int | None = None,
+        is_anew: bool = False,
     ) -> None:
         """Let the old parent sleep before the new one wakes (do_rebind)."""
         old_parent = self._detach(node)
