@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.lazy import attach
 from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
+from h3sim.page.first_layout import with_first_layout
 from h3sim.page.model import Page
 from h3sim.page.resource import (
     FLAGS,
@@ -45,6 +46,7 @@ __all__ = [
     "read_page",
     "schema",
     "synthetic",
+    "with_first_layout",
 ]
 
 __getattr__, __dir__ = attach(__name__, synthetic="synthetic")
