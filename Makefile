@@ -143,6 +143,10 @@ findings: $(DEV) ## judge every result of the papers again and rewrite docs/find
 validate-send-buffer: $(DEV) ## readings of the send buffer of Marx 2019 beside Table 2, over the shipped corpus (minutes)
 	$(BIN)/python -m validation.send_buffer
 
+.PHONY: validate-h3sim-1
+validate-h3sim-1: $(READY) ## how far scheme h3sim-1 is from the optimum, on pages that made no rule (a minute; ARGS=links: minutes)
+	$(BIN)/python -m validation.h3sim_1 $(ARGS)
+
 .PHONY: validate-headers
 validate-headers: $(DEV) ## header compression beside ls-qpack's ratios and Frindell 2017 (minutes; ratios need the lists beside the checkout)
 	$(BIN)/python -m validation.headers

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import h3sim
+from h3sim.page import with_first_layout
 from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes import Scheme, make_policy
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
@@ -111,6 +112,19 @@ SAFARI = (
     "image-low other",
 )
 
+# What docs/h3sim-1.md argues for: each urgency, one at a time.
+H3SIM_1 = {
+    0: "image-high",
+    1: "js-head",
+    2: "css css-high css-late css-late-blocks css-late-high font",
+    3: "js js-high js-late js-late-high js-async js-async-high js-async-blocks font-preload",
+    4: "image image-visible media",
+    5: "html",  # one in a frame
+    6: "css-low css-late-low js-low js-async-low js-defer font-preload-low image-low fetch"
+    " fetch-high fetch-low",
+    7: "other",
+}
+
 
 def strict(weight: int) -> H2Priority:
     return H2Priority(weight=weight, depends_on=0 if weight == 110 else None, exclusive=True)
@@ -132,6 +146,7 @@ EXPECTED: dict[str, dict[Signal, str]] = {
         H2Priority(weight=weight, depends_on=-group): names
         for (group, weight), names in FIREFOX_TREE.items()
     },
+    "h3sim-1": {eps(urgency): names for urgency, names in H3SIM_1.items()},
     "safari-eps": {
         eps(urgency, incremental=True): names
         for urgency, names in zip((0, 1, 3, 5, 7), SAFARI, strict=True)
@@ -386,3 +401,22 @@ def test_only_mvfst_lets_what_chrome_says_nothing_of_share() -> None:
 def test_google_quiche_passes_the_turn_on_after_twelve_packets() -> None:
     steps = [(0, "document", 1), (0, "image", 14), (0, "script", 1, LATE)]
     assert replay(steps, "google-quiche").trace.order == [0] + [4] * 12 + [8] + [4] * 2
+
+
+def test_h3sim_1_sends_what_is_seen_first_once_layout_says_so() -> None:
+    # One packet of the document; a stylesheet of 2 blocks layout. Of two images of 4 packets the
+    # second is seen: until layout nobody knows, and the stylesheet goes first anyway. A script of
+    # the body would go before images that nobody knows to be seen, and goes behind the one that is.
+    page = scripted_page(
+        [
+            (0, "document", 1),
+            (0, "stylesheet", 2, {"in_head": True}),
+            (0, "image", 4),
+            (0, "image", 4, {"above_the_fold": True}),
+            (0, "script", 2),
+        ]
+    )
+    load = h3sim.simulate(with_first_layout(page), scheme="h3sim-1")
+    assert load.trace.order == [0, 4, 4, *[12] * 4, 16, 16, *[8] * 4]
+    blind = h3sim.simulate(page, scheme="h3sim-1")
+    assert blind.trace.order == [0, 4, 4, 16, 16, *[8] * 4, *[12] * 4]
