@@ -9,6 +9,7 @@ from h3sim.cli.parsing import progress_bar
 from h3sim.cli.tables import fitted, plural, ratio, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.results.figures import FIGURES
 from h3sim.study import study_of
 
 if TYPE_CHECKING:
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_seed_options", "check_seed_options", "compare_over_seeds", "too_few"]
 
-_FIGURES = {
-    "byte_index_all_ms": "ByteIndex, all",
-    "byte_index_atf_ms": "ByteIndex, above the fold",
-    "page_load_ms": "page load",
-    "first_paint_ms": "first paint",
-    "largest_paint_ms": "largest paint",
-    "speed_index_ms": "SpeedIndex",
-    "load_event_ms": "load event",
-}
 _HEADERS = (
     *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
     *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
@@ -124,15 +116,17 @@ def _tables(
     options: argparse.Namespace, results: Results, baseline: str, width: int | None, what: str
 ) -> Iterator[str]:
     noun = "page" if len(set(results.column("page"))) > 1 else "seed"
-    for value, name in _FIGURES.items():
+    for figure in FIGURES:
+        if not figure.is_compared:
+            continue
         try:
-            rows: Iterable[SchemeRow] = results.compare(baseline, value=value)
+            rows: Iterable[SchemeRow] = results.compare(baseline, value=figure.name)
         except NothingToMeasureError:
             continue
         if options.sort:
             rows = sorted(rows, key=lambda row: -row.geometric)
         cells = [_cells(row) for row in rows]
-        heading = f"{name}, {what}"
+        heading = f"{figure.title}, {what}"
         few = too_few([row for row in rows if row.scheme != baseline], noun)
         note = f"\n\n{few}" if few else ""
         if options.markdown:

@@ -13,6 +13,7 @@ from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
+from h3sim.results.figures import FIGURES
 from h3sim.study.executors import dask_client
 from h3sim.study.sequential import run_until
 from h3sim.study.stopping import StoppingRule
@@ -38,7 +39,7 @@ What is finished is kept in the store, whatever happens; the same command again 
 """
 _TOLD = 10
 _SHOWN_BY = ("network", "scheme")
-_FIGURES = ("byte_index_all_ms", "byte_index_atf_ms", "page_load_ms")
+_FIGURES = tuple(figure.name for figure in FIGURES if figure.is_headline)
 
 
 def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:

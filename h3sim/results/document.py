@@ -8,6 +8,7 @@ from h3sim import metrics
 from h3sim._version import __version__
 from h3sim.page import page_to_dict
 from h3sim.results.configuration import build, configuration, in_words, notes
+from h3sim.results.figures import document_of
 from h3sim.results.requests import request_sizer
 from h3sim.schemes import scheme_to_dict
 from h3sim.transport import Protocol, network_to_dict, profile_to_dict
@@ -29,8 +30,6 @@ __all__ = [
 ]
 
 FORMAT = "h3sim-load/1"
-_COMPUTED = ("largest_paint_ms", "dom_content_loaded_ms", "load_event_ms")
-"""What stands in the document only where the browser computed the load."""
 
 
 def identity(load: Load) -> dict[str, Any]:
@@ -64,24 +63,16 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
 
     Times are ms since navigation start. What is not modelled or not defined for the page is None.
     """
-    hol = load.hol._asdict()
-    hol["stack_histogram"] = {str(height): n for height, n in load.hol.stack_histogram.items()}
     keys = ("id", "stream_id", "requested_ms", "first_byte_ms", "finished_ms", "bytes")
     document: dict[str, Any] = {
         "format": FORMAT,
         **identity(load),
         "above_the_fold": _above_the_fold(load),
-        "byte_index_ms": _both(load, sampled=True),
-        "byte_index_exact_ms": _both(load, sampled=False),
-        "page_load_ms": load.page_load_ms,
-        "first_paint_ms": load.first_paint_ms,
-        "speed_index_ms": load.speed_index_ms,
-        "hol": hol,
-        "packets": load.packets._asdict(),
+        **document_of(load),
         "resources": [{key: getattr(row, key) for key in keys} for row in load.timings],
     }
     if load.first_paint_ms is not None:
-        document |= {key: getattr(load, key) for key in _COMPUTED}
+        document |= document_of(load, is_computed=True)
     if order:
         document["order"] = load.trace.order
     return document | {"inputs": _inputs(load)}
@@ -93,12 +84,6 @@ def _above_the_fold(load: Load) -> dict[str, Any]:
         return {"resources": None, "bytes": None}
     marked = [resource for resource in load.page.resources if resource.above_the_fold]
     return {"resources": len(marked), "bytes": sum(resource.size_bytes for resource in marked)}
-
-
-def _both(load: Load, *, sampled: bool) -> dict[str, float | None]:
-    if sampled:
-        return {which: load.byte_index_or_none(which) for which in ("all", "atf")}
-    return {which: load.byte_index_or_none(which, sample_ms=None) for which in ("all", "atf")}
 
 
 def hol_figures(trace: Trace) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from h3sim.notebook import escaped, html_table
 from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
 from h3sim.results.document import hol_figures, identity, load_to_dict
+from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones
 from h3sim.trace import Rows, Work
 from h3sim.transport import Mode
@@ -191,6 +192,11 @@ class Load:
         return self._milestones.at_ms(Work.LOAD)
 
     @property
+    def figures(self) -> dict[str, Any]:
+        """Every figure by its name, as columns of studies have it; None for what there is not."""
+        return columns_of(self)
+
+    @property
     def configuration(self) -> dict[str, Any]:
         """Every setting of the load by the name of its option, as resolved.
 
@@ -259,11 +265,8 @@ class Load:
 
     def _repr_html_(self) -> str:
         figures = [
-            ("ByteIndex, all, ms", self.byte_index_or_none("all") or self.why_none("all")),
-            (
-                "ByteIndex, above the fold, ms",
-                self.byte_index_or_none("atf") or self.why_none("atf"),
-            ),
+            ("ByteIndex, all, ms", self._byte_index_shown("all")),
+            ("ByteIndex, above the fold, ms", self._byte_index_shown("atf")),
             ("page load, ms", self.page_load_ms),
             ("packets sent", self.packets.sent),
             ("packets lost", self.packets.lost),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics
 from h3sim._version import __version__
 from h3sim.qlog import read_qlog
 from h3sim.results.document import FORMAT, hol_figures
+from h3sim.results.figures import document_of
+from h3sim.results.load import Hol, PacketCount, Which
 from h3sim.trace import Delivery
 from h3sim.units import NS_PER_MS, ms, to_ms
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
     from h3sim.metrics import Timing
     from h3sim.qlog import MeasuredLog
+    from h3sim.trace import Trace
 
 __all__ = ["Measurement", "measure", "measured_to_dict"]
 
@@ -35,6 +39,64 @@ class Measurement:
     def to_dict(self) -> dict[str, Any]:
         """Return the document of format `h3sim-load/1`; what the log cannot say is None."""
         return measured_to_dict(self.log)
+
+    @property
+    def trace(self) -> Trace:
+        """What happened."""
+        return self.log.trace
+
+    @property
+    def page_load_ms(self) -> float:
+        """When the last response was complete."""
+        return to_ms(max(row.finished_at_ns for row in self._timings))
+
+    @property
+    def first_paint_ms(self) -> None:
+        """None: a log knows no browser."""
+
+    @property
+    def speed_index_ms(self) -> None:
+        """None: a log knows no browser."""
+
+    @cached_property
+    def hol(self) -> Hol:
+        """Head-of-line blocking; in one order it is None where packets were not seen.
+
+        There it matters what those carried.
+        """
+        figures = hol_figures(self.trace)
+        if self.log.unseen_packets:
+            figures |= {"connection_bytes": None, "connection_delay_ms": None}
+        return Hol(**figures)
+
+    @property
+    def packets(self) -> PacketCount:
+        """How many data packets there were, those counted by their numbers that nobody saw.
+
+        Where there are such, it is None how many sent something again.
+        """
+        sent, lost, again = metrics.count_packets(self.trace)
+        unseen = self.log.unseen_packets
+        known: dict[str, Any] = {"retransmitted": None if unseen else again}
+        return PacketCount(sent=sent + unseen, lost=lost + unseen, **known)
+
+    def byte_index_or_none(
+        self, which: Which = "all", *, sample_ms: float | None = metrics.SAMPLE_MS
+    ) -> float | None:
+        """Return the ByteIndex from the first request on; None above the fold."""
+        if which == "atf":
+            return None
+        resources = self.log.resources
+        index_ns = metrics.byte_index_ns(
+            ((resources[row.resource].body_bytes, row.finished_at_ns) for row in self._timings),
+            origin_ns=self._timings[0].requested_at_ns,
+            sample_ns=None if sample_ms is None else ms(sample_ms),
+        )
+        return None if index_ns is None else float(index_ns / NS_PER_MS)
+
+    @cached_property
+    def _timings(self) -> list[Timing]:
+        return metrics.timings(self.trace)
 
     def __repr__(self) -> str:
         n = len(self.log.resources)
@@ -58,15 +120,6 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
 
     Times are ms since the log began. ByteIndex counts from the first request on.
     """
-    trace = log.trace
-    rows = metrics.timings(trace)
-    sent, lost, again = metrics.count_packets(trace)
-    unseen = log.unseen_packets
-    hol = hol_figures(trace)
-    hol["stack_histogram"] = {str(height): n for height, n in hol["stack_histogram"].items()}
-    if unseen:
-        # In one order it matters what the lost packets carried.
-        hol |= {"connection_bytes": None, "connection_delay_ms": None}
     return {
         "format": FORMAT,
         "version": __version__,
@@ -74,32 +127,13 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
         "page_digest": None,
         "scheme": None,
         "network": None,
-        "transport": "quic" if trace.delivery is Delivery.STREAM else "tcp",
+        "transport": "quic" if log.trace.delivery is Delivery.STREAM else "tcp",
         "seed": None,
         "configuration": None,
         "above_the_fold": {"resources": None, "bytes": None},
-        "byte_index_ms": {"all": _byte_index_ms(log, rows, ms(metrics.SAMPLE_MS)), "atf": None},
-        "byte_index_exact_ms": {"all": _byte_index_ms(log, rows, None), "atf": None},
-        "page_load_ms": to_ms(max(row.finished_at_ns for row in rows)),
-        "first_paint_ms": None,
-        "speed_index_ms": None,
-        "hol": hol,
-        "packets": {
-            "sent": sent + unseen,
-            "lost": lost + unseen,
-            "retransmitted": None if unseen else again,
-        },
-        "resources": [_measured_row(log, row) for row in rows],
+        **document_of(Measurement(log)),
+        "resources": [_measured_row(log, row) for row in metrics.timings(log.trace)],
     }
-
-
-def _byte_index_ms(log: MeasuredLog, rows: list[Timing], sample_ns: int | None) -> float | None:
-    index_ns = metrics.byte_index_ns(
-        ((log.resources[row.resource].body_bytes, row.finished_at_ns) for row in rows),
-        origin_ns=rows[0].requested_at_ns,
-        sample_ns=sample_ns,
-    )
-    return None if index_ns is None else float(index_ns / NS_PER_MS)
 
 
 def _measured_row(log: MeasuredLog, row: Timing) -> dict[str, Any]:

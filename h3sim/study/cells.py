@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
 from h3sim._version import __version__
-from h3sim.errors import NothingToMeasureError
-from h3sim.metrics import loss_bursts
 from h3sim.study.config import LoadConfig
 from h3sim.study.run import engine_arguments, with_server_settings
 from h3sim.study.work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from h3sim.results import Load, Which
+    from h3sim.results import Load
     from h3sim.study.design import Cell, Design
 
 __all__ = ["LoadWork", "row_of"]
@@ -79,8 +77,6 @@ def _as_named(setting: LoadConfig) -> dict[str, Any]:
 
 def row_of(load: Load) -> dict[str, Any]:
     """Return the row of *load*: what it was run with, column by column, and its figures."""
-    both: tuple[Which, ...] = ("all", "atf")
-    packets = load.packets
     return {
         "page": load.page.name,
         "page_digest": load.page.digest,
@@ -89,36 +85,5 @@ def row_of(load: Load) -> dict[str, Any]:
         "scheme": load.scheme.name,
         **load.configuration,
         "version": __version__,
-        **{f"byte_index_{which}_ms": load.byte_index_or_none(which) for which in both},
-        **{
-            f"byte_index_exact_{which}_ms": load.byte_index_or_none(which, sample_ms=None)
-            for which in both
-        },
-        **{f"object_index_{which}_ms": _object_index(load, which) for which in both},
-        **{name: getattr(load, name) for name in _MILESTONES},
-        **{f"hol_{name}": value for name, value in load.hol._asdict().items() if name != _STACKS},
-        "hol_packets_in_threes": _in_threes(load.hol.stack_histogram),
-        **{f"packets_{name}": value for name, value in packets._asdict().items()},
-        # Without loss, the usual case, rows need not be gone through for it.
-        "packets_longest_burst": max(loss_bursts(load.trace.packet_rows)) if packets.lost else 0,
+        **load.figures,
     }
-
-
-_STACKS = "stack_histogram"
-_THREE = 3
-_MILESTONES = (
-    *("page_load_ms", "first_paint_ms", "largest_paint_ms", "speed_index_ms"),
-    *("dom_content_loaded_ms", "load_event_ms"),
-)
-
-
-def _in_threes(stacks: Mapping[int, int]) -> int:
-    """Return how many packets were delivered with at least two others (Marx 2019, Fig. 13)."""
-    return sum(height * number for height, number in stacks.items() if height >= _THREE)
-
-
-def _object_index(load: Load, which: Which) -> float | None:
-    try:
-        return load.object_index(which)
-    except NothingToMeasureError:
-        return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from h3sim._version import __version__
 from h3sim.documents import write_whole
 from h3sim.errors import InputError, MissingExtraError, Problem
+from h3sim.results.figures import FIGURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +25,6 @@ __all__ = ["FORMAT", "ResultsError", "to_xarray", "write_csv", "write_lines", "w
 
 FORMAT = "h3sim-results/1"
 _CHUNK = 5000
-_FIGURES = ("byte_index", "object_index", "hol_", "packets_")
-_MILESTONES = (
-    *("page_load_ms", "first_paint_ms", "largest_paint_ms", "speed_index_ms"),
-    *("dom_content_loaded_ms", "load_event_ms"),
-)
 
 
 class ResultsError(InputError):
@@ -46,7 +42,7 @@ def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
     if frame.duplicated(axes).any():
         message = f"are no grid over {', '.join(axes)}: two stand at one place"
         raise ResultsError([Problem(key="rows", message=message)])
-    figures = [n for n in frame.columns if n.startswith(_FIGURES) or n in _MILESTONES]
+    figures = [figure.name for figure in FIGURES if figure.name in frame.columns]
     dataset: xr.Dataset = frame.set_index(axes)[list(values) or figures].to_xarray()
     # In the order of the study: xarray sorts what it is not told.
     return dataset.reindex({axis: frame[axis].unique() for axis in axes})

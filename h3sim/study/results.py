@@ -10,6 +10,7 @@ from h3sim._version import __version__
 from h3sim.errors import MissingExtraError
 from h3sim.notebook import html_table
 from h3sim.provided import provided
+from h3sim.results.figures import FIGURES
 from h3sim.study import export
 from h3sim.study.rows import StudyRows
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Results"]
 
 _SHOWN = 10
-_HEADLINES = ("byte_index_all_ms", "byte_index_atf_ms", "page_load_ms")
+_HEADLINES = tuple(figure.name for figure in FIGURES if figure.is_headline)
 
 
 class Results(StudyRows):

@@ -1,0 +1,230 @@
+"""Every figure of a load, a row each: what it is called, where it stands, how it is had.
+
+Columns of studies, documents of loads and of measured logs, the tables of `h3sim compare --seeds`
+and the table in `docs/metrics.md` come from here. A new one is a pure function in `h3sim.metrics`,
+and a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter, methodcaller
+from typing import TYPE_CHECKING, Any, Protocol
+
+from h3sim.errors import NothingToMeasureError
+from h3sim.metrics import loss_bursts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from h3sim.results.load import Hol, Load, PacketCount, Which
+    from h3sim.trace import Trace
+
+__all__ = ["FIGURES", "Figure", "Measured", "columns_of", "document_of"]
+
+_THREE = 3
+
+
+class Measured(Protocol):
+    """What figures are had of: a load, or the log of a connection, which lacks some."""
+
+    @property
+    def trace(self) -> Trace:
+        """What happened."""
+
+    @property
+    def page_load_ms(self) -> float:
+        """When the last resource was complete."""
+
+    @property
+    def first_paint_ms(self) -> float | None:
+        """When something was seen, and so on, where a browser was computed."""
+
+    @property
+    def speed_index_ms(self) -> float | None:
+        """As `first_paint_ms`."""
+
+    @property
+    def hol(self) -> Hol:
+        """Head-of-line blocking."""
+
+    @property
+    def packets(self) -> PacketCount:
+        """How many packets there were."""
+
+    def byte_index_or_none(self, which: Which, *, sample_ms: float | None = ...) -> float | None:
+        """Return the ByteIndex, None where it cannot be given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure: its name, with the unit, as columns have it; for people its title, and what it is.
+
+    *key* is where it stands in a document, from the outside in; empty where it does not.
+    """
+
+    name: str
+    title: str
+    about: str
+    of: Callable[[Any], Any]
+    key: tuple[str, ...] = ()
+    is_column: bool = True
+    is_headline: bool = False
+    """Whether it is shown where there is room for few."""
+    is_compared: bool = False
+    """Whether `h3sim compare --seeds` has a table of it."""
+    is_computed: bool = False
+    """Whether it stands in a document only where the browser computed the load."""
+
+
+def _byte_indexes() -> Iterator[Figure]:
+    views: tuple[tuple[Which, str], ...] = (("all", "all"), ("atf", "above the fold"))
+    for which, shown in views:
+        yield Figure(
+            name=f"byte_index_{which}_ms",
+            title=f"ByteIndex, {shown}",
+            about="ByteIndex from the first request on, sampled every 100 ms",
+            of=methodcaller("byte_index_or_none", which),
+            key=("byte_index_ms", which),
+            is_headline=True,
+            is_compared=True,
+        )
+    for which, shown in views:
+        yield Figure(
+            name=f"byte_index_exact_{which}_ms",
+            title=f"exact ByteIndex, {shown}",
+            about="the integral itself",
+            of=methodcaller("byte_index_or_none", which, sample_ms=None),
+            key=("byte_index_exact_ms", which),
+        )
+    for which, shown in views:
+        yield Figure(
+            name=f"object_index_{which}_ms",
+            title=f"ObjectIndex, {shown}",
+            about="the mean completion time",
+            of=partial(_object_index, which),
+        )
+
+
+def _object_index(which: Which, load: Load) -> float | None:
+    try:
+        return load.object_index(which)
+    except NothingToMeasureError:
+        return None
+
+
+def _in_threes(stacks: Mapping[int, int]) -> int:
+    return sum(height * number for height, number in stacks.items() if height >= _THREE)
+
+
+def _milestone(name: str, title: str, about: str, **more: Any) -> Figure:
+    of = attrgetter(name)
+    return Figure(name=name, title=title, about=about, of=of, key=(name,), **more)
+
+
+def _parts(group: str, title: str, parts: dict[str, str]) -> Iterator[Figure]:
+    for part, about in parts.items():
+        yield Figure(
+            name=f"{group}_{part}",
+            title=f"{title}: {part.removesuffix('_ms').replace('_', ' ')}",
+            about=about,
+            of=attrgetter(f"{group}.{part}"),
+            key=(group, part),
+        )
+
+
+FIGURES: tuple[Figure, ...] = (
+    *_byte_indexes(),
+    _milestone(
+        "page_load_ms",
+        "page load",
+        "when the last resource was complete",
+        is_headline=True,
+        is_compared=True,
+    ),
+    _milestone("first_paint_ms", "first paint", "when something was seen", is_compared=True),
+    _milestone(
+        "largest_paint_ms",
+        "largest paint",
+        "when the largest element was painted",
+        is_compared=True,
+        is_computed=True,
+    ),
+    _milestone(
+        "speed_index_ms", "SpeedIndex", "how soon the first view was complete", is_compared=True
+    ),
+    _milestone(
+        "dom_content_loaded_ms",
+        "DOMContentLoaded",
+        "when the document was parsed and the deferred scripts had run",
+        is_computed=True,
+    ),
+    _milestone(
+        "load_event_ms",
+        "load event",
+        "when all was there that had been asked for",
+        is_compared=True,
+        is_computed=True,
+    ),
+    *_parts(
+        "hol",
+        "head-of-line blocking",
+        {
+            "stream_bytes": "bytes that waited for others of their stream",
+            "stream_delay_ms": "how long they waited, all together",
+            "connection_bytes": "bytes that would wait in one order, as over TCP",
+            "connection_delay_ms": "how long they would",
+            "sander_stream_bytes": "as Sander 2022 counts those of a stream",
+            "sander_connection_bytes": "as Sander 2022 counts those of the connection",
+        },
+    ),
+    Figure(
+        name="hol_stack_histogram",
+        title="head-of-line blocking: stacks",
+        about="how often so many packets were delivered at once",
+        of=lambda load: {str(height): n for height, n in load.hol.stack_histogram.items()},
+        key=("hol", "stack_histogram"),
+        is_column=False,
+    ),
+    Figure(
+        name="hol_packets_in_threes",
+        title="head-of-line blocking: packets in threes",
+        about="packets that were delivered with at least two others (Marx 2019, Fig. 13)",
+        of=lambda load: _in_threes(load.hol.stack_histogram),
+    ),
+    *_parts(
+        "packets",
+        "packets",
+        {
+            "sent": "data packets that left",
+            "lost": "those of them that did not arrive",
+            "retransmitted": "those that sent something again",
+        },
+    ),
+    Figure(
+        name="packets_longest_burst",
+        title="packets: longest burst",
+        about="the most that were lost one behind the other",
+        # Without loss, the usual case, rows need not be gone through for it.
+        of=lambda load: max(loss_bursts(load.trace.packet_rows)) if load.packets.lost else 0,
+    ),
+)
+
+
+def columns_of(load: Any) -> dict[str, Any]:
+    """Return the figures of a load by their names; None for what it has not."""
+    return {figure.name: figure.of(load) for figure in FIGURES if figure.is_column}
+
+
+def document_of(measured: Measured, *, is_computed: bool = False) -> dict[str, Any]:
+    """Return the figures of a document, each at its key; those of computed loads are apart."""
+    document: dict[str, Any] = {}
+    for figure in FIGURES:
+        if figure.key and figure.is_computed is is_computed:
+            *groups, last = figure.key
+            table = document
+            for group in groups:
+                table = table.setdefault(group, {})
+            table[last] = figure.of(measured)
+    return document
