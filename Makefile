@@ -94,6 +94,10 @@ golden: $(DEV) ## rewrite the recorded loads in tests/golden
 formats: $(READY) ## write the published schema of pages anew, from its declaration
 	$(BIN)/python -m tools.formats
 
+.PHONY: docs-tables
+docs-tables: $(READY) ## write the tables of the documentation that say what is declared
+	$(BIN)/python -m tools.docs_tables
+
 .PHONY: clean
 clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info

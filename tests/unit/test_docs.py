@@ -27,9 +27,8 @@ from h3sim import catalog
 from h3sim.cli import main
 from h3sim.cli.options import switch
 from h3sim.documents.declared import declared, keys_of
-from h3sim.documents.refused import ABSENT
 from h3sim.http import Retransmit
-from h3sim.page import Page, Resource, page_from_dict, schema
+from h3sim.page import Page, page_from_dict, schema
 from h3sim.schedulers import Mixed
 from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
 from h3sim.schemes.parts import CONDITIONS
@@ -43,6 +42,7 @@ from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.profile import profile_from_toml
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
+from tools import docs_tables
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -228,16 +228,10 @@ def test_every_shipped_file_fits_its_schema(folder: Any) -> None:
         jsonschema.validate(document, SCHEMAS[document["format"]])
 
 
-def test_every_key_of_a_page_is_told_as_it_is_declared() -> None:
-    text = (ROOT / "docs" / "page-format.md").read_text("utf-8")
-    rows = {}
-    for field in declared(Resource):
-        usual = "needed" if field.is_needed else ""
-        if field.default not in (ABSENT, None, ()):
-            usual = str(field.kind.write(field.default)).removesuffix(".0").lower()
-        rows[field.key] = usual
-    found = dict(re.findall(r"^\| `(\w+)` \| `?(\w*)`? ?\|", text, re.M))
-    assert {key: found.get(key) for key in rows} == rows | {"mime": ""}
+@every_doc
+def test_every_table_of_declarations_is_as_it_is_declared(path: Any) -> None:
+    text = path.read_text("utf-8")
+    assert docs_tables.written(text) == text, "make docs-tables writes it anew"
 
 
 def test_every_load_option_is_explained() -> None:

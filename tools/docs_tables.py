@@ -1,0 +1,109 @@
+"""Writes the tables of the documentation that say what is declared: `python -m tools.docs_tables`.
+
+A table stands between `<!-- table NAME -->` and `<!-- end of table -->`; a test compares them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h3sim
+from h3sim.cli.options import switch
+from h3sim.documents.declared import declared
+from h3sim.documents.refused import ABSENT
+from h3sim.documents.values import Choice
+from h3sim.page import Resource
+from h3sim.results.figures import FIGURES
+from h3sim.study.load_option import option_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from h3sim.documents.declared import Declared
+
+__all__ = ["DOCS", "main", "written"]
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+_TABLE = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.S)
+
+Row = tuple[str, ...]
+
+
+def _page_keys() -> Iterator[Row]:
+    yield "key", "usually", "what it is", "used by"
+    for entry in declared(Resource):
+        yield f"`{entry.key}`", _usual(entry), _about(entry), entry.used_by
+
+
+def _usual(entry: Declared) -> str:
+    if entry.is_needed:
+        return "needed"
+    if entry.default in (ABSENT, None, ()):
+        return ""
+    if isinstance(entry.default, bool):
+        return str(entry.default).lower()
+    value = entry.kind.write(entry.default)
+    return f"`{value}`" if isinstance(value, str) else str(value).removesuffix(".0")
+
+
+def _about(entry: Declared) -> str:
+    if isinstance(entry.kind, Choice) and entry.is_needed:
+        *others, last = (f"`{name}`" for name in entry.kind.options)
+        return f"{entry.about}: {', '.join(others)} or {last}"
+    return entry.about
+
+
+def _load_options() -> Iterator[Row]:
+    yield "command line", "Python", "usually", "what it is"
+    for entry in declared(h3sim.LoadConfig):
+        how = option_of(h3sim.LoadConfig, entry.attribute)
+        flags = [flag for flag, *_ in how.switches] or [switch(entry.attribute)]
+        shown = ", ".join(f"`{flag}`" for flag in flags)
+        yield shown, f"`{entry.attribute}`", _usual(entry), entry.about
+
+
+def _figures() -> Iterator[Row]:
+    yield "name", "in JSON", "for people", "what it is"
+    for figure in FIGURES:
+        key = f"`{'.'.join(figure.key)}`" if figure.key else ""
+        name = f"`{figure.name}`" if figure.is_column else ""
+        yield name, key, figure.title, figure.about
+
+
+_TABLES: dict[str, Callable[[], Iterator[Row]]] = {
+    "page-keys": _page_keys,
+    "load-options": _load_options,
+    "figures": _figures,
+}
+
+
+def _markdown(rows: Iterator[Row]) -> str:
+    head = next(rows)
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n".replace("|  |", "| |") for line in lines)
+
+
+def written(text: str) -> str:
+    """Return a page of the documentation with its tables as they are declared.
+
+    Raises:
+        KeyError: if there is no table of a name.
+    """
+
+    def table(found: re.Match[str]) -> Any:
+        return f"{found[1]}\n{_markdown(_TABLES[found[2]]())}\n{found[3]}"
+
+    return _TABLE.sub(table, text)
+
+
+def main() -> None:
+    """Write the tables of all pages."""
+    for path in sorted(DOCS.glob("*.md")):
+        text = path.read_text("utf-8")
+        path.write_text(written(text), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
