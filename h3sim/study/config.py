@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
@@ -198,9 +198,15 @@ class LoadConfig:
         if self.rate_mbps is not None and self.interval_ms is not None:
             yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
         if self.browser == BrowserMode.REPLAY.value:
-            for key in OF_PARSING:
-                if getattr(self, key) is not None:
+            for key in self._given_of_browser():
+                if key in OF_PARSING:
                     yield Problem(key=key, message="goes only with browser = 'parse'")
+
+    def _given_of_browser(self) -> dict[str, Any]:
+        """Return the settings of a browser that are changed; some only a `BrowserModel` has."""
+        options = (entry.attribute for entry in declared(LoadConfig))
+        given = {name: getattr(self, name) for name in options if name in OF_BROWSER}
+        return {name: value for name, value in given.items() if value is not None}
 
     def _unknown_names(self) -> Iterator[tuple[str, UnknownNameError]]:
         """Yield what is given by name and not known, all of it: a network's own names follow."""
@@ -229,9 +235,7 @@ class LoadConfig:
         browser = self.browser
         if not isinstance(browser, BrowserModel):
             browser = BrowserModel(mode=BrowserMode(browser))
-        names = OF_BROWSER
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return replace(browser, **given)
+        return replace(browser, **self._given_of_browser())
 
     @property
     def mode(self) -> Mode:
