@@ -17,7 +17,7 @@ from h3sim.findings.model import Figure, Judgement, Verdict, judge
 from h3sim.study.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from h3sim.findings.experiments import Experiment
@@ -163,22 +163,25 @@ def reproduce(
             runs[name] = _run_headers(experiment, how)
         else:
             runs[name] = _run_loads(experiment, how, full=full, pages=files)
+    return Reproduction(
+        runs=runs,
+        judgements=tuple(_judgements(runs)),
+        is_full=full,
+        pages=None if pages is None else str(pages),
+    )
+
+
+def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
+    """Yield the verdict on each finding whose experiments all ran."""
     figures = {
         f"{name}:{figure}": value
         for name, run in runs.items()
         for figure, value in run.figures.items()
     }
-    return Reproduction(
-        runs=runs,
-        judgements=tuple(
-            judge(finding, figures)
-            for finding in list_findings()
-            if all(study in runs for study in finding.studies)
-            and (finding.studies or len(runs) == len(experiment_names()))
-        ),
-        is_full=full,
-        pages=None if pages is None else str(pages),
-    )
+    for finding in list_findings():
+        is_whole = finding.studies or len(runs) == len(experiment_names())
+        if is_whole and all(study in runs for study in finding.studies):
+            yield judge(finding, figures)
 
 
 def chosen_experiments(names: Iterable[str]) -> list[str]:

@@ -17,8 +17,8 @@ from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
 from h3sim.results.document import hol_figures, identity, load_to_dict
 from h3sim.results.figures import columns_of
-from h3sim.results.milestones import Milestones
-from h3sim.trace import Rows, Work
+from h3sim.results.milestones import Milestones, WithMilestones
+from h3sim.trace import Rows
 from h3sim.transport import Mode
 from h3sim.units import ms, to_ms
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.bounds import Given
-    from h3sim.results.milestones import PathRow
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
@@ -79,7 +78,7 @@ class PacketCount(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Load:
+class Load(WithMilestones):
     """One load of a page. Figures are computed from `trace` when they are first asked for."""
 
     page: Page
@@ -164,34 +163,6 @@ class Load:
         return to_ms(max(timing.finished_at_ns for timing in self._timings))
 
     @property
-    def first_paint_ms(self) -> float | None:
-        """When something was seen, in ms since navigation start; None unless it was computed.
-
-        It is, like all that the browser does, where `browser="parse"` was asked for.
-        """
-        return self._milestones.at_ms(Work.FIRST_PAINT)
-
-    @property
-    def largest_paint_ms(self) -> float | None:
-        """When the largest element was painted (approximates LCP), as `first_paint_ms`."""
-        return self._milestones.largest_paint_ms
-
-    @property
-    def speed_index_ms(self) -> float | None:
-        """The approximate SpeedIndex, as `first_paint_ms`; None too without any viewport share."""
-        return self._milestones.speed_index_ms
-
-    @property
-    def dom_content_loaded_ms(self) -> float | None:
-        """When the document was parsed and the deferred scripts had run, as `first_paint_ms`."""
-        return self._milestones.at_ms(Work.DOM_CONTENT_LOADED)
-
-    @property
-    def load_event_ms(self) -> float | None:
-        """When all was there that had been asked for until then, as `first_paint_ms`."""
-        return self._milestones.at_ms(Work.LOAD)
-
-    @property
     def figures(self) -> dict[str, Any]:
         """Every figure by its name, as columns of studies have it; None for what there is not."""
         return columns_of(self)
@@ -208,19 +179,6 @@ class Load:
     def notes(self) -> list[str]:
         """What a reader must know of the page before believing the figures; mostly nothing."""
         return notes(self)
-
-    def critical_path(self, to: str = "load") -> Rows[PathRow]:
-        """Return what led to a milestone: "load", "DOMContentLoaded" or "first paint".
-
-        Each row began when the one before let it. Empty unless the browser computed the load.
-
-        Raises:
-            ValueError: if there is no such milestone.
-        """
-        names = [work.value for work in Work if work.is_milestone]
-        if to not in names:
-            raise ValueError(f"to must be one of {', '.join(names)}, is {to!r}")
-        return self._milestones.critical_path(Work(to))
 
     @cached_property
     def timings(self) -> Rows[ResourceTiming]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.trace import Trace
 
-__all__ = ["Milestones", "PathRow"]
+__all__ = ["Milestones", "PathRow", "WithMilestones"]
 
 _SEEN = (Kind.IMAGE, Kind.MEDIA)
 
@@ -111,3 +111,52 @@ class Milestones:
             computation_ms=to_ms(step.computation_ns),
             blocking_ms=to_ms(step.blocking_ns),
         )
+
+
+class WithMilestones:
+    """What a load says of its browser."""
+
+    @property
+    def _milestones(self) -> Milestones:
+        raise NotImplementedError
+
+    @property
+    def first_paint_ms(self) -> float | None:
+        """When something was seen, in ms since navigation start; None unless it was computed.
+
+        It is, like all that the browser does, where `browser="parse"` was asked for.
+        """
+        return self._milestones.at_ms(Work.FIRST_PAINT)
+
+    @property
+    def largest_paint_ms(self) -> float | None:
+        """When the largest element was painted (approximates LCP), as `first_paint_ms`."""
+        return self._milestones.largest_paint_ms
+
+    @property
+    def speed_index_ms(self) -> float | None:
+        """The approximate SpeedIndex, as `first_paint_ms`; None too without any viewport share."""
+        return self._milestones.speed_index_ms
+
+    @property
+    def dom_content_loaded_ms(self) -> float | None:
+        """When the document was parsed and the deferred scripts had run, as `first_paint_ms`."""
+        return self._milestones.at_ms(Work.DOM_CONTENT_LOADED)
+
+    @property
+    def load_event_ms(self) -> float | None:
+        """When all was there that had been asked for until then, as `first_paint_ms`."""
+        return self._milestones.at_ms(Work.LOAD)
+
+    def critical_path(self, to: str = "load") -> Rows[PathRow]:
+        """Return what led to a milestone: "load", "DOMContentLoaded" or "first paint".
+
+        Each row began when the one before let it. Empty unless the browser computed the load.
+
+        Raises:
+            ValueError: if there is no such milestone.
+        """
+        names = [work.value for work in Work if work.is_milestone]
+        if to not in names:
+            raise ValueError(f"to must be one of {', '.join(names)}, is {to!r}")
+        return self._milestones.critical_path(Work(to))

@@ -53,6 +53,14 @@ _CELLS = Only(
         )
     ),
 )
+_TAKEN = {
+    "cells": _CELLS,
+    "sampling_seed": SEED,
+    "resources": Flag(),
+    "timeout_s": OrNone(Number(low=0, is_above=True)),
+    "name": Text(),
+}
+"""What the arguments of `study_of` may be."""
 
 
 class Plan(NamedTuple):
@@ -247,14 +255,8 @@ def study_of(
         UnknownNameError: if a name is not known.
         UnknownOptionError: if there is no such axis.
     """
-    check_arguments(
-        InputError,
-        cells=(_CELLS, cells),
-        sampling_seed=(SEED, sampling_seed),
-        resources=(Flag(), resources),
-        timeout_s=(OrNone(Number(low=0, is_above=True)), timeout_s),
-        name=(Text(), name),
-    )
+    given = {"cells": cells, "sampling_seed": sampling_seed, "resources": resources}
+    _check(**given, timeout_s=timeout_s, name=name)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     plain = {key: value for key, value in axes.items() if key not in ranges}
     listed = _listed(cells, ranges, samples)
@@ -276,6 +278,10 @@ def study_of(
         pages=tuple(found_pages), schemes=tuple(found_schemes), settings=settings, seeds=chosen
     )
     return Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
+
+
+def _check(**given: Any) -> None:
+    check_arguments(InputError, **{key: (_TAKEN[key], value) for key, value in given.items()})
 
 
 def _listed(
