@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
+from h3sim.compiling import mypyc_attr
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Receiver(Protocol):
         """Report nothing of the stream before *n_bytes* of it have been delivered."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class StreamOrder:
     """Each stream is delivered in its own order, whatever the others do (QUIC).
 
@@ -135,6 +137,7 @@ class StreamOrder:
         return contiguous
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ConnectionOrder:
     """All rows are delivered in the one order in which they were sent (TCP without loss).
 
@@ -185,6 +188,7 @@ class _Waiting:
         self.rows: list[int] = []
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RecordOrder:
     """Bytes are delivered by TLS record, in order: none before the last byte of its record (TCP).
 
