@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim.browser import BrowserModel
@@ -255,8 +254,8 @@ def _response_streams(plan: _Plan, factory: EndpointFactory) -> StreamSender:
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
     make: Callable[..., StreamSender] = HeadersFirstSender if plan.is_http2 else StreamSender
     if plan.headers is not None:
-        make = partial(SectionSender, is_http2=plan.is_http2)
-    return make(
+        make = SectionSender
+    streams = make(
         plan.scheduler(turn_bytes),
         turn_bytes=turn_bytes,
         buffer_bytes=plan.buffer_bytes,
@@ -268,6 +267,9 @@ def _response_streams(plan: _Plan, factory: EndpointFactory) -> StreamSender:
         stream_window_bytes=stream_bytes,
         connection_window_bytes=connection_bytes,
     )
+    if isinstance(streams, SectionSender):
+        streams.is_http2 = plan.is_http2
+    return streams
 
 
 def packets_of(page: Page, packet_bytes: int) -> int:

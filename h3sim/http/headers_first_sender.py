@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.stream_sender import StreamSender
@@ -33,8 +33,8 @@ class HeadersFirstSender(StreamSender):
     [(0, 0, 100), (4, 0, 100), (0, 100, 1000), (4, 100, 1000)]
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def _begin(self) -> None:
+        super()._begin()
         self._headers: deque[tuple[int, int, int]] = deque()
         """What waits of HEADERS frames: stream, offset, bytes."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.http.headers_first_sender import HeadersFirstSender
 from h3sim.ranges import Ranges
@@ -24,13 +24,13 @@ class SectionSender(HeadersFirstSender):
     of encoder and decoder streams go first, without asking the scheduler, as stacks send their
     critical streams; what they take of a packet, others do not get.
 
-    With *is_http2* a section is encoded when the response is ready, and leaves before all bodies:
+    With `is_http2` a section is encoded when the response is ready, and leaves before all bodies:
     HEADERS of HTTP/2 have one order, in which the client decodes them.
     """
 
-    def __init__(self, *arguments: Any, is_http2: bool = False, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._is_http2 = is_http2
+    def _begin(self) -> None:
+        super()._begin()
+        self.is_http2 = False
         self._encode: Callable[[int], int] = _nothing
         self._on_section_acked: Callable[[int], object] = _nothing
         self._critical: deque[tuple[int, int, int]] = deque()
@@ -56,7 +56,7 @@ class SectionSender(HeadersFirstSender):
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
         """Let a stream have *n_bytes* to send behind its section."""
-        if self._is_http2:
+        if self.is_http2:
             section_bytes = self._encode(stream_id)
             self._unacked[stream_id] = (section_bytes, Ranges())
             super().send(stream_id, section_bytes + n_bytes, section_bytes)

@@ -82,6 +82,10 @@ class StreamSender:
         self._drained: list[int] = []
         self.has_drained = False
         """Whether `take_drained` has a stream to return; asked for with each packet, so kept."""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set up what a derived class keeps besides; mypyc passes no options on to `super`."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up a stream (or, below 0, a placeholder) that has nothing to send yet."""

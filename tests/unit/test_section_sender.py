@@ -20,8 +20,8 @@ def sender(sizes: Any, *, buffer_bytes: int = 0, is_http2: bool = False) -> Any:
         turn_bytes=TURN,
         buffer_bytes=buffer_bytes,
         keeps_unacked=True,
-        is_http2=is_http2,
     )
+    made.is_http2 = is_http2
 
     def encode(stream_id: int) -> Any:
         encoded.append(stream_id)
