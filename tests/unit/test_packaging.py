@@ -162,6 +162,12 @@ def test_what_is_compiled_holds_no_values_and_no_protocols_that_are_asked_for() 
         assert "runtime_checkable" not in text, name
 
 
+def test_what_is_compiled_passes_no_options_on_to_the_class_above() -> None:
+    """mypyc takes the options of `super().__init__(*arguments, **options)` for the first one."""
+    for name in (CHECKOUT / "compiled.txt").read_text("utf-8").split():
+        assert "super().__init__(*" not in (CHECKOUT / name).read_text("utf-8"), name
+
+
 def test_a_run_that_is_meant_for_the_compiled_build_is_one_of_it() -> None:
     if os.environ.get("H3SIM_COMPILE") == "1":
         assert h3sim.build() == "compiled"
