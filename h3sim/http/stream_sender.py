@@ -230,9 +230,7 @@ class StreamSender:
         if stream_id is None or self._credit_bytes:
             return stream_id
         # Nothing new may go; what was lost has been counted already.
-        if stream_id in self._with_lost:
-            return stream_id
-        return next(iter(self._with_lost), None)
+        return stream_id if stream_id in self._with_lost else next(iter(self._with_lost), None)
 
     def _drain(self, stream_id: int) -> None:
         del self._outgoing[stream_id]
@@ -257,8 +255,7 @@ class StreamSender:
         if stream.is_active and not waits:
             stream.is_active = False
             self._n_active -= 1
-            is_blocked = stream.next < stream.size
-            (self._block if is_blocked else self._scheduler.deactivate)(stream_id)
+            (self._block if stream.next < stream.size else self._scheduler.deactivate)(stream_id)
         self._note_data()
 
     def _fill(self) -> None:
@@ -269,7 +266,10 @@ class StreamSender:
 
     def _fill_up(self) -> None:
         """Put turns into the send buffer, as far as whole ones fit."""
-        while self._has_room():
+        while (stream_id := self._next_stream()) is not None:
+            start, stop = self._outgoing[stream_id].next_span()
+            if not self._buffer.has_room(min(stop - start, self._turn_bytes)):
+                break
             chunk = self._turn(self._turn_bytes)
             if chunk is None:
                 break
@@ -277,10 +277,3 @@ class StreamSender:
 
     def _note_data(self) -> None:
         self.has_data = self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)
-
-    def _has_room(self) -> bool:
-        stream_id = self._next_stream()
-        if stream_id is None:
-            return False
-        start, stop = self._outgoing[stream_id].next_span()
-        return self._buffer.has_room(min(stop - start, self._turn_bytes))
