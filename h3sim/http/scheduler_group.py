@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from h3sim.schedulers import Requeuing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
 
@@ -16,12 +18,14 @@ __all__ = ["SchedulerGroup"]
 class SchedulerGroup:
     """Tells both the same: who is there, and what is wanted for them."""
 
-    __slots__ = ("_all", "_new", "_requeuing")
+    __slots__ = ("_all", "_new", "_requeuing", "block")
 
     def __init__(self, new: Scheduler, lost: Scheduler | None) -> None:
         self._new = new
         self._all = (new,) if lost is None else (new, lost)
         self._requeuing = new if isinstance(new, Requeuing) else None
+        # Who is blocked by flow control may stay listed until its turn comes (`TreeScheduler`).
+        self.block: Callable[[int], None] = getattr(new, "block", new.deactivate)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up a stream, or below 0 a placeholder."""

@@ -16,8 +16,6 @@ from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.schedulers import Retransmit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
 
@@ -63,8 +61,6 @@ class StreamSender:
         self._lost_scheduler = lost_scheduler
         self._retransmit = retransmit
         self._requeues = requeues
-        # Who is blocked by flow control may stay listed until its turn comes (`TreeScheduler`).
-        self._block: Callable[[int], None] = getattr(scheduler, "block", scheduler.deactivate)
         self._schedulers = SchedulerGroup(scheduler, lost_scheduler)
         self._turn_bytes = turn_bytes
         self._has_buffer = buffer_bytes > 0
@@ -255,7 +251,8 @@ class StreamSender:
         if stream.is_active and not waits:
             stream.is_active = False
             self._n_active -= 1
-            (self._block if stream.next < stream.size else self._scheduler.deactivate)(stream_id)
+            is_blocked = stream.next < stream.size
+            (self._schedulers.block if is_blocked else self._scheduler.deactivate)(stream_id)
         self._note_data()
 
     def _fill(self) -> None:
@@ -266,14 +263,15 @@ class StreamSender:
 
     def _fill_up(self) -> None:
         """Put turns into the send buffer, as far as whole ones fit."""
-        while (stream_id := self._next_stream()) is not None:
-            start, stop = self._outgoing[stream_id].next_span()
-            if not self._buffer.has_room(min(stop - start, self._turn_bytes)):
-                break
-            chunk = self._turn(self._turn_bytes)
-            if chunk is None:
-                break
+        while self._has_room() and (chunk := self._turn(self._turn_bytes)) is not None:
             self._buffer.put(chunk)
 
     def _note_data(self) -> None:
         self.has_data = self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)
+
+    def _has_room(self) -> bool:
+        stream_id = self._next_stream()
+        if stream_id is None:
+            return False
+        start, stop = self._outgoing[stream_id].next_span()
+        return self._buffer.has_room(min(stop - start, self._turn_bytes))
