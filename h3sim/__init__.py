@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from h3sim.errors import H3SimError
     from h3sim.findings.reproduce import reproduce
     from h3sim.page import Page, Resource, read_page
+    from h3sim.reporting import Report, report
     from h3sim.results import Load
     from h3sim.results.measured import Measurement, measure
     from h3sim.schemes import Scheme, read_scheme
@@ -61,6 +62,7 @@ __all__ = [
     "Page",
     "Range",
     "Regret",
+    "Report",
     "Resource",
     "Results",
     "RuleCheck",
@@ -90,6 +92,7 @@ __all__ = [
     "read_results",
     "read_scheme",
     "regret",
+    "report",
     "reproduce",
     "sensitivity",
     "show_versions",
@@ -108,6 +111,7 @@ _HOMES = {
     "errors": ("H3SimError",),
     "findings": ("reproduce",),
     "page": ("Page", "Resource", "read_page"),
+    "reporting": ("Report", "report"),
     "results": ("Load",),
     "results.measured": ("Measurement", "measure"),
     "schemes": ("Scheme", "read_scheme"),
@@ -125,7 +129,17 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
     *("browser", "capture", "catalog", "compression", "conformance", "documents", "engine"),
     *("errors", "findings", "http", "metrics", "page", "plots", "plugins", "qlog", "ranges"),
-    *("results", "schedulers", "schemes", "seeds", "signals", "study", "trace", "transport"),
+    *(
+        "reporting",
+        "results",
+        "schedulers",
+        "schemes",
+        "seeds",
+        "signals",
+        "study",
+        "trace",
+        "transport",
+    ),
     "units",
 )
 

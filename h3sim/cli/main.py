@@ -31,6 +31,7 @@ exit codes: 0 good, 1 a run failed, 2 bad usage or bad input
 COMMANDS = {
     "run": "load one page with one scheme",
     "compare": "load pages with several schemes",
+    "report": "write loads, a study or a log as one file of HTML",
     "regret": "show how far schemes are from the optimum",
     "sweep": "run a study: many loads, kept and resumed",
     "reproduce": "do the papers' experiments again, and judge what they found",
@@ -76,6 +77,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         with _without_collecting():
             options = _parser(arguments).parse_args(arguments)
+        options.arguments = arguments
         code: int = options.command(options)
     finally:
         sys.stdout.flush()
@@ -120,6 +122,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.run import add_command
         case "compare":
             from h3sim.cli.compare import add_command
+        case "report":
+            from h3sim.cli.report import add_command
         case "regret":
             from h3sim.cli.regret import add_command
         case "sweep":

@@ -1,0 +1,182 @@
+"""`h3sim report`: loads, a comparison, a study or a log as one file of HTML."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.documents import check_output
+from h3sim.printable import printable
+from h3sim.study import (
+    check_names,
+    is_saved_load,
+    read_load,
+    read_results,
+    resolve_pages,
+    resolve_schemes,
+    run_config,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+    from h3sim.study import LoadConfig, SavedLoad
+
+__all__ = ["add_command"]
+
+_EPILOG = """\
+examples:
+  h3sim report davies-meenan --scheme dfifo -o report.html
+  h3sim report http2rulez davies-meenan --scheme rr,fifo,bucket-html -o report.html
+  h3sim report my-page.json --scheme chrome-h2,eps --network cable --loss 1%% -o report.html
+  h3sim run davies-meenan --json > load.json && h3sim report load.json -o report.html
+  h3sim report study.db --baseline fifo -o report.html
+  h3sim report client.qlog -o report.html
+
+The file needs no other file and no network. It says in words what was found, shows it in figures,
+each with its data in a table, and ends with every setting.
+"""
+_LOGS = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
+_SQLITE = b"SQLite format 3\0"
+_RESULTS = b'{"format": "h3sim-results/'
+_OWN = ("what", "out", "title", "baseline")
+"""The options that do not say what is loaded."""
+
+
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "report",
+        help=summary,
+        description="Write a report of loads, a study or a log: words, figures and tables.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument(
+        "what",
+        metavar="WHAT",
+        nargs="+",
+        help="pages or sets of them, which are loaded; or what was kept: loads (h3sim run --json),"
+        " a store or saved results of a study, qlogs",
+    )
+    parser.add_argument("-o", "--out", metavar="FILE", required=True, help="FILE.html")
+    parser.add_argument(
+        "--scheme",
+        metavar="NAMES",
+        action="append",
+        help="schemes, sets of them, or files.toml, with commas between (default: rr)",
+    )
+    parser.add_argument(
+        "--baseline", metavar="NAME", help="compared with (default: rr where it is, else the first)"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="the title of the report")
+    add_load_options(parser)
+    parser.add_argument(
+        "--buffer-kb",
+        type=float,
+        default=0.0,
+        metavar="KB",
+        help="the send buffer, in kB of 1000 bytes (default: none)",
+    )
+    parser.set_defaults(usual=vars(parser.parse_args(["WHAT", "-o", "FILE"])))
+    parser.set_defaults(command=_report)
+
+
+def _report(options: argparse.Namespace) -> int:
+    from h3sim.reporting.document import check_suffix  # on use, as what follows: matplotlib
+
+    mistakes = Mistakes()
+    mistakes.collect(lambda: check_suffix(options.out, key="--out"))
+    mistakes.collect(lambda: check_output(options.out, key="--out"))
+    kept = [(name, read) for name in options.what if (read := _reader_of(name)) is not None]
+    names = [name for name in options.what if _reader_of(name) is None]
+    cells = _cells(names, options, mistakes) if names else _no_cells(options, mistakes)
+    found = [mistakes.collect(partial(read, name)) for name, read in kept]
+    if mistakes.lines:
+        return mistakes.tell("report")
+    with progress_bar("load") as progress:
+        loads = []
+        for number, (page, scheme, config) in enumerate(cells, start=1):
+            loads.append(run_config(page, scheme, config, records_wire=True))
+            if progress is not None:
+                progress(number, len(cells))
+    _write([*loads, *found], options)
+    return 0
+
+
+def _write(found: list[Any], options: argparse.Namespace) -> None:
+    from h3sim.reporting import report
+
+    made = report(
+        found,
+        baseline=options.baseline,
+        title=options.title,
+        command=f"h3sim {shlex.join(options.arguments)}",
+    )
+    made.save(options.out)
+    for sentence in made.verdict:
+        print(printable(sentence))
+    print(f"wrote {printable(str(options.out))}", file=sys.stderr)
+
+
+def _reader_of(name: str) -> Callable[[str], Any] | None:
+    """Return what reads what was kept in the file of this name, None for a page to be loaded."""
+    if name.lower().endswith(_LOGS):
+        from h3sim.results.measured import measure
+
+        return measure
+    if is_saved_load(name):
+        return _again
+    try:
+        with Path(name).open("rb") as file:
+            head = file.read(max(len(_SQLITE), len(_RESULTS)))
+    except (OSError, ValueError):  # the name of a shipped page, or a mistake that is told later
+        return None
+    return read_results if head.startswith((_SQLITE, _RESULTS)) else None
+
+
+def _again(name: str) -> Any:
+    saved: SavedLoad = read_load(name)
+    return saved.run(records_wire=True)
+
+
+def _cells(
+    names: list[str], options: argparse.Namespace, mistakes: Mistakes
+) -> list[tuple[Page, Scheme, LoadConfig]]:
+    """Return what is to be loaded, page by page; nothing where there are mistakes."""
+    pages = [
+        page for name in names for page in mistakes.collect(partial(resolve_pages, name)) or ()
+    ]
+    given = [name for text in options.scheme or ["rr"] for name in text.split(",")]
+    schemes = list(
+        dict.fromkeys(
+            scheme
+            for name in given
+            for scheme in mistakes.collect(partial(resolve_schemes, name)) or ()
+        )
+    )
+    mistakes.collect(lambda: check_names(pages=pages, schemes=schemes))
+    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
+    if mistakes.lines or config is None:
+        return []
+    return [(page, scheme, config) for page in pages for scheme in schemes]
+
+
+def _no_cells(
+    options: argparse.Namespace, mistakes: Mistakes
+) -> list[tuple[Page, Scheme, LoadConfig]]:
+    """Refuse options of a load where nothing is loaded: what was kept has its own settings."""
+    mistakes.lines += [
+        f"--{key.replace('_', '-')}: goes only with a page that is to be loaded"
+        for key, value in vars(options).items()
+        if key in options.usual and key not in _OWN and value != options.usual[key]
+    ]
+    return []

@@ -1,0 +1,26 @@
+"""Figures as the text of a report: SVG, with equal bytes for equal figures."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from h3sim.plots.files import render
+from h3sim.reporting.document import Picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from h3sim.reporting.document import Table
+
+__all__ = ["picture"]
+
+
+def picture(drawn: Axes | Figure, *, title: str, alt: str, data: Table) -> Picture:
+    """Return what was *drawn* as a picture of a report."""
+    figure = drawn.get_figure()
+    assert figure is not None  # noqa: S101 - axes of h3sim.plots stand in a figure
+    file = io.BytesIO()
+    render(figure, file, "svg")  # type: ignore[arg-type]
+    return Picture(title=title, alt=alt, svg=file.getvalue().decode(), data=data)

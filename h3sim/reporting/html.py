@@ -1,0 +1,189 @@
+"""Writes reports as HTML that can be read with the keyboard, by a screen reader, and on paper.
+
+Everything people gave, names of pages above all, is escaped here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, Any
+
+from h3sim._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from h3sim.reporting.document import Part, Picture, Report, Table
+
+__all__ = ["body_of", "page_of"]
+
+MAX_ROWS = 2000
+"""A longer table is cut, and says so: browsers lay out tables slowly."""
+_NUMBER = ' class="number"'
+_LARGEST, _LEAST_POINTS = 1.1, 560.0
+"""A figure is shown at most so many times as large as it was drawn: its text is then 9 points."""
+# Nothing may be fetched, by a name in a page that looks like markup least of all.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+_STYLE = """
+:root { color-scheme: light; }
+body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: #fff; color: #1b1b1b;
+  font: 1rem/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; overflow-wrap: anywhere; }
+h2 { font-size: 1.25rem; margin-top: 2.5rem; border-bottom: 1px solid #767676;
+  overflow-wrap: anywhere; }
+h3 { font-size: 1.05rem; overflow-wrap: anywhere; }
+a { color: #0b4f8c; }
+a:focus-visible, summary:focus-visible, .scroll:focus-visible { outline: 3px solid #0b4f8c;
+  outline-offset: 2px; }
+.skip { position: absolute; left: -999rem; }
+.skip:focus { position: static; }
+.verdict { border-left: 0.4rem solid #0b4f8c; padding: 0.1rem 1rem; background: #f2f6fa; }
+figure { margin: 1.5rem 0; }
+figcaption { font-weight: 600; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; max-width: 100%; }
+.scroll svg { display: block; width: 100%; height: auto; }
+table { border-collapse: collapse; font-size: 0.875rem; margin: 0.5rem 0 1rem; }
+caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
+th, td { text-align: left; vertical-align: top; padding: 0.15rem 0.75rem 0.15rem 0;
+  border-bottom: 1px solid #d6d6d6; overflow-wrap: anywhere; min-width: 3rem; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+thead th { border-bottom: 2px solid #767676; }
+code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.5rem; }
+@media print { .skip, nav { display: none; } .scroll { overflow: visible; }
+  .scroll svg { min-width: 0 !important; } }
+"""
+
+
+def page_of(report: Report) -> str:
+    """Return *report* as a whole file."""
+    title = html.escape(report.title)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="generator" content="h3sim {html.escape(__version__)}">\n'
+        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{_STYLE}</style>\n'
+        f'</head>\n<body>\n<a class="skip" href="#verdict">Skip to the verdict</a>\n'
+        f"{body_of(report)}</body>\n</html>\n"
+    )
+
+
+def body_of(report: Report) -> str:
+    """Return what stands between head and end of the file."""
+    numbered = list(enumerate(report.parts, start=1))
+    links = [("verdict", "Verdict"), *((f"part-{n}", part.title) for n, part in numbered)]
+    contents = "".join(
+        f'<li><a href="#{anchor}">{html.escape(title)}</a></li>'
+        for anchor, title in (*links, ("made", "How this was made"))
+    )
+    return (
+        f"<header><h1>{html.escape(report.title)}</h1></header>\n"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n<main>\n'
+        f'<section id="verdict" class="verdict" aria-labelledby="verdict-title" tabindex="-1">'
+        f'<h2 id="verdict-title">Verdict</h2>{_words(report.verdict)}</section>\n'
+        + "".join(_part(number, part) for number, part in numbered)
+        + _made(report)
+        + "</main>\n"
+    )
+
+
+def _made(report: Report) -> str:
+    command = f"<pre><code>{html.escape(report.command)}</code></pre>" if report.command else ""
+    return (
+        '<section id="made" aria-labelledby="made-title"><h2 id="made-title">How this was made</h2>'
+        f"{command}{_table(report.made)}</section>\n"
+    )
+
+
+def _part(number: int, part: Part) -> str:
+    name = f"part-{number}"
+    pictures = "".join(
+        _picture(f"{name}-figure-{n}", picture) for n, picture in enumerate(part.pictures, start=1)
+    )
+    return (
+        f'<section id="{name}" aria-labelledby="{name}-title">'
+        f'<h2 id="{name}-title">{html.escape(part.title)}</h2>{_words(part.words)}\n'
+        f"{pictures}{''.join(map(_table, part.tables))}</section>\n"
+    )
+
+
+def _words(sentences: Iterable[str]) -> str:
+    return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+
+
+def _picture(name: str, picture: Picture) -> str:
+    title = html.escape(picture.title)
+    # A region that scrolls must be reached by keyboard, too (WCAG 2.1.1).
+    return (
+        f'<figure aria-labelledby="{name}-title"><figcaption id="{name}-title">{title}</figcaption>'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
+        f"{_inline_svg(name, picture)}</div>"
+        f"<details><summary>The data of this figure: {title}</summary>"
+        f"{_table(picture.data)}</details></figure>\n"
+    )
+
+
+def _inline_svg(name: str, picture: Picture) -> str:
+    """Return the SVG as a part of the page: its ids its own, its size the reader's."""
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", picture.svg, flags=re.DOTALL)
+    svg = svg[svg.index("<svg") :]
+    # A thousandth of a point cannot be seen, and fills half of the file.
+    svg = re.sub(r"(\d\.\d\d)\d+", r"\1", svg)
+    svg = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", svg)
+    box = re.search(r'viewBox="[^"]*"', svg)
+    width = re.search(r'width="([0-9.]+)pt"', svg)
+    attributes = "" if box is None else f" {box.group()}"
+    if width is not None:
+        points = float(width.group(1))
+        # On a narrow screen a wide figure is scrolled, and its text can still be read.
+        attributes += f' style="max-width: {points * _LARGEST:.0f}pt;'
+        attributes += f' min-width: {min(points, _LEAST_POINTS):.0f}pt"'
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        f'{attributes} role="img" aria-label="{html.escape(picture.alt)}">'
+    )
+    return opening + svg[svg.index(">") + 1 :].strip()
+
+
+def _table(table: Table) -> str:
+    first = [isinstance(value, int | float) for value in table.rows[0]] if table.rows else []
+    head = "".join(
+        f'<th scope="col"{_NUMBER * (number and is_number)}>{html.escape(column)}</th>'
+        for number, (column, is_number) in enumerate(
+            zip(table.columns, [*first, *[False] * len(table.columns)], strict=False)
+        )
+    )
+    rows = table.rows[:MAX_ROWS]
+    body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
+    left = len(table.rows) - len(rows)
+    more = f"<p>and {left:,} rows more</p>" if left else ""
+    title = html.escape(table.title)
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}"><table>'
+        f"<caption>{title}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>{more}\n"
+    )
+
+
+def _cells(row: Sequence[Any]) -> str:
+    first, *rest = row
+    return f'<th scope="row">{_text(first)}</th>' + "".join(map(_cell, rest))
+
+
+def _cell(value: Any) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"<td{_NUMBER * is_number}>{_text(value)}</td>"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.1f}" if abs(value) >= 100 else f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else html.escape(str(value))

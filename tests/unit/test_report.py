@@ -1,0 +1,296 @@
+"""Reports say what was found, show it, list it, and fetch nothing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim.capture.chromium import find_chromium
+from h3sim.cli import main
+from h3sim.errors import H3SimError, InputError
+from h3sim.page import page_from_dict
+from h3sim.reporting.html import MAX_ROWS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.reporting import Report
+
+MARKUP = '</title><script>alert("x")</script><img src=//evil.test/x onerror=alert(1)> & "q"'
+
+
+class Elements(HTMLParser):
+    """Elements with their attributes, and the text that a reader sees."""
+
+    VOID = ("meta", "link", "img", "br")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def page_of(name: str) -> Any:
+    resources = [
+        {"id": "index.html", "bytes": 5000, "kind": "document", "above_the_fold": True},
+        {
+            "id": f"{name}.jpg",
+            "bytes": 9000,
+            "kind": "image",
+            "discovered": {"by": "index.html", "at": "request"},
+        },
+        {
+            "id": "b.jpg",
+            "bytes": 9000,
+            "kind": "image",
+            "above_the_fold": True,
+            "discovered": {"by": "index.html", "at": "request"},
+        },
+    ]
+    return page_from_dict({"format": "h3sim-page/1", "name": name, "resources": resources})
+
+
+def loads_of(page: Any, *schemes: str, **options: Any) -> list[Any]:
+    return [h3sim.simulate(page, scheme=scheme, **options) for scheme in schemes]
+
+
+def small_study() -> Any:
+    return h3sim.sweep(
+        page_of("small"), schemes=["rr", "fifo"], rtt_ms=[0, 50], executor="serial", progress=False
+    )
+
+
+def small_log(folder: Path) -> Any:
+    load = h3sim.simulate(page_of("small"), network="4g", records_wire=True)
+    from h3sim.results.document import write_load_qlog
+
+    write_load_qlog(load, folder / "load.qlog", dialect="0.3")
+    return h3sim.measure(folder / "load.qlog")
+
+
+@pytest.fixture(params=["load", "comparison", "study", "log", "markup"])
+def made(request: Any, tmp_path: Path) -> Report:
+    match request.param:
+        case "load":
+            of: Any = loads_of(page_of("small"), "rr", network="4g", records_wire=True)
+        case "comparison":
+            of = h3sim.compare(page_of("small"), schemes=["rr", "fifo"], keep_loads=True)
+        case "study":
+            of = small_study()
+        case "log":
+            of = small_log(tmp_path)
+        case _:
+            of = loads_of(page_of(MARKUP), "rr", "fifo")
+    return h3sim.report(of)
+
+
+def test_elements_close_in_order_and_no_id_stands_twice(made: Report) -> None:
+    parsed = Elements(made.to_html())
+    assert parsed.open == []
+    ids = [str(attributes["id"]) for _, attributes in parsed.found if "id" in attributes]
+    assert sorted(ids) == sorted(set(ids))
+
+
+def test_what_is_referred_to_is_there_and_nothing_is_fetched(made: Report) -> None:
+    parsed = Elements(made.to_html())
+    ids = {attributes.get("id") for _, attributes in parsed.found}
+    for tag, attributes in parsed.found:
+        assert tag not in ("script", "iframe", "object", "embed", "form")
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ("href", "xlink:href", "src", "aria-labelledby"):
+            value = attributes.get(name) or ""
+            if name == "aria-labelledby" and value:
+                assert value in ids
+            elif value.startswith("#"):
+                assert value[1:] in ids
+            else:
+                assert value == "" or value.startswith("data:")
+        for used in re.findall(r"url\(([^)]*)\)", " ".join(map(str, attributes.values()))):
+            assert used[1:] in ids
+
+
+def test_each_figure_says_in_words_what_it_shows_and_has_its_data(made: Report) -> None:
+    parsed = Elements(made.to_html())
+    figures = [picture for part in made.parts for picture in part.pictures]
+    assert figures
+    assert [svg.get("aria-label") for svg in parsed.of("svg")] == [p.alt for p in figures]
+    assert {svg.get("role") for svg in parsed.of("svg")} == {"img"}
+    assert len(parsed.of("figure")) == len(parsed.of("details")) == len(figures)
+    for picture in figures:
+        assert picture.alt
+        assert picture.data.rows
+        assert all(len(row) == len(picture.data.columns) for row in picture.data.rows)
+    scrolled = [each for each in parsed.of("div") if each.get("class") == "scroll"]
+    assert {(each.get("tabindex"), bool(each.get("aria-label"))) for each in scrolled} == {
+        ("0", True)
+    }
+
+
+def test_equal_things_give_equal_bytes() -> None:
+    texts = [h3sim.report(loads_of("davies-meenan", "rr", "fifo")).to_html() for _ in range(2)]
+    assert texts[0] == texts[1]
+
+
+def test_names_with_markup_are_text() -> None:
+    made = h3sim.report(loads_of(page_of(MARKUP), "rr"), title=MARKUP, command=MARKUP)
+    parsed = Elements(made.to_html())
+    assert parsed.of("script") == parsed.of("img") == []
+    assert parsed.text.count(MARKUP) >= 3
+
+
+def test_the_verdict_names_the_fastest_scheme_and_the_ratio_to_the_baseline() -> None:
+    loads = loads_of("davies-meenan", "rr", "fifo", "bucket-html")
+    verdict = h3sim.report(loads).verdict
+    ratio = loads[0].byte_index("atf") / loads[2].byte_index("atf")
+    assert "bucket-html is fastest" in verdict[1]
+    assert f"{ratio:.2f} times as fast as rr" in verdict[1]
+    assert "times as fast as fifo" in h3sim.report(loads, baseline="fifo").verdict[1]
+
+
+def test_where_all_are_equal_nobody_is_called_fastest() -> None:
+    verdict = h3sim.report(loads_of("davies-meenan", "fifo", "fifo")).verdict
+    assert all("the choice is free" in sentence for sentence in verdict)
+
+
+def test_every_setting_of_a_load_is_told() -> None:
+    (load,) = loads_of("davies-meenan", "rr", network="4g", seed=7)
+    told = dict(h3sim.report(load).made.rows)
+    assert set(load.configuration) <= set(told)
+    assert (told["seed"], told["network"], told["h3sim"]) == ("7", "4g", h3sim.__version__)
+    assert told["page_digest"] == load.page.digest
+
+
+def test_what_loads_differ_in_is_told_load_by_load() -> None:
+    told = dict(h3sim.report(loads_of("davies-meenan", "rr", "fifo")).made.rows)
+    assert (told["load 1"], told["load 2"]) == ("scheme rr", "scheme fifo")
+
+
+def test_a_long_table_is_cut_and_says_how_many_rows_are_left_out() -> None:
+    from h3sim.reporting.document import Table
+    from h3sim.reporting.html import _table
+
+    long = Table(title="t", columns=["n"], rows=[(n,) for n in range(MAX_ROWS + 5)])
+    assert _table(long).count("<tr>") == MAX_ROWS + 1
+    assert "and 5 rows more" in _table(long)
+
+
+@pytest.mark.parametrize("of", [[], ["davies-meenan"], 3])
+def test_what_is_no_result_is_refused(of: Any) -> None:
+    with pytest.raises(InputError, match="must be loads"):
+        h3sim.report(of)
+
+
+def test_a_baseline_that_was_not_loaded_is_refused() -> None:
+    with pytest.raises(InputError, match="baseline"):
+        h3sim.report(loads_of("davies-meenan", "rr"), baseline="fifo")
+    with pytest.raises(InputError, match="baseline"):
+        h3sim.report(small_study(), baseline="dfifo")
+
+
+def test_a_comparison_without_its_loads_is_refused() -> None:
+    with pytest.raises(H3SimError, match="keep_loads"):
+        h3sim.report(h3sim.compare("davies-meenan", schemes=["rr"], buffers_kb=[0]))
+
+
+def test_a_study_whose_scheme_has_a_single_load_says_why_a_figure_is_missing() -> None:
+    study = h3sim.sweep("davies-meenan", schemes=["rr"], executor="serial", progress=False)
+    made = h3sim.report(study)
+    assert made.parts[0].words or made.parts[0].pictures
+    assert made.parts[0].tables
+
+
+# The command
+
+
+def test_the_command_writes_what_it_says(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "report.html"
+    arguments = ["report", "davies-meenan", "--scheme", "rr,fifo", "-o", str(path)]
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert "fifo is fastest" in out
+    assert err == f"wrote {path}\n"
+    assert f"h3sim {' '.join(arguments)}" in Elements(path.read_text()).text
+
+
+def test_a_saved_load_a_study_and_a_log_are_told_apart(tmp_path: Path, capsys: Any) -> None:
+    assert main(["run", "davies-meenan", "--scheme", "fifo", "--json"]) == 0
+    (tmp_path / "load.json").write_text(capsys.readouterr().out)
+    small_study().save(tmp_path / "rows.jsonl")
+    small_log(tmp_path)
+    for name, said in (
+        ("load.json", "davies-meenan with fifo"),
+        ("rows.jsonl", "4 loads over"),
+        ("load.qlog", "a log over QUIC"),
+    ):
+        out = tmp_path / f"{name}.html"
+        assert main(["report", str(tmp_path / name), "-o", str(out)]) == 0
+        assert said in capsys.readouterr().out
+
+
+def test_every_mistake_is_a_line_and_nothing_is_written(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "report.txt"
+    arguments = ["report", "nowhere", "--scheme", "no-scheme", "--loss", "2", "-o", str(path)]
+    assert main(arguments) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("h3sim report: ") for line in lines)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_of_a_load_do_not_go_with_what_was_kept(tmp_path: Path, capsys: Any) -> None:
+    small_study().save(tmp_path / "rows.jsonl")
+    out = str(tmp_path / "report.html")
+    assert main(["report", str(tmp_path / "rows.jsonl"), "--rtt-ms", "50", "-o", out]) == 2
+    assert "--rtt-ms" in capsys.readouterr().err
+
+
+# In a browser
+
+
+@pytest.mark.chromium
+def test_a_browser_shows_it_without_a_word_in_its_console(tmp_path: Path) -> None:
+    try:
+        browser = find_chromium()
+    except H3SimError:
+        pytest.skip("no Chromium is installed")
+    path = tmp_path / "report.html"
+    h3sim.report(loads_of(page_of(MARKUP), "rr", "fifo")).save(path)
+    done = subprocess.run(
+        [
+            *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"),
+            *("--v=0", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", path.as_uri()),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "CONSOLE" not in done.stderr
+    parsed = Elements(done.stdout)
+    assert len(parsed.of("svg")) == len(parsed.of("figure")) > 0
+    assert parsed.of("script") == parsed.of("img") == []
