@@ -79,6 +79,10 @@ def loads_of(page: Any, *schemes: str, **options: Any) -> list[Any]:
     return [h3sim.simulate(page, scheme=scheme, **options) for scheme in schemes]
 
 
+def settings_of(made: Report) -> dict[str, Any]:
+    return {row[0]: row[1] for row in made.made.rows}
+
+
 def small_study() -> Any:
     return h3sim.sweep(
         page_of("small"), schemes=["rr", "fifo"], rtt_ms=[0, 50], executor="serial", progress=False
@@ -179,14 +183,14 @@ def test_where_all_are_equal_nobody_is_called_fastest() -> None:
 
 def test_every_setting_of_a_load_is_told() -> None:
     (load,) = loads_of("davies-meenan", "rr", network="4g", seed=7)
-    told = dict(h3sim.report(load).made.rows)
+    told = settings_of(h3sim.report(load))
     assert set(load.configuration) <= set(told)
     assert (told["seed"], told["network"], told["h3sim"]) == ("7", "4g", h3sim.__version__)
     assert told["page_digest"] == load.page.digest
 
 
 def test_what_loads_differ_in_is_told_load_by_load() -> None:
-    told = dict(h3sim.report(loads_of("davies-meenan", "rr", "fifo")).made.rows)
+    told = settings_of(h3sim.report(loads_of("davies-meenan", "rr", "fifo")))
     assert (told["load 1"], told["load 2"]) == ("scheme rr", "scheme fifo")
 
 
