@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the suite look as long as was asked for."""
+    """Make the suite look as long as was asked for."""
     profile = config.getoption("--h3sim-profile")
     if profile != _USUAL:
         from h3sim.conformance.search import set_profile

@@ -85,12 +85,12 @@ class EarlyQpackEncoder:
         return Encoded(stream_id, b"".join([self._line(field, stream_id) for field in fields]))
 
     def on_acked(self, stream_id: int) -> None:
-        """Let the entries be safe that a section brought."""
+        """Record that the entries are safe that a section brought."""
         for entry in self._brought_by.pop(stream_id, ()):
             entry.is_acked = True
 
     def on_feedback(self, data: bytes) -> None:
-        """Let places be free again; *data* are bitmaps of indices, each behind its length."""
+        """Free indices; *data* are bitmaps of them, each behind its length."""
         self._feedback += data
         while self._feedback:
             reader = Reader(self._feedback)

@@ -133,7 +133,7 @@ class EarlyQpackDecoder:
             self._drop(delete.slot)
 
     def _drop(self, index: int) -> None:
-        """Let an entry go that is deleted, if all references to it were read."""
+        """Drop an entry that is deleted, if all references to it were read."""
         entry = self._table.get(index)
         if entry is not None and self._deletes.get(index) == entry.n_references:
             del self._table[index], self._deletes[index]

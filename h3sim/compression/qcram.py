@@ -84,7 +84,7 @@ class QcramEncoder:
         return Encoded(stream_id, prefix + lines)
 
     def on_acked(self, stream_id: int) -> None:
-        """Let a block have arrived; entries become safe in the order of blocks."""
+        """Record that a block arrived; entries become safe in the order of blocks."""
         sequence = self._sequence_of.pop(stream_id, None)
         if sequence is None:
             return
@@ -97,7 +97,7 @@ class QcramEncoder:
         """Do nothing: acknowledgements are the transport's."""
 
     def on_packet_boundary(self) -> None:
-        """Let the next block be the first of a packet."""
+        """Begin a packet with the next block."""
         self._packet_epoch = self._n_blocks
 
     def _line(self, field: Field, sequence: int) -> bytes:

@@ -131,7 +131,7 @@ def _check_turns(
     budget: settings,
     count: Callable[[Watched], _Waits | _Bypasses],
 ) -> None:
-    """Let *count* look at all turns of histories without updates, and at what is left at the end.
+    """Show *count* all turns of histories without updates, and what is left at the end.
 
     Packets are of one size: who sends little may have many turns.
     """
@@ -178,7 +178,7 @@ class _Waits:
                 raise self._watched.broken(Law.NO_STARVATION, sentence)
 
     def forget(self) -> None:
-        """Let those that are not active any more wait for nothing."""
+        """Forget the waits of those that are not active any more."""
         for key in [key for key in self._waits if key not in self._watched.active]:
             del self._waits[key]
 
@@ -222,7 +222,7 @@ class _Bypasses:
             raise self._watched.broken(Law.BOUNDED_WAIT, sentence)
 
     def forget(self) -> None:
-        """Let those that are not active any more wait for nothing."""
+        """Forget the waits of those that are not active any more."""
         for key in [key for key in self._turns if key not in self._watched.active]:
             del self._turns[key]
             self._has_had_turn.pop(key, None)

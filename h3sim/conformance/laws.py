@@ -44,7 +44,7 @@ class Law(enum.Enum):
     """The law in a sentence."""
 
     def __new__(cls, name: str, meaning: str) -> Law:
-        """Let the name be the value."""
+        """Make the name the value."""
         law = object.__new__(cls)
         law._value_ = name
         law.meaning = meaning

@@ -92,7 +92,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.scheduler.signals)
     @rule(data=st.data(), call=st.sampled_from([Call.ACTIVATE, Call.ACTIVATE, Call.DEACTIVATE]))
     def gain_or_lose_data(self, data: st.DataObject, call: Call) -> None:
-        """Let a stream have data, or none; it may be so already."""
+        """Give a stream data, or none; it may be so already."""
         self.both(Event(call, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
 
     @precondition(lambda self: len(self.scheduler.signals) > 1)
@@ -111,7 +111,7 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @rule()
     def send_all(self) -> None:
-        """Let every stream have its turn, and have no more data then: nobody may be forgotten."""
+        """Give every stream its turn, and no more data then: nobody may be forgotten."""
         while (picked := self.agreed()) is not None:
             self.both(Event(Call.CHARGE, picked))
             self.both(Event(Call.DEACTIVATE, picked))

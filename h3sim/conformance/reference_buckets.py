@@ -46,7 +46,7 @@ class ReferenceBuckets:
             self._queue(stream)
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         stream = self._stream(stream_id)
         if not stream.is_active:
             stream.is_active = True

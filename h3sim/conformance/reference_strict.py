@@ -45,7 +45,7 @@ class ReferenceStrict:
         self._elements.append(_Element(stream_id, wanted))
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Let the element begin anew in another place; a new weight alone counts from now on."""
+        """Begin the element anew in another position; a new weight alone counts from now on."""
         element, wanted = self._element(stream_id), self._resolved(signal)
         before, above = element.wanted, wanted.depends_on
         if above is not None and stream_id in self._ancestors(above):
@@ -59,7 +59,7 @@ class ReferenceStrict:
         self._refresh()
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         self._element(stream_id).has_data = True
         self._refresh()
 

@@ -71,7 +71,7 @@ class ReferenceTree:
         self._refresh()
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         self._node(stream_id).has_data = True
         self._refresh()
 

@@ -48,7 +48,7 @@ class _Listed:
         self._signals[stream_id] = signal
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         if stream_id not in self._active:
             self._active.append(stream_id)
 
@@ -99,7 +99,7 @@ class ReferenceRounds(_Listed):
         self._rounds: dict[int, int] = {}
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take turns from the next round on."""
+        """Put the stream among those that take turns from the next round on."""
         if stream_id not in self._active:
             self._rounds[stream_id] = self._round + 1
         super().activate(stream_id)
@@ -110,6 +110,6 @@ class ReferenceRounds(_Listed):
         return min(turns)[1] if turns else None
 
     def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - a turn is a turn
-        """Let the stream wait for the next round."""
+        """Move the stream to the next round."""
         self._round = self._rounds[stream_id]
         self._rounds[stream_id] += 1

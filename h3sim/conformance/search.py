@@ -26,7 +26,7 @@ _profile = "default"
 
 
 def set_profile(name: str) -> None:
-    """Let every law be tried on as many examples as the profile has, one of `PROFILES`."""
+    """Try every law on as many examples as the profile has, one of `PROFILES`."""
     global _profile
     _profile = name
 

@@ -254,7 +254,7 @@ def loss_patterns(*, max_packets: int = 40) -> SearchStrategy[dict[str, Any]]:
 
 
 def register_types() -> None:
-    """Let `hypothesis.strategies.from_type` make pages, resources, signals and events."""
+    """Teach `hypothesis.strategies.from_type` pages, resources, signals and events."""
     for kind, make in _SIGNALS.items():
         st.register_type_strategy(kind, make())
     st.register_type_strategy(Page, pages())

@@ -67,7 +67,7 @@ class EndpointDriver:
         self._timer_at_ns = end.endpoint.timer_at_ns
 
     def face(self, peer: EndpointDriver) -> None:
-        """Let packets go to *peer*."""
+        """Send packets to *peer* from now on."""
         self._put = peer.arrivals.put
 
     def flush(self, now_ns: int) -> None:

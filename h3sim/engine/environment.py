@@ -117,12 +117,12 @@ class LoadEnvironment(Environment):
         return True
 
     def stop(self) -> None:
-        """Let `run_load` return; whoever calls this is not returned to."""
+        """Make `run_load` return; whoever calls this is not returned to."""
         self._stopped = True
         raise StopSimulation(None)
 
     def step(self) -> None:
-        """Let the next thing happen: a call of the load, or an event of a process."""
+        """Make the next thing happen: a call of the load, or an event of a process."""
         if self._queue and len(self._queue[0]) == _N_OF_CALL:
             self._now, _, _, call, value = heappop(self._queue)
             call(value, self._now)
@@ -130,7 +130,7 @@ class LoadEnvironment(Environment):
             super().step()
 
     def run_load(self) -> bool:
-        """Let time pass until `stop`; return False if that does not come.
+        """Pass time until `stop`; return False if that does not come.
 
         Then nothing is left to happen, or there were too many events.
         """
@@ -155,7 +155,7 @@ class LoadEnvironment(Environment):
     # For processes beside it
 
     def run_beside(self, process: Process) -> None:
-        """Let *process* run beside the load; what it raises comes out of `run_load`."""
+        """Run *process* beside the load; what it raises comes out of `run_load`."""
         self.process(self._guarded(process(self)))
 
     def _guarded(
@@ -171,7 +171,7 @@ class LoadEnvironment(Environment):
             raise StopSimulation(None) from error
 
     def schedule(self, event: simpy.Event, priority: Any = 1, delay: float = 0) -> None:
-        """Let an event of a process happen, behind all that the load does at that instant.
+        """Schedule an event of a process, behind all that the load does at that instant.
 
         Raises:
             ValueError: if *delay* is not a whole number of nanoseconds.
@@ -183,7 +183,7 @@ class LoadEnvironment(Environment):
         heappush(self._queue, (self._now + whole, rank, next(self._process_eid), event))
 
     def add_link(self, name: str, control: LinkControl) -> None:
-        """Let processes have a link under *name*, "down" or "up"."""
+        """Give processes a link under *name*, "down" or "up"."""
         self._links[name] = control
 
     @property
@@ -231,7 +231,7 @@ class Lane:
         """(time, rank, number, what comes) in rising order, without what overtakes."""
 
     def put(self, at_ns: int, value: Any) -> None:
-        """Let *value* come at *at_ns*."""
+        """Schedule *value* at *at_ns*."""
         under_way = self.under_way
         entry = (at_ns, self._rank, next(self._numbers), value)
         if under_way and at_ns < under_way[-1][0]:

@@ -108,13 +108,13 @@ class _Direction:
             self._sender.encoder.on_packet_boundary()
 
     def on_section(self, stream_id: int, now_ns: int) -> list[int]:
-        """Let a section have arrived; return the streams that can be read now."""
+        """Record that a section arrived; return the streams that can be read now."""
         self._times[stream_id].arrived_at_ns = now_ns
         readable = self._deliver(self._sections[stream_id], now_ns)
         return readable if self._blocks else [stream_id]
 
     def on_acked(self, stream_id: int) -> None:
-        """Let the transport have brought a section for good."""
+        """Record that the transport has brought a section for good."""
         self._sender.encoder.on_acked(stream_id)
 
     def _deliver(self, part: Part, now_ns: int) -> list[int]:
@@ -173,7 +173,7 @@ class HeaderLayer:
         return self.responses.encode(stream_id, fields, now_ns)
 
     def on_critical(self, stream_id: int, now_ns: int) -> list[int]:
-        """Let a part of an encoder or decoder stream have arrived; return what can be read now."""
+        """Take in a part of an encoder or decoder stream; return what can be read now."""
         return self._under_way.pop(stream_id)(now_ns)
 
     def with_section(self, request: Request) -> Request:

@@ -114,19 +114,19 @@ class HeaderTransport:
     # What the transport tells
 
     def on_connected(self, now_ns: int) -> None:
-        """Let requests leave."""
+        """Send requests."""
         self._application.on_connected(now_ns)
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
-        """Let the section of a request have come up; the server gets what it can read now."""
+        """Take in the section of a request; the server gets what it can read now."""
         self._answer(self._layer.requests.on_section(stream_id, now_ns), now_ns)
 
     def on_signal_arrived(self, number: int, now_ns: int) -> None:
-        """Let a frame have come up."""
+        """Take in a frame of the client."""
         self._signals[number](now_ns)
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
-        """Let bytes have come down; the browser gets what it can read now."""
+        """Take in bytes of the server; the browser gets what it can read now."""
         if is_critical(stream_id):
             if contiguous >= self._sizes.get(stream_id, contiguous + 1):
                 del self._sizes[stream_id]
@@ -142,7 +142,7 @@ class HeaderTransport:
             self._release(self._layer.responses.on_section(stream_id, now_ns), now_ns)
 
     def on_drained(self) -> None:
-        """Let streams of the server be done with."""
+        """Record that streams of the server are done with."""
         self._application.on_drained()
 
     def resource_of(self, stream_id: int) -> int:

@@ -112,7 +112,7 @@ class LoadRun:
         self._schedule(self._browser.on_navigation(now_ns))
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
-        """Let the browser have *contiguous* bytes of a stream."""
+        """Deliver *contiguous* bytes of a stream to the browser."""
         resource = self.resource_of(stream_id)
         self._schedule(self._browser.on_delivered(resource, contiguous, now_ns))
         self._transport.watch(stream_id, self._browser.next_offset(resource))
@@ -124,7 +124,7 @@ class LoadRun:
             self._environment.stop()
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
-        """Let the server have a request, with what it says of priorities."""
+        """Deliver a request to the server, with what it says of priorities."""
         self._arrived_at_ns[stream_id // STREAM_ID_STEP] = now_ns
         resource = self._page.resources[self.resource_of(stream_id)]
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
@@ -134,11 +134,11 @@ class LoadRun:
             self._respond(stream_id)
 
     def on_signal_arrived(self, number: int, now_ns: int) -> None:
-        """Let the server have a frame of the control stream."""
+        """Deliver a frame of the control stream to the server."""
         self._signalling.on_message_arrived(number, now_ns)
 
     def on_drained(self) -> None:
-        """Let streams that are done with leave the scheduler, a while from now or at once."""
+        """Close streams that are done with in the scheduler, a while from now or at once."""
         at_ns = self._environment.now_ns + self._retention_ns
         for stream_id in self._streams.take_drained():
             self._closings.put(at_ns, stream_id)
@@ -175,7 +175,7 @@ class LoadRun:
             self._environment.stop()
 
     def _on_changed(self, item: ScheduledChange, now_ns: int) -> None:
-        """Let more be known of a resource; what was open already may get another priority."""
+        """Record that more is known of a resource; open streams may get another priority."""
         _, resource, change = item
         described = None if resource is None else self._page.resources[resource]
         self._signalling.on_changed(described, change, now_ns)

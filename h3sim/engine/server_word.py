@@ -71,7 +71,7 @@ class ServerWord:
                 self._say(changed, ruled)
 
     def update(self, element_id: int, signal: Signal) -> None:
-        """Let the client want something else."""
+        """Record that the client wants something else."""
         ruled = None if self._judge is None else self._judge.on_update(element_id, signal)
         if ruled is None:
             self._wanted[element_id] = signal
@@ -81,7 +81,7 @@ class ServerWord:
             self._say(changed, instead)
 
     def on_response(self, stream_id: int) -> None:
-        """Let a response be ready, with what the origin says of it."""
+        """Record that a response is ready, with what the origin says of it."""
         for word in self._scheme.said_by_server(self._resource_of(stream_id)):
             if not word.after_bytes:
                 self._merge(stream_id, word)

@@ -26,7 +26,7 @@ class PriorityTarget(Protocol):
         """Take up a stream or placeholder."""
 
     def update(self, element_id: int, signal: Signal, /) -> None:
-        """Let *signal* replace what was wanted."""
+        """Replace the signal by *signal*."""
 
 
 class PrioritySignalling(Protocol):
@@ -42,19 +42,19 @@ class PrioritySignalling(Protocol):
         """Say what is wanted for a request that leaves now."""
 
     def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
-        """Let the client know more of a resource, or of all; say what follows for open streams."""
+        """Tell the client more of a resource, or of all; say what follows for open streams."""
 
     def on_finished(self, stream_id: int) -> None:
-        """Let the client have all of a response."""
+        """Record that the client has all of a response."""
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
-        """Let the server have a request."""
+        """Deliver a request to the server."""
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
-        """Let the server have a frame of the control stream, counted from 0 as they were sent."""
+        """Deliver a frame of the control stream, the *number*-th that was sent, to the server."""
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:
-        """Let a stream have left the scheduler."""
+        """Record that a stream left the scheduler."""
 
 
 class OracleSignalling:
@@ -75,7 +75,7 @@ class OracleSignalling:
         """Say nothing."""
 
     def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
-        """Let the server know at once what the policy makes of it."""
+        """Tell the server at once what the policy makes of it."""
         for element_id, signal in self._policy.on_changed(resource, change):
             self.record.append(SignalSent(now_ns, element_id, signal))
             self._streams.update(element_id, signal)
@@ -84,7 +84,7 @@ class OracleSignalling:
         """Say nothing."""
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
-        """Let the server know what the policy says."""
+        """Tell the server what the policy says."""
         for element_id, signal in self._policy.on_requested(stream_id, resource):
             self.record.append(SignalSent(now_ns, element_id, signal))
             if element_id == stream_id:
@@ -96,7 +96,7 @@ class OracleSignalling:
         """Nothing is sent, so nothing comes."""
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:
-        """Let the server know what the policy makes of it."""
+        """Tell the server what the policy makes of it."""
         for element_id, signal in self._policy.on_closed(stream_id):
             self.record.append(SignalSent(now_ns, element_id, signal))
             self._streams.update(element_id, signal)
@@ -157,7 +157,7 @@ class WireSignalling:
         self._say(self._policy.on_closed(stream_id))
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:  # noqa: ARG002 - the request has said all
-        """Let the server have a request, and what came with it."""
+        """Deliver a request to the server, and what came with it."""
         self._apply(self._receiver.on_request(stream_id, self._with_request.get(stream_id)), now_ns)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
@@ -169,7 +169,7 @@ class WireSignalling:
             self._n_heard += 1
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:  # noqa: ARG002 - nothing is recorded
-        """Let the server forget the stream."""
+        """Make the server forget the stream."""
         self._receiver.on_closed(stream_id)
 
     def _say(self, changes: Iterable[tuple[int, Signal]]) -> None:

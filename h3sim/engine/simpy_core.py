@@ -16,7 +16,7 @@ __all__ = ["Environment", "StopSimulation"]
 
 
 def _put_in_place() -> None:
-    """Let `simpy.core` be importable without what `simpy/__init__.py` imports."""
+    """Make `simpy.core` importable without what `simpy/__init__.py` imports."""
     spec = find_spec("simpy")
     if spec is None or spec.loader is None:
         return  # importing it says what is wrong

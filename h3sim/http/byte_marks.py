@@ -37,7 +37,7 @@ class ByteMarks:
         self._marks: dict[int, list[tuple[int, Callable[[], None]]]] = {}
 
     def around(self, scheduler: Scheduler) -> ByteMarks:
-        """Let *scheduler* decide; return itself, which is told all in its place."""
+        """Follow *scheduler*; return itself, which is told all in its stead."""
         self._scheduler = scheduler
         if isinstance(scheduler, Requeuing):
             # Only then: who has the method is asked for it.
@@ -55,15 +55,15 @@ class ByteMarks:
         self._scheduler.open(stream_id, signal)
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Let *signal* replace what was wanted."""
+        """Replace the signal by *signal*."""
         self._scheduler.update(stream_id, signal)
 
     def activate(self, stream_id: int) -> None:
-        """Let a stream take part."""
+        """Activate a stream."""
         self._scheduler.activate(stream_id)
 
     def deactivate(self, stream_id: int) -> None:
-        """Let it take no part."""
+        """Deactivate it."""
         self._scheduler.deactivate(stream_id)
 
     def close(self, stream_id: int) -> None:

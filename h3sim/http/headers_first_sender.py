@@ -39,7 +39,7 @@ class HeadersFirstSender(StreamSender):
         """What waits of HEADERS frames: stream, offset, bytes."""
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
-        """Let a stream have *n_bytes* to send, the first *header_bytes* as HEADERS."""
+        """Give a stream *n_bytes* to send, the first *header_bytes* as HEADERS."""
         if not header_bytes:
             super().send(stream_id, n_bytes)
             return

@@ -39,7 +39,7 @@ class OutgoingStream:
         return self.lost[0] if self.lost else (self.next, self.size)
 
     def ack(self, offset: int, n_bytes: int) -> bool:
-        """Let the peer have these bytes for good; return whether it has all now."""
+        """Record that the peer has these bytes for good; return whether it has all now."""
         stop = offset + n_bytes
         acked = self._acked
         if acked is None and offset == self.acked_to:

@@ -33,7 +33,7 @@ class SchedulerGroup:
             scheduler.open(stream_id, signal)
 
     def update(self, element_id: int, signal: Signal) -> None:
-        """Let *signal* replace what was wanted."""
+        """Replace the signal by *signal*."""
         for scheduler in self._all:
             scheduler.update(element_id, signal)
 
@@ -43,7 +43,7 @@ class SchedulerGroup:
             scheduler.close(stream_id)
 
     def requeue(self, stream_id: int) -> None:
-        """Let an active stream join the others anew; where that is, is the scheduler's business."""
+        """Join an active stream to the others anew; where that is, is the scheduler's business."""
         if self._requeuing is not None:
             self._requeuing.requeue(stream_id)
         else:

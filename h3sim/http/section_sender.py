@@ -49,13 +49,13 @@ class SectionSender(HeadersFirstSender):
         self._encode, self._on_section_acked = encode, on_acked
 
     def on_critical(self, stream_id: int, n_bytes: int) -> None:
-        """Let *n_bytes* of an encoder or decoder stream wait to be sent."""
+        """Queue *n_bytes* of an encoder or decoder stream."""
         self._critical_streams.add(stream_id)
         self._critical.append((stream_id, 0, n_bytes))
         self._note_data()
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
-        """Let a stream have *n_bytes* to send behind its section."""
+        """Give a stream *n_bytes* to send behind its section."""
         if self.is_http2:
             section_bytes = self._encode(stream_id)
             self._unacked[stream_id] = (section_bytes, Ranges())
@@ -65,7 +65,7 @@ class SectionSender(HeadersFirstSender):
         super().send(stream_id, n_bytes, header_bytes)
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Let the client have these bytes for good."""
+        """Record that the client has these bytes for good."""
         waiting = self._unacked.get(stream_id)
         if waiting is not None:
             section_bytes, acked = waiting

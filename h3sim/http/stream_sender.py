@@ -88,11 +88,11 @@ class StreamSender:
         self._schedulers.open(stream_id, signal)
 
     def update(self, element_id: int, signal: Signal) -> None:
-        """Let *signal* replace what was wanted for an open stream or placeholder."""
+        """Replace the signal of an open stream or placeholder by *signal*."""
         self._schedulers.update(element_id, signal)
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:  # noqa: ARG002
-        """Let a stream have *n_bytes* to send, which is all it will ever have.
+        """Give a stream *n_bytes* to send, which is all it will ever have.
 
         The first *header_bytes* are its HEADERS frame, which in HTTP/3 goes as the rest does.
         """
@@ -102,7 +102,7 @@ class StreamSender:
         self._fill()
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
-        """Let the client have these bytes for good."""
+        """Record that the client has these bytes for good."""
         stream = self._outgoing.get(stream_id)
         if stream is None:
             return
@@ -131,7 +131,7 @@ class StreamSender:
         self._fill()
 
     def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
-        """Let the client take up to *limit_bytes* of a stream, or (None) of all together."""
+        """Raise the client's limit to *limit_bytes* of a stream, or (None) of all together."""
         if stream_id is None:
             # A limit counts from the connection's beginning (RFC 9000 § 4.1), credit from now on.
             if limit_bytes > self._connection_limit_bytes:
@@ -146,7 +146,7 @@ class StreamSender:
             self._fill()
 
     def close(self, stream_id: int) -> None:
-        """Let the scheduler forget a stream."""
+        """Make the scheduler forget a stream."""
         self._schedulers.close(stream_id)
 
     def take_drained(self) -> list[int]:
@@ -175,7 +175,7 @@ class StreamSender:
     def _turn(
         self, max_bytes: int, header: HeaderBytes | None = None, least: int = 0
     ) -> Chunk | None:
-        """Let the scheduler give one turn."""
+        """Give out one turn of the scheduler."""
         stream_id = self._next_stream() if self._with_lost else self._scheduler.pick()
         if stream_id is None:
             return None
@@ -234,7 +234,7 @@ class StreamSender:
         self.has_drained = True
 
     def _wake(self, stream_id: int, stream: OutgoingStream) -> None:
-        """Let the stream take part if it has something that may go in its turn."""
+        """Activate the stream if it has something that may go in its turn."""
         waits = stream.has_new() or (stream.lost and self._retransmit is Retransmit.TURN)
         if waits and not stream.is_active:
             stream.is_active = True

@@ -23,10 +23,10 @@ class Scheduler(Protocol):
         """Take up *stream_id*, which is not yet active, with what the client wants for it."""
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Let *signal* replace what was wanted for an open stream, from the next pick on."""
+        """Replace the signal of an open stream by *signal*, from the next pick on."""
 
     def activate(self, stream_id: int) -> None:
-        """Let an open stream take part; without effect on one that does."""
+        """Activate an open stream; without effect on one that is active."""
 
     def deactivate(self, stream_id: int) -> None:
         """Take an open stream out of the running; without effect on one that is out."""

@@ -94,7 +94,7 @@ class BucketScheduler:
             self.activate(stream_id)
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         if stream_id in self._active:
             return
         place = self._active[stream_id] = self._place[stream_id]

@@ -76,7 +76,7 @@ class EpsScheduler:
             self.activate(stream_id)
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         if stream_id in self._active:
             return
         wanted = self._wanted[stream_id]
@@ -121,7 +121,7 @@ class _Level(Protocol):
         """Who sends next."""
 
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
-        """Let a stream take part; a new one has not had a turn yet."""
+        """Activate a stream; a new one has not had a turn yet."""
 
     def leave(self, stream_id: int) -> None:
         """Take a stream out, which ends its turn."""

@@ -34,7 +34,7 @@ class FifoScheduler:
         """Ignore the signal."""
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         if stream_id not in self._active:
             self._active.put(stream_id, (stream_id, stream_id))
 

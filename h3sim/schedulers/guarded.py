@@ -58,11 +58,11 @@ class GuardedScheduler:
         self._pass_on("open", self.scheduler.open, stream_id, signal)
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Let the signal replace what was wanted."""
+        """Replace the signal."""
         self._pass_on("update", self.scheduler.update, stream_id, signal)
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         self._is_active[stream_id] = True
         self._pass_on("activate", self.scheduler.activate, stream_id)
 

@@ -21,10 +21,10 @@ class NextScheduler(Protocol):
         """Take up a stream, which is not yet active."""
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Let *signal* replace what was wanted."""
+        """Replace the signal by *signal*."""
 
     def activate(self, stream_id: int) -> None:
-        """Let a stream take part."""
+        """Activate a stream."""
 
     def deactivate(self, stream_id: int) -> None:
         """Take a stream out of the running."""
@@ -78,7 +78,7 @@ class NextAdapter:
             scheduler.update(stream_id, signal)
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part."""
+        """Activate the stream."""
         for scheduler in self._both():
             scheduler.activate(stream_id)
 

@@ -43,7 +43,7 @@ class RankScheduler:
             self._put(stream_id)
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part, behind others of its rank."""
+        """Activate the stream, behind others of its rank."""
         if stream_id not in self._active:
             self._arrival[stream_id] = self._arrived
             self._arrived += 1

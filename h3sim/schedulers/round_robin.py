@@ -42,21 +42,21 @@ class Rounds:
         return stream_id in self._round
 
     def join(self, stream_id: int) -> None:
-        """Let the stream take turns; without effect where it does."""
+        """Put the stream among those that take turns; without effect where it is."""
         if stream_id not in self._round:
             self._next_turn(stream_id, self._now + 1)
 
     def leave(self, stream_id: int) -> None:
-        """Let the stream take no more turns."""
+        """Take the stream out of the turns."""
         if self._round.pop(stream_id, None) is not None:
             self._drop_stale()
 
     def keeps_turn(self, stream_id: int) -> None:
-        """Let the stream's turn go on; whoever joins during it waits for the next round."""
+        """Continue the stream's turn; whoever joins during it waits for the next round."""
         self._now = self._round[stream_id]
 
     def took_turn(self, stream_id: int) -> None:
-        """Let the stream wait for the next round."""
+        """Move the stream to the next round."""
         self._now = now = self._round[stream_id]
         if stream_id != self.first or self._line:
             self._next_turn(stream_id, now + 1)
@@ -123,11 +123,11 @@ class RoundRobinScheduler:
         """Ignore the signal."""
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take turns, from the next round on."""
+        """Put the stream among those that take turns, from the next round on."""
         self._rounds.join(stream_id)
 
     def deactivate(self, stream_id: int) -> None:
-        """Let the stream take no turns."""
+        """Take the stream out of the turns."""
         self._turns.drop(stream_id)
         self._rounds.leave(stream_id)
 

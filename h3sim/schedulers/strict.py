@@ -73,7 +73,7 @@ class StrictScheduler:
         self._move(stream_id, self._resolved(stream_id, signal))
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take part, and each placeholder above it."""
+        """Activate the stream, and each placeholder above it."""
         self._active[stream_id] = None
         self._wake(stream_id)
 
@@ -218,7 +218,7 @@ class _Group:
         self._levels[wanted.strict].update(element_id, H2Priority(weight=wanted.weight))
 
     def activate(self, element_id: int, strict: int) -> None:
-        """Let an element take part."""
+        """Activate an element."""
         self._levels[strict].activate(element_id)
         if strict not in self._active:
             self._active.put(strict, (-strict, strict))

@@ -76,5 +76,5 @@ class TurnCounter:
         return stream_id in self._used
 
     def drop(self, stream_id: int) -> None:
-        """Let the stream's turn be over, if it has one."""
+        """End the stream's turn, if it has one."""
         self._used.pop(stream_id, None)

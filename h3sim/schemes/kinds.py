@@ -143,7 +143,7 @@ class SchedulerKind(enum.Enum):
     _row: _Row
 
     def __new__(cls, name: str, row: _Row) -> SchedulerKind:
-        """Let the name be the value."""
+        """Make the name the value."""
         kind = object.__new__(cls)
         kind._value_ = name
         kind._row = row

@@ -68,7 +68,7 @@ class ExactTime(FairQueueing):
         return time, node.tie
 
     def reweigh(self, node: Node, weight: int) -> None:
-        """Let the weight count from the next turn on, and a place before or behind all at once."""
+        """Count the weight from the next turn on, and a rank before or behind all at once."""
         before = node.fixed_time
         node.weight = weight
         node.cost_per_byte = _COST_PER_BYTE[weight]
@@ -156,7 +156,7 @@ class QuickerZeroTime(ExactTime):
             node = parent
 
     def _end_time(self, parent: Node) -> None:
-        """Let time be infinite from now on; whoever has a share and data stands as it did."""
+        """Take time as infinite from now on; whoever has a share and data stands as it did."""
         if parent.line is not None:
             return
         alive = sorted(entry for entry in parent.heap if entry[2].entry is entry)
@@ -196,7 +196,7 @@ class Nghttp2Cycles(FairQueueing):
         return self._next(node, time, n_bytes), parent.n_listed
 
     def reweigh(self, node: Node, weight: int) -> None:
-        """Let the last turn cost what it costs at the new weight, but never go back in time."""
+        """Charge the last turn at the new weight, but never go back in time."""
         before, node.weight = node.weight, weight
         entry, parent = node.entry, node.parent
         if entry is None or parent is None or weight == before:

@@ -81,7 +81,7 @@ class Node:
         return not (self.is_closed or self.is_implied or self.is_idle)
 
     def __lt__(self, other: Node) -> bool:
-        """Let the heap take two nodes of one id: a stale entry beside that of a reopened stream."""
+        """Return False: a heap may hold two nodes of one id, a stale one and a reopened one."""
         return False
 
 

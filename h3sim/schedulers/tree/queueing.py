@@ -40,7 +40,7 @@ class FairQueueing:
         node.weight = weight
 
     def forget(self, node: Node) -> None:
-        """Let the node, which is not listed now, begin anew when it joins again."""
+        """Make the node, which is not listed now, begin anew when it joins again."""
 
     # What all do alike
 
@@ -118,7 +118,7 @@ class FairQueueing:
 
 
 def relist(parent: Node, entry: Entry, moved: Entry) -> None:
-    """Let *moved* stand in the parent's heap for *entry*."""
+    """Replace *entry* by *moved* in the parent's heap."""
     heap = parent.heap
     if heap[0] is entry:
         heapreplace(heap, moved)

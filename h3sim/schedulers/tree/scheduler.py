@@ -178,7 +178,7 @@ class TreeScheduler:
         self._tree.prioritize(stream_id, signal)
 
     def activate(self, stream_id: int) -> None:
-        """Let a stream take part.
+        """Activate a stream.
 
         Raises:
             KeyError: if it is not open.

@@ -188,7 +188,7 @@ class H2oTree(DependencyTree):
         )
 
     def _change(self, node: Node, parent: Node, wanted: H2Priority) -> None:
-        """Let a node join anew, be it that only its weight is another (..._scheduler_rebind)."""
+        """Join a node anew, even where only its weight is another (..._scheduler_rebind)."""
         is_same = parent is node.parent and wanted.weight == node.weight
         if is_same and not wanted.exclusive:
             return
@@ -207,7 +207,7 @@ class H2oTree(DependencyTree):
         weight: int | None = None,
         is_anew: bool = False,
     ) -> None:
-        """Let the old parent sleep before the new one wakes (do_rebind)."""
+        """Put the old parent to sleep before the new one wakes (do_rebind)."""
         old_parent = self._detach(node)
         node.is_exclusive = False
         self._queueing.sleep(old_parent)
