@@ -87,6 +87,11 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="0.3, which qvis opens, or draft: the current drafts (default: %(default)s)",
     )
     parser.add_argument(
+        "--multiplexing",
+        action="store_true",
+        help="show how responses shared the link, and what priorities came to",
+    )
+    parser.add_argument(
         "--critical-path",
         action="store_true",
         help="show what the load event waited for, step by step (with --browser parse)",
@@ -186,6 +191,8 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     width = terminal_width(options)
     _show(load, order=options.order, width=width)
+    if options.multiplexing:
+        print(f"\n{figures(_multiplexing(load), width=width)}")
     if options.critical_path:
         print(f"\n{_path(load, width)}")
     return 0
@@ -266,6 +273,30 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
         ("DOMContentLoaded", _ms(load.dom_content_loaded_ms)),
         ("load event", _ms(load.load_event_ms)),
     ]
+
+
+def _multiplexing(load: Load) -> list[tuple[str, str]]:
+    """Return how responses shared the link; what has no sense for the load is left out."""
+    found, visual = load.multiplexing, load.visual
+    window = f"in {in_ms(found.window_ms)} ms"
+    rows: list[tuple[str, str | None]] = [
+        ("interleaving", f"{found.interleaving:.3f}, runs of {found.mean_run_packets:.1f} packets"),
+        ("streams in flight", f"{found.streams_in_flight:.1f} {window}"),
+        ("Jain's index", _or_none(found.jain_index, f"{{:.3f}} {window}")),
+        ("priority inversion", _or_none(found.inversion_bytes, "{:,} bytes")),
+        ("reprioritization delay", _or_none(found.reprioritization_delay_ms, "{:,.1f} ms")),
+        ("TTFB slope", _or_none(found.ttfb_slope_ms, "{:+,.1f} ms a request")),
+        ("ImageIndex", _or_none(load.image_index_ms, "{:,.1f} ms")),
+        ("bursts of losses", batches(found.loss_bursts) or None),
+    ]
+    if visual is not None:
+        shown = ", ".join(in_ms(value_ms) for value_ms in visual)
+        rows.append(("first change, VC85, 95, 99, last", f"{shown} ms"))
+    return [(name, text) for name, text in rows if text is not None]
+
+
+def _or_none(value: float | None, text: str) -> str | None:
+    return None if value is None else text.format(value)
 
 
 def batches(histogram: Mapping[Any, int]) -> str:

@@ -5,7 +5,17 @@ from h3sim.metrics.count import count_packets, count_sander, frames_by_number, l
 from h3sim.metrics.critical import PathStep, critical_path
 from h3sim.metrics.hol import HolBlocking, hol_blocking, stack_heights, stack_histogram, stacks
 from h3sim.metrics.indexes import SAMPLE_MS, byte_index_ns, object_index_ns
-from h3sim.metrics.paint import Element, largest_paint_ns, speed_index_ns
+from h3sim.metrics.multiplexing import (
+    Sent,
+    fairness,
+    interleaving,
+    inversion_bytes,
+    reprioritization_delays_ns,
+    sent_bytes,
+    slope,
+    streams_in_flight,
+)
+from h3sim.metrics.paint import Element, largest_paint_ns, seen_at_ns, speed_index_ns
 from h3sim.metrics.sander import Frame, SanderCount, sander_count
 from h3sim.metrics.timings import Timing, timings
 
@@ -17,21 +27,30 @@ __all__ = [
     "PathStep",
     "Response",
     "SanderCount",
+    "Sent",
     "Timing",
     "byte_index_ns",
     "count_packets",
     "count_sander",
     "critical_path",
+    "fairness",
     "frames_by_number",
     "hol_blocking",
+    "interleaving",
+    "inversion_bytes",
     "largest_paint_ns",
     "loss_bursts",
     "lower_bound_ns",
     "object_index_ns",
+    "reprioritization_delays_ns",
     "sander_count",
+    "seen_at_ns",
+    "sent_bytes",
+    "slope",
     "speed_index_ns",
     "stack_heights",
     "stack_histogram",
     "stacks",
+    "streams_in_flight",
     "timings",
 ]

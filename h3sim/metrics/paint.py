@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Element", "largest_paint_ns", "speed_index_ns"]
+__all__ = ["Element", "largest_paint_ns", "seen_at_ns", "speed_index_ns"]
 
 
 class Element(NamedTuple):
@@ -62,3 +62,30 @@ def speed_index_ns(
     ]
     text = (scale - covered) * (first_paint_ns - origin_ns)
     return (sum(seen, text)) / scale
+
+
+def seen_at_ns(first_paint_ns: int, elements: Sequence[Element], share: Fraction) -> int | None:
+    """Return when at least *share* of the viewport is seen, as the SpeedIndex counts it.
+
+    None where no element has a share.
+
+    >>> seen_at_ns(100, [Element(0.25, False, 500)], Fraction(85, 100))
+    500
+    """
+    shares = [Fraction(element.share or 0) for element in elements]
+    covered = sum(shares, Fraction(0))
+    if not covered:
+        return None
+    scale = max(covered, Fraction(1))
+    seen = scale - covered  # text, from the first paint on
+    at_ns = first_paint_ns
+    ready = sorted(
+        (max(first_paint_ns, element.ready_at_ns), part)
+        for element, part in zip(elements, shares, strict=True)
+    )
+    for ready_at_ns, part in ready:
+        if seen >= share * scale:
+            break
+        seen += part
+        at_ns = ready_at_ns
+    return at_ns

@@ -58,6 +58,12 @@ def _inputs(load: Load) -> dict[str, Any]:
     }
 
 
+def _multiplexing(load: Load) -> dict[str, Any]:
+    found = load.multiplexing
+    bursts = {str(length): n for length, n in found.loss_bursts.items()}
+    return {**found._asdict(), "loss_bursts": bursts}
+
+
 def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     """Return *load* as a document; *order* adds the stream id of each packet in the order sent.
 
@@ -69,6 +75,9 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
         **identity(load),
         "above_the_fold": _above_the_fold(load),
         **document_of(load),
+        "visual": None if load.visual is None else load.visual._asdict(),
+        "image_index_ms": load.image_index_ms,
+        "multiplexing": _multiplexing(load),
         "resources": [{key: getattr(row, key) for key in keys} for row in load.timings],
     }
     if load.first_paint_ms is not None:

@@ -13,6 +13,7 @@ from h3sim.documents import is_quantity, shown
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.http import BufferModel
 from h3sim.notebook import escaped, html_table
+from h3sim.page import Kind
 from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
 from h3sim.results.document import hol_figures, identity, load_to_dict
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.bounds import Given
+    from h3sim.results.multiplexing import Multiplexing
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
@@ -194,6 +196,25 @@ class Load(WithMilestones):
     def packets(self) -> PacketCount:
         """How many data packets there were, how many got lost, how many sent something again."""
         return PacketCount(*metrics.count_packets(self.trace))
+
+    @cached_property
+    def multiplexing(self) -> Multiplexing:
+        """How responses shared the link, and what priorities came to."""
+        from h3sim.results.multiplexing import multiplexing_of  # on use: few ask for it
+
+        rtt_ns = self.network.rtt_ns
+        return multiplexing_of(self.page, self.trace, self._timings, rtt_ns=rtt_ns)
+
+    @property
+    def image_index_ms(self) -> float | None:
+        """The ByteIndex of images alone; None where no image has a byte."""
+        images = [
+            (resource.size_bytes, timing.finished_at_ns)
+            for resource, timing in self._of("all")
+            if resource.kind is Kind.IMAGE
+        ]
+        index_ns = metrics.byte_index_ns(images, origin_ns=self._origin_ns)
+        return None if index_ns is None else float(index_ns / 10**6)
 
     @property
     def plot(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import metrics
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.trace import Trace
 
-__all__ = ["Milestones", "PathRow", "WithMilestones"]
+__all__ = ["Milestones", "PathRow", "Visual", "WithMilestones"]
 
 _SEEN = (Kind.IMAGE, Kind.MEDIA)
 
@@ -38,6 +39,22 @@ class PathRow(NamedTuple):
     bandwidth_ms: float
     computation_ms: float
     blocking_ms: float
+
+
+class Visual(NamedTuple):
+    """When what share of the viewport was seen, in ms since navigation start.
+
+    The first and the last change, and when visual completeness came to 85, 95 and 99 %.
+    """
+
+    first_change_ms: float
+    vc85_ms: float
+    vc95_ms: float
+    vc99_ms: float
+    last_change_ms: float
+
+
+_SHARES = tuple(Fraction(share, 100) for share in (0, 85, 95, 99, 100))
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,16 @@ class Milestones:
             return None
         index_ns = metrics.speed_index_ns(painted_ns, self._elements())
         return None if index_ns is None else float(index_ns / 10**6)
+
+    @property
+    def visual(self) -> Visual | None:
+        """When how much of the viewport was seen; None where the SpeedIndex is."""
+        painted_ns = self._at_ns(Work.FIRST_PAINT)
+        if painted_ns is None:
+            return None
+        elements = self._elements()
+        times = [metrics.seen_at_ns(painted_ns, elements, share) for share in _SHARES]
+        return None if None in times else Visual(*(to_ms(at_ns or 0) for at_ns in times))
 
     def critical_path(self, to: Work) -> Rows[PathRow]:
         """Return the steps to a milestone."""
@@ -147,6 +174,11 @@ class WithMilestones:
     def load_event_ms(self) -> float | None:
         """When all was there that had been asked for until then, as `first_paint_ms`."""
         return self._milestones.at_ms(Work.LOAD)
+
+    @property
+    def visual(self) -> Visual | None:
+        """When how much of the viewport was seen; None where the SpeedIndex is."""
+        return self._milestones.visual
 
     def critical_path(self, to: str = "load") -> Rows[PathRow]:
         """Return what led to a milestone: "load", "DOMContentLoaded" or "first paint".

@@ -1,0 +1,87 @@
+"""How a load's responses shared the link, in milliseconds and plain numbers."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim import metrics
+from h3sim.units import NS_PER_MS, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from h3sim.metrics import Timing
+    from h3sim.page import Page
+    from h3sim.trace import Trace
+
+__all__ = ["Multiplexing", "multiplexing_of"]
+
+_LEAST_WINDOW_PACKETS = 14
+"""Where a round trip takes no time, so many packets stand for what is sent in one."""
+
+
+class Multiplexing(NamedTuple):
+    """How responses shared the link, as `docs/metrics.md` defines it; None where that has no sense.
+
+    *window_ms* is the time in which streams in flight and Jain's index are counted.
+    """
+
+    interleaving: float
+    mean_run_packets: float
+    window_ms: float
+    streams_in_flight: float
+    jain_index: float | None
+    inversion_bytes: int | None
+    reprioritization_delay_ms: float | None
+    ttfb_slope_ms: float | None
+    loss_bursts: dict[int, int]
+
+
+def multiplexing_of(
+    page: Page, trace: Trace, timings: Sequence[Timing], *, rtt_ns: int
+) -> Multiplexing:
+    """Return the measures of a load; *rtt_ns* is the round-trip time of its network."""
+    sent = metrics.sent_bytes(trace)
+    order = [row.stream_id for row in sent]
+    window_ns = rtt_ns or _usual_window_ns(sent)
+    spans = _spans(page, trace, sent)
+    signals = [(told.at_ns, told.element_id, told.signal) for told in trace.signals]
+    delays_ns = metrics.reprioritization_delays_ns(sent, signals)
+    n_runs = sum(1 for i, stream_id in enumerate(order) if not i or order[i - 1] != stream_id)
+    waits_ns = [timing.first_byte_at_ns - timing.requested_at_ns for timing in timings]
+    return Multiplexing(
+        interleaving=float(metrics.interleaving(order) or 0),
+        mean_run_packets=len(order) / n_runs,
+        window_ms=to_ms(window_ns),
+        streams_in_flight=float(metrics.streams_in_flight(sent, window_ns) or 0),
+        jain_index=_float(metrics.fairness(sent, spans, window_ns)),
+        inversion_bytes=metrics.inversion_bytes(sent, spans, signals),
+        reprioritization_delay_ms=fmean(delays_ns) / NS_PER_MS if delays_ns else None,
+        ttfb_slope_ms=_float(metrics.slope(waits_ns), NS_PER_MS),
+        loss_bursts=metrics.loss_bursts(trace.packet_rows),
+    )
+
+
+def _usual_window_ns(sent: Sequence[metrics.Sent]) -> int:
+    """Return how long so many packets take, at the pace of the load."""
+    span_ns = sent[-1].at_ns - sent[0].at_ns
+    return max(1, span_ns * _LEAST_WINDOW_PACKETS // max(1, len(sent) - 1))
+
+
+def _spans(page: Page, trace: Trace, sent: Sequence[metrics.Sent]) -> dict[int, tuple[int, int]]:
+    """Return from when each response was ready until its last packet left."""
+    ended_at_ns = {row.stream_id: row.at_ns for row in sent}
+    return {
+        request.stream_id: (
+            request.arrived_at_ns + page.resources[request.resource].server_ns,
+            ended_at_ns[request.stream_id],
+        )
+        for request in trace.requests
+        if request.stream_id in ended_at_ns
+    }
+
+
+def _float(value: Fraction | None, divisor: int = 1) -> float | None:
+    return None if value is None else float(value / divisor)

@@ -1,0 +1,132 @@
+"""Measures of multiplexing and of what is seen, by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import h3sim
+from h3sim.metrics.multiplexing import Sent, inversion_bytes, slope
+from h3sim.metrics.paint import Element, seen_at_ns
+from h3sim.signals import H2Priority
+from tests.helpers import page_of, replay
+
+TWO = [(0, "document", 8), (0, "image", 8)]
+
+
+class TestInterleaving:
+    def test_one_after_the_other(self) -> None:
+        # Two runs of 8 of 16: 1 - 2 * 64 / 256.
+        assert replay(TWO, "fifo").multiplexing.interleaving == 0.5
+        assert replay(TWO, "fifo").multiplexing.mean_run_packets == 8
+
+    def test_round_robin(self) -> None:
+        measures = replay(TWO, "rr").multiplexing
+        assert measures.interleaving == 1 - 16 / 256
+        assert measures.mean_run_packets == 1
+
+    def test_streams_in_flight(self) -> None:
+        assert replay(TWO, "fifo", rtt_ms=20).multiplexing.streams_in_flight == pytest.approx(
+            (1 * 15 + 2) / 16  # only when the second begins, the first is still in the window
+        )
+        rr = replay(TWO, "rr", rtt_ms=20).multiplexing
+        assert rr.streams_in_flight == pytest.approx((1 + 2 * 15) / 16)
+
+
+class TestFairness:
+    def test_who_shares_is_fair_and_who_waits_gets_nothing(self) -> None:
+        assert replay(TWO, "rr", rtt_ms=20).multiplexing.jain_index == 1
+        # While both wait, one of two gets all.
+        assert replay(TWO, "fifo", rtt_ms=20).multiplexing.jain_index == 0.5
+
+    def test_one_stream_is_neither(self) -> None:
+        assert replay([(0, "document", 8)], "rr").multiplexing.jain_index is None
+
+
+class TestPriorities:
+    def test_a_late_request_that_matters_waits_for_the_buffer(self) -> None:
+        steps = [(0, "image", 20), (35, "stylesheet", 2)]
+        without = replay(steps, "chrome-eps").multiplexing
+        assert without.inversion_bytes == 0
+        # Ten packets were in the buffer when the stylesheet became ready.
+        filled = replay(steps, "chrome-eps", buffer_kb=14).multiplexing
+        assert filled.inversion_bytes == 10 * 1400
+
+    def test_a_tree_has_no_ranks(self) -> None:
+        assert replay(TWO, "chrome-h2").multiplexing.inversion_bytes is None
+        assert inversion_bytes([Sent(0, 0, 9)], {0: (0, 1)}, [(0, 0, H2Priority())]) is None
+
+    def test_a_raise_takes_effect_with_the_next_packet(self) -> None:
+        found = {"by": "/", "at": "request"}
+        seen = {"when": {"at": "time", "delay_ms": 45}, "visible": True}
+        image = {"kind": "image", "bytes": 14_000, "discovered": found}
+        page = page_of(
+            {"id": "/", "kind": "document", "bytes": 1400},
+            {"id": "a", **image},
+            {"id": "b", **image, "priority_changes": [seen]},
+        )
+        quick = h3sim.simulate(page, scheme="lsquic").multiplexing
+        assert quick.reprioritization_delay_ms == 5
+        slow = h3sim.simulate(page, scheme="lsquic", buffer_kb=14).multiplexing
+        # All of a was in the buffer before b was asked for: b's first packet leaves at 120.
+        assert slow.reprioritization_delay_ms == 75
+        assert replay(TWO, "rr").multiplexing.reprioritization_delay_ms is None
+
+    def test_the_time_to_first_byte_rises_where_one_waits_for_the_other(self) -> None:
+        steps = [(0, "image", 4)] * 4
+        # First bytes at 0, 40, 80, 120 ms, and at 0, 10, 20, 30.
+        assert replay(steps, "fifo").multiplexing.ttfb_slope_ms == 40
+        assert replay(steps, "rr").multiplexing.ttfb_slope_ms == 10
+        assert slope([7]) is None
+        assert slope([0, 1, 0, 1]) == Fraction(1, 5)
+
+
+class TestLosses:
+    def test_a_load_tells_its_bursts(self) -> None:
+        load = h3sim.simulate("davies-meenan", scheme="rr", network="sander-2mbps-100ms-5pct")
+        bursts = load.multiplexing.loss_bursts
+        assert sum(length * n for length, n in bursts.items()) == load.packets.lost
+
+    def test_without_loss_there_is_none(self) -> None:
+        assert replay(TWO, "rr").multiplexing.loss_bursts == {}
+
+
+class TestWhatIsSeen:
+    ELEMENTS = (Element(0.5, False, 100), Element(0.3, False, 300), Element(None, False, 900))
+
+    def test_progress_rises_with_the_shares(self) -> None:
+        # The rest, 20 %, is text: there at the first paint, at 50.
+        seen = [seen_at_ns(50, self.ELEMENTS, Fraction(n, 100)) for n in (20, 70, 71, 100)]
+        assert seen == [50, 100, 300, 300]
+
+    def test_without_shares_nothing_is_known(self) -> None:
+        assert seen_at_ns(50, [Element(None, True, 100)], Fraction(1, 2)) is None
+
+    def test_a_load_tells_when_so_much_was_seen(self) -> None:
+        found = {"by": "/", "at": "offset", "offset_bytes": 10}
+        page = page_of(
+            {"id": "/", "kind": "document", "bytes": 1400},
+            {"id": "a", "kind": "image", "bytes": 1400, "viewport": 0.9, "discovered": found},
+            {"id": "b", "kind": "image", "bytes": 1400, "viewport": 0.06, "discovered": found},
+        )
+        load = h3sim.simulate(page, scheme="fifo", browser="parse")
+        # The document is there at 10, the images at 20 and 30; text is 4 %.
+        assert load.first_paint_ms == 10
+        assert tuple(load.visual or ()) == (10, 20, 30, 30, 30)
+        assert h3sim.simulate(page, scheme="fifo").visual is None
+
+    def test_the_image_index_weighs_images_alone(self) -> None:
+        # The document is there at 80, the image at 160 ms.
+        load = replay(TWO, "fifo")
+        assert load.image_index_ms == 160
+        assert replay([(0, "document", 1)], "fifo").image_index_ms is None
+
+
+def test_all_of_it_is_in_the_json() -> None:
+    document: dict[str, Any] = replay(TWO, "rr").to_dict()
+    assert document["multiplexing"]["interleaving"] == 1 - 16 / 256
+    assert document["multiplexing"]["loss_bursts"] == {}
+    assert document["visual"] is None
+    assert document["image_index_ms"] == 160
