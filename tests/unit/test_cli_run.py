@@ -99,6 +99,20 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
         "page_load_ms": 30,
         "first_paint_ms": None,
         "speed_index_ms": None,
+        "visual": None,
+        "image_index_ms": 30,
+        "multiplexing": {
+            # Runs of two packets and of one: 1 - (4 + 1) / 9.
+            "interleaving": pytest.approx(4 / 9),
+            "mean_run_packets": 1.5,
+            "window_ms": 140,
+            "streams_in_flight": pytest.approx((1 + 1 + 2) / 3),
+            "jain_index": None,
+            "inversion_bytes": None,
+            "reprioritization_delay_ms": None,
+            "ttfb_slope_ms": 0,
+            "loss_bursts": {},
+        },
         "hol": {
             "stream_bytes": 0,
             "stream_delay_ms": 0,

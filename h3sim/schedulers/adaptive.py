@@ -1,0 +1,116 @@
+"""Batched round robin whose turns follow the bursts of losses that the server sees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.schedulers.round_robin import Rounds
+
+if TYPE_CHECKING:
+    from h3sim.signals import Signal
+
+__all__ = ["AdaptiveRoundRobinScheduler"]
+
+_MULTIPLE = 2
+"""A turn is so many mean bursts long: Sander 2022 § V-D suggests multiples of the burst length."""
+_LONGEST_TURN = 64
+_GAIN = 4
+"""One burst moves the mean by a fourth of the difference (as RTT estimates do by an eighth)."""
+_QUIET_PACKETS = 8
+"""A burst is over once so many packets were given out and none was lost: of one burst the losses
+are found out one after the other, as acknowledgements of later packets come in (RFC 9002 § 6.1)."""
+
+
+class AdaptiveRoundRobinScheduler:
+    """Gives each active stream one turn a round, longer where losses come in longer bursts.
+
+    Per-packet round robin spreads a burst over many streams, each of which waits for it (Sander
+    2022 § V-D). Turns of several packets keep it within few, and cost the others time; so a turn is
+    one packet until something is lost, and then twice as long as the mean burst, at most 64.
+    `on_lost` is told of each packet that was lost; signals are ignored.
+
+    >>> from h3sim.signals import H2Priority
+    >>> scheduler = AdaptiveRoundRobinScheduler()
+    >>> for stream_id in (0, 4):
+    ...     scheduler.open(stream_id, H2Priority())
+    ...     scheduler.activate(stream_id)
+    >>> for _ in range(5):
+    ...     scheduler.on_lost()
+    >>> for _ in range(10):
+    ...     scheduler.charge(scheduler.pick(), 1400)
+    >>> scheduler.turn_packets
+    4
+    """
+
+    def __init__(self) -> None:
+        self._rounds = Rounds()
+        self._used = 0
+        self._of: int | None = None
+        """Whose turn has begun."""
+        self._burst = 0
+        self._quiet = 0
+        self._mean_in_quarters = _GAIN
+        """Four times the mean burst, which is 1 at first: whole numbers, so equal everywhere."""
+        self._has_lost = False
+        self.turn_packets = 1
+        """How long a turn is now."""
+
+    def on_lost(self) -> None:
+        """Take in that a packet was lost."""
+        self._burst += 1
+        self._quiet = 0
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        """Take up the stream."""
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        """Ignore the signal."""
+
+    def activate(self, stream_id: int) -> None:
+        """Let the stream take turns, from the next round on."""
+        self._rounds.join(stream_id)
+
+    def deactivate(self, stream_id: int) -> None:
+        """Let the stream take no turns."""
+        self._end_turn_of(stream_id)
+        self._rounds.leave(stream_id)
+
+    def requeue(self, stream_id: int) -> None:
+        """Send the stream to the end of the line."""
+        self._rounds.requeue(stream_id)
+
+    def close(self, stream_id: int) -> None:
+        """Forget the stream."""
+        self._end_turn_of(stream_id)
+        self._rounds.leave(stream_id)
+
+    def pick(self) -> int | None:
+        """Return the stream whose turn it is."""
+        return self._rounds.first
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        """Count a packet of the stream's turn, and end the turn if it was the last."""
+        del n_bytes
+        if self._burst:
+            self._quiet += 1
+            if self._quiet >= _QUIET_PACKETS:
+                self._learn()
+        if stream_id != self._of:
+            self._of, self._used = stream_id, 0
+        self._used += 1
+        if self._used >= self.turn_packets:
+            self._of = None
+            self._rounds.took_turn(stream_id)
+        else:
+            self._rounds.keeps_turn(stream_id)
+
+    def _learn(self) -> None:
+        """Let the burst be over, and turns follow it."""
+        burst, self._burst, self._quiet = self._burst, 0, 0
+        self._mean_in_quarters += burst - self._mean_in_quarters // _GAIN
+        turn = round(_MULTIPLE * self._mean_in_quarters / _GAIN)
+        self.turn_packets = max(1, min(turn, _LONGEST_TURN))
+
+    def _end_turn_of(self, stream_id: int) -> None:
+        if stream_id == self._of:
+            self._of = None
