@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers import Requeuing
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -39,9 +37,10 @@ class ByteMarks:
     def around(self, scheduler: Scheduler) -> ByteMarks:
         """Follow *scheduler*; return itself, which is told all in its stead."""
         self._scheduler = scheduler
-        if isinstance(scheduler, Requeuing):
-            # Only then: who has the method is asked for it.
-            self.requeue = scheduler.requeue
+        # Who has one of these is asked for it, so it is there only where the scheduler has it.
+        for name in ("requeue", "block", "on_lost"):
+            if hasattr(scheduler, name):
+                setattr(self, name, getattr(scheduler, name))
         return self
 
     def watch(self, stream_id: int, n_bytes: int, call: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers import Requeuing
+from h3sim.schedulers import HearsLosses, Requeuing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ __all__ = ["SchedulerGroup"]
 class SchedulerGroup:
     """Tells both the same: who is there, and what is wanted for them."""
 
-    __slots__ = ("_all", "_new", "_requeuing", "block")
+    __slots__ = ("_all", "_hearing", "_new", "_requeuing", "block")
 
     def __init__(self, new: Scheduler, lost: Scheduler | None) -> None:
         self._new = new
@@ -26,6 +26,7 @@ class SchedulerGroup:
         self._requeuing = new if isinstance(new, Requeuing) else None
         # Who is blocked by flow control may stay listed until its turn comes (`TreeScheduler`).
         self.block: Callable[[int], None] = getattr(new, "block", new.deactivate)
+        self._hearing = new if isinstance(new, HearsLosses) else None
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up a stream, or below 0 a placeholder."""
@@ -41,6 +42,11 @@ class SchedulerGroup:
         """Forget a stream."""
         for scheduler in self._all:
             scheduler.close(stream_id)
+
+    def on_lost(self) -> None:
+        """Tell that a packet was lost, where that is wanted."""
+        if self._hearing is not None:
+            self._hearing.on_lost()
 
     def requeue(self, stream_id: int) -> None:
         """Join an active stream to the others anew; where that is, is the scheduler's business."""

@@ -121,6 +121,7 @@ class StreamSender:
         if stream is None:
             return
         stream.lose(offset, n_bytes)
+        self._schedulers.on_lost()
         if stream.lost:
             self._with_lost.setdefault(stream_id)
             if self._lost_scheduler is not None:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 
 if TYPE_CHECKING:
-    from h3sim.schedulers.base import Requeuing, Scheduler
+    from h3sim.schedulers.adaptive import AdaptiveRoundRobinScheduler
+    from h3sim.schedulers.base import HearsLosses, Requeuing, Scheduler
     from h3sim.schedulers.buckets import BucketScheduler
     from h3sim.schedulers.eps import EpsScheduler, Mixed
     from h3sim.schedulers.fifo import FifoScheduler
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from h3sim.schedulers.turns import Turn
 
 __all__ = [
+    "AdaptiveRoundRobinScheduler",
     "BucketScheduler",
     "EpsScheduler",
     "FifoScheduler",
     "GuardedScheduler",
+    "HearsLosses",
     "Mixed",
     "NextAdapter",
     "NextScheduler",
@@ -53,7 +56,8 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
-    base="Requeuing Scheduler",
+    adaptive="AdaptiveRoundRobinScheduler",
+    base="HearsLosses Requeuing Scheduler",
     buckets="BucketScheduler",
     eps="EpsScheduler Mixed",
     fifo="FifoScheduler",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from h3sim.signals import Signal
 
-__all__ = ["Requeuing", "Scheduler"]
+__all__ = ["HearsLosses", "Requeuing", "Scheduler"]
 
 
 @runtime_checkable
@@ -47,3 +47,11 @@ class Requeuing(Protocol):
 
     def requeue(self, stream_id: int) -> None:
         """Send an active stream behind those that wait."""
+
+
+@runtime_checkable
+class HearsLosses(Protocol):
+    """A scheduler that wants to know of losses."""
+
+    def on_lost(self) -> None:
+        """Take in that a packet with bytes of a stream was lost."""

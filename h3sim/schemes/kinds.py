@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import Problem, SchemeError
 from h3sim.schedulers import (
+    AdaptiveRoundRobinScheduler,
     BucketScheduler,
     EpsScheduler,
     FifoScheduler,
@@ -153,6 +154,10 @@ class SchedulerKind(enum.Enum):
     ROUND_ROBIN = (
         "round-robin",
         _Row(make=lambda settings: RoundRobinScheduler(turn=settings.turn), has_turns=True),
+    )
+    ADAPTIVE_ROUND_ROBIN = (
+        "adaptive-round-robin",
+        _Row(make=lambda _: AdaptiveRoundRobinScheduler()),
     )
     TREE = (
         "tree",

@@ -134,6 +134,15 @@ CLAIMS: dict[SchedulerKind, dict[str, Any]] = {
             SameAs(reference=ReferenceRounds),
         )
     },
+    # Without losses, of which the laws tell nothing, it is round robin by packets.
+    SchedulerKind.ADAPTIVE_ROUND_ROBIN: {
+        "claims": (
+            WeightedShares(weight=one_each),
+            NoStarvation(rounds=2),
+            TURN_BY_TURN,
+            SameAs(reference=ReferenceRounds),
+        )
+    },
     SchedulerKind.BUCKETS: {
         "claims": (
             StrictOrder(rank=by_bucket),

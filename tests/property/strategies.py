@@ -17,7 +17,7 @@ _ALIKE = {
     *("sander-rr", "sander-wrr", "sander-chrome", "sander-firefox", "sander-firefox-eps"),
     *("chrome-h2", "firefox-h2", "safari-h2", "edge-h2", "firefox-eps", "safari-eps", "spdy"),
     *("recorded", "recorded-chrome", "recorded-chrome-h2", "recorded-firefox"),
-    "recorded-firefox-eps",
+    *("recorded-firefox-eps", "chrome-eps-2022", "chrome-50-h2", "firefox-eps-2021"),
     *("quiche", "lsquic", "mvfst", "quic-go", "cloudflare", "firefox-figure"),
     *("fifo-draft-20", "fifo-draft-22", "firefox-draft-20", "firefox-draft-22"),
 }
