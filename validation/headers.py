@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
-from validation.frindell import spacing_rows, sweep, transport_rows, verdicts
+from h3sim.findings.report import claim_rows
+from validation.frindell import judgements, spacing_rows, transport_rows
 from validation.header_ratios import DATA, PUBLISHED, lists, measure
 
 _POINTS = 2.0
@@ -39,16 +40,22 @@ def _print_ratios() -> None:
 
 def _print_frindell() -> None:
     print("\nFrindell 2017")
-    found = sweep()
+    found = judgements()
     if found is None:
         print(f"{DATA} has no fb-req-hq.qif: left out")
         return
-    print(tabulate(verdicts(found), ("statement", "2017", "h3sim", ""), disable_numparse=True))
+    rows = [
+        (judgement.finding.id, judgement.verdict.value, *row)
+        for judgement in found
+        for row in claim_rows(judgement)
+    ]
+    headers = ("finding", "verdict", "", "claim", "h3sim", "wanted")
+    print(tabulate(rows, headers, disable_numparse=True))
     print("\nHPACK's HOL delay a request, in ms, by the time between requests")
-    rows = [(f"{spacing:g} ms", f"{a:.0f}", f"{b:.0f}") for spacing, a, b in spacing_rows()]
+    spaced = [(f"{spacing:g} ms", f"{a:.0f}", f"{b:.0f}") for spacing, a, b in spacing_rows()]
     print(
         tabulate(
-            rows,
+            spaced,
             ("a request every", "100 ms, 2 %", "200 ms, 5 %"),
             disable_numparse=True,
             colalign=("left", "right", "right"),

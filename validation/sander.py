@@ -91,7 +91,7 @@ def _parser() -> Parser:
         prog="python -m validation.sander",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example: python -m validation.sander S2-3 S2-12 --seeds 5",
+        epilog="example: python -m validation.sander sander-3 sander-12 --seeds 5",
     )
     known = [finding.id for finding in FINDINGS]
     parser.add_argument(

@@ -242,7 +242,7 @@ def _batched_claims(results: Results) -> list[Claim]:
 
 FINDINGS = (
     Finding(
-        "S2-1",
+        "sander-1",
         "without added loss, parallel schemes reduce bytes blocked less as bandwidth grows;\n"
         "at 10 Mbit/s chrome often has fewer",
         _BANDWIDTHS,
@@ -250,7 +250,7 @@ FINDINGS = (
         _bandwidth_claims,
     ),
     Finding(
-        "S2-2",
+        "sander-2",
         "at 10 Mbit/s some 30 % of the sites show no difference in bytes blocked, as nothing was\n"
         "lost; at 50 Mbit/s more than 80 % of the runs lose nothing",
         (_BANDWIDTHS[-1], _FASTEST),
@@ -258,7 +258,7 @@ FINDINGS = (
         _loss_free_claims,
     ),
     Finding(
-        "S2-3",
+        "sander-3",
         "what the queue drops comes in bursts of up to 20 packets at 10 Mbit/s; 2 to 7 % of the\n"
         "packets are lost to it in the median",
         (*_BANDWIDTHS, _FASTEST),
@@ -266,7 +266,7 @@ FINDINGS = (
         _queue_claims,
     ),
     Finding(
-        "S2-7",
+        "sander-7",
         "with more random loss, every parallel scheme reduces bytes blocked more; firefox-eps\n"
         "reduces them least",
         _LOSSES,
@@ -274,7 +274,7 @@ FINDINGS = (
         _random_claims,
     ),
     Finding(
-        "S2-11",
+        "sander-11",
         "with a shorter round trip (2 % loss), bytes blocked are reduced more, SpeedIndex suffers\n"
         "more; rr at 10 ms is worse on some 50 % of the sites",
         _ROUND_TRIPS,
@@ -282,7 +282,7 @@ FINDINGS = (
         _round_trip_claims,
     ),
     Finding(
-        "S2-12",
+        "sander-12",
         "with 2 % loss in bursts, bytes blocked are reduced less and improvements of SpeedIndex\n"
         "vanish; rr and wrr fall behind firefox and firefox-eps",
         _BURSTS,
@@ -290,7 +290,7 @@ FINDINGS = (
         _burst_claims,
     ),
     Finding(
-        "S2-14",
+        "sander-14",
         "batched round robin could help against bursts (a suggestion, not measured)",
         _BURSTS,
         _batched_tables,

@@ -91,7 +91,10 @@ def _again(page: str, **options: str) -> Load:
 
 
 def _of(ax: Axes) -> Figure:
-    """Return the figure that axes are on."""
+    """Return the figure that axes are on; the legend stands still, as "best" takes a search."""
+    legend = ax.get_legend()
+    if legend is not None:
+        legend.set_loc("upper left")
     figure = ax.get_figure(root=True)
     assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
     return figure
@@ -174,12 +177,14 @@ def _beside(run: ExperimentRun) -> Figure | None:
         return None
     figure = _new(1, 2 * _CELL_IN, _MARGIN_IN + 0.2 * len(run.beside))
     ax = figure.subplots()
+    has_intervals = any(found.low is not None for _, _, found in run.beside)
+    said = "h3sim, 95 % interval" if has_intervals else "h3sim"
     for place, (_, paper, found) in enumerate(run.beside):
         if found.low is not None and found.high is not None:
             ax.plot([found.low, found.high], [place, place], color=line(1).color, linewidth=1.5)
         ax.plot(paper, place, "x", color=line(0).color, label=None if place else "paper")
         ax.plot(found.value, place, "o", color=line(1).color, markersize=4,
-                label=None if place else "h3sim, 95 % interval")  # fmt: skip
+                label=None if place else said)  # fmt: skip
     ax.set_yticks(range(len(run.beside)), [plain(name) for name, _, _ in run.beside])
     ax.invert_yaxis()
     ax.legend(fontsize=SMALL, frameon=False)

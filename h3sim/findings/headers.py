@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from h3sim.study.header_study import header_study
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from h3sim.compression import FieldSection
     from h3sim.study.header_study import HeaderRow
@@ -91,6 +92,7 @@ def header_figures(results: HeaderResults, _paper: Mapping[str, float]) -> Figur
         "hpack.delay-100ms-2pct": results.at("hpack", 100.0, 0.02).hol_mean_ms,
         "hpack.delay-200ms-5pct": slow.hol_mean_ms,
         "hpack.longest": slow.hol_max_ms,
+        "hpack.grows": _mean([*_grows(hpack)]),
         "qcram.quiet": _quiet(qcram),
         "qcram.held": max(row.held_compressed_bytes for row in qcram),
         "qcram.quiet-small-table": _quiet(results.small),
@@ -102,6 +104,9 @@ def header_figures(results: HeaderResults, _paper: Mapping[str, float]) -> Figur
         "qcram.saved": _mean([row.saved_percent / 100 for row in qcram if row.rtt_ms > 200]),
         "packets.saved": _apart(results.of("qcram-packets"), qcram),
         **_qpack(qpack),
+        "qpack.below-hpack": _mean(
+            [a.hol_mean_ms <= b.hol_mean_ms for a, b in zip(qpack, hpack, strict=True)]
+        ),
         "qpack.ratio-apart": _apart(qpack, hpack),
     }
     return {name: Figure(float(value)) for name, value in found.items()}
@@ -116,6 +121,16 @@ def _qpack(rows: Sequence[HeaderRow]) -> dict[str, float]:
         "qpack.delay-longest": delays[-1],
         "qpack.small-buffers": _mean([row.held_decompressed_bytes < _SMALL_HELD for row in rows]),
     }
+
+
+def _grows(rows: Sequence[HeaderRow]) -> Iterator[bool]:
+    """Yield for each step to a longer path, or to more loss, whether the delay a request grows."""
+    at = {(row.rtt_ms, row.loss): row.hol_mean_ms for row in rows}
+    rtts, losses = (sorted(dict.fromkeys(axis)) for axis in zip(*at, strict=True))
+    for a, b in itertools.pairwise(rtts):
+        yield from (at[a, loss] < at[b, loss] for loss in losses if loss)
+    for a, b in itertools.pairwise(losses):
+        yield from (at[rtt, a] < at[rtt, b] for rtt in rtts)
 
 
 def _quiet(rows: Sequence[HeaderRow]) -> float:

@@ -125,8 +125,7 @@ def protocols(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         if percent == 10:
             found["http3-gain"] = Figure(-min(changes.values()))
             found["bbr-gain"] = Figure(-min(helped.values()))
-    moved = found["byte-index.2pct"].value - found["byte-index.0pct"].value
-    return found | {"hol-matters": Figure(abs(moved))}
+    return found
 
 
 def _over_networks(loads: Loads, scheme: str, *, loss: float) -> dict[str, float]:

@@ -198,4 +198,4 @@ def test_bbr_and_http3_gain_what_the_luckiest_page_gains() -> None:
     assert found["http3-gain"].value == pytest.approx(0.5)
     assert found["bbr-gain"].value == pytest.approx(0.5)
     assert found["small.2pct"].value == pytest.approx(-0.3)
-    assert found["hol-matters"].value == 0
+    assert found["byte-index.2pct"].value == 0

@@ -168,7 +168,7 @@ def test_a_job_loads_every_scheme_and_equals_itself() -> None:
 
 
 def test_only_what_is_lossy_is_loaded_with_several_seeds_and_each_cell_once() -> None:
-    findings = [finding for finding in FINDINGS if finding.id in ("S2-7", "S2-12")]
+    findings = [finding for finding in FINDINGS if finding.id in ("sander-7", "sander-12")]
     jobs = sander.jobs_of(findings, [0, 3], 2)
     assert len(jobs) == len(set(jobs)) == 2 * (1 + 2 * 6)
     assert {job.seed for job in jobs if job.network == "sander-2mbps-100ms"} == {0}
@@ -176,17 +176,17 @@ def test_only_what_is_lossy_is_loaded_with_several_seeds_and_each_cell_once() ->
 
 def test_the_command_prints_a_table_and_a_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     name = sander.pages()[smallest()].name  # type: ignore[attr-defined]
-    assert sander.main(["S2-2", "--page", name, "--workers", "2"]) == 0
+    assert sander.main(["sander-2", "--page", name, "--workers", "2"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("pages: 1, ")
-    assert "S2-2: at 10 Mbit/s" in said
+    assert "sander-2: at 10 Mbit/s" in said
     assert "of 2)" in said.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["S2-99"], "no finding is called 'S2-99'; there are S2-1, S2-2,"),
+        (["sander-99"], "no finding is called 'sander-99'; there are sander-1, sander-2,"),
         (["--seeds", "0"], "--seeds: must be at least 1, is 0"),
         (["--workers", "-1"], "--workers: must be at least 1, is -1"),
         (["--page", "no such page"], "--page: no page's name holds 'no such page'"),
@@ -210,5 +210,5 @@ def test_an_interrupt_ends_the_command(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sander, "run_all", interrupted)
-    assert sander.main(["S2-2"]) == 130
+    assert sander.main(["sander-2"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
