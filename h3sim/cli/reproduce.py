@@ -143,6 +143,8 @@ def _show_run(run: ExperimentRun, width: int | None) -> None:
     experiment = run.experiment
     print(fitted(f"{experiment.name}: {experiment.title}", width))
     print(fitted(f"{experiment.source}; {report.size_of(run)}", width))
+    for remark in report.remarks_of(run):
+        print(fitted(remark, width))
     for found in report.tables_of(run):
         print("\n" + fitted(found.title, width))
         print(table(found.headers, found.rows, width=width))

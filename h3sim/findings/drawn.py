@@ -94,7 +94,7 @@ def _of(ax: Axes) -> Figure:
     """Return the figure that axes are on; the legend stands still, as "best" takes a search."""
     legend = ax.get_legend()
     if legend is not None:
-        legend.set_loc("upper left")
+        legend.set_loc("lower left")
     figure = ax.get_figure(root=True)
     assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
     return figure

@@ -10,11 +10,22 @@ from h3sim.findings.intervals import mean, share
 from h3sim.findings.model import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from h3sim.findings.loads import Loads
 
-__all__ = ["METRICS", "Cell", "cells_of", "incremental", "loss_map"]
+__all__ = [
+    "FLAG_TITLES",
+    "METRICS",
+    "TITLES",
+    "VARIANTS",
+    "Cell",
+    "cells_of",
+    "flag_remarks",
+    "incremental",
+    "loss_map",
+    "map_remarks",
+]
 
 Figures = dict[str, Figure]
 
@@ -24,7 +35,13 @@ METRICS = {
     "hol": "hol_sander_stream_bytes",
 }
 """What a map is of, and the columns: ByteIndex, SpeedIndex, bytes blocked."""
+TITLES = {"byte-index": "ByteIndex", "speed-index": "SpeedIndex", "hol": "bytes blocked"}
+FLAG_TITLES = {"si": "SpeedIndex", "atf": "ByteIndex above the fold", "all": "ByteIndex"}
+VARIANTS = ("none", "documents", "images", "all")
+"""What is incremental in the variants of chrome-eps."""
 _SEQUENTIAL = "fifo"
+_TINY = 0.001
+"""A mean change below a thousandth is none."""
 _AS_SENT = "chrome-eps"
 
 
@@ -109,6 +126,60 @@ def incremental(loads: Loads, _paper: Mapping[str, float]) -> Figures:
                 found[f"{variant}.{name}"] = mean(means)
                 found[f"{variant}.{name}-better"] = share([value < -0.01 for value in means])
     return found
+
+
+def map_remarks(loads: Loads) -> list[str]:
+    """Return in sentences where some round robin beats one response after the other."""
+    said = []
+    for metric, title in TITLES.items():
+        cells = [*cells_of(loads, metric)]
+        for kind, chosen in (
+            ("without added loss", [cell for cell in cells if not cell.loss]),
+            ("with loss", [cell for cell in cells if cell.loss]),
+        ):
+            wins = sum(cell.best != _SEQUENTIAL for cell in chosen)
+            clear = sum(_is_clear(cell) for cell in chosen)
+            gains = [1 - min(figure.value for figure in cell.ratios.values()) for cell in chosen]
+            most = max(gains, default=0.0)
+            said.append(
+                f"{title}, {kind}: some round robin has the least mean in {wins} of {len(chosen)}"
+                f" networks, with an interval below 1 in {clear}; the most it gains is {most:.0%}."
+            )
+    return said
+
+
+def flag_remarks(figures: Mapping[str, Figure]) -> list[str]:
+    """Return in sentences which uses of the flag are better or worse than Chrome's, and surely."""
+    said = []
+    for name, title in FLAG_TITLES.items():
+        over_all = {
+            variant: figures[f"{variant}.{name}"]
+            for variant in VARIANTS
+            if f"{variant}.{name}" in figures
+        }
+        better = [v for v, figure in over_all.items() if (figure.high or 0) < -_TINY]
+        worse = [v for v, figure in over_all.items() if (figure.low or 0) > _TINY]
+        said.append(
+            f"{title}: of what may be incremental (all, none, documents, images), surely better than"
+            f" Chrome's choice {_listed(better)}, surely worse {_listed(worse)}."
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names in words.
+
+    >>> _listed(["none", "all"]), _listed([])
+    ('are "none" and "all"', 'is no other')
+    """
+    if not names:
+        return "is no other"
+    return ("are " if len(names) > 1 else "is ") + " and ".join(f'"{name}"' for name in names)
+
+
+def _is_clear(cell: Cell) -> bool:
+    """Return whether some scheme's interval lies below the sequential one's 1."""
+    return any(figure.high is not None and figure.high < 1 for figure in cell.ratios.values())
 
 
 def _log(ours: float, theirs: float) -> float:

@@ -6,7 +6,14 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.findings.experiments import numbered
-from h3sim.findings.maps import METRICS, cells_of
+from h3sim.findings.maps import (
+    METRICS,
+    TITLES,
+    VARIANTS,
+    cells_of,
+    flag_remarks,
+    map_remarks,
+)
 from h3sim.findings.model import Figure, Verdict, shown
 
 if TYPE_CHECKING:
@@ -15,7 +22,16 @@ if TYPE_CHECKING:
     from h3sim.findings.model import Judgement
     from h3sim.findings.reproduce import ExperimentRun, Reproduction
 
-__all__ = ["Table", "claim_rows", "counted", "markdown", "size_of", "tables_of", "verdicts_in"]
+__all__ = [
+    "Table",
+    "claim_rows",
+    "counted",
+    "markdown",
+    "remarks_of",
+    "size_of",
+    "tables_of",
+    "verdicts_in",
+]
 
 _PAPER_OF = {
     "marx": "Marx 2019",
@@ -26,14 +42,6 @@ _PAPER_OF = {
 _OTHERS = "Others"
 _VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \|$", re.M)
 _MARKS = {True: "yes", False: "no", None: "-"}
-_METRIC_TITLES = {
-    "byte-index": "ByteIndex",
-    "speed-index": "SpeedIndex",
-    "hol": "bytes blocked",
-}
-
-
-_FLAG_TITLES = {"si": "SpeedIndex", "atf": "ByteIndex above the fold", "all": "ByteIndex"}
 
 
 class Table(NamedTuple):
@@ -76,6 +84,16 @@ def tables_of(run: ExperimentRun) -> Iterator[Table]:
             yield _by_buffer(run)
         case "sander-2022-table-1":
             yield _cells(run)
+
+
+def remarks_of(run: ExperimentRun) -> list[str]:
+    """Return what an experiment's figures say, in sentences."""
+    match run.experiment.name:
+        case "loss-map":
+            return map_remarks(run.loads)
+        case "incremental-flag":
+            return flag_remarks(run.figures)
+    return []
 
 
 def claim_rows(judgement: Judgement) -> list[tuple[str, ...]]:
@@ -142,6 +160,8 @@ def _experiment(run: ExperimentRun) -> list[str]:
         f"{_sentence(experiment.title)} {_sentence(experiment.source)} {_sentence(size_of(run))}",
         "",
     ]
+    remarks = [f"- {remark}" for remark in remarks_of(run)]
+    lines += [*remarks, ""] if remarks else []
     for table in tables_of(run):
         lines += [f"{_sentence(table.title).removesuffix('.')}:", "", *_pipe_table(table), ""]
     return lines
@@ -163,14 +183,13 @@ def _map(run: ExperimentRun, metric: str) -> Table:
         for cell in cells
     ]
     headers = ("Mbit/s", "RTT ms", "loss %", "burst", "best", *map(_turn, turns))
-    title = f"{_METRIC_TITLES[metric]}: mean ratio to that of one response after the other, by turn"
+    title = f"{TITLES[metric]}: mean ratio to that of one response after the other, by turn"
     return Table(title, headers, rows)
 
 
 def _flags(run: ExperimentRun) -> Iterator[Table]:
     """Yield by metric what other uses of the flag change, in percent of what Chrome's gives."""
     networks = [*dict.fromkeys(row["network"] for row in run.loads.rows)]
-    variants = [s.removeprefix("chrome-eps-") for s in run.loads.schemes[1:]]
     for name, title in (
         ("si", "SpeedIndex"),
         ("atf", "ByteIndex above the fold"),
@@ -184,7 +203,7 @@ def _flags(run: ExperimentRun) -> Iterator[Table]:
                     for network in ("", *(f".{network}" for network in networks))
                 ),
             )
-            for variant in variants
+            for variant in VARIANTS
         ]
         yield Table(
             f"{title}: mean change in %, relative to chrome-eps, by what is incremental",

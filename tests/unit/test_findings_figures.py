@@ -8,6 +8,7 @@ import pytest
 
 from h3sim.findings import maps, marx, others, sander
 from h3sim.findings.loads import Loads
+from h3sim.findings.model import Figure
 
 Row = dict[str, Any]
 
@@ -174,6 +175,40 @@ def test_the_map_names_the_turn_with_the_least_mean() -> None:
     found = maps.loss_map(Loads(rows), {})
     assert found["shares-best.byte-index"].value == found["lossy-cells.byte-index"].value == 1
     assert found["shares-best.hol"].value == 0
+
+
+def test_remarks_count_networks_in_which_sharing_wins_and_surely_so() -> None:
+    rows = [
+        load(
+            f"p{page}",
+            scheme,
+            rate_mbps=2,
+            rtt_ms=20,
+            loss=loss,
+            burst=1,
+            byte_index_exact_all_ms=index,
+            speed_index_ms=None,
+            hol_sander_stream_bytes=0,
+        )
+        for page in range(6)
+        for loss, indexes in ((0.0, (999.0, 1499.0)), (0.05, (999.0, 799.0)))
+        for scheme, index in zip(("fifo", "sander-rr"), indexes, strict=True)
+    ]
+    without, lossy, *_ = maps.map_remarks(Loads(rows))
+    assert "in 0 of 1 networks, with an interval below 1 in 0; the most it gains is 0%" in without
+    assert "in 1 of 1 networks, with an interval below 1 in 1; the most it gains is 20%" in lossy
+
+
+def test_remarks_name_uses_of_the_flag_that_are_surely_better_or_worse() -> None:
+    figures = {
+        "none.si": Figure(-0.1, -0.2, -0.05),
+        "all.si": Figure(0.1, 0.05, 0.2),
+        "images.si": Figure(0.1, -0.05, 0.2),
+    }
+    assert maps.flag_remarks(figures)[0] == (
+        "SpeedIndex: of what may be incremental (all, none, documents, images), surely better than"
+        ' Chrome\'s choice is "none", surely worse is "all".'
+    )
 
 
 def test_bbr_and_http3_gain_what_the_luckiest_page_gains() -> None:
