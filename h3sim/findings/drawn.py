@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import h3sim.plots
 from h3sim.documents import write_whole
-from h3sim.findings.maps import METRICS, cells_of
+from h3sim.findings.maps import METRICS, TITLES, cells_of
 from h3sim.findings.sander import title
 from h3sim.plots.files import render
 from h3sim.plots.labels import plain
@@ -166,7 +166,8 @@ def _map(run: ExperimentRun) -> Figure:
         ax.axvline(1, color="0.6", linewidth=0.8)
         ax.set_yticks(range(len(cells)), [plain(cell.name) for cell in cells])
         ax.invert_yaxis()
-        ax.set_xlabel(f"{metric}: ratio to one response after the other")
+        ax.set_xscale("log")
+        ax.set_xlabel(f"{TITLES[metric]}: ratio to one response after the other")
         ax.legend(fontsize=SMALL, frameon=False)
     return figure
 

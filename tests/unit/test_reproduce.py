@@ -12,7 +12,7 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli import main
 from h3sim.errors import UnknownNameError
-from h3sim.findings import experiment_names, load_experiment, report
+from h3sim.findings import experiment_names, list_findings, load_experiment, report
 from h3sim.findings.drawn import figure_of
 from h3sim.findings.model import Verdict
 from h3sim.findings.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
@@ -189,3 +189,8 @@ def test_a_study_file_says_what_is_wrong_with_what_is_published() -> None:
     with pytest.raises(StudyError) as caught:
         study_from_dict(document)
     assert [problem.key for problem in caught.value.problems] == ["title", "paper"]
+
+
+def test_the_documents_verdicts_are_about_the_shipped_findings() -> None:
+    found = report.verdicts_in((ROOT / "docs" / "findings.md").read_text("utf-8"))
+    assert [*found] == [finding.id for finding in list_findings()]
