@@ -160,8 +160,8 @@ def flag_remarks(figures: Mapping[str, Figure]) -> list[str]:
         better = [v for v, figure in over_all.items() if (figure.high or 0) < -_TINY]
         worse = [v for v, figure in over_all.items() if (figure.low or 0) > _TINY]
         said.append(
-            f"{title}: of what may be incremental (all, none, documents, images), surely better than"
-            f" Chrome's choice {_listed(better)}, surely worse {_listed(worse)}."
+            f"{title}: of what may be incremental (all, none, documents, images), surely better"
+            f" than Chrome's choice {_listed(better)}, surely worse {_listed(worse)}."
         )
     return said
 
