@@ -56,16 +56,12 @@ def report(
     for each in _values(of):
         if isinstance(each, Load):
             groups.setdefault(each.page.digest, []).append(each)
-        elif isinstance(each, Measurement):
-            names.append(each.log.title)
-            verdict += verdict_of_log(each)
-            parts.append(part_of_log(each))
-            made.append(("log", each.log.title))
-        else:
-            names.append("a study")
-            verdict += verdict_of_study(each, baseline)
-            parts.append(part_of_study(each, baseline))
-            made += _made_of_study(each)
+            continue
+        name, said, part, settings = _told(each, baseline)
+        names.append(name)
+        verdict += said
+        parts.append(part)
+        made += settings
     for loads in groups.values():
         pairs = named(loads)
         base = _base(pairs, baseline)
@@ -80,6 +76,17 @@ def report(
         made=Table(title="Everything it rests on", columns=("setting", "value"), rows=made),
         command=command,
     )
+
+
+def _told(
+    each: Measurement | Results, baseline: str | None
+) -> tuple[str, list[str], Part, list[tuple[str, Any]]]:
+    """Return what a log or a study is called, its verdict, its part, and what it rests on."""
+    if isinstance(each, Measurement):
+        title = each.log.title
+        return title, verdict_of_log(each), part_of_log(each), [("log", title)]
+    verdict, part = verdict_of_study(each, baseline), part_of_study(each, baseline)
+    return "a study", verdict, part, _made_of_study(each)
 
 
 def _values(of: Reported | Iterable[Reported]) -> list[Load | Results | Measurement]:
