@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from h3sim.study.compare import Comparison, compare
     from h3sim.study.config import LoadConfig
     from h3sim.study.design import Range
+    from h3sim.study.find import FoundScheme, find
     from h3sim.study.regret import Regret, regret
     from h3sim.study.results import Results
     from h3sim.study.rule_check import RuleCheck, check_rules
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "FoundScheme",
     "H3SimError",
     "Load",
     "LoadConfig",
@@ -75,6 +77,7 @@ __all__ = [
     "check_rules",
     "check_server",
     "compare",
+    "find",
     "import_page",
     "list_networks",
     "list_pages",
@@ -116,10 +119,9 @@ _HOMES = {
     "results.measured": ("Measurement", "measure"),
     "schemes": ("Scheme", "read_scheme"),
     "study": (
-        *("Comparison", "LoadConfig", "Range", "Regret", "Results", "SavedLoad"),
+        *("Comparison", "FoundScheme", "LoadConfig", "Range", "Regret", "Results", "SavedLoad"),
         *("RuleCheck", "ServerCheck", "Study", "check_rules", "check_server", "compare"),
-        *("read_load", "read_results"),
-        *("regret", "sensitivity", "simulate", "study_of"),
+        *("find", "read_load", "read_results", "regret", "sensitivity", "simulate", "study_of"),
         *("sweep", "sweep_until"),
     ),
     "transport": ("Network", "read_network"),

@@ -33,6 +33,7 @@ COMMANDS = {
     "compare": "load pages with several schemes",
     "report": "write loads, a study or a log as one file of HTML",
     "regret": "show how far schemes are from the optimum",
+    "find": "find the scheme that serves pages best, and say how sure that is",
     "sweep": "run a study: many loads, kept and resumed",
     "reproduce": "do the papers' experiments again, and judge what they found",
     "store": "show, check, export or tidy what studies kept",
@@ -126,6 +127,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.report import add_command
         case "regret":
             from h3sim.cli.regret import add_command
+        case "find":
+            from h3sim.cli.find import add_command
         case "sweep":
             from h3sim.cli.sweep import add_command
         case "reproduce":

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from h3sim.study.config import LoadConfig
     from h3sim.study.design import Range
+    from h3sim.study.find import FoundRow, FoundScheme, RobustnessRow, find
     from h3sim.study.optimum import Optimum, least_total
     from h3sim.study.options import LoadOptions
     from h3sim.study.regret import Regret, RegretRow, SchemeRegretRow, regret
@@ -48,6 +49,8 @@ __all__ = [
     "ComparisonRow",
     "Counts",
     "Disagreement",
+    "FoundRow",
+    "FoundScheme",
     "LoadConfig",
     "LoadOptions",
     "MeanRow",
@@ -57,6 +60,7 @@ __all__ = [
     "Regret",
     "RegretRow",
     "Results",
+    "RobustnessRow",
     "RuleCheck",
     "RuleRow",
     "SavedLoad",
@@ -74,6 +78,7 @@ __all__ = [
     "check_rules",
     "check_server",
     "compare",
+    "find",
     "is_saved_load",
     "least_total",
     "load_from_dict",
@@ -97,6 +102,7 @@ __getattr__, __dir__ = attach(
     compare="Comparison ComparisonRow MeanRow baseline_of check_names compare",
     config="LoadConfig",
     design="Range",
+    find="FoundRow FoundScheme RobustnessRow find",
     optimum="Optimum least_total",
     options="LoadOptions",
     regret="Regret RegretRow SchemeRegretRow regret",

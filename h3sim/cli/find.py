@@ -1,0 +1,151 @@
+"""`h3sim find`: which scheme serves pages best, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+from h3sim import catalog
+from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp
+from h3sim.cli.tables import add_wide, fitted, ratio, table, terminal_width
+from h3sim.errors import InputError, Problem
+from h3sim.printable import printable
+from h3sim.study import find, resolve_pages, resolve_scheme, resolve_schemes
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.study import FoundRow, FoundScheme
+
+__all__ = ["add_command"]
+
+_EPILOG = """\
+examples:
+  h3sim find http2rulez --network cable --loss 1%
+  h3sim find corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --which all
+  h3sim find my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
+
+All schemes meet the same pages and seeds; the better half goes on, round by round, until what is
+best is sure or the seeds are used up. Then the choice is put over other networks, and over what
+may have been misjudged.
+"""
+_NETWORKS = "cable,4g,dsl"
+
+
+def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "find",
+        help=summary,
+        description="Find the scheme with the least ByteIndex, and say how sure that is.",
+        epilog=_EPILOG,
+        formatter_class=RawHelp,
+    )
+    parser.add_argument(
+        "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
+    )
+    parser.add_argument(
+        "--scheme",
+        metavar="NAMES",
+        action="append",
+        help="schemes, sets of them, or files.toml, with commas between (default: marx-2019)",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="NAME",
+        default="chrome-eps",
+        help="what the gain is told over (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--which", choices=("atf", "all"), default="atf", help="above the fold, or all resources"
+    )
+    add_load_options(parser)
+    parser.add_argument("--buffer-kb", type=float, default=0.0, metavar="KB", help="send buffer")
+    parser.add_argument(
+        "--seeds", type=int, default=30, metavar="N", help="at most so many (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--confidence", type=float, default=0.95, metavar="SHARE", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--other-networks",
+        metavar="NAMES",
+        default=_NETWORKS,
+        help="where the choice is tried as well, with commas between (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print h3sim-found/1 instead")
+    add_wide(parser)
+    parser.set_defaults(command=_find)
+
+
+def _find(options: argparse.Namespace) -> int:
+    mistakes = Mistakes()
+    names = [name for given in options.scheme or ["marx-2019"] for name in given.split(",")]
+    groups = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
+    pages = [page for group in groups for page in group or ()]
+    schemes = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
+    wanted = list(dict.fromkeys(scheme for group in schemes for scheme in group or ()))
+    mistakes.collect(partial(resolve_scheme, options.baseline))
+    mistakes.collect(partial(_check, options))
+    networks = [name for name in options.other_networks.split(",") if name]
+    for name in networks:
+        mistakes.collect(partial(catalog.load_network, name))
+    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
+    if mistakes.lines or config is None:
+        return mistakes.tell("find")
+    found = find(
+        pages,
+        schemes=wanted,
+        which=options.which,
+        baseline=options.baseline,
+        n_seeds=options.seeds,
+        confidence=options.confidence,
+        networks=networks,
+        config=config,
+    )
+    if options.json:
+        print(json.dumps(found.to_dict(), allow_nan=False))
+        return 0
+    _show(found, terminal_width(options))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    problems = []
+    if options.seeds < 1:
+        problems.append(Problem(key="--seeds", message=f"must be 1 or more, is {options.seeds}"))
+    if not 0 < options.confidence < 1:
+        message = f"must be between 0 and 1, is {options.confidence:g}"
+        problems.append(Problem(key="--confidence", message=message))
+    if problems:
+        raise InputError(problems)
+
+
+def _show(found: FoundScheme, width: int | None) -> None:
+    print(f"{fitted(printable(found.verdict), width)}\n")
+    print(f"{fitted(printable(found.told()), width)}; {found.n_loads:,} loads\n")
+    body = (
+        (
+            row.scheme,
+            row.pairs,
+            ratio(row.ratio),
+            ratio(row.low),
+            ratio(row.high),
+            _standing(row, found),
+        )
+        for row in found.rows
+    )
+    headers = ("scheme", "pairs", "times the best", "low", "high", "")
+    print(table(headers, body, width=width, shorten=True))
+    if found.robustness:
+        print(f"\nwhat {printable(found.best)} loses where something is otherwise:\n")
+        rows = ((row.changed, row.best_there, f"{100 * row.loss:.1f}") for row in found.robustness)
+        print(table(("changed", "best there", "loss %"), rows, width=width, shorten=True))
+
+
+def _standing(row: FoundRow, found: FoundScheme) -> str:
+    if row.scheme == found.best:
+        return "best" if not found.level_with_best else "level"
+    return "worse" if row.is_worse else "level"

@@ -1,0 +1,332 @@
+"""Which scheme serves a page, or pages, best over a network: how sure that is, and how robust."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+from h3sim import seeds
+from h3sim._version import __version__
+from h3sim.documents.arguments import check_arguments
+from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.results import in_words
+from h3sim.study.arguments import LEVEL
+from h3sim.study.compare import baseline_of, check_names
+from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.race import race
+from h3sim.study.run import resolve_pages, resolve_schemes, run_config
+from h3sim.trace import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from h3sim.page import Page
+    from h3sim.results import Load
+    from h3sim.results.load import Which
+    from h3sim.schemes import Scheme
+    from h3sim.study.config import LoadConfig
+    from h3sim.study.run import PageLike, SchemeLike
+
+__all__ = ["FoundRow", "FoundScheme", "RobustnessRow", "find"]
+
+_ARGUMENTS = (
+    *("schemes", "which", "baseline", "n_seeds", "confidence", "networks", "config", "progress"),
+)
+_MOST_SEEDS = 10_000
+_MISJUDGED = 2
+"""RTT and sizes are guessed wrong by such a factor."""
+_ROBUST_SEEDS = 3
+_SOME_LOSS = 0.02
+
+
+class FoundRow(NamedTuple):
+    """A scheme beside the best: how many times the best's ByteIndex its own is, by pairs.
+
+    *low* to *high* is the interval, None where there are too few pairs for one; *is_worse* says
+    that it is surely behind.
+    """
+
+    scheme: str
+    pairs: int
+    ratio: float
+    low: float | None
+    high: float | None
+    is_worse: bool
+
+
+class RobustnessRow(NamedTuple):
+    """How much longer the choice takes than the best where something is otherwise, as a share."""
+
+    changed: str
+    best_there: str
+    loss: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundScheme:
+    """What `find` found."""
+
+    best: str
+    which: Which
+    baseline: str
+    confidence: float
+    rows: Rows[FoundRow]
+    """The best first, then those that may be as good, then those that are worse."""
+    robustness: Rows[RobustnessRow]
+    n_loads: int
+    version: str
+    configuration: dict[str, Any]
+    words: dict[str, str]
+    page_digests: dict[str, str]
+
+    @property
+    def level_with_best(self) -> tuple[str, ...]:
+        """The other schemes that may be as good as the best."""
+        return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
+
+    @property
+    def gain(self) -> float:
+        """How many times as fast as the baseline the best is."""
+        return next(row.ratio for row in self.rows if row.scheme == self.baseline)
+
+    @property
+    def verdict(self) -> str:
+        """What was found, in a sentence or two."""
+        where = "above the fold" if self.which == "atf" else "on all"
+        level = self.level_with_best
+        is_drawn = self.rows[0].pairs > 1
+        sure = f"sure at {100 * self.confidence:g} %" if is_drawn else "nothing of it is random"
+        if level:
+            names = f"{', '.join((self.best, *level[:-1]))} and {level[-1]}"
+            head = f"Cannot tell which is best: {names} are level {where}."
+        else:
+            head = f"{self.best} is best {where} ({sure})."
+        row = next(row for row in self.rows if row.scheme == self.baseline)
+        if row.scheme == self.best:
+            return head
+        between = _percents(row)
+        tail = (
+            f"{self.baseline} takes {100 * (row.ratio - 1):.0f} % longer than {self.best}{between}."
+        )
+        return f"{head} {tail}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a document of format `h3sim-found/1`."""
+        return {
+            "format": "h3sim-found/1",
+            "version": self.version,
+            "best": self.best,
+            "verdict": self.verdict,
+            "which": self.which,
+            "baseline": self.baseline,
+            "confidence": self.confidence,
+            "n_loads": self.n_loads,
+            "configuration": self.configuration,
+            "page_digests": self.page_digests,
+            "rows": [row._asdict() for row in self.rows],
+            "robustness": [row._asdict() for row in self.robustness],
+        }
+
+    def told(self) -> str:
+        """Return what all loads have in common in words."""
+        return f"{', '.join(self.words.values())}; h3sim {self.version}"
+
+    def _repr_html_(self) -> str:
+        verdict = f"<p>{html.escape(self.verdict)}</p><p>{html.escape(self.told())}</p>"
+        return verdict + self.rows._repr_html_() + self.robustness._repr_html_()
+
+
+def _percents(row: FoundRow) -> str:
+    if row.low is None or row.high is None or row.low == row.high:
+        return ""
+    return f" ({100 * (row.low - 1):.0f} to {100 * (row.high - 1):.0f} %)"
+
+
+@with_options
+def find(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    which: Which = "atf",
+    baseline: SchemeLike = "chrome-eps",
+    n_seeds: int = 30,
+    confidence: float = 0.95,
+    networks: Iterable[str] = ("cable", "4g", "dsl"),
+    config: LoadConfig | None = None,
+    progress: Callable[[int], None] | None = None,
+    **options: Unpack[LoadOptions],
+) -> FoundScheme:
+    """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
+
+    The arms of a race (`h3sim.study.race`) are the schemes, which meet the same pages and seeds;
+    what is compared is the logarithm of the exact ByteIndex, *which* "atf" or "all". Where seeds
+    make no difference there is one. Pages count as draws of those that are meant: of a single page
+    and seed what comes out is so. *progress* is told how many loads there were.
+
+    `robustness` then says what the choice loses, at a few seeds, over each of *networks*, and where
+    the network or the pages were misjudged: half or twice the RTT, 2 % loss, sizes that are wrong
+    by up to a factor of 2; and, of four pages or more, on one half of them if chosen by the other.
+
+    Raises:
+        InputError: listing every mistake in what was given.
+        NothingToMeasureError: if no page has bytes that count.
+        UnknownNameError: if a name is not known.
+
+    >>> found = find("davies-meenan", schemes=["fifo", "bucket-html"], networks=[])
+    >>> found.best, round(found.gain, 2), found.level_with_best
+    ('bucket-html', 3.22, ())
+    """
+    _check(which, n_seeds, confidence)
+    given = config_of(options, known=_ARGUMENTS, changed=config)
+    found_pages = [page for page in resolve_pages(pages) if _has_bytes(page, which)]
+    if not found_pages:
+        raise NothingToMeasureError(f"no page has bytes that count for {which!r}")
+    wanted = list(dict.fromkeys(resolve_schemes(schemes)))
+    base = baseline_of(baseline, wanted)
+    wanted += [base] if base not in wanted else []
+    check_names(pages=found_pages, schemes=wanted)
+    ground = _Ground(wanted, which, progress)
+    n = n_seeds if ground.varies(found_pages[0], given) else 1
+    ended = race(
+        len(wanted),
+        lambda arm, i: ground.log_index(
+            found_pages[i % len(found_pages)], arm, replace(given, seed=i // len(found_pages))
+        ),
+        n * len(found_pages),
+        confidence=confidence,
+    )
+    changes = ground.robustness(ended.best, found_pages, given, networks)
+    load = run_config(found_pages[0], wanted[ended.best], given)
+    rows = (
+        FoundRow(wanted[r.arm].name, r.n, math.exp(r.mean), _exp(r.low), _exp(r.high), r.is_worse)
+        for r in ended.rows
+    )
+    return FoundScheme(
+        best=wanted[ended.best].name,
+        which=which,
+        baseline=base.name,
+        confidence=confidence,
+        rows=Rows(FoundRow, rows),
+        robustness=Rows(RobustnessRow, changes),
+        n_loads=ground.n_loads,
+        version=__version__,
+        configuration=load.configuration,
+        words=in_words(load),
+        page_digests={page.name: page.digest for page in found_pages},
+    )
+
+
+def _check(which: object, n_seeds: object, confidence: object) -> None:
+    problems = []
+    if which not in ("all", "atf"):
+        problems.append(Problem(key="which", message=f"must be 'all' or 'atf', is {which!r}"))
+    if isinstance(n_seeds, bool) or not isinstance(n_seeds, int) or not 1 <= n_seeds <= _MOST_SEEDS:
+        message = f"must be a whole number of 1 to {_MOST_SEEDS:,}, is {n_seeds!r}"
+        problems.append(Problem(key="n_seeds", message=message))
+    if problems:
+        raise InputError(problems)
+    check_arguments(InputError, confidence=(LEVEL, confidence))
+
+
+def _has_bytes(page: Page, which: Which) -> bool:
+    return page.total_bytes > 0 if which == "all" else not page.why_nothing_visible
+
+
+def _exp(value: float | None) -> float | None:
+    return None if value is None else math.exp(value)
+
+
+class _Ground:
+    """Where schemes are compared: loads, which are not made twice."""
+
+    def __init__(
+        self, schemes: Sequence[Scheme], which: Which, progress: Callable[[int], None] | None
+    ) -> None:
+        self._schemes = schemes
+        self._which = which
+        self._progress = progress
+        self.n_loads = 0
+
+    def varies(self, page: Page, config: LoadConfig) -> bool:
+        """Return whether another seed makes another load."""
+        loads = [self._load(page, 0, replace(config, seed=seed)) for seed in (0, 1)]
+        return loads[0].trace.digest() != loads[1].trace.digest()
+
+    def log_index(self, page: Page, arm: int, config: LoadConfig) -> float:
+        """Return the logarithm of the exact ByteIndex of a load."""
+        return math.log(self._load(page, arm, config).byte_index(self._which, sample_ms=None))
+
+    def robustness(
+        self, chosen: int, pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
+    ) -> Iterator[RobustnessRow]:
+        """Yield what the choice loses elsewhere."""
+        for name, setting, there in _elsewhere(pages, config, networks):
+            totals = self._totals(there, setting)
+            best = min(range(len(totals)), key=totals.__getitem__)
+            loss = math.exp((totals[chosen] - totals[best]) / len(there)) - 1
+            yield RobustnessRow(name, self._schemes[best].name, loss)
+        if len(pages) >= 2 * _MISJUDGED:
+            yield self._other_half(pages, config)
+
+    def _other_half(self, pages: Sequence[Page], config: LoadConfig) -> RobustnessRow:
+        drawn = sorted(pages, key=lambda page: page.digest)
+        halves = drawn[0::2], drawn[1::2]
+        one, other = (self._totals(half, config) for half in halves)
+        chosen = min(range(len(one)), key=one.__getitem__)
+        best = min(range(len(other)), key=other.__getitem__)
+        loss = math.exp((other[chosen] - other[best]) / len(halves[1])) - 1
+        return RobustnessRow("chosen by other pages", self._schemes[best].name, loss)
+
+    def _totals(self, pages: Sequence[Page], config: LoadConfig) -> list[float]:
+        """Return the sum over pages of the mean logarithm over a few seeds, of each scheme."""
+        n_seeds = _ROBUST_SEEDS if self.varies(pages[0], config) else 1
+        return [
+            math.fsum(
+                self.log_index(page, arm, replace(config, seed=seed)) / n_seeds
+                for page in pages
+                for seed in range(n_seeds)
+            )
+            for arm in range(len(self._schemes))
+        ]
+
+    def _load(self, page: Page, arm: int, config: LoadConfig) -> Load:
+        self.n_loads += 1
+        if self._progress is not None:
+            self._progress(self.n_loads)
+        return run_config(page, self._schemes[arm], config)
+
+
+def _elsewhere(
+    pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
+) -> Iterator[tuple[str, LoadConfig, Sequence[Page]]]:
+    """Yield each setting that may turn out to be true instead, in words and as it is loaded."""
+    here = config.resolved_network()
+    for name in networks:
+        yield f"network {name}", replace(config, network=name), pages
+    if here.rtt_ns:
+        rtt_ms = here.rtt_ns / 10**6
+        yield "half the RTT", replace(config, rtt_ms=rtt_ms / _MISJUDGED), pages
+        yield "twice the RTT", replace(config, rtt_ms=rtt_ms * _MISJUDGED), pages
+    if here.constant_rate is None:
+        yield f"loss of {_SOME_LOSS:.0%}", replace(config, loss=_SOME_LOSS), pages
+    yield "sizes wrong by up to 2", config, [_misjudged(page) for page in pages]
+
+
+def _misjudged(page: Page) -> Page:
+    """Return *page* with each body between half and twice as large, drawn by its name."""
+    source = seeds.stream(0, f"sizes of {page.name}")
+    resources = []
+    for resource in page.resources:
+        factor = _MISJUDGED ** source.uniform(-1, 1)
+        size_bytes = max(_least_bytes(page, resource.id), round(resource.size_bytes * factor))
+        resources.append(replace(resource, size_bytes=size_bytes))
+    return replace(page, resources=tuple(resources))
+
+
+def _least_bytes(page: Page, id_: str) -> int:
+    """Return the farthest byte of a resource at which something is found."""
+    triggers = [resource.discovered for resource in page.resources]
+    triggers += [change.when for resource in page.resources for change in resource.priority_changes]
+    return max((d.offset_bytes or 0 for d in triggers if d is not None and d.by == id_), default=0)

@@ -1,0 +1,133 @@
+"""Races of arms, and schemes that are found by them."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+import h3sim
+from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.study.race import race
+from tests.effort import scaled
+from tests.helpers import page_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_N_RACES = 200
+
+
+def noisy(seed: int, means: list[float]) -> Callable[[int, int], float]:
+    """Return arms that share what makes an instance hard, and differ by a noise of their own."""
+
+    def measure(arm: int, instance: int) -> float:
+        shared = random.Random(f"{seed}-{instance}").gauss(0, 1)
+        own = random.Random(f"{seed}-{arm}-{instance}").gauss(0, 0.08)
+        return means[arm] + shared + own
+
+    return measure
+
+
+def test_a_planted_best_is_found_in_95_races_of_100() -> None:
+    found = sure = 0
+    for seed in range(_N_RACES):
+        means = [0.0, 0.05, 0.05, 0.1, 0.1, 0.2, 0.3, 0.3]
+        random.Random(seed).shuffle(means)
+        ended = race(len(means), noisy(seed, means), 200)
+        found += means[ended.best] == 0
+        sure += ended.is_sure
+        assert ended.n_measured < 200 * len(means)
+    assert found >= 0.95 * _N_RACES
+    assert sure >= 0.8 * _N_RACES
+
+
+def test_of_equals_none_is_called_best() -> None:
+    called_worse = 0
+    for seed in range(_N_RACES):
+        ended = race(5, noisy(seed, [0.0] * 5), 64)
+        assert not ended.is_sure
+        called_worse += any(row.is_worse for row in ended.rows)
+    assert called_worse <= 0.05 * _N_RACES
+
+
+def test_what_is_far_behind_leaves_early() -> None:
+    seen: list[int] = []
+
+    def measure(arm: int, instance: int) -> float:
+        seen.append(arm)
+        return (0.0, 0.1, 5.0, 5.0)[arm] + random.Random(f"{arm}-{instance}").gauss(0, 0.1)
+
+    ended = race(4, measure, 128)
+    assert ended.best == 0
+    assert seen.count(2) == seen.count(3) == 8 < seen.count(0)
+
+
+def test_differences_that_never_vary_are_sure_and_ties_are_not() -> None:
+    ended = race(3, lambda arm, instance: (1.0, 1.0, 2.0)[arm] + instance, 8)
+    assert (ended.best, ended.level_with_best, ended.is_sure) == (0, (0, 1), False)
+
+
+def test_two_pairs_that_differ_are_too_few_to_be_sure() -> None:
+    ended = race(2, lambda arm, instance: arm * (1.0 + instance), 2)
+    assert (ended.best, ended.is_sure) == (0, False)
+
+
+@pytest.mark.parametrize("seed", range(scaled(3)))
+def test_a_race_is_the_same_each_time(seed: int) -> None:
+    means = [0.0, 0.02, 0.3]
+    assert race(3, noisy(seed, means), 50) == race(3, noisy(seed, means), 50)
+
+
+# Schemes
+
+
+def test_where_seeds_make_no_difference_one_load_a_scheme_is_enough() -> None:
+    found = h3sim.find("davies-meenan", schemes=["rr", "bucket-html"], networks=[])
+    indexes = {
+        name: h3sim.simulate("davies-meenan", scheme=name).byte_index("atf", sample_ms=None)
+        for name in ("rr", "bucket-html", "chrome-eps")
+    }
+    assert found.best == min(indexes, key=indexes.__getitem__) == "bucket-html"
+    for row in found.rows:
+        assert row.pairs == 1
+        assert row.ratio == pytest.approx(indexes[row.scheme] / indexes["bucket-html"])
+    assert found.gain == pytest.approx(indexes["chrome-eps"] / indexes["bucket-html"])
+    assert found.verdict.startswith("bucket-html is best above the fold (nothing of it is random).")
+
+
+def test_schemes_that_do_the_same_are_level() -> None:
+    page = page_of({"id": "/", "kind": "document", "bytes": 5000})
+    found = h3sim.find(page, schemes=["rr", "fifo"], which="all", networks=["cable"])
+    assert found.level_with_best == ("fifo", "chrome-eps")
+    expected = "Cannot tell which is best: rr, fifo and chrome-eps are level on all."
+    assert found.verdict.startswith(expected)
+    assert {row.loss for row in found.robustness} == {0.0}
+
+
+def test_what_the_choice_loses_elsewhere_is_told() -> None:
+    found = h3sim.find(
+        ["davies-meenan", "http2rulez"],
+        schemes=["fifo", "bucket-html"],
+        network="cable",
+        networks=["4g"],
+        n_seeds=2,
+    )
+    changed = [row.changed for row in found.robustness]
+    assert changed == [
+        *("network 4g", "half the RTT", "twice the RTT", "loss of 2%", "sizes wrong by up to 2")
+    ]
+    assert all(row.loss >= 0 for row in found.robustness)
+    assert found.to_dict()["best"] == found.best
+
+
+def test_mistakes_are_told_together() -> None:
+    with pytest.raises(InputError) as caught:
+        h3sim.find("davies-meenan", which="most", n_seeds=0)  # type: ignore[arg-type]
+    assert caught.value.lines() == [
+        "which: must be 'all' or 'atf', is 'most'",
+        "n_seeds: must be a whole number of 1 to 10,000, is 0",
+    ]
+    with pytest.raises(NothingToMeasureError, match="no page has bytes that count"):
+        h3sim.find(page_of({"id": "/", "kind": "document", "bytes": 5000}), schemes="rr")
