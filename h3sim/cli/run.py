@@ -72,6 +72,14 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         metavar="KB",
         help="the send buffer, in kB of 1000 bytes (default: none)",
     )
+    _add_output_options(parser)
+    add_wide(parser)
+    parser.set_defaults(usual=vars(parser.parse_args(["PAGE"])))
+    parser.set_defaults(command=_run)
+
+
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add what is printed, drawn and written."""
     parser.add_argument("--json", action="store_true", help="print the load as h3sim-load/1")
     parser.add_argument("--order", action="store_true", help="add the stream id of each packet")
     parser.add_argument("--plot", metavar="FILE", help="draw the load: FILE.png, .svg or .pdf")
@@ -96,9 +104,6 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         action="store_true",
         help="show what the load event waited for, step by step (with --browser parse)",
     )
-    add_wide(parser)
-    parser.set_defaults(usual=vars(parser.parse_args(["PAGE"])))
-    parser.set_defaults(command=_run)
 
 
 def check_plot_path(path: str | None) -> None:
