@@ -49,7 +49,7 @@ class Rounds:
     def leave(self, stream_id: int) -> None:
         """Take the stream out of the turns."""
         if self._round.pop(stream_id, None) is not None:
-            self._drop_stale()
+            self._settle(stream_id)
 
     def keeps_turn(self, stream_id: int) -> None:
         """Continue the stream's turn; whoever joins during it waits for the next round."""
@@ -81,7 +81,16 @@ class Rounds:
             self._line += 1
         self._round[stream_id] = number
         heappush(self._heap, (number, stream_id))
-        self._drop_stale()
+        self._settle(stream_id)
+
+    def _settle(self, stream_id: int) -> None:
+        """Note whose turn it is, where nothing has changed but for one stream."""
+        heap = self._heap
+        if stream_id == self.first or len(heap) > 2 * len(self._round) + _SLACK:
+            self._drop_stale()
+        else:
+            # Its entry is not the first, or is a new one, so the first is not out of date.
+            self.first = heap[0][1] if heap else None
 
     def _drop_stale(self) -> None:
         """See to it that the first entry of the heap is that of a stream which waits there."""
