@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.browser import factory
+from h3sim.browser import factory, parse
 from h3sim.engine import constant_rate, endpoint_transport, load_run, simulation
 from h3sim.schemes import Scheme
 
@@ -74,5 +74,5 @@ def engine_part(name: str, part: Any) -> Iterator[Any]:
 
 def homes_of(name: str) -> list[Any]:
     """Return the modules that build a load with that part."""
-    modules = (simulation, constant_rate, endpoint_transport, load_run, factory)
+    modules = (simulation, constant_rate, endpoint_transport, load_run, factory, parse)
     return [module for module in modules if hasattr(module, name)]
