@@ -81,6 +81,12 @@ FUZZ_SECONDS ?= 60
 fuzz: $(DEV) ## break recordings and sites for a minute, or for FUZZ_SECONDS=n
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
+LOADS ?= 10000
+FROM ?= 0
+.PHONY: check-loads
+check-loads: $(DEV) ## hold 10,000 random loads over bad links, or LOADS=n FROM=seed, to rules that read only the trace (minutes)
+	$(BIN)/python -m tests.checking $(LOADS) $(FROM)
+
 KILLS ?= 200
 .PHONY: interrupt-sweeps
 interrupt-sweeps: $(READY) ## kill sweeps and their workers at 200 random moments, or KILLS=n: nothing finished is lost
