@@ -19,8 +19,8 @@ class StepOfEight(int):
 class RepeatingSender(StreamSender):
     """Sends the second packet of each stream twice."""
 
-    def __init__(self, scheduler: Any, *, turn_bytes: int, buffer_bytes: int = 0) -> None:
-        super().__init__(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
+    def __init__(self, scheduler: Any, *, turn_bytes: int, **options: Any) -> None:
+        super().__init__(scheduler, turn_bytes=turn_bytes, **options)
         self._repeat: Any = None
 
     def take(self) -> Any:  # type: ignore[override]
@@ -35,15 +35,15 @@ class RepeatingSender(StreamSender):
 class GenerousSender(StreamSender):
     """Puts two turns into a packet."""
 
-    def __init__(self, scheduler: Any, *, turn_bytes: int, buffer_bytes: int = 0) -> None:
-        super().__init__(scheduler, turn_bytes=2 * turn_bytes, buffer_bytes=buffer_bytes)
+    def __init__(self, scheduler: Any, *, turn_bytes: int, **options: Any) -> None:
+        super().__init__(scheduler, turn_bytes=2 * turn_bytes, **options)
 
 
 class BackwardSender(StreamSender):
     """Sends the second of two chunks first."""
 
-    def __init__(self, scheduler: Any, *, turn_bytes: int, buffer_bytes: int = 0) -> None:
-        super().__init__(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
+    def __init__(self, scheduler: Any, *, turn_bytes: int, **options: Any) -> None:
+        super().__init__(scheduler, turn_bytes=turn_bytes, **options)
         self._held: Any = None
 
     def take(self) -> Any:  # type: ignore[override]
@@ -68,7 +68,7 @@ class LastInFirstOutSender(StreamSender):
 class DoubleChargingSender(StreamSender):
     """Charges each turn twice."""
 
-    def __init__(self, scheduler: Any, *, turn_bytes: int, buffer_bytes: int = 0) -> None:
+    def __init__(self, scheduler: Any, *, turn_bytes: int, **options: Any) -> None:
         charge = scheduler.charge
 
         def charge_twice(stream_id: int, n_bytes: int) -> None:
@@ -76,7 +76,7 @@ class DoubleChargingSender(StreamSender):
             charge(stream_id, n_bytes)
 
         scheduler.charge = charge_twice
-        super().__init__(scheduler, turn_bytes=turn_bytes, buffer_bytes=buffer_bytes)
+        super().__init__(scheduler, turn_bytes=turn_bytes, **options)
 
 
 class EagerBrowser(ReplayBrowser):

@@ -97,6 +97,9 @@ class Listener:
         assert element_id in self.wanted, f"{element_id} is not open"
         self.wanted[element_id] = signal
 
+    def deactivate(self, stream_id: int) -> None:
+        """Never called: nothing is sent."""
+
 
 def changed_at(load: Any, id_: str) -> Any:
     """Return when the server learnt of a change for that resource's stream, None if it did not."""
