@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from h3sim.plots.labels import plain
 from h3sim.plots.style import SMALL
@@ -14,6 +15,7 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     from h3sim.trace import Trace
@@ -23,7 +25,7 @@ __all__ = ["MAX_STREAMS", "Range", "draw", "ranges_of", "shown_streams"]
 MAX_STREAMS = 24
 """Of more streams the largest are shown: a stream needs some height for its bytes to rise in."""
 _SHARE = 0.86
-_NEW, _AGAIN, _WAITED = "#0b4f8c", "#d4622a", "#c8c8c8"
+_NEW, _AGAIN, _WAITED, _DELIVERED = "#0b4f8c", "#d4622a", "#1b1b1b", "#dbe5f0"
 
 
 class Range(NamedTuple):
@@ -76,6 +78,7 @@ def draw(
     bottoms = {stream_id: len(streams) - 1 - row for row, stream_id in enumerate(streams)}
     sizes = {request.stream_id: max(1, request.length_bytes) for request in trace.requests}
     lines: dict[str, list[list[tuple[float, float]]]] = {_WAITED: [], _NEW: [], _AGAIN: []}
+    edges: dict[int, list[tuple[float, float]]] = {stream_id: [] for stream_id in streams}
     for part in ranges_of(trace):
         if part.stream_id not in bottoms:
             continue
@@ -83,14 +86,23 @@ def draw(
             bottoms[part.stream_id] + _SHARE * offset / sizes[part.stream_id]
             for offset in (part.offset, part.offset + part.n_bytes)
         )
-        if part.delivered_ms is not None and part.delivered_ms > part.arrived_ms:
-            middle = (low + high) / 2
-            lines[_WAITED].append([(part.arrived_ms, middle), (part.delivered_ms, middle)])
+        if part.delivered_ms is not None:
+            edges[part.stream_id].append((part.delivered_ms, high))
+            if part.delivered_ms > part.arrived_ms:
+                middle = (low + high) / 2
+                lines[_WAITED].append([(part.arrived_ms, middle), (part.delivered_ms, middle)])
         colour = _AGAIN if part.is_again else _NEW
         lines[colour].append([(part.arrived_ms, low), (part.arrived_ms, high)])
+    for stream_id, points in edges.items():
+        _draw_delivered(ax, points, bottoms[stream_id], end_ms)
     for order, (colour, drawn) in enumerate(lines.items()):
         collection = LineCollection(
-            drawn, colors=colour, linewidths=0.8 if colour == _WAITED else 2.0, zorder=2 + order
+            drawn,
+            colors=colour,
+            linewidths=0.8 if colour == _WAITED else 2.4,
+            # The few bytes that a packet is of a large stream stay in sight.
+            capstyle="projecting",
+            zorder=3 + order,
         )
         collection.set_gid(f"ranges-{('waited', 'new', 'again')[order]}")
         ax.add_collection(collection, autolim=False)
@@ -100,6 +112,19 @@ def draw(
     cut = f"; {note}" if note else ""
     ax.set_xlabel(f"time since navigation start in ms{told}{cut}")
     _legend(ax, lines)
+
+
+def _draw_delivered(
+    ax: Axes, points: Sequence[tuple[float, float]], bottom: float, end_ms: float
+) -> None:
+    """Draw as an area how far up the application has the bytes of a stream."""
+    times, tops = [0.0], [float(bottom)]
+    for at_ms, top in sorted(points):
+        times.append(at_ms)
+        tops.append(max(top, tops[-1]))
+    times.append(end_ms)
+    tops.append(tops[-1])
+    ax.fill_between(times, tops, bottom, step="post", color=_DELIVERED, linewidth=0, zorder=2)
 
 
 def _dress(ax: Axes, labels: Sequence[str], title: str, *, end_ms: float) -> None:
@@ -115,12 +140,13 @@ def _dress(ax: Axes, labels: Sequence[str], title: str, *, end_ms: float) -> Non
 
 def _legend(ax: Axes, lines: Mapping[str, Sequence[object]]) -> None:
     texts = {_NEW: "arrived", _AGAIN: "arrived again", _WAITED: "waited\nfor bytes\nbefore it"}
+    handles: list[Artist] = [
+        Line2D([], [], color=colour, linewidth=0.8 if colour == _WAITED else 2.4, label=text)
+        for colour, text in texts.items()
+        if lines[colour]
+    ]
     ax.legend(
-        handles=[
-            Line2D([], [], color=colour, linewidth=2, label=text)
-            for colour, text in texts.items()
-            if lines[colour]
-        ],
+        handles=[*handles, Patch(color=_DELIVERED, label="delivered\nin order")],
         loc="upper left",
         bbox_to_anchor=(1.01, 1.0),
         frameon=False,

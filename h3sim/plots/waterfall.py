@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from matplotlib.colors import to_rgb
 
 from h3sim.plots.labels import plain, resource_label, shortened
+from h3sim.plots.priorities import priorities_of
 from h3sim.plots.style import SMALL, Paint
+from h3sim.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
 
@@ -17,13 +22,24 @@ if TYPE_CHECKING:
     from h3sim.plots.window import Window
     from h3sim.results import Load, ResourceTiming
 
-__all__ = ["MAX_ROWS", "Row", "draw", "rows_of"]
+__all__ = ["MAX_ROWS", "Chunk", "Fold", "Row", "draw", "host_of", "rows_of"]
 
+Fold = Literal["host", "kind"]
+"""What the resources of a row have in common."""
 MAX_ROWS = 60
 """Of more resources, the smallest below the fold share rows with their neighbours."""
 _BAR_HEIGHT = 0.64
+_LIGHT = 0.3
+"""How much of its colour a bar has where none of its bytes come."""
+_MOSTLY = 0.9
+"""A bar shows its hatch where bytes came for so much of its time."""
+_LEAST_SHARE = 1 / 800
+"""How much of the axis a packet fills at least: a pixel or so."""
 _TITLE_CHARS = 40
-_GUIDE = "thin line: asked for, nothing there yet; bar: first to last byte; \u25b2 above the fold"
+_GUIDE = (
+    "thin line: asked for, nothing there yet; bar: first to last byte, in full colour where bytes"
+    " come; \u25b2 above the fold"
+)
 _FOLDED_GUIDE = (
     "\nrows without a number: several resources, from the first request to the last byte"
 )
@@ -37,6 +53,13 @@ _MILESTONES = {
 }
 
 
+class Chunk(NamedTuple):
+    """Bytes that were delivered one packet behind the other."""
+
+    start_ms: float
+    stop_ms: float
+
+
 class Row(NamedTuple):
     """A resource, or several that were asked for one behind the other."""
 
@@ -45,42 +68,23 @@ class Row(NamedTuple):
     requested_ms: float
     first_byte_ms: float
     finished_ms: float
+    chunks: tuple[Chunk, ...]
 
 
-def rows_of(load: Load, palette: Palette) -> list[Row]:
+def rows_of(load: Load, palette: Palette, fold: Fold | None = None) -> list[Row]:
     """Return the rows of *load* in request order: one per resource, or fewer, folded."""
-    return [_row(load, palette, run) for run in _runs(load)]
+    chunks = _chunks_of(load)
+    said = priorities_of(load.trace)
+    return [_row(load, palette, run, chunks, said) for run in _runs(load, fold)]
 
 
-def draw(ax: Axes, load: Load, palette: Palette, window: Window) -> None:
+def draw(
+    ax: Axes, load: Load, palette: Palette, window: Window, *, fold: Fold | None = None
+) -> None:
     """Draw the rows of *load*, in the order in which they were asked for, into *window*."""
-    rows = rows_of(load, palette)
+    rows = rows_of(load, palette, fold)
     places = range(len(rows))
-    first = [row.first_byte_ms for row in rows]
-    lengths = [row.finished_ms - row.first_byte_ms for row in rows]
-    looks = [row.look for row in rows]
-    ax.hlines(places, [row.requested_ms for row in rows], first, color="0.35", linewidth=0.9)
-    ax.barh(
-        places,
-        lengths,
-        left=first,
-        height=_BAR_HEIGHT,
-        color=[look.face for look in looks],
-        edgecolor=[look.ink for look in looks],
-        hatch=[look.hatch for look in looks],
-        linewidth=0,
-    )
-    # A frame of its own, for a hatch has the colour of its edge; it keeps the bar of a single
-    # packet, which has no length, in sight.
-    ax.barh(
-        places,
-        lengths,
-        left=first,
-        height=_BAR_HEIGHT,
-        color="none",
-        edgecolor="0.2",
-        linewidth=0.8,
-    )
+    _draw_bars(ax, rows, least_ms=window.end_ms * _LEAST_SHARE)
     ax.set_yticks(places, [row.label for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlim(0, window.end_ms)
@@ -99,6 +103,27 @@ def draw(ax: Axes, load: Load, palette: Palette, window: Window) -> None:
     ax.set_xlabel(f"time since navigation start in ms{note}\n{guide}", fontsize=SMALL)
 
 
+def _draw_bars(ax: Axes, rows: Sequence[Row], *, least_ms: float) -> None:
+    first = [row.first_byte_ms for row in rows]
+    lengths = [row.finished_ms - row.first_byte_ms for row in rows]
+    ax.hlines(
+        range(len(rows)), [row.requested_ms for row in rows], first, color="0.35", linewidth=0.9
+    )
+    for number, row in enumerate(rows):
+        _draw_chunks(ax, number, row, least_ms)
+    # A frame of its own, for a hatch has the colour of its edge; it keeps the bar of a single
+    # packet, which has no length, in sight.
+    ax.barh(
+        range(len(rows)),
+        lengths,
+        left=first,
+        height=_BAR_HEIGHT,
+        color="none",
+        edgecolor="0.2",
+        linewidth=0.8,
+    )
+
+
 def _mark_milestones(ax: Axes, load: Load) -> None:
     """Draw a line where something was painted or the page was done, where that is known."""
     if load.first_paint_ms is None:
@@ -108,11 +133,26 @@ def _mark_milestones(ax: Axes, load: Load) -> None:
         if at_ms is not None:
             label = f"{name}: {at_ms:,.0f} ms"
             ax.axvline(at_ms, color="0.1", linestyle=dashes, linewidth=1.1, label=label)
-    ax.legend(loc="upper right", fontsize=SMALL, framealpha=0.95)
+    # Beside the rows: there is always one that it would cover.
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
+        fontsize=SMALL,
+        frameon=False,
+    )
 
 
-def _runs(load: Load) -> Iterator[list[ResourceTiming]]:
-    """Yield what stands in one row: a resource, or neighbours that are folded."""
+def _runs(load: Load, fold: Fold | None) -> Iterator[list[ResourceTiming]]:
+    """Yield what stands in one row: a resource, or those that are folded."""
+    if fold is not None:
+        groups: dict[str, list[ResourceTiming]] = {}
+        for timing in load.timings:
+            groups.setdefault(timing.kind if fold == "kind" else host_of(timing.id), []).append(
+                timing
+            )
+        yield from groups.values()
+        return
     folded = _folded(load)
     run: list[ResourceTiming] = []
     for index, timing in enumerate(load.timings):
@@ -125,6 +165,16 @@ def _runs(load: Load) -> Iterator[list[ResourceTiming]]:
         yield [timing]
     if run:
         yield run
+
+
+def host_of(id_: str) -> str:
+    """Return the host of a resource whose id is a URL, "" of one that is a path.
+
+    >>> host_of("https://cdn.example.org/a.js"), host_of("a.js")
+    ('cdn.example.org', '')
+    """
+    match = re.match(r"[a-z][a-z0-9+.-]*://([^/?#]+)", id_, re.IGNORECASE)
+    return "" if match is None else match[1].lower()
 
 
 def _folded(load: Load) -> dict[int, None]:
@@ -144,21 +194,78 @@ def _folded(load: Load) -> dict[int, None]:
     return folded
 
 
-def _row(load: Load, palette: Palette, run: list[ResourceTiming]) -> Row:
+def _chunks_of(load: Load) -> dict[int, list[Chunk]]:
+    """Return when the bytes of each stream were delivered, packets that touch made one."""
+    found: dict[int, list[Chunk]] = {}
+    # Before a packet there was another: what comes in the time of one packet touches it.
+    width_ms = 1.01 * load.network.packet_interval_ns / NS_PER_MS
+    columns = load.trace.packet_rows.columns
+    came = sorted(
+        (at_ns, stream_id)
+        for at_ns, stream_id in zip(columns.delivered_at_ns, columns.stream_id, strict=True)
+        if at_ns is not None
+    )
+    for at_ns, stream_id in came:
+        at_ms = to_ms(at_ns)
+        chunks = found.setdefault(stream_id, [])
+        if chunks and at_ms - chunks[-1].stop_ms <= width_ms:
+            chunks[-1] = Chunk(chunks[-1].start_ms, at_ms)
+        else:
+            chunks.append(Chunk(at_ms, at_ms))
+    return found
+
+
+def _draw_chunks(ax: Axes, number: int, row: Row, least_ms: float) -> None:
+    """Draw a bar light, and in it in full colour when its bytes came."""
+    height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
+    took_ms = row.finished_ms - row.first_byte_ms
+    ax.broken_barh(
+        [(row.first_byte_ms, took_ms)], height, facecolor=_lighter(row.look.face), linewidth=0
+    )
+    # A packet ends where it was delivered, and is wide enough to be seen; none begins before the
+    # bar does.
+    spans = []
+    for start_ms, stop_ms in row.chunks:
+        begin_ms = max(row.first_byte_ms, min(start_ms, stop_ms - least_ms))
+        spans.append((begin_ms, max(stop_ms - begin_ms, least_ms / 2)))
+    drawn = ax.broken_barh(spans, height, facecolor=row.look.face, linewidth=0)
+    drawn.set_gid(f"chunks-{number + 1}")
+    if sum(stop_ms - start_ms for start_ms, stop_ms in row.chunks) >= _MOSTLY * took_ms:
+        # In slivers a hatch would hide the colour that tells them.
+        drawn.set(hatch=row.look.hatch, edgecolor=row.look.ink)
+
+
+def _lighter(colour: str) -> tuple[float, ...]:
+    return tuple(1 - _LIGHT * (1 - part) for part in to_rgb(colour))
+
+
+def _row(
+    load: Load,
+    palette: Palette,
+    run: list[ResourceTiming],
+    chunks: dict[int, list[Chunk]],
+    said: dict[int, str],
+) -> Row:
     indexes = [load.page.index[timing.id] for timing in run]
     groups = dict.fromkeys(palette.groups[index] for index in indexes)
     look = palette.look(next(iter(groups))) if len(groups) == 1 else _MIXED
     if len(run) == 1:
         label = resource_label(load.page, indexes[0])
+        priority = said.get(run[0].stream_id, "")
+        label += f"  {plain(priority)}" if priority else ""
     else:
         kinds = Counter(timing.kind for timing in run)
         shown = [f"{n} {kind}" for kind, n in kinds.most_common(_SHOWN_KINDS)]
         more = ", ..." if len(kinds) > _SHOWN_KINDS else ""
         label = f"{len(run)}: {', '.join(shown)}{more}" if len(kinds) > 1 else shown[0]
+        hosts = dict.fromkeys(host_of(timing.id) for timing in run)
+        if len(hosts) == 1 and (host := next(iter(hosts))):
+            label = f"{plain(shortened(host))}, {label}"
     return Row(
         label,
         look,
         min(timing.requested_ms for timing in run),
         min(timing.first_byte_ms for timing in run),
         max(timing.finished_ms for timing in run),
+        tuple(chunk for timing in run for chunk in chunks.get(timing.stream_id, ())),
     )

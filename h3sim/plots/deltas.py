@@ -1,0 +1,100 @@
+"""Two loads of one page, resource by resource: what came sooner with the second, what later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.plots.labels import plain, resource_label, shortened
+from h3sim.plots.style import SMALL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.results import Load
+
+__all__ = ["MAX_ROWS", "Delta", "deltas_of", "draw", "shown"]
+
+MAX_ROWS = 60
+"""Of more resources those are shown that moved most."""
+_SOONER, _LATER = "#0b4f8c", "#d4622a"
+_BAR_HEIGHT = 0.64
+
+
+class Delta(NamedTuple):
+    """When a resource was complete in either load; *delta_ms* below 0 is sooner in the second.
+
+    A time is None where a load never asked for the resource.
+    """
+
+    id: str
+    kind: str
+    bytes: int
+    above_the_fold: bool
+    first_ms: float | None
+    second_ms: float | None
+    delta_ms: float | None
+
+
+def deltas_of(first: Load, second: Load) -> list[Delta]:
+    """Return a row per resource of the page, in its order."""
+    times = [{row.id: row.finished_ms for row in load.timings} for load in (first, second)]
+    rows = []
+    for resource in first.page.resources:
+        one, other = (found.get(resource.id) for found in times)
+        delta_ms = None if one is None or other is None else other - one
+        kind, is_above = resource.kind.value, resource.above_the_fold
+        rows.append(Delta(resource.id, kind, resource.size_bytes, is_above, one, other, delta_ms))
+    return rows
+
+
+def shown(rows: Sequence[Delta]) -> list[tuple[int, float]]:
+    """Return which resources are shown, by index in the page, and how far each moved in ms."""
+    moved = [(index, row.delta_ms) for index, row in enumerate(rows) if row.delta_ms is not None]
+    kept = sorted(moved, key=lambda item: (-abs(item[1]), item[0]))[:MAX_ROWS]
+    return sorted(kept)
+
+
+def draw(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> None:
+    """Draw a bar per resource: to the left where it was complete sooner in the second load."""
+    rows = deltas_of(first, second)
+    bars = shown(rows)
+    places, values = range(len(bars)), [delta_ms for _, delta_ms in bars]
+    ax.barh(
+        places,
+        values,
+        height=_BAR_HEIGHT,
+        color=[_SOONER if value <= 0 else _LATER for value in values],
+        # Told apart in grey print, too.
+        hatch=["" if value <= 0 else "/////" for value in values],
+        edgecolor="white",
+        linewidth=0,
+    )
+    for place, value in zip(places, values, strict=True):
+        # Towards the middle no other bar is in the way.
+        ax.annotate(
+            f"{value:+,.0f}",
+            (0, place),
+            xytext=(4 if value <= 0 else -4, 0),
+            textcoords="offset points",
+            ha="left" if value <= 0 else "right",
+            va="center_baseline",
+            fontsize=SMALL - 1,
+        )
+    ax.axvline(0, color="0.2", linewidth=0.8)
+    widest = max(map(abs, values), default=0.0) or 1.0
+    ax.set_xlim(-1.05 * widest, 1.05 * widest)
+    ax.set_ylim(max(1, len(bars)) - 0.4, -0.6)
+    ax.set_yticks(places, [resource_label(first.page, index) for index, _ in bars])
+    ax.tick_params(labelsize=SMALL)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    page = plain(shortened(first.page.name, 40))
+    one, other = names
+    ax.set_title(f"{page}: {other} against {one}", fontsize=SMALL + 1, loc="left")
+    cut = f"; the {len(bars)} of {len(rows)} that moved most" if len(bars) < len(rows) else ""
+    label = f"complete so many ms sooner (left) or later (right) with {other}"
+    ax.set_xlabel(f"{label}{cut}\n\u25b2 above the fold", fontsize=SMALL)
