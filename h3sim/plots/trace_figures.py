@@ -18,11 +18,18 @@ if TYPE_CHECKING:
 
     from h3sim.trace import Trace
 
-__all__ = ["WIDTH_IN", "bins_of", "byte_ranges_height_in", "byte_ranges_of", "throughput_of"]
+__all__ = [
+    "CURVE_IN",
+    "bins_of",
+    "byte_ranges_height_in",
+    "byte_ranges_of",
+    "new_axes",
+    "throughput_of",
+]
 
-WIDTH_IN = 12.0
+_WIDTH_IN, _MAX_HEIGHT_IN = 12.0, 200.0
 _ROW_IN, _AXIS_IN = 0.42, 0.9
-_CURVE_IN = 2.6
+CURVE_IN = 2.6
 
 
 def byte_ranges_height_in(trace: Trace) -> float:
@@ -34,7 +41,7 @@ def byte_ranges_of(trace: Trace, names: Mapping[int, str], of: str, *, end_ms: f
     """Return the axes of a new figure of byte ranges; *names* are those of streams by id."""
     labels = {stream_id: plain(shortened(name)) for stream_id, name in names.items()}
     with in_style():
-        ax = _axes(byte_ranges_height_in(trace))
+        ax = new_axes(byte_ranges_height_in(trace))
         title = f"Byte ranges per stream of {shortened(of, 80)}"
         byte_ranges.draw(ax, trace, labels, title, end_ms=end_ms)
     return ax
@@ -43,10 +50,13 @@ def byte_ranges_of(trace: Trace, names: Mapping[int, str], of: str, *, end_ms: f
 def throughput_of(trace: Trace, of: str, *, end_ms: float) -> Axes:
     """Return the axes of a new figure of throughput."""
     with in_style():
-        ax = _axes(_CURVE_IN)
+        ax = new_axes(CURVE_IN)
         throughput.draw(ax, trace, f"Throughput of {shortened(of, 80)}", end_ms=end_ms)
     return ax
 
 
-def _axes(height_in: float) -> Axes:
-    return Figure(figsize=(WIDTH_IN, height_in), layout="constrained").subplots()
+def new_axes(height_in: float) -> Axes:
+    """Return the axes of a new figure as wide as all, and as high as given, in inches."""
+    return Figure(
+        figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained"
+    ).subplots()

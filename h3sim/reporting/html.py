@@ -46,7 +46,8 @@ figcaption { font-weight: 600; overflow-wrap: anywhere; }
 table { border-collapse: collapse; font-size: 0.875rem; margin: 0.5rem 0 1rem; }
 caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
 th, td { text-align: left; vertical-align: top; padding: 0.15rem 0.75rem 0.15rem 0;
-  border-bottom: 1px solid #d6d6d6; overflow-wrap: anywhere; min-width: 3rem; }
+  border-bottom: 1px solid #d6d6d6; overflow-wrap: break-word; min-width: 3rem;
+  max-width: 36rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 thead th { border-bottom: 2px solid #767676; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import NothingToMeasureError
 from h3sim.plots import LoadPlots
@@ -11,6 +11,7 @@ from h3sim.plots.labels import lane_labels
 from h3sim.plots.progress import curve, shown_set
 from h3sim.reporting.document import Part, Table
 from h3sim.reporting.drawing import picture
+from h3sim.reporting.load_pictures import Pair, pictures_of_one, pictures_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,13 +27,6 @@ _SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 _SAME = 0.005
 """Two ByteIndexes that differ by less are called equal."""
 _SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above the fold"))
-
-
-class Pair(NamedTuple):
-    """A load, and what it is called beside the others."""
-
-    name: str
-    load: Load
 
 
 def verdict_of(pairs: Sequence[Pair], baseline: Pair) -> list[str]:
@@ -60,7 +54,12 @@ def part_of(pairs: Sequence[Pair], baseline: Pair) -> Part:
     return Part(
         title=title,
         words=list(dict.fromkeys(notes)),
-        pictures=[*_strip_and_curves(pairs), *_waterfalls(pairs)],
+        pictures=[
+            *_strip_and_curves(pairs),
+            *_waterfalls(pairs),
+            *(pictures_of_two(*pairs) if len(pairs) == 2 else ()),
+            *(pictures_of_one(pairs[0].load) if len(pairs) == 1 else ()),
+        ],
         tables=[_figures(pairs, baseline), *(_steps(pair) for pair in pairs if _has_path(pair))],
     )
 
@@ -73,11 +72,11 @@ def _verdict_of_one(pair: Pair) -> list[str]:
         f" {load.page_load_ms:,.0f} ms after navigation start."
     ]
     for which, what in _SETS:
-        index_ms = load.byte_index_or_none(which)
+        index_ms, of = load.byte_index_or_none(which), "of " if which == "all" else ""
         if index_ms is None:
-            said.append(f"There is no ByteIndex {what}: {load.why_none(which)}.")
+            said.append(f"There is no ByteIndex {of}{what}: {load.why_none(which)}.")
             continue
-        said.append(f"The ByteIndex {what} is {index_ms:,.0f} ms{_regret(load, which)}.")
+        said.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_regret(load, which)}.")
     last = max((row for row in load.timings if row.above_the_fold), key=_finished, default=None)
     if last is not None:
         said.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.plots import trace_figures
 from h3sim.reporting.document import Part, Table
 from h3sim.reporting.drawing import picture
+from h3sim.reporting.load_pictures import table_of_bins
 
 if TYPE_CHECKING:
     from h3sim.reporting.document import Picture
@@ -71,11 +72,7 @@ def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
             trace_figures.throughput_of(trace, known["page"], end_ms=end_ms),
             title=f"{known['page']}: throughput",
             alt=f"Arriving bytes peak at {peak:.2f} Mbit/s; a line shows what was delivered.",
-            data=Table(
-                title="Throughput by span of time",
-                columns=("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s"),
-                rows=bins,
-            ),
+            data=table_of_bins(bins),
         ),
     ]
 

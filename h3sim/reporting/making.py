@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, Problem
@@ -48,45 +48,45 @@ def report(
     >>> print(made.verdict[0].partition(",")[2].partition(";")[0])
      all resources: fifo is fastest, with a ByteIndex of 2,677 ms, 1.40 times as fast as rr
     """
-    verdict: list[str] = []
-    parts: list[Part] = []
-    made: list[tuple[str, Any]] = [("h3sim", __version__)]
-    names: list[str] = []
+    values = _values(of)
     groups: dict[str, list[Load]] = {}
-    for each in _values(of):
-        if isinstance(each, Load):
-            groups.setdefault(each.page.digest, []).append(each)
-            continue
-        name, said, part, settings = _told(each, baseline)
-        names.append(name)
-        verdict += said
-        parts.append(part)
-        made += settings
-    for loads in groups.values():
-        pairs = named(loads)
-        base = _base(pairs, baseline)
-        names.insert(0, loads[0].page.name)
-        verdict += verdict_of(pairs, base)
-        parts.append(part_of(pairs, base))
-    made += _made_of([load for loads in groups.values() for load in loads])
+    for value in values:
+        if isinstance(value, Load):
+            groups.setdefault(value.page.digest, []).append(value)
+    told = [_told_of_page(loads, baseline) for loads in groups.values()]
+    told += [_told_of(value, baseline) for value in values if not isinstance(value, Load)]
+    loads = [load for group in groups.values() for load in group]
+    made = [("h3sim", __version__), *_made_of(loads), *(row for one in told for row in one.made)]
     return Report(
-        title=title or f"h3sim: {_title(names, groups)}",
-        verdict=verdict,
-        parts=parts,
+        title=title or f"h3sim: {_title([one.name for one in told], loads)}",
+        verdict=[sentence for one in told for sentence in one.verdict],
+        parts=[one.part for one in told],
         made=Table(title="Everything it rests on", columns=("setting", "value"), rows=made),
         command=command,
     )
 
 
-def _told(
-    each: Measurement | Results, baseline: str | None
-) -> tuple[str, list[str], Part, list[tuple[str, Any]]]:
-    """Return what a log or a study is called, its verdict, its part, and what it rests on."""
-    if isinstance(each, Measurement):
-        title = each.log.title
-        return title, verdict_of_log(each), part_of_log(each), [("log", title)]
-    verdict, part = verdict_of_study(each, baseline), part_of_study(each, baseline)
-    return "a study", verdict, part, _made_of_study(each)
+class _Told(NamedTuple):
+    """What there is to tell of a page, a study or a log."""
+
+    name: str
+    verdict: Sequence[str]
+    part: Part
+    made: Sequence[tuple[str, Any]]
+
+
+def _told_of_page(loads: Sequence[Load], baseline: str | None) -> _Told:
+    pairs = named(loads)
+    base = _base(pairs, baseline)
+    return _Told(loads[0].page.name, verdict_of(pairs, base), part_of(pairs, base), ())
+
+
+def _told_of(value: Results | Measurement, baseline: str | None) -> _Told:
+    if isinstance(value, Measurement):
+        name = value.log.title
+        return _Told(name, verdict_of_log(value), part_of_log(value), [("log", name)])
+    verdict, part = verdict_of_study(value, baseline), part_of_study(value, baseline)
+    return _Told("a study", verdict, part, _made_of_study(value))
 
 
 def _values(of: Reported | Iterable[Reported]) -> list[Load | Results | Measurement]:
@@ -121,9 +121,9 @@ def _base(pairs: Sequence[Pair], baseline: str | None) -> Pair:
     return found or pairs[0]
 
 
-def _title(names: Sequence[str], groups: dict[str, list[Load]]) -> str:
+def _title(names: Sequence[str], loads: Sequence[Load]) -> str:
     told = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    schemes = dict.fromkeys(load.scheme.name for loads in groups.values() for load in loads)
+    schemes = dict.fromkeys(load.scheme.name for load in loads)
     if not schemes:
         return told
     return f"{told} with {next(iter(schemes)) if len(schemes) == 1 else f'{len(schemes)} schemes'}"
@@ -156,9 +156,8 @@ def _flat(load: Load) -> dict[str, Any]:
     }
 
 
-def _made_of_study(results: Results | Load | Measurement) -> list[tuple[str, Any]]:
+def _made_of_study(results: Results) -> list[tuple[str, Any]]:
     """Return the columns of a study in which all rows have the same value, and the axes."""
-    assert isinstance(results, Results)  # noqa: S101 - the other kinds are gone
     rows: list[tuple[str, Any]] = [("study over", ", ".join(results.axes) or "nothing")]
     for name in settings_of(results):
         values = list(dict.fromkeys(map(str, results.column(name))))

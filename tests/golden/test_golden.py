@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.golden import reproduced
+from tests.golden import figures, reproduced
 from tests.golden.cells import COMMAND, RECORDED, compute, text_of
 
 
@@ -37,3 +37,17 @@ def test_a_tiny_reproduction_comes_out_as_recorded() -> None:
     recorded = json.loads(reproduced.RECORDED.read_text("utf-8"))
     computed = json.loads(reproduced.text_of(reproduced.compute()))
     assert recorded == computed, f"if that is meant, rewrite the record with: {COMMAND}"
+
+
+def test_figures_show_the_data_that_was_recorded() -> None:
+    recorded = json.loads(figures.RECORDED.read_text("utf-8"))
+    computed = json.loads(figures.text_of(figures.compute()))
+    differing = [
+        f"{page}: {name}"
+        for page, data in {**recorded, **computed}.items()
+        for name in data
+        if recorded.get(page, {}).get(name) != computed.get(page, {}).get(name)
+    ]
+    assert recorded == computed, (
+        f"not as recorded: {differing}; if that is meant, rewrite the record with: {COMMAND}"
+    )

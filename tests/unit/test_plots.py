@@ -244,16 +244,19 @@ def test_a_waterfall_has_a_row_per_resource_in_request_order_with_marks_in_words
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == ["1  index.html \u25b2", "2  a.css \u25b2", "3  b.jpg"]
     assert ax.get_ylim()[0] > ax.get_ylim()[1]
-    (waits,) = ax.collections
-    bars, frames = ax.containers
+    waits, *drawn = ax.collections
+    (frames,) = ax.containers
     for row, timing in enumerate(load.timings):
         wait = [[timing.requested_ms, row], [timing.first_byte_ms, row]]
         assert waits.get_segments()[row].tolist() == wait
-        for bar in (bars[row], frames[row]):
-            span = (bar.get_x(), bar.get_x() + bar.get_width())
-            assert span == pytest.approx((timing.first_byte_ms, timing.finished_ms))
-        assert (to_hex(bars[row].get_facecolor()), bars[row].get_hatch() or "") == paint(row)[:2]
-        assert frames[row].get_linewidth() > 0
+        frame, light, chunks = frames[row], drawn[2 * row], drawn[2 * row + 1]
+        span = (frame.get_x(), frame.get_x() + frame.get_width())
+        assert span == pytest.approx((timing.first_byte_ms, timing.finished_ms))
+        xs = light.get_paths()[0].vertices[:, 0]
+        assert (xs.min(), xs.max()) == pytest.approx(span)
+        assert chunks.get_gid() == f"chunks-{row + 1}"
+        assert to_hex(chunks.get_facecolor()[0]) == paint(row).face
+        assert frame.get_linewidth() > 0
 
 
 # Everything together

@@ -1,0 +1,149 @@
+"""Pictures of what went on in one load, and of what moved between two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.plots import LoadPlots, congestion, dependencies
+from h3sim.plots.deltas import deltas_of
+from h3sim.plots.throughput import bins_of
+from h3sim.plots.window import window_of
+from h3sim.reporting.document import Table
+from h3sim.reporting.drawing import picture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from h3sim.plots.throughput import Bin
+    from h3sim.reporting.document import Picture
+    from h3sim.results import Load
+
+__all__ = ["Pair", "pictures_of_one", "pictures_of_two", "table_of_bins"]
+
+_MAX_SAMPLES = 200
+
+
+class Pair(NamedTuple):
+    """A load, and what it is called beside the others."""
+
+    name: str
+    load: Load
+
+
+def pictures_of_one(load: Load) -> list[Picture]:
+    """Return how the bytes of a load came, and what asked for what."""
+    made = [_byte_ranges(load), _throughput(load), _dependencies(load)]
+    if load.trace.recovery:
+        made.insert(2, _congestion(load))
+    return made
+
+
+def pictures_of_two(first: Pair, second: Pair) -> list[Picture]:
+    """Return what was complete sooner, and what later, with the second of two loads."""
+    rows = deltas_of(first.load, second.load)
+    moved = [row for row in rows if row.delta_ms is not None]
+    sooner, later = (sum(sign * (row.delta_ms or 0) > 0 for row in moved) for sign in (-1, 1))
+    return [
+        picture(
+            LoadPlots([first.load, second.load]).deltas(),
+            title=f"{first.load.page.name}: what moved with {second.name} against {first.name}",
+            alt=f"A bar per resource: {sooner} of {len(rows)} are complete sooner with"
+            f" {second.name}, {later} later.",
+            data=Table(
+                title=f"When resources were complete with {first.name} and {second.name}",
+                columns=(
+                    *("resource", "kind", "bytes", "above the fold"),
+                    *(f"{first.name}, ms", f"{second.name}, ms", "difference, ms"),
+                ),
+                rows=rows,
+            ),
+        )
+    ]
+
+
+def table_of_bins(bins: Sequence[Bin]) -> Table:
+    """Return throughput as a table."""
+    return Table(
+        title="Throughput by span of time",
+        columns=("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s"),
+        rows=bins,
+    )
+
+
+def _byte_ranges(load: Load) -> Picture:
+    sent = {row.id: [0, 0] for row in load.timings}
+    ids = {
+        request.stream_id: load.page.resources[request.resource].id
+        for request in load.trace.requests
+    }
+    for packet in load.trace.packets:
+        counts = sent[ids[packet.stream_id]]
+        counts[0] += 1
+        counts[1] += packet.arrived_at_ns is None
+    return picture(
+        load.plot.byte_ranges(),
+        title=f"{load.page.name}: byte ranges per stream",
+        alt="A row per stream, in which its bytes rise over time; an area shows what was delivered"
+        f" in order. {load.hol.stream_bytes:,} bytes waited for others of their stream.",
+        data=Table(
+            title="Packets by resource, times in ms",
+            columns=("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
+            rows=[
+                (row.id, *sent[row.id], row.bytes, row.first_byte_ms, row.finished_ms)
+                for row in load.timings
+            ],
+        ),
+    )
+
+
+def _throughput(load: Load) -> Picture:
+    bins = bins_of(load.trace, window_of([load]).end_ms)
+    peak = max(bins, key=lambda span: span.arrived_mbps)
+    return picture(
+        load.plot.throughput(),
+        title=f"{load.page.name}: throughput",
+        alt=f"Arriving bytes peak at {peak.arrived_mbps:.2f} Mbit/s, from {peak.start_ms:,.0f} ms"
+        " on; a line shows what was delivered in order.",
+        data=table_of_bins(bins),
+    )
+
+
+def _congestion(load: Load) -> Picture:
+    samples = congestion.samples_of(load.trace)
+    lost = sum(sample.n_lost for sample in samples)
+    largest = max(sample.congestion_window for sample in samples)
+    # Losses stay; between them every so many rows tell enough.
+    step = -(-len(samples) // _MAX_SAMPLES)
+    shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]
+    return picture(
+        load.plot.congestion(),
+        title=f"{load.page.name}: congestion window and bytes in flight",
+        alt=f"The window grows to {largest:,} bytes at most; {lost:,} packets were declared lost.",
+        data=Table(
+            title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
+            columns=("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
+            rows=shown,
+        ),
+    )
+
+
+def _dependencies(load: Load) -> Picture:
+    page = load.page
+    chain = [page.resources[index].id for index in dependencies.chain_of(load)]
+    finished = {row.id: row.finished_ms for row in load.timings}
+    rows = []
+    for resource in page.resources:
+        found = resource.discovered
+        by, at = (None, None) if found is None else (found.by, found.at.value)
+        is_chain = resource.id in chain
+        rows.append((resource.id, by, at, finished.get(resource.id), is_chain))
+    return picture(
+        load.plot.dependencies(),
+        title=f"{page.name}: what asked for what",
+        alt=f"A tree of requests; the end waited for {', then '.join(chain)}.",
+        data=Table(
+            title="What made the browser ask for each resource",
+            columns=("resource", "asked for by", "at", "finished ms", "on the chain to the end"),
+            rows=rows,
+        ),
+    )

@@ -1,0 +1,231 @@
+"""Figures of one load, or of two: byte ranges, throughput, windows, what moved, what asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import h3sim
+from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.page import page_from_dict
+from h3sim.plots import LoadPlots, byte_ranges, congestion, deltas, dependencies, throughput
+from h3sim.plots.palette import Palette
+from h3sim.plots.waterfall import rows_of
+from h3sim.trace import Delivery, PacketRows, Request, Trace
+
+MS = 1_000_000
+
+
+def trace_of(*rows: tuple[int, int | None, int, int, int, int, int | None]) -> Trace:
+    """Times in ms, for one's eyes."""
+    in_ns = [
+        (
+            *(sent * MS, None if came is None else came * MS, stream_id, offset, n_bytes, number),
+            None if given is None else given * MS,
+        )
+        for sent, came, stream_id, offset, n_bytes, number, given in rows
+    ]
+    streams = dict.fromkeys(row[2] for row in rows)
+    ends = {s: max(row[3] + row[4] for row in rows if row[2] == s) for s in streams}
+    requests = tuple(Request(s, n, 0, 0, ends[s]) for n, s in enumerate(streams))
+    packets = PacketRows.of(in_ns)
+    return Trace(delivery=Delivery.STREAM, requests=requests, signals=(), packet_rows=packets)
+
+
+LOST_AND_SENT_AGAIN = trace_of(
+    (0, None, 0, 0, 1000, 0, None),
+    (10, 30, 0, 1000, 1000, 1, 60),
+    (20, 40, 4, 0, 500, 2, 40),
+    (40, 60, 0, 0, 1000, 3, 60),
+)
+
+
+def chain_page() -> Any:
+    def after(by: str, at: str = "complete") -> dict[str, Any]:
+        return {"discovered": {"by": by, "at": at}}
+
+    leaves = [
+        {"id": f"{n}.jpg", "bytes": 100, "kind": "image", **after("index.html")} for n in range(3)
+    ]
+    return page_from_dict(
+        {
+            "format": "h3sim-page/1",
+            "name": "chain",
+            "resources": [
+                {"id": "index.html", "bytes": 5000, "kind": "document"},
+                {"id": "a.css", "bytes": 5000, "kind": "stylesheet", **after("index.html")},
+                *leaves,
+                {"id": "b.woff2", "bytes": 90000, "kind": "font", **after("a.css")},
+            ],
+        }
+    )
+
+
+def lossy(scheme: str = "rr", **more: Any) -> Any:
+    network = "sander-2mbps-100ms-2pct"
+    return h3sim.simulate("davies-meenan", scheme=scheme, network=network, **more)
+
+
+def test_throughput_counts_what_arrived_and_apart_from_it_what_was_delivered() -> None:
+    bins = throughput.bins_of(LOST_AND_SENT_AGAIN, 60.0)
+    width_ms = bins[1].start_ms
+    bytes_of = [
+        {span.start_ms: round(span[column] * width_ms * 1000 / 8) for span in bins if span[column]}
+        for column in (1, 2)
+    ]
+    # What comes at the end of the axis belongs to the last span.
+    last = bins[-1].start_ms
+    assert bytes_of == [{30.0: 1000, 40.0: 500, last: 1000}, {40.0: 500, last: 2000}]
+
+
+def test_no_byte_that_arrived_is_left_out_of_the_throughput() -> None:
+    load = lossy()
+    columns = load.trace.packet_rows.columns
+    for column, times in ((1, columns.arrived_at_ns), (2, columns.delivered_at_ns)):
+        bins = throughput.bins_of(load.trace, load.page_load_ms)
+        n_bytes = sum(span[column] * bins[1].start_ms * 1000 / 8 for span in bins)
+        came = zip(times, columns.length_bytes, strict=True)
+        assert n_bytes == pytest.approx(sum(n for at_ns, n in came if at_ns is not None))
+
+
+def test_a_range_says_when_it_came_when_it_was_of_use_and_whether_it_was_sent_again() -> None:
+    assert [tuple(part) for part in byte_ranges.ranges_of(LOST_AND_SENT_AGAIN)] == [
+        (0, 30.0, 60.0, 1000, 1000, False),
+        (4, 40.0, 40.0, 0, 500, False),
+        (0, 60.0, 60.0, 0, 1000, True),
+    ]
+
+
+def test_of_many_streams_the_largest_are_shown_in_request_order() -> None:
+    n = byte_ranges.MAX_STREAMS + 5
+    trace = trace_of(*((k, k, 4 * k, 0, 100 + k % 7, k, k) for k in range(n)))
+    shown = byte_ranges.shown_streams(trace)
+    assert shown == sorted(shown)
+    assert len(shown) == byte_ranges.MAX_STREAMS
+    size = {request.stream_id: request.length_bytes for request in trace.requests}
+    assert min(size[s] for s in shown) >= max(size[s] for s in size if s not in shown)
+
+
+def test_the_window_and_what_is_in_flight_are_those_of_the_recovery() -> None:
+    load = lossy(records_wire=True)
+    samples = congestion.samples_of(load.trace)
+    assert [s.bytes_in_flight for s in samples] == [r.bytes_in_flight for r in load.trace.recovery]
+    assert sum(s.n_lost for s in samples) == sum(len(r.lost) for r in load.trace.recovery) > 0
+    lines = {line.get_label(): line for line in load.plot.congestion().get_lines()}
+    assert len(lines["declared lost"].get_xdata()) == sum(s.n_lost > 0 for s in samples)
+    drawn = [float(kb) for kb in lines["congestion window"].get_ydata()]
+    assert drawn == [s.congestion_window / 1000 for s in samples]
+
+
+def test_without_a_record_of_the_recovery_there_is_no_window() -> None:
+    with pytest.raises(NothingToMeasureError, match="records_wire=True"):
+        h3sim.simulate("davies-meenan").plot.congestion()
+
+
+def test_a_bar_is_how_much_sooner_or_later_a_resource_was_complete() -> None:
+    loads = [h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "fifo")]
+    rows = deltas.deltas_of(*loads)
+    times = [{row.id: row.finished_ms for row in load.timings} for load in loads]
+    assert [row.delta_ms for row in rows] == [
+        times[1][r.id] - times[0][r.id] for r in loads[0].page.resources
+    ]
+    ax: Any = LoadPlots(loads).deltas()
+    (drawn,) = ax.containers
+    bars = [bar.get_width() for bar in drawn]
+    assert bars == [row.delta_ms for row in rows]
+
+
+def test_what_moved_is_drawn_of_two_loads_and_no_other_number() -> None:
+    with pytest.raises(InputError, match="must be two"):
+        h3sim.simulate("davies-meenan").plot.deltas()
+
+
+def test_the_chain_leads_to_the_last_resource_and_leaves_of_a_kind_share_a_box() -> None:
+    load = h3sim.simulate(chain_page(), scheme="fifo")
+    ids = [load.page.resources[index].id for index in dependencies.chain_of(load)]
+    assert ids == ["index.html", "a.css", "b.woff2"]
+    nodes = dependencies.nodes_of(load)
+    assert [node.resources for node in nodes] == [(0,), (1,), (5,), (2, 3, 4)]
+    assert [node.is_on_chain for node in nodes] == [True, True, True, False]
+    assert [node.parent for node in nodes] == [None, 0, 1, 0]
+
+
+@pytest.mark.parametrize("name", ["davies-meenan", "http2rulez", "dijit-bidi-inheritance"])
+def test_each_resource_stands_in_one_box_and_no_two_boxes_overlap(name: str) -> None:
+    load = h3sim.simulate(name, scheme="fifo")
+    nodes = dependencies.nodes_of(load)
+    indexes = sorted(index for node in nodes for index in node.resources)
+    assert indexes == list(range(len(load.page.resources)))
+    assert len({(node.row, node.left) for node in nodes}) == len(nodes)
+    for node in nodes:
+        assert node.parent is None or nodes[node.parent].depth == node.depth - 1
+
+
+def test_the_chunks_of_a_bar_are_when_its_bytes_came() -> None:
+    load = h3sim.simulate("davies-meenan", scheme="rr", jitter="4:1-3")
+    rows = rows_of(load, Palette(load.page))
+    columns = load.trace.packet_rows.columns
+    for row, timing in zip(rows, load.timings, strict=True):
+        came = sorted(
+            at_ns / MS
+            for at_ns, stream_id in zip(columns.delivered_at_ns, columns.stream_id, strict=True)
+            if stream_id == timing.stream_id and at_ns is not None
+        )
+        assert (row.chunks[0].start_ms, row.chunks[-1].stop_ms) == (came[0], came[-1])
+        assert all(any(low <= at <= high for low, high in row.chunks) for at in came)
+        # Between two chunks at least one packet was another's.
+        ends = zip(row.chunks, row.chunks[1:], strict=False)
+        assert all(after.start_ms - before.stop_ms > 10 for before, after in ends)
+
+
+def test_a_response_that_comes_in_one_piece_is_one_chunk() -> None:
+    load = h3sim.simulate("davies-meenan", scheme="fifo")
+    assert {len(row.chunks) for row in rows_of(load, Palette(load.page))} == {1}
+
+
+def test_a_name_comes_with_its_priority_where_priorities_differ() -> None:
+    labels = h3sim.simulate("davies-meenan", scheme="chrome-eps").plot.waterfall()
+    assert [label.get_text().rpartition("  ")[2] for label in labels.get_yticklabels()][:2] == [
+        "u=0,i",
+        "u=1",
+    ]
+    plain = h3sim.simulate("davies-meenan", scheme="fifo").plot.waterfall().get_yticklabels()
+    assert plain[0].get_text().endswith("index.html \N{BLACK UP-POINTING TRIANGLE}")
+
+
+def test_a_waterfall_folds_by_kind_and_by_host() -> None:
+    page = page_from_dict(
+        {
+            "format": "h3sim-page/1",
+            "name": "hosts",
+            "resources": [
+                {"id": "https://a.test/", "bytes": 500, "kind": "document"},
+                *(
+                    {
+                        "id": f"https://{host}.test/{n}.jpg",
+                        "bytes": 500,
+                        "kind": "image",
+                        "discovered": {"by": "https://a.test/", "at": "request"},
+                    }
+                    for host in "ab"
+                    for n in range(2)
+                ),
+            ],
+        }
+    )
+    load = h3sim.simulate(page, scheme="fifo")
+    names = [label.get_text() for label in load.plot.waterfall(fold="host").get_yticklabels()]
+    assert names == ["a.test, 3: 2 image, 1 document", "b.test, 2 image"]
+    assert len(load.plot.waterfall(fold="kind").get_yticklabels()) == 2
+    with pytest.raises(InputError, match="'host' or 'kind'"):
+        load.plot.waterfall(fold="colour")
+
+
+@pytest.mark.parametrize(
+    "name", ["throughput", "byte_ranges", "dependencies", "congestion", "waterfall"]
+)
+def test_titles_say_page_scheme_and_network(name: str) -> None:
+    load = lossy("chrome-eps", records_wire=True)
+    title = getattr(load.plot, name)().get_title(loc="left")
+    assert all(word in title for word in ("davies-meenan", "chrome-eps", "sander-2mbps"))
