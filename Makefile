@@ -96,6 +96,14 @@ interrupt-sweeps: $(READY) ## kill sweeps and their workers at 200 random moment
 golden: $(DEV) ## rewrite the recorded loads in tests/golden
 	$(BIN)/python -m tests.golden.rewrite
 
+DOCS := build/docs
+.PHONY: docs
+docs: $(READY) ## build the documentation site into build/docs/html; warnings are errors (a minute)
+	$(PIP) install --editable '.[docs]'
+	rm -rf $(DOCS)
+	$(BIN)/python -m tools.docs_site
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs $(DOCS)/source $(DOCS)/html
+
 .PHONY: formats
 formats: $(READY) ## write the published schema of pages anew, from its declaration
 	$(BIN)/python -m tools.formats

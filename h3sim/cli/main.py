@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main", "make_parser"]
 
 _INTERRUPTED = 130
 _EPILOG = """\
@@ -77,7 +77,7 @@ def _run(arguments: Sequence[str]) -> int:
     """Run the command, and write what it printed: a full disk may say so only then."""
     try:
         with _without_collecting():
-            options = _parser(arguments).parse_args(arguments)
+            options = make_parser(arguments).parse_args(arguments)
         options.arguments = arguments
         code: int = options.command(options)
     finally:
@@ -97,7 +97,7 @@ def _without_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser; of the commands only the one that is asked for, if any, is imported."""
     parser = Parser(
         prog="h3sim",

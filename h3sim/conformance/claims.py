@@ -61,7 +61,7 @@ class StrictOrder(Claim):
 class WeightedShares(Claim):
     """Streams that are active together have turns by *weight(signal)*, a whole number.
 
-    Over any time in which i and j are both active, their n_i and n_j packets of equal size keep
+    Over any time in which i and j are both active, their n_i and n_j packets of equal size keep::
 
         |n_i / w_i - n_j / w_j| <= packets_per_turn * (1 / w_i + 1 / w_j)
 
@@ -85,7 +85,7 @@ class WeightedShares(Claim):
 class ByteShares(Claim):
     """Streams that are active together send bytes by *weight(signal)*, however long packets are.
 
-    Over any time in which i and j are both active, their b_i and b_j bytes keep
+    Over any time in which i and j are both active, their b_i and b_j bytes keep::
 
         |b_i / w_i - b_j / w_j| <= turn_bytes * (1 / w_i + 1 / w_j)
 

@@ -1,0 +1,66 @@
+"""What the documentation site is built from; `make docs` builds it, with warnings as errors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import h3sim
+from h3sim.cli.main import COMMANDS
+from tools import docs_site
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "source"
+    docs_site.write_source(folder)
+    return folder
+
+
+def test_the_index_leads_to_every_page_once(source: Path) -> None:
+    listed = [page for pages in docs_site.SECTIONS.values() for page in pages]
+    written = {path.relative_to(source).with_suffix("").as_posix() for path in source.rglob("*.md")}
+    of_api = {page for page in written if page.startswith("reference/h3sim")}
+    assert sorted(listed) == sorted(written - of_api - {"index"})
+
+
+def test_every_public_name_is_described_on_one_page(source: Path) -> None:
+    pages = {path.stem: path.read_text("utf-8") for path in source.glob("reference/h3sim*.md")}
+    described = {
+        page: re.search(r":members: (.*)", text)[1].split(", ") for page, text in pages.items()
+    }
+    assert set(described["h3sim"]) == {name for name in h3sim.__all__ if not name.startswith("_")}
+    assert "LoadConfig" not in described["h3sim.study"]
+    assert "sensitivity" not in described["h3sim.study"]
+    assert "TreeScheduler" in described["h3sim.schedulers"]
+
+
+def test_every_command_and_those_below_it_have_their_help(source: Path) -> None:
+    text = (source / "reference" / "cli.md").read_text("utf-8")
+    headings = re.findall(r"^##+ h3sim (.+)$", text, re.M)
+    assert {heading.split()[0] for heading in headings} == set(COMMANDS)
+    assert any(" " in heading for heading in headings)
+    assert "--scheme" in text
+
+
+def test_a_notebook_becomes_a_page_that_leads_to_it(source: Path) -> None:
+    text = (source / "notebooks" / "study.md").read_text("utf-8")
+    assert text.startswith("# A study in fifteen lines\n\n[study.ipynb](study.ipynb) is this page")
+    assert "```python\nimport os\n" in text
+    assert (source / "notebooks" / "study.ipynb").is_file()
+
+
+def test_files_that_pages_link_to_come_along(source: Path) -> None:
+    assert (source / "LICENSE").is_file()
+    assert (source / "docs" / "images" / "davies-meenan.png").is_file()
+
+
+def test_a_second_writing_leaves_nothing_of_the_first(tmp_path: Path) -> None:
+    docs_site.write_source(tmp_path / "source")
+    (tmp_path / "source" / "gone.md").write_text("# Gone\n", encoding="utf-8")
+    docs_site.write_source(tmp_path / "source")
+    assert not (tmp_path / "source" / "gone.md").exists()

@@ -1,0 +1,188 @@
+"""Prepares what the documentation site is built from: `python -m tools.docs_site`.
+
+The files of the repository keep their paths, so that links between them hold; the index and the
+references of the API and the command line are generated from the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unittest import mock
+
+import h3sim
+from h3sim.cli.main import COMMANDS, make_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["SECTIONS", "main", "write_source"]
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "build" / "docs" / "source"
+
+SECTIONS = {
+    "Tutorials: learn by doing": (
+        "README",
+        "notebooks/prioritization",
+        "notebooks/study",
+    ),
+    "How-to: one question each": (
+        *("docs/importing", "docs/recording", "docs/studies", "docs/testing-schedulers"),
+        *("docs/processes", "CONTRIBUTING"),
+    ),
+    "Reference: look it up": (
+        *("reference/cli", "reference/api", "docs/schemes", "docs/networks", "docs/metrics"),
+        *("docs/page-format", "docs/formats", "docs/corpus", "docs/glossary", "CHANGELOG"),
+    ),
+    "Explanation: how and why": (
+        *("docs/architecture", "docs/browsers", "docs/signalling", "docs/schedulers"),
+        *("docs/headers", "docs/h3sim-1", "docs/validation"),
+    ),
+}
+"""The pages of the site by what a reader comes for; Sphinx warns of a page in none of them."""
+
+PACKAGES = (
+    *("page", "catalog", "capture", "schemes", "signals", "schedulers", "conformance"),
+    *("transport", "engine", "browser", "compression", "results", "metrics", "trace"),
+    *("study", "findings", "plots", "qlog", "errors", "units", "seeds"),
+)
+"""The modules whose names users import beside those of `h3sim` itself."""
+
+_HELP_COLUMNS = "88"
+"""What a block of the site shows without scrolling."""
+
+
+def main() -> None:
+    """Write the source of the site into build/docs/source."""
+    write_source(SOURCE)
+
+
+def write_source(folder: Path) -> None:
+    """Write all that Sphinx reads into *folder*, which is emptied before."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for path in _pages():
+        _copy(path, folder)
+        for linked in _linked_files(path):
+            _copy(linked, folder)
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        _copy(path, folder)
+        _write(folder / "notebooks" / f"{path.stem}.md", notebook_page(path))
+    _write(folder / "index.md", index_page())
+    _write(folder / "reference" / "cli.md", cli_page())
+    _write(folder / "reference" / "api.md", api_index())
+    for name in ("h3sim", *(f"h3sim.{package}" for package in PACKAGES)):
+        _write(folder / "reference" / f"{name}.md", api_page(name))
+
+
+def _pages() -> list[Path]:
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def _linked_files(page: Path) -> Iterator[Path]:
+    """Yield the files other than pages that *page* links to: figures, schemas, the licence."""
+    for target in re.findall(r"\]\(([^)\s#:]+)\)", page.read_text("utf-8")):
+        path = (page.parent / target).resolve()
+        if path.suffix != ".md" and path.is_file():
+            yield path
+
+
+def _copy(path: Path, folder: Path) -> None:
+    copy = folder / path.relative_to(ROOT)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, copy)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def notebook_page(path: Path) -> str:
+    """Return the cells of a notebook as a page of Markdown: it is committed without output."""
+    parts = []
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else _fenced(source, "python"))
+    title, *rest = parts
+    note = f"[{path.name}]({path.name}) is this page as a notebook, to be run."
+    heading, _, text = title.partition("\n")
+    return "\n\n".join([heading, note, text.strip(), *rest]) + "\n"
+
+
+def index_page() -> str:
+    """Return the first page: what h3sim is, and the pages by what a reader comes for."""
+    first, *_ = (h3sim.__doc__ or "").splitlines()
+    lines = [f"# h3sim {h3sim.__version__}", "", first]
+    for caption, pages in SECTIONS.items():
+        lines += ["", *_toctree(pages, f":caption: {caption}", ":maxdepth: 1")]
+    return "\n".join(lines) + "\n"
+
+
+def _toctree(names: Iterable[str], *options: str) -> list[str]:
+    # From the root: names are the same wherever the page stands. The title of the README is the
+    # name of the project, which says nothing in a list of pages.
+    entries = (f"Start here </{name}>" if name == "README" else f"/{name}" for name in names)
+    return ["```{toctree}", *options, "", *entries, "```"]
+
+
+def cli_page() -> str:
+    """Return the help of every command, as `--help` prints it."""
+    with mock.patch.dict(os.environ, {"COLUMNS": _HELP_COLUMNS}):
+        return _cli_page()
+
+
+def _cli_page() -> str:
+    lines = ["# Command line", "", "What `--help` prints, command by command.", ""]
+    lines += [_fenced(make_parser(()).format_help(), "text")]
+    for command in COMMANDS:
+        parser = _commands_of(make_parser((command,)))[command]
+        lines += ["", *_help_of(parser, level=2)]
+    return "\n".join(lines) + "\n"
+
+
+def _help_of(parser: argparse.ArgumentParser, level: int) -> list[str]:
+    lines = ["#" * level + f" {parser.prog}", "", _fenced(parser.format_help(), "text")]
+    for below in _commands_of(parser).values():
+        lines += ["", *_help_of(below, level + 1)]
+    return lines
+
+
+def _commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of the commands below one; argparse has no public way to them."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _fenced(text: str, language: str) -> str:
+    return f"```{language}\n{text.strip()}\n```"
+
+
+def api_index() -> str:
+    """Return the page that leads to the public names, module by module."""
+    names = ["h3sim", *(f"h3sim.{package}" for package in PACKAGES)]
+    lines = ["# Python API", "", "`import h3sim` has what most need; the rest is in its packages."]
+    return "\n".join([*lines, "", *_toctree(f"reference/{name}" for name in names)]) + "\n"
+
+
+def api_page(name: str) -> str:
+    """Return the page of a module: its public names, each described on one page only."""
+    module = importlib.import_module(name)
+    names = [each for each in module.__all__ if not each.startswith("_")]
+    if name != "h3sim":
+        names = [each for each in names if each not in h3sim.__all__]
+    lines = [f"# {name}", "", "```{eval-rst}", f".. automodule:: {name}"]
+    lines += [f"   :members: {', '.join(names)}", "   :imported-members:", "   :undoc-members:"]
+    return "\n".join([*lines, "```"]) + "\n"
+
+
+if __name__ == "__main__":
+    main()
