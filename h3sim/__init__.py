@@ -5,6 +5,15 @@
 >>> load.byte_index("atf") < h3sim.simulate("davies-meenan", scheme="rr").byte_index("atf")
 True
 
+- one load: `simulate`, a `Load`: figures, timings, `load.plot`, `load.lower_bound`
+- many loads: `compare` (a table), `sweep` (a study), `sweep_until`, `sensitivity`, `regret`
+- what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
+- files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
+- recordings: `import_page`, `read_har`; `measure` reads a qlog
+- checks: `check_server`, `check_rules`, `reproduce` (the papers), `show_versions`
+- options: `help(h3sim.LoadConfig)` explains those that `simulate` and the others take
+- your own: `help(h3sim.schedulers)`, `help(h3sim.conformance)`, `help(h3sim.engine)`
+
 Importing this is quick: each name is loaded when it is first used. Simulating loads SimPy and the
 standard library only; figures and tables load what they need when they are made.
 """
@@ -168,5 +177,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, loaded or not."""
-    return sorted({*globals(), *__all__, *_MODULES})
+    """Return the public names, loaded or not: a prompt completes no helper of this file."""
+    special = [name for name in globals() if name.startswith("__")]
+    return sorted({*special, *__all__, *_MODULES})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = ["Listing", "html_table"]
 
@@ -16,11 +17,30 @@ _SHOWN = 200
 
 
 class Listing(list[ValueT]):
-    """A list of values with a *name* and a *title* each, which a notebook shows as a table."""
+    """A list of values with a *name* and a *title* each, which shows itself as a table.
+
+    A prompt shows one line for each value; a notebook shows the attributes *also*, too.
+
+    >>> from h3sim.catalog import list_schemes
+    >>> repr(list_schemes()).splitlines()[0].split()
+    ['rr', 'Round', 'robin', '(Edge,', "HTTP/2's", 'default)']
+    """
+
+    def __init__(self, values: Iterable[ValueT], *, also: Sequence[str] = ()) -> None:
+        super().__init__(values)
+        self._also = tuple(also)
+
+    def __repr__(self) -> str:
+        rows = [self._row(value)[:2] for value in self]
+        width = max((len(name) for name, _ in rows), default=0)
+        return "\n".join(f"{name:{width}}  {title}".rstrip() for name, title in rows) or "[]"
 
     def _repr_html_(self) -> str:
-        rows = [(getattr(value, "name", ""), getattr(value, "title", "")) for value in self]
-        return html_table(("name", "title"), rows)
+        return html_table(("name", "title", *self._also), [self._row(value) for value in self])
+
+    def _row(self, value: ValueT) -> list[Any]:
+        found = (getattr(value, attribute, "") for attribute in ("name", "title", *self._also))
+        return [each.value if isinstance(each, enum.Enum) else each for each in found]
 
 
 def escaped(text: str) -> str:

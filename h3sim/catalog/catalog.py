@@ -111,24 +111,28 @@ def load_profile(name: str | Path) -> TransportProfile:
 
 def list_profiles() -> Listing[TransportProfile]:
     """Return the shipped transport profiles, by name."""
-    return Listing([_shipped_profile(_profiles()[name]) for name in sorted(_profiles())])
+    shipped = [_shipped_profile(_profiles()[name]) for name in sorted(_profiles())]
+    return Listing(shipped, also=("protocol", "cc", "source"))
 
 
 def list_pages() -> Listing[Page]:
     """Return the shipped pages, by name."""
-    return Listing([_shipped_page(_pages()[name]) for name in sorted(_pages())])
+    shipped = [_shipped_page(_pages()[name]) for name in sorted(_pages())]
+    return Listing(shipped, also=("source",))
 
 
 def list_networks() -> Listing[Network]:
     """Return the shipped networks, by name."""
-    return Listing([_shipped_network(_networks()[name]) for name in sorted(_networks())])
+    shipped = [_shipped_network(_networks()[name]) for name in sorted(_networks())]
+    return Listing(shipped, also=("source",))
 
 
 def list_schemes() -> Listing[Scheme]:
     """Return the shipped schemes: those of sets in their order, then the others by name."""
     ordered = dict.fromkeys(name for names in shipped_sets().schemes.values() for name in names)
     names = [*ordered, *sorted(set(_schemes()) - set(ordered))]
-    return Listing([_shipped_scheme(_schemes()[name]) for name in names])
+    shipped = [_shipped_scheme(_schemes()[name]) for name in names]
+    return Listing(shipped, also=("mechanism", "signalling", "source"))
 
 
 def scheme_set(name: str) -> tuple[str, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -108,3 +109,20 @@ def test_the_module_runs_as_a_command(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "http2rulez" in done.stdout
+
+
+def test_a_prompt_completes_public_names_and_no_helper() -> None:
+    import h3sim
+
+    offered = {name for name in dir(h3sim) if not name.startswith("__")}
+    assert offered >= {"simulate", "list_schemes", "schedulers"}
+    assert not offered & {"Any", "TYPE_CHECKING", "annotations", "importlib", "lazy", "provide"}
+
+
+def test_the_help_of_the_package_names_only_what_there_is() -> None:
+    import h3sim
+
+    assert h3sim.__doc__
+    named = re.findall(r"`(?:help\(h3sim\.)?(\w+)\)?`", h3sim.__doc__)
+    assert len(named) > 20
+    assert [name for name in named if name not in dir(h3sim)] == []

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import h3sim
-from h3sim.notebook import html_table
+from h3sim.notebook import Listing, html_table
 from tests.helpers import page_of
 
 _WITHOUT_EXTRAS = """
@@ -63,3 +63,21 @@ def test_long_tables_are_cut_and_counted() -> None:
     shown = html_table(("n",), [(n,) for n in range(1000)])
     assert shown.count("<tr>") == 201
     assert "and 800 more" in shown
+
+
+def test_a_listing_is_a_line_for_each_value_at_a_prompt() -> None:
+    schemes = h3sim.list_schemes()
+    lines = repr(schemes).splitlines()
+    assert len(lines) == len(schemes)
+    assert [line.split()[0] for line in lines] == [scheme.name for scheme in schemes]
+    assert lines[0].endswith("  Round robin (Edge, HTTP/2's default)")
+
+
+def test_a_listing_in_a_notebook_says_what_tells_schemes_apart() -> None:
+    shown = h3sim.list_schemes()._repr_html_()
+    assert "<th>mechanism</th><th>signalling</th><th>source</th>" in shown
+    assert ">round-robin<" in shown
+
+
+def test_a_listing_of_nothing_shows_as_an_empty_list() -> None:
+    assert repr(Listing([])) == "[]"
