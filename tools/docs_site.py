@@ -31,6 +31,8 @@ SECTIONS = {
     "Tutorials: learn by doing": (
         "README",
         "notebooks/prioritization",
+        "notebooks/how-far-from-optimal",
+        "notebooks/own-scheduler",
         "notebooks/study",
     ),
     "How-to: one question each": (
