@@ -22,7 +22,7 @@ from h3sim.cli.main import COMMANDS, make_parser
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["SECTIONS", "main", "write_source"]
+__all__ = ["SECTIONS", "main", "sections", "write_source"]
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "build" / "docs" / "source"
@@ -45,10 +45,10 @@ SECTIONS = {
     ),
     "Explanation: how and why": (
         *("docs/architecture", "docs/browsers", "docs/signalling", "docs/schedulers"),
-        *("docs/headers", "docs/h3sim-1", "docs/validation"),
+        *("docs/headers", "docs/h3sim-1", "docs/validation", "docs/findings"),
     ),
 }
-"""The pages of the site by what a reader comes for; Sphinx warns of a page in none of them."""
+"""The pages of the site by what a reader comes for; a page that is in none stands at the end."""
 
 PACKAGES = (
     *("page", "catalog", "capture", "schemes", "signals", "schedulers", "conformance"),
@@ -122,9 +122,18 @@ def index_page() -> str:
     """Return the first page: what h3sim is, and the pages by what a reader comes for."""
     first, *_ = (h3sim.__doc__ or "").splitlines()
     lines = [f"# h3sim {h3sim.__version__}", "", first]
-    for caption, pages in SECTIONS.items():
+    for caption, pages in sections().items():
         lines += ["", *_toctree(pages, f":caption: {caption}", ":maxdepth: 1")]
     return "\n".join(lines) + "\n"
+
+
+def sections() -> dict[str, tuple[str, ...]]:
+    """Return `SECTIONS`, and behind them the pages of `docs/` and notebooks that are in none."""
+    listed = {page for pages in SECTIONS.values() for page in pages}
+    files = [*_pages(), *sorted((ROOT / "notebooks").glob("*.ipynb"))]
+    found = (path.relative_to(ROOT).with_suffix("").as_posix() for path in files)
+    more = tuple(page for page in found if page not in listed)
+    return SECTIONS | {"More": more} if more else dict(SECTIONS)
 
 
 def _toctree(names: Iterable[str], *options: str) -> list[str]:
