@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from h3sim.seeds import stream
@@ -15,8 +15,9 @@ from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
 from h3sim.transport.link import Link
 from h3sim.transport.link_profile import CoDel, LinkProfile
 from h3sim.units import NS_PER_MS, NS_PER_S
+from tests.effort import law
 
-LAW = settings(max_examples=150, deadline=None, derandomize=True)
+LAW = law(150)
 
 sizes = st.one_of(st.integers(1, 1514), st.sampled_from([1, 1250, 1500, 1514]))
 gaps_ns = st.one_of(

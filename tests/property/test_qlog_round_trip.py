@@ -7,17 +7,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from h3sim.qlog import LogError, LoggedResource, qlog_document, read_qlog, write_qlog
 from h3sim.results.measured import measured_to_dict
 from h3sim.trace import Delivery, Request, Trace, with_delivery
+from tests.effort import law
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROUND_TRIPS = settings(derandomize=True, deadline=None, max_examples=60)
+ROUND_TRIPS = law(60)
 DAY_NS = 86_400 * 10**9
 
 
@@ -138,7 +139,7 @@ others = st.one_of(
 )
 
 
-@settings(ROUND_TRIPS, max_examples=150)
+@law(150)
 @given(data=st.data(), trace=traces(may_lose=True), dialect=dialects)
 def test_whatever_stands_in_a_log_it_is_measured_or_refused(
     data: Any, trace: Any, dialect: Any
