@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from h3sim.results.load import Which
     from h3sim.schemes import Scheme
     from h3sim.study.config import LoadConfig
+    from h3sim.study.race import ArmRow, Race
     from h3sim.study.run import PageLike, SchemeLike
 
 __all__ = ["FoundRow", "FoundScheme", "RobustnessRow", "find"]
@@ -188,27 +189,15 @@ def find(
     wanted += [base] if base not in wanted else []
     check_names(pages=found_pages, schemes=wanted)
     ground = _Ground(wanted, which, progress)
-    n = n_seeds if ground.varies(found_pages[0], given) else 1
-    ended = race(
-        len(wanted),
-        lambda arm, i: ground.log_index(
-            found_pages[i % len(found_pages)], arm, replace(given, seed=i // len(found_pages))
-        ),
-        n * len(found_pages),
-        confidence=confidence,
-    )
-    changes = ground.robustness(ended.best, found_pages, given, networks)
+    ended = ground.race(found_pages, given, n_seeds, confidence)
+    changes = tuple(ground.robustness(ended.best, found_pages, given, networks))
     load = run_config(found_pages[0], wanted[ended.best], given)
-    rows = (
-        FoundRow(wanted[r.arm].name, r.n, math.exp(r.mean), _exp(r.low), _exp(r.high), r.is_worse)
-        for r in ended.rows
-    )
     return FoundScheme(
         best=wanted[ended.best].name,
         which=which,
         baseline=base.name,
         confidence=confidence,
-        rows=Rows(FoundRow, rows),
+        rows=Rows(FoundRow, (_found_row(wanted[row.arm], row) for row in ended.rows)),
         robustness=Rows(RobustnessRow, changes),
         n_loads=ground.n_loads,
         version=__version__,
@@ -216,6 +205,11 @@ def find(
         words=in_words(load),
         page_digests={page.name: page.digest for page in found_pages},
     )
+
+
+def _found_row(scheme: Scheme, row: ArmRow) -> FoundRow:
+    ends = _exp(row.low), _exp(row.high)
+    return FoundRow(scheme.name, row.n, math.exp(row.mean), *ends, row.is_worse)
 
 
 def _check(which: object, n_seeds: object, confidence: object) -> None:
@@ -248,6 +242,18 @@ class _Ground:
         self._which = which
         self._progress = progress
         self.n_loads = 0
+
+    def race(
+        self, pages: Sequence[Page], config: LoadConfig, n_seeds: int, confidence: float
+    ) -> Race:
+        """Return how the schemes come in: pages stand side by side in each seed."""
+
+        def log_index(arm: int, instance: int) -> float:
+            seed, page = divmod(instance, len(pages))
+            return self.log_index(pages[page], arm, replace(config, seed=seed))
+
+        n = n_seeds if self.varies(pages[0], config) else 1
+        return race(len(self._schemes), log_index, n * len(pages), confidence=confidence)
 
     def varies(self, page: Page, config: LoadConfig) -> bool:
         """Return whether another seed makes another load."""
