@@ -39,6 +39,7 @@ _MOST_SEEDS = 10_000
 _MISJUDGED = 2
 """RTT and sizes are guessed wrong by such a factor."""
 _ROBUST_SEEDS = 3
+_LEAST_PAGES_TO_SPLIT = 4
 _SOME_LOSS = 0.02
 
 
@@ -181,30 +182,26 @@ def find(
     """
     _check(which, n_seeds, confidence)
     given = config_of(options, known=_ARGUMENTS, changed=config)
-    found_pages = [page for page in resolve_pages(pages) if _has_bytes(page, which)]
-    if not found_pages:
+    ground = _ground(pages, schemes, baseline, which, progress)
+    return ground.found(given, n_seeds, confidence, networks)
+
+
+def _ground(
+    pages: PageLike | Iterable[PageLike],
+    schemes: SchemeLike | Iterable[SchemeLike],
+    baseline: SchemeLike,
+    which: Which,
+    progress: Callable[[int], None] | None,
+) -> _Ground:
+    """Return what is compared, checked before anything is loaded."""
+    known = [page for page in resolve_pages(pages) if _has_bytes(page, which)]
+    if not known:
         raise NothingToMeasureError(f"no page has bytes that count for {which!r}")
     wanted = list(dict.fromkeys(resolve_schemes(schemes)))
     base = baseline_of(baseline, wanted)
     wanted += [base] if base not in wanted else []
-    check_names(pages=found_pages, schemes=wanted)
-    ground = _Ground(wanted, which, progress)
-    ended = ground.race(found_pages, given, n_seeds, confidence)
-    changes = tuple(ground.robustness(ended.best, found_pages, given, networks))
-    load = run_config(found_pages[0], wanted[ended.best], given)
-    return FoundScheme(
-        best=wanted[ended.best].name,
-        which=which,
-        baseline=base.name,
-        confidence=confidence,
-        rows=Rows(FoundRow, (_found_row(wanted[row.arm], row) for row in ended.rows)),
-        robustness=Rows(RobustnessRow, changes),
-        n_loads=ground.n_loads,
-        version=__version__,
-        configuration=load.configuration,
-        words=in_words(load),
-        page_digests={page.name: page.digest for page in found_pages},
-    )
+    check_names(pages=known, schemes=wanted)
+    return _Ground(known, wanted, base.name, which, progress)
 
 
 def _found_row(scheme: Scheme, row: ArmRow) -> FoundRow:
@@ -236,48 +233,76 @@ class _Ground:
     """Where schemes are compared: loads, which are not made twice."""
 
     def __init__(
-        self, schemes: Sequence[Scheme], which: Which, progress: Callable[[int], None] | None
+        self,
+        pages: Sequence[Page],
+        schemes: Sequence[Scheme],
+        baseline: str,
+        which: Which,
+        progress: Callable[[int], None] | None,
     ) -> None:
+        self._pages = pages
         self._schemes = schemes
+        self._baseline = baseline
         self._which = which
         self._progress = progress
         self.n_loads = 0
 
-    def race(
-        self, pages: Sequence[Page], config: LoadConfig, n_seeds: int, confidence: float
-    ) -> Race:
+    def found(
+        self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str]
+    ) -> FoundScheme:
+        """Return what comes of a race, and what the choice loses elsewhere."""
+        ended = self._race(config, n_seeds, confidence)
+        changes = tuple(self._robustness(ended.best, config, networks))
+        load = run_config(self._pages[0], self._schemes[ended.best], config)
+        rows = (_found_row(self._schemes[row.arm], row) for row in ended.rows)
+        return FoundScheme(
+            best=self._schemes[ended.best].name,
+            which=self._which,
+            baseline=self._baseline,
+            confidence=confidence,
+            rows=Rows(FoundRow, rows),
+            robustness=Rows(RobustnessRow, changes),
+            n_loads=self.n_loads,
+            version=__version__,
+            configuration=load.configuration,
+            words=in_words(load),
+            page_digests={page.name: page.digest for page in self._pages},
+        )
+
+    def _race(self, config: LoadConfig, n_seeds: int, confidence: float) -> Race:
         """Return how the schemes come in: pages stand side by side in each seed."""
+        pages = self._pages
 
         def log_index(arm: int, instance: int) -> float:
             seed, page = divmod(instance, len(pages))
-            return self.log_index(pages[page], arm, replace(config, seed=seed))
+            return self._log_index(pages[page], arm, replace(config, seed=seed))
 
-        n = n_seeds if self.varies(pages[0], config) else 1
+        n = n_seeds if self._varies(pages[0], config) else 1
         return race(len(self._schemes), log_index, n * len(pages), confidence=confidence)
 
-    def varies(self, page: Page, config: LoadConfig) -> bool:
+    def _varies(self, page: Page, config: LoadConfig) -> bool:
         """Return whether another seed makes another load."""
         loads = [self._load(page, 0, replace(config, seed=seed)) for seed in (0, 1)]
         return loads[0].trace.digest() != loads[1].trace.digest()
 
-    def log_index(self, page: Page, arm: int, config: LoadConfig) -> float:
+    def _log_index(self, page: Page, arm: int, config: LoadConfig) -> float:
         """Return the logarithm of the exact ByteIndex of a load."""
         return math.log(self._load(page, arm, config).byte_index(self._which, sample_ms=None))
 
-    def robustness(
-        self, chosen: int, pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
+    def _robustness(
+        self, chosen: int, config: LoadConfig, networks: Iterable[str]
     ) -> Iterator[RobustnessRow]:
         """Yield what the choice loses elsewhere."""
-        for name, setting, there in _elsewhere(pages, config, networks):
+        for name, setting, there in _elsewhere(self._pages, config, networks):
             totals = self._totals(there, setting)
             best = min(range(len(totals)), key=totals.__getitem__)
             loss = math.exp((totals[chosen] - totals[best]) / len(there)) - 1
             yield RobustnessRow(name, self._schemes[best].name, loss)
-        if len(pages) >= 2 * _MISJUDGED:
-            yield self._other_half(pages, config)
+        if len(self._pages) >= _LEAST_PAGES_TO_SPLIT:
+            yield self._other_half(config)
 
-    def _other_half(self, pages: Sequence[Page], config: LoadConfig) -> RobustnessRow:
-        drawn = sorted(pages, key=lambda page: page.digest)
+    def _other_half(self, config: LoadConfig) -> RobustnessRow:
+        drawn = sorted(self._pages, key=lambda page: page.digest)
         halves = drawn[0::2], drawn[1::2]
         one, other = (self._totals(half, config) for half in halves)
         chosen = min(range(len(one)), key=one.__getitem__)
@@ -287,10 +312,10 @@ class _Ground:
 
     def _totals(self, pages: Sequence[Page], config: LoadConfig) -> list[float]:
         """Return the sum over pages of the mean logarithm over a few seeds, of each scheme."""
-        n_seeds = _ROBUST_SEEDS if self.varies(pages[0], config) else 1
+        n_seeds = _ROBUST_SEEDS if self._varies(pages[0], config) else 1
         return [
             math.fsum(
-                self.log_index(page, arm, replace(config, seed=seed)) / n_seeds
+                self._log_index(page, arm, replace(config, seed=seed)) / n_seeds
                 for page in pages
                 for seed in range(n_seeds)
             )
