@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
+from h3sim.documents.arguments import PATH, Only, check_arguments
+from h3sim.documents.values import Flag
 from h3sim.errors import InputError, Problem
 from h3sim.findings import headers, maps, marx, others, sander
 from h3sim.findings.declared import list_findings
@@ -26,6 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["FIGURES", "ExperimentRun", "Reproduction", "reproduce"]
 
 ALL = "all"
+_NAMES = Only(
+    "a name or a list of names",
+    lambda value: (
+        isinstance(value, str)
+        or (isinstance(value, list | tuple) and all(isinstance(name, str) for name in value))
+    ),
+)
+_STORE = Only("a path or a Store", lambda value: isinstance(value, str | PathLike | Store))
 
 FIGURES: Mapping[str, Callable[[Any, Mapping[str, float]], dict[str, Figure]]] = {
     "davies-meenan": others.deep_buffers,
@@ -152,6 +163,7 @@ def reproduce(
     >>> [(j.finding.id, j.verdict.value) for j in done.judgements]
     [('marx-15', 'does not hold')]
     """
+    _check(names, full=full, pages=pages, store=store)
     files = None if pages is None else page_files(pages)
     chosen = chosen_experiments([names] if isinstance(names, str) else names)
     kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
@@ -168,6 +180,16 @@ def reproduce(
         judgements=tuple(_judgements(runs)),
         is_full=full,
         pages=None if pages is None else str(pages),
+    )
+
+
+def _check(names: object, *, full: object, **optional: object) -> None:
+    kinds = {"pages": PATH, "store": _STORE}
+    check_arguments(
+        InputError,
+        names=(_NAMES, names),
+        full=(Flag(), full),
+        **{key: (kinds[key], value) for key, value in optional.items() if value is not None},
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from h3sim.documents.arguments import Only, check_arguments
+from h3sim.errors import InputError
 from h3sim.page.resource import At, Discovery, Kind, PriorityChange
 
 if TYPE_CHECKING:
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from h3sim.page.resource import Resource
 
 __all__ = ["with_first_layout"]
+
+_PAGE = Only("a page", lambda value: hasattr(value, "resources") and hasattr(value, "root"))
 
 
 def with_first_layout(page: Page) -> Page:
@@ -23,6 +27,9 @@ def with_first_layout(page: Page) -> Page:
     itself where there is none. What is seen is what the page marks as above the fold. A browser
     that computes its load (`browser="parse"`) lays out by itself and needs none of this.
 
+    Raises:
+        InputError: if it is no page.
+
     >>> from h3sim.page import Kind, Page, Resource
     >>> image = Discovery(by="/", at=At.COMPLETE)
     >>> shown = with_first_layout(Page(name="one", resources=(
@@ -32,6 +39,7 @@ def with_first_layout(page: Page) -> Page:
     >>> shown.resources[1].priority_changes[0].visible
     True
     """
+    check_arguments(InputError, page=(_PAGE, page))
     blocking = [resource.id for resource in page.resources if _blocks(resource)]
     by = blocking[-1] if blocking else page.resources[page.root].id
     change = PriorityChange(when=Discovery(by=by, at=At.COMPLETE), visible=True)

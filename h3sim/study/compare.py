@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from h3sim.study.config import LoadConfig
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["Comparison", "ComparisonRow", "MeanRow", "baseline_of", "check_names", "compare"]
+__all__ = [
+    "Comparison",
+    "ComparisonRow",
+    "MeanRow",
+    "baseline_of",
+    "check_names",
+    "check_some",
+    "compare",
+]
 
 _ARGUMENTS = ("schemes", "config", "buffers_kb", "baseline", "keep_loads", "progress")
 
@@ -265,7 +273,7 @@ def _grid(
     configs = [replace(config, buffer_kb=buffer_kb) for buffer_kb in buffers_kb]
     found_pages = resolve_pages(pages)
     found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
-    _check_some(pages=found_pages, schemes=found_schemes, buffers_kb=configs)
+    check_some(pages=found_pages, schemes=found_schemes, buffers_kb=configs)
     check_names(pages=found_pages, schemes=found_schemes)
     return _Grid(found_pages, configs, found_schemes, baseline_of(baseline, found_schemes))
 
@@ -320,7 +328,12 @@ def check_names(*, pages: Sequence[Page], schemes: Sequence[Scheme]) -> None:
         raise InputError(problems)
 
 
-def _check_some(**given: Sequence[object]) -> None:
+def check_some(**given: Sequence[object]) -> None:
+    """Refuse what is empty.
+
+    Raises:
+        InputError: for each of *given* that has nothing.
+    """
     problems = [
         Problem(key=key, message="at least one is needed")
         for key, values in given.items()

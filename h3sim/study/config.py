@@ -219,7 +219,7 @@ class LoadConfig:
                     load(named)
                 except UnknownNameError as error:
                     yield key, error
-        if self.cc is not None and not is_controller(self.cc):
+        if isinstance(self.cc, str) and not is_controller(self.cc):
             yield "cc", UnknownNameError("controller", self.cc, controller_names())
 
     @property

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim import seeds
 from h3sim._version import __version__
-from h3sim.documents.arguments import check_arguments
-from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.documents.arguments import CALLABLE, Only, check_arguments
+from h3sim.documents.values import Whole
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.results import in_words
 from h3sim.study.arguments import LEVEL
-from h3sim.study.compare import baseline_of, check_names
+from h3sim.study.compare import CONFIG, baseline_of, check_names, check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.race import race
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
@@ -155,7 +156,7 @@ def find(
     baseline: SchemeLike = "chrome-eps",
     n_seeds: int = 30,
     confidence: float = 0.95,
-    networks: Iterable[str] = ("cable", "4g", "dsl"),
+    networks: Sequence[str] = ("cable", "4g", "dsl"),
     config: LoadConfig | None = None,
     progress: Callable[[int], None] | None = None,
     **options: Unpack[LoadOptions],
@@ -180,7 +181,8 @@ def find(
     >>> found.best, round(found.gain, 2), found.level_with_best
     ('bucket-html', 3.22, ())
     """
-    _check(which, n_seeds, confidence)
+    _check(which, n_seeds, confidence, networks, progress)
+    check_arguments(InputError, config=(CONFIG, config))
     given = config_of(options, known=_ARGUMENTS, changed=config)
     ground = _ground(pages, schemes, baseline, which, progress)
     return ground.found(given, n_seeds, confidence, networks)
@@ -194,10 +196,12 @@ def _ground(
     progress: Callable[[int], None] | None,
 ) -> _Ground:
     """Return what is compared, checked before anything is loaded."""
-    known = [page for page in resolve_pages(pages) if _has_bytes(page, which)]
+    found = resolve_pages(pages)
+    wanted = list(dict.fromkeys(resolve_schemes(schemes)))
+    check_some(pages=found, schemes=wanted)
+    known = [page for page in found if _has_bytes(page, which)]
     if not known:
         raise NothingToMeasureError(f"no page has bytes that count for {which!r}")
-    wanted = list(dict.fromkeys(resolve_schemes(schemes)))
     base = baseline_of(baseline, wanted)
     wanted += [base] if base not in wanted else []
     check_names(pages=known, schemes=wanted)
@@ -209,16 +213,24 @@ def _found_row(scheme: Scheme, row: ArmRow) -> FoundRow:
     return FoundRow(scheme.name, row.n, math.exp(row.mean), *ends, row.is_worse)
 
 
-def _check(which: object, n_seeds: object, confidence: object) -> None:
-    problems = []
-    if which not in ("all", "atf"):
-        problems.append(Problem(key="which", message=f"must be 'all' or 'atf', is {which!r}"))
-    if isinstance(n_seeds, bool) or not isinstance(n_seeds, int) or not 1 <= n_seeds <= _MOST_SEEDS:
-        message = f"must be a whole number of 1 to {_MOST_SEEDS:,}, is {n_seeds!r}"
-        problems.append(Problem(key="n_seeds", message=message))
-    if problems:
-        raise InputError(problems)
-    check_arguments(InputError, confidence=(LEVEL, confidence))
+_WHICH = Only("'all' or 'atf'", lambda value: value in ("all", "atf"))
+_NETWORKS = Only(
+    "a list of names",
+    lambda value: isinstance(value, list | tuple) and all(isinstance(name, str) for name in value),
+)
+
+
+def _check(
+    which: object, n_seeds: object, confidence: object, networks: object, progress: object
+) -> None:
+    check_arguments(
+        InputError,
+        which=(_WHICH, which),
+        n_seeds=(Whole(low=1, high=_MOST_SEEDS), n_seeds),
+        confidence=(LEVEL, confidence),
+        networks=(_NETWORKS, networks),
+        **{} if progress is None else {"progress": (CALLABLE, progress)},
+    )
 
 
 def _has_bytes(page: Page, which: Which) -> bool:

@@ -14,7 +14,7 @@ from h3sim.documents import shown
 from h3sim.documents.arguments import CALLABLE, check_arguments
 from h3sim.errors import InputError, Problem
 from h3sim.results import in_words
-from h3sim.study.compare import check_names
+from h3sim.study.compare import CONFIG, check_names, check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
 from h3sim.trace import Rows
@@ -170,11 +170,15 @@ def regret(
     if given not in (None, "page", "requests"):
         message = f"must be 'page' or 'requests', is {shown(given)}"
         raise InputError([Problem(key="given", message=message)])
-    if progress is not None:
-        check_arguments(InputError, progress=(CALLABLE, progress))
+    check_arguments(
+        InputError,
+        config=(CONFIG, config),
+        **{} if progress is None else {"progress": (CALLABLE, progress)},
+    )
     run_with = config_of(options, known=_ARGUMENTS, changed=config)
     found_pages = resolve_pages(pages)
     found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
+    check_some(pages=found_pages, schemes=found_schemes)
     check_names(pages=found_pages, schemes=found_schemes)
     rows: list[RegretRow] = []
     common: dict[str, Any] = {}

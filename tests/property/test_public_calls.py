@@ -78,6 +78,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "simulate, parsing": (h3sim.simulate, {"page": PAGE, "browser": "parse"}),
     "simulate, over links": (h3sim.simulate, {"page": PAGE, **MANY}),
     "compare": (h3sim.compare, {"pages": PAGE, "schemes": "fifo", "baseline": "fifo"}),
+    "regret": (h3sim.regret, {"pages": PAGE, "schemes": "fifo"}),
+    "find": (
+        h3sim.find,
+        {"pages": PAGE, "schemes": "fifo", "which": "all", "n_seeds": 2, "networks": ["4g"]},
+    ),
+    "with_first_layout": (h3sim.page.with_first_layout, {"page": PAGE}),
+    "report": (h3sim.report, {"of": LOAD, "title": "x"}),
+    "reproduce": (h3sim.reproduce, {"names": "no-such-experiment"}),
     "check_server": (h3sim.check_server, {"schemes": "fifo"}),
     "LoadConfig": (h3sim.LoadConfig, {}),
     "import_page": (h3sim.import_page, {"path": "no-such.har"}),
@@ -199,7 +207,7 @@ TAKE_CODE = ("progress", "processes")
 NOT_CALLED_WITH_VALUES = {
     # What h3sim makes, or takes from its own parts, and not from people.
     *("Comparison", "H3SimError", "Load", "Measurement", "Results", "SavedLoad"),
-    *("ServerCheck", "RuleCheck", "recorded_class"),
+    *("ServerCheck", "RuleCheck", "Regret", "FoundScheme", "Report", "recorded_class"),
     *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
     *("Standing", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
     *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "WholeMessages"),

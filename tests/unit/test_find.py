@@ -127,7 +127,7 @@ def test_mistakes_are_told_together() -> None:
         h3sim.find("davies-meenan", which="most", n_seeds=0)  # type: ignore[arg-type]
     assert caught.value.lines() == [
         "which: must be 'all' or 'atf', is 'most'",
-        "n_seeds: must be a whole number of 1 to 10,000, is 0",
+        "n_seeds: must be 1 to 10,000, is 0",
     ]
     with pytest.raises(NothingToMeasureError, match="no page has bytes that count"):
         h3sim.find(page_of({"id": "/", "kind": "document", "bytes": 5000}), schemes="rr")

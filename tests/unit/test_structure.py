@@ -21,6 +21,7 @@ LOADERS = {
     "h3sim/__init__.py": "the public package, above all floors: names and figures on use",
     "h3sim/compression/wire.py": "the libraries of an extra, none of them h3sim's",
     "h3sim/lazy.py": "a package's own modules, on use",
+    "tools/docs_site.py": "every public package, to describe it",
     "h3sim/plugins.py": "rows that name a class below, loaded when it is chosen",
 }
 """What may import h3sim's modules by name, and what for; all of it goes down."""
