@@ -21,7 +21,7 @@ class Pacer:
     That is the controller's own, else *gain* windows a round trip; without either, packets leave at
     any time.
 
-    >>> from h3sim.transport import RttEstimator
+    >>> from h3sim.transport.rtt import RttEstimator
     >>> from h3sim.transport.congestion import ControllerSettings, make_controller
     >>> controller = make_controller("newreno", ControllerSettings(max_datagram_bytes=1000))
     >>> rtt = RttEstimator(initial_ns=100_000_000)

@@ -26,11 +26,15 @@ def measure(*arguments: object) -> int:
     return main(["measure", *map(str, arguments)])
 
 
+OF_LOADS = ("build", "notes", "inputs", "image_index_ms", "multiplexing", "visual")
+"""What needs the page, or the scheme."""
+
+
 def of_a_log(figures: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a load without what no log can tell."""
     unknown = dict.fromkeys(("page_digest", "scheme", "network", "seed", "configuration"))
     unknown["above_the_fold"] = {"resources": None, "bytes": None}
-    figures = {k: figures[k] for k in figures if k not in ("build", "notes", "inputs")}
+    figures = {k: figures[k] for k in figures if k not in OF_LOADS}
     indexes = {
         key: {**figures[key], "atf": None} for key in ("byte_index_ms", "byte_index_exact_ms")
     }

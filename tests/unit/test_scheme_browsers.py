@@ -130,6 +130,32 @@ def strict(weight: int) -> H2Priority:
     return H2Priority(weight=weight, depends_on=0 if weight == 110 else None, exclusive=True)
 
 
+# Chrome before 2023 raised no image for being among the first five, and nothing was incremental.
+CHROME_2022 = {
+    0: "html css css-high font",
+    1: f"{CHROME[1, False]} {CHROME[1, True]}",
+    2: "css-late js-late",
+    3: f"{CHROME[3, False]} {CHROME[3, True]} image image-visible",
+    4: "other",
+}
+# Firefox's groups alone: leaders 2, unblocked 3, followers 4, background 6.
+FIREFOX_2021 = {
+    2: "css css-high css-low css-late css-late-blocks css-late-high css-late-low js-head",
+    3: "js js-high js-low js-late js-late-high js-defer js-async js-async-high js-async-low"
+    " js-async-blocks fetch fetch-high fetch-low",
+    4: "html font font-preload font-preload-low image image-visible image-high image-low media",
+    6: "other",
+}
+# Before fetchpriority, by weight.
+CHROME_50 = {
+    256: "html css css-high css-low font",
+    220: "css-late-blocks js js-head js-high js-low js-async-blocks font-preload font-preload-low"
+    " fetch fetch-high fetch-low",
+    183: "css-late css-late-high css-late-low js-late js-late-high",
+    147: "js-defer js-async js-async-high js-async-low image image-visible image-high image-low"
+    " media",
+    110: "other",
+}
 CHROME_EPS: dict[Signal, str] = {eps(u, incremental=i): names for (u, i), names in CHROME.items()}
 EXPECTED: dict[str, dict[Signal, str]] = {
     "chrome-eps": CHROME_EPS,
@@ -146,6 +172,9 @@ EXPECTED: dict[str, dict[Signal, str]] = {
         H2Priority(weight=weight, depends_on=-group): names
         for (group, weight), names in FIREFOX_TREE.items()
     },
+    "chrome-eps-2022": {eps(urgency): names for urgency, names in CHROME_2022.items()},
+    "firefox-eps-2021": {eps(urgency): names for urgency, names in FIREFOX_2021.items()},
+    "chrome-50-h2": {H2Priority(weight=weight): names for weight, names in CHROME_50.items()},
     "h3sim-1": {eps(urgency): names for urgency, names in H3SIM_1.items()},
     "safari-eps": {
         eps(urgency, incremental=True): names

@@ -253,7 +253,7 @@ ROWS = [
 
 
 def test_every_scheme_has_an_expectation_for_every_resource() -> None:
-    elsewhere = [*test_scheme_browsers.EXPECTED, "critical-path", "atf-first"]
+    elsewhere = [*test_scheme_browsers.EXPECTED, "critical-path", "atf-first", "adaptive-rr"]
     # What was recorded is played as it was said (test_recorded_priorities.py).
     names = [scheme.name for scheme in h3sim.list_schemes()]
     elsewhere += [name for name in names if name.startswith("recorded")]
