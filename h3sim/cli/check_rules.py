@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
+from h3sim.cli.subjects import add_pages, read_pages
 from h3sim.cli.tables import add_wide, fitted, plural, table, terminal_width
-from h3sim.study import resolve_pages, resolve_scheme
+from h3sim.study import resolve_scheme
 from h3sim.study.rule_check import check_rules
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument(
-        "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
-    )
+    add_pages(parser)
     parser.add_argument(
         "--scheme",
         metavar="NAME",
@@ -58,9 +56,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 def _check(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
-    groups = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
+    pages = read_pages(options, mistakes)
     scheme = mistakes.collect(lambda: resolve_scheme(options.scheme))
-    pages = [page for group in groups for page in group or ()]
     found = None
     if scheme is not None and not mistakes.lines:
         found = mistakes.collect(lambda: check_rules(pages, scheme=scheme))

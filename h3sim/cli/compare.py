@@ -7,7 +7,6 @@ import json
 import re
 import statistics
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +14,11 @@ from h3sim.cli.options import add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.run import check_plot_path
 from h3sim.cli.seeds import add_seed_options, check_seed_options, compare_over_seeds
+from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
-from h3sim.study import baseline_of, check_names, compare, resolve_pages, resolve_schemes
+from h3sim.study import baseline_of, check_names, compare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,15 +58,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument(
-        "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
-    )
-    parser.add_argument(
-        "--scheme",
-        metavar="NAMES",
-        action="append",
-        help="schemes, sets of them, or files.toml, with commas between (default: marx-2019)",
-    )
+    add_pages(parser)
+    add_schemes(parser)
     parser.add_argument(
         "--baseline", metavar="NAME", default="rr", help="compared with (default: %(default)s)"
     )
@@ -99,11 +92,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 def _compare(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
-    names = [name for given in options.scheme or ["marx-2019"] for name in given.split(",")]
-    found = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
-    pages = [page for group in found for page in group or ()]
-    schemes = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
-    wanted = list(dict.fromkeys(scheme for group in schemes for scheme in group or ()))
+    pages = read_pages(options, mistakes)
+    wanted = read_schemes(options, mistakes)
     mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
     baseline = mistakes.collect(lambda: baseline_of(options.baseline, wanted))
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from h3sim import catalog
 from h3sim.cli.options import add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
+from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, ratio, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
-from h3sim.study import find, resolve_pages, resolve_scheme, resolve_schemes
+from h3sim.study import find, resolve_scheme
 
 if TYPE_CHECKING:
     import argparse
@@ -43,15 +44,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument(
-        "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
-    )
-    parser.add_argument(
-        "--scheme",
-        metavar="NAMES",
-        action="append",
-        help="schemes, sets of them, or files.toml, with commas between (default: marx-2019)",
-    )
+    add_pages(parser)
+    add_schemes(parser)
     parser.add_argument(
         "--baseline",
         metavar="NAME",
@@ -82,11 +76,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 def _find(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
-    names = [name for given in options.scheme or ["marx-2019"] for name in given.split(",")]
-    groups = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
-    pages = [page for group in groups for page in group or ()]
-    schemes = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
-    wanted = list(dict.fromkeys(scheme for group in schemes for scheme in group or ()))
+    pages = read_pages(options, mistakes)
+    wanted = read_schemes(options, mistakes)
     mistakes.collect(partial(resolve_scheme, options.baseline))
     mistakes.collect(partial(_check, options))
     networks = [name for name in options.other_networks.split(",") if name]

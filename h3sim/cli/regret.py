@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim.cli.options import add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
 from h3sim.printable import printable
-from h3sim.study import check_names, regret, resolve_pages, resolve_schemes
+from h3sim.study import check_names, regret
 
 if TYPE_CHECKING:
     from h3sim.study import Regret, RegretRow
@@ -42,15 +42,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         epilog=_EPILOG,
         formatter_class=RawHelp,
     )
-    parser.add_argument(
-        "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
-    )
-    parser.add_argument(
-        "--scheme",
-        metavar="NAMES",
-        action="append",
-        help="schemes, sets of them, or files.toml, with commas between (default: marx-2019)",
-    )
+    add_pages(parser)
+    add_schemes(parser)
     parser.add_argument(
         "--given",
         choices=("page", "requests"),
@@ -71,11 +64,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 def _regret(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
-    names = [name for given in options.scheme or ["marx-2019"] for name in given.split(",")]
-    found = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
-    pages = [page for group in found for page in group or ()]
-    schemes = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
-    wanted = list(dict.fromkeys(scheme for group in schemes for scheme in group or ()))
+    pages = read_pages(options, mistakes)
+    wanted = read_schemes(options, mistakes)
     mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
     config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
     if mistakes.lines or config is None:

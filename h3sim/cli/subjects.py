@@ -1,0 +1,49 @@
+"""What several commands are about: pages, and the schemes that serve them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from h3sim.study import resolve_pages, resolve_schemes
+
+if TYPE_CHECKING:
+    import argparse
+
+    from h3sim.cli.parsing import Mistakes
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
+
+__all__ = ["add_pages", "add_schemes", "read_pages", "read_schemes"]
+
+_SCHEMES = "marx-2019"
+
+
+def add_pages(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names pages."""
+    parser.add_argument(
+        "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
+    )
+
+
+def add_schemes(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names schemes; it may stand more than once."""
+    parser.add_argument(
+        "--scheme",
+        metavar="NAMES",
+        action="append",
+        help=f"schemes, sets of them, or files.toml, with commas between (default: {_SCHEMES})",
+    )
+
+
+def read_pages(options: argparse.Namespace, mistakes: Mistakes) -> list[Page]:
+    """Return the pages that are meant, in the order given, after noting every unknown one."""
+    groups = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
+    return [page for group in groups for page in group or ()]
+
+
+def read_schemes(options: argparse.Namespace, mistakes: Mistakes) -> list[Scheme]:
+    """Return the schemes that are meant, each once, after noting every unknown one."""
+    names = [name for given in options.scheme or [_SCHEMES] for name in given.split(",")]
+    groups = [mistakes.collect(partial(resolve_schemes, name)) for name in names]
+    return list(dict.fromkeys(scheme for group in groups for scheme in group or ()))
