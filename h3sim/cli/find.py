@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim import catalog
-from h3sim.cli.options import add_load_options, read_config
-from h3sim.cli.parsing import Mistakes, Parser, RawHelp
+from h3sim.cli.options import add_buffer_option, add_load_options, read_config
+from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, ratio, table, terminal_width
 from h3sim.errors import InputError, Problem
@@ -56,7 +56,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "--which", choices=("atf", "all"), default="atf", help="above the fold, or all resources"
     )
     add_load_options(parser)
-    parser.add_argument("--buffer-kb", type=float, default=0.0, metavar="KB", help="send buffer")
+    add_buffer_option(parser)
     parser.add_argument(
         "--seeds", type=int, default=30, metavar="N", help="at most so many (default: %(default)s)"
     )
@@ -86,16 +86,18 @@ def _find(options: argparse.Namespace) -> int:
     config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
     if mistakes.lines or config is None:
         return mistakes.tell("find")
-    found = find(
-        pages,
-        schemes=wanted,
-        which=options.which,
-        baseline=options.baseline,
-        n_seeds=options.seeds,
-        confidence=options.confidence,
-        networks=networks,
-        config=config,
-    )
+    with progress_bar("load") as progress:
+        found = find(
+            pages,
+            schemes=wanted,
+            which=options.which,
+            baseline=options.baseline,
+            n_seeds=options.seeds,
+            confidence=options.confidence,
+            networks=networks,
+            config=config,
+            progress=progress,
+        )
     if options.json:
         print(json.dumps(found.to_dict(), allow_nan=False))
         return 0

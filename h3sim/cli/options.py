@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from h3sim.study.load_option import Option
     from h3sim.transport import Network
 
-__all__ = ["add_load_options", "read_config", "share", "switch"]
+__all__ = ["add_buffer_option", "add_load_options", "read_config", "share", "switch"]
 
 _AS_IN_A_NETWORK = {"loss_burst": "burst"}
 """Keys of a network file that the command line calls otherwise."""
@@ -48,6 +48,17 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
             group.add_argument(
                 switch(entry.attribute), default=entry.default, **_argument(entry, how)
             )
+
+
+def add_buffer_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that gives the server one send buffer."""
+    parser.add_argument(
+        "--buffer-kb",
+        type=float,
+        default=0.0,
+        metavar="KB",
+        help="the send buffer, in kB of 1000 bytes (default: none)",
+    )
 
 
 def switch(key: str) -> str:

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
@@ -51,7 +51,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         " browser replays; else the requests)",
     )
     add_load_options(parser)
-    parser.add_argument("--buffer-kb", type=float, default=0.0, metavar="KB", help="send buffer")
+    add_buffer_option(parser)
     parser.add_argument("--json", action="store_true", help="print h3sim-regret/1 instead")
     parser.add_argument(
         "--by-page",

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.documents import check_output
 from h3sim.printable import printable
@@ -79,13 +79,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     )
     parser.add_argument("--title", metavar="TEXT", help="the title of the report")
     add_load_options(parser)
-    parser.add_argument(
-        "--buffer-kb",
-        type=float,
-        default=0.0,
-        metavar="KB",
-        help="the send buffer, in kB of 1000 bytes (default: none)",
-    )
+    add_buffer_option(parser)
     parser.set_defaults(usual=vars(parser.parse_args(["WHAT", "-o", "FILE"])))
     parser.set_defaults(command=_report)
 

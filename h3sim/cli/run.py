@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import __version__, catalog
-from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, terminal_width
 from h3sim.documents import check_output
@@ -65,13 +65,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="a shipped scheme or a file.toml (default: %(default)s)",
     )
     add_load_options(parser)
-    parser.add_argument(
-        "--buffer-kb",
-        type=float,
-        default=0.0,
-        metavar="KB",
-        help="the send buffer, in kB of 1000 bytes (default: none)",
-    )
+    add_buffer_option(parser)
     _add_output_options(parser)
     add_wide(parser)
     parser.set_defaults(usual=vars(parser.parse_args(["PAGE"])))

@@ -145,7 +145,7 @@ class LoadEnvironment(Environment):
                 else:
                     super().step()
         except StopSimulation:
-            pass
+            pass  # no error: `stop` leaves the loop by it, from within whatever call is running
         except _TooManyEventsError:
             self.has_overrun = True
         if self._failure is not None:

@@ -15,11 +15,10 @@ from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
+from h3sim.study.told import Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import Scheme
@@ -76,7 +75,7 @@ class MeanRow(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(Told):
     """Rows by page, buffer and scheme, in the order given.
 
     `loads` holds what each row comes from, if it was asked for.
@@ -85,12 +84,6 @@ class Comparison:
     baseline: str
     rows: Rows[ComparisonRow]
     loads: tuple[Load, ...]
-    version: str
-    configuration: dict[str, Any]
-    """What all loads have in common, as `Load.configuration`."""
-    words: dict[str, str]
-    """The same for people."""
-    page_digests: dict[str, str]
     notes: dict[str, list[str]]
     """What must be known of a page, by its name, where there is anything."""
     why_none: dict[str, str]
@@ -120,16 +113,6 @@ class Comparison:
             if row.page == page and row.buffer_kb == buffer_kb
         ]
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return `rows` as a pandas DataFrame; its `attrs` say what was run.
-
-        Raises:
-            MissingExtraError: if pandas is not installed.
-        """
-        frame = self.rows.to_pandas()
-        frame.attrs.update(self._identity())
-        return frame
-
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as a document of format `h3sim-comparison/1`."""
         return {
@@ -138,10 +121,6 @@ class Comparison:
             "rows": [row._asdict() for row in self.rows],
             "means": [row._asdict() for row in self.means],
         }
-
-    def told(self) -> str:
-        """Return what all loads have in common in words."""
-        return f"{', '.join(self.words.values())}; h3sim {self.version}"
 
     def _identity(self) -> dict[str, Any]:
         return {

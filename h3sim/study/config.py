@@ -53,7 +53,7 @@ class LoadConfig:
     "replay" or "parse", or a `BrowserModel`; the four settings behind it change that. *headers*
     names a codec of `h3sim.compression`; without one headers take what the page says.
 
-    A network of a constant pace is loaded at that pace, without loss; a congestion controller
+    A network of a constant rate is loaded at that pace, without loss; a congestion controller
     other than "constant", loss or a queue turns it into links.
 
     Raises:
@@ -296,13 +296,13 @@ def _refuse_what_the_network_lacks(config: LoadConfig, network: Network) -> None
     """Refuse options that do nothing over *network*, which is what *config* makes of its own."""
     if network.constant_rate is None and config.named_network().constant_rate is None:
         names = [n for n in ("interval_ms", "packet_bytes") if getattr(config, n) is not None]
-        message = "goes with a constant pace, and this network consists of links"
+        message = "goes with a constant rate, and this network consists of links"
         _refuse(names, message)
     links = (network.down, network.up)
     if config.burst is not None and not any(link is not None and link.loss for link in links):
         _refuse(["burst"], "says how losses cluster, and there is no loss: give that as well")
     if config.mode is Mode.ZERO_RTT and network.constant_rate is not None:
-        _refuse(["handshake"], "'0-rtt' needs links: a constant pace has no handshake packets")
+        _refuse(["handshake"], "'0-rtt' needs links: a constant rate has no handshake packets")
     if config.header_compression is not None and network.constant_rate is not None:
         _refuse(["headers"], "needs links: at a constant rate requests have no packets")
 

@@ -18,6 +18,7 @@ from h3sim.study.compare import CONFIG, baseline_of, check_names, check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.race import race
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
+from h3sim.study.told import Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class RobustnessRow(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoundScheme:
+class FoundScheme(Told):
     """What `find` found."""
 
     best: str
@@ -79,10 +80,6 @@ class FoundScheme:
     """The best first, then those that may be as good, then those that are worse."""
     robustness: Rows[RobustnessRow]
     n_loads: int
-    version: str
-    configuration: dict[str, Any]
-    words: dict[str, str]
-    page_digests: dict[str, str]
 
     @property
     def level_with_best(self) -> tuple[str, ...]:
@@ -132,10 +129,6 @@ class FoundScheme:
             "robustness": [row._asdict() for row in self.robustness],
         }
 
-    def told(self) -> str:
-        """Return what all loads have in common in words."""
-        return f"{', '.join(self.words.values())}; h3sim {self.version}"
-
     def _repr_html_(self) -> str:
         verdict = f"<p>{html.escape(self.verdict)}</p><p>{html.escape(self.told())}</p>"
         return verdict + self.rows._repr_html_() + self.robustness._repr_html_()
@@ -158,7 +151,7 @@ def find(
     confidence: float = 0.95,
     networks: Sequence[str] = ("cable", "4g", "dsl"),
     config: LoadConfig | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     **options: Unpack[LoadOptions],
 ) -> FoundScheme:
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
@@ -166,7 +159,8 @@ def find(
     The arms of a race (`h3sim.study.race`) are the schemes, which meet the same pages and seeds;
     what is compared is the logarithm of the exact ByteIndex, *which* "atf" or "all". Where seeds
     make no difference there is one. Pages count as draws of those that are meant: of a single page
-    and seed what comes out is so. *progress* is told how many loads there were.
+    and seed what comes out is so. *progress* is told how many loads there
+    were, and of how many at most the race is.
 
     `robustness` then says what the choice loses, at a few seeds, over each of *networks*, and where
     the network or the pages were misjudged: half or twice the RTT, 2 % loss, sizes that are wrong
@@ -193,7 +187,7 @@ def _ground(
     schemes: SchemeLike | Iterable[SchemeLike],
     baseline: SchemeLike,
     which: Which,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int, int], None] | None,
 ) -> _Ground:
     """Return what is compared, checked before anything is loaded."""
     found = resolve_pages(pages)
@@ -250,7 +244,7 @@ class _Ground:
         schemes: Sequence[Scheme],
         baseline: str,
         which: Which,
-        progress: Callable[[int], None] | None,
+        progress: Callable[[int, int], None] | None,
     ) -> None:
         self._pages = pages
         self._schemes = schemes
@@ -258,6 +252,7 @@ class _Ground:
         self._which = which
         self._progress = progress
         self.n_loads = 0
+        self._n_most = 0
 
     def found(
         self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str]
@@ -290,6 +285,7 @@ class _Ground:
             return self._log_index(pages[page], arm, replace(config, seed=seed))
 
         n = n_seeds if self._varies(pages[0], config) else 1
+        self._n_most = self.n_loads + len(self._schemes) * n * len(pages)
         return race(len(self._schemes), log_index, n * len(pages), confidence=confidence)
 
     def _varies(self, page: Page, config: LoadConfig) -> bool:
@@ -337,7 +333,7 @@ class _Ground:
     def _load(self, page: Page, arm: int, config: LoadConfig) -> Load:
         self.n_loads += 1
         if self._progress is not None:
-            self._progress(self.n_loads)
+            self._progress(self.n_loads, max(self.n_loads, self._n_most))
         return run_config(page, self._schemes[arm], config)
 
 

@@ -17,12 +17,11 @@ from h3sim.results import in_words
 from h3sim.study.compare import CONFIG, check_names, check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
+from h3sim.study.told import Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    import pandas as pd
 
     from h3sim.page import Page
     from h3sim.results import Load
@@ -64,17 +63,11 @@ class SchemeRegretRow(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regret:
+class Regret(Told):
     """Rows by page and scheme, in the order given."""
 
     rows: Rows[RegretRow]
     given: Given
-    version: str
-    configuration: dict[str, Any]
-    """What all loads have in common, as `Load.configuration`."""
-    words: dict[str, str]
-    """The same for people."""
-    page_digests: dict[str, str]
 
     @cached_property
     def schemes(self) -> Rows[SchemeRegretRow]:
@@ -82,16 +75,6 @@ class Regret:
         names = dict.fromkeys(row.scheme for row in self.rows)
         rows = (self._of(scheme, which) for scheme in names for which in _WHICH)
         return Rows(SchemeRegretRow, rows)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return `rows` as a pandas DataFrame; its `attrs` say what was run.
-
-        Raises:
-            MissingExtraError: if pandas is not installed.
-        """
-        frame = self.rows.to_pandas()
-        frame.attrs.update(self._identity())
-        return frame
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as a document of format `h3sim-regret/1`."""
@@ -102,17 +85,8 @@ class Regret:
             "schemes": [row._asdict() for row in self.schemes],
         }
 
-    def told(self) -> str:
-        """Return what all loads have in common in words."""
-        return f"{', '.join(self.words.values())}; h3sim {self.version}"
-
     def _identity(self) -> dict[str, Any]:
-        return {
-            "version": self.version,
-            "given": self.given,
-            "configuration": self.configuration,
-            "page_digests": self.page_digests,
-        }
+        return {"given": self.given, **super()._identity()}
 
     def _of(self, scheme: str, which: Which) -> SchemeRegretRow:
         found = {

@@ -159,7 +159,7 @@ class ConstantRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Network:
-    """A path between a server and a client: at a constant pace, or of two links.
+    """A path between a server and a client: at a constant rate, or of two links.
 
     It has either a *constant_rate*, with *jitter* or without, or *down* and *up*; without *up*, up
     is as down. *cc* and *profile* name the congestion controller and the stack's settings that a
@@ -223,7 +223,7 @@ class Network:
 
     @property
     def pace(self) -> ConstantRate:
-        """The constant pace.
+        """The constant rate.
 
         Raises:
             NetworkError: if the network consists of links.
@@ -249,7 +249,7 @@ class Network:
     def as_links(self) -> Network:
         """Return the network as links, for loads whose sender has a congestion controller.
 
-        A constant pace becomes a link down that serializes at its rate (to the nearest bit/s), with
+        A constant rate becomes a link down that serializes at its rate (to the nearest bit/s), with
         the same jitter and a queue without limit; as there, nothing but the delay is met upward.
         The pace counts packets' payload, a link their headers too.
 
@@ -306,5 +306,5 @@ class Network:
         if self.up is not None and self.down is None and self.constant_rate is None:
             yield Problem(key="down", message="is missing: a network with up needs it")
         if self.jitter is not None and self.constant_rate is None:
-            message = "holds packets of a constant pace; a link takes jitter_ms or hold"
+            message = "holds packets of a constant rate; a link takes jitter_ms or hold"
             yield Problem(key="jitter", message=message)

@@ -182,19 +182,21 @@ EVENTS = st.tuples(
 @given(st.lists(EVENTS, max_size=25))
 def test_streams_come_move_and_go_while_others_send(events: Any) -> None:
     # Nobody is ever blocked here: see the last two tests for what `priority` does then.
-    both, done = Both(), set()
+    both, done, placed = Both(), set(), set()
     for stream_id, parent, weight, exclusive, n_frames in events:
         is_new = stream_id not in both.known
         # Under the same parent ours keeps its turn, and theirs begins anew.
         if is_new and stream_id not in done:
             both.place(stream_id, parent, weight, exclusive)
             both.unblock(stream_id, n_frames)
+            placed.add(stream_id)
         elif not is_new and both.possible(parent, stream_id) != both.parent_of(stream_id):
             both.place(stream_id, parent, weight, exclusive)
         for _ in range(n_frames):
             done |= both.send()
     while both.known:
         done |= both.send()
+    assert done == placed
 
 
 class TestWherePriorityIsWrong:

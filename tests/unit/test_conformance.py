@@ -461,7 +461,8 @@ def test_a_tree_is_drawn_parents_first(changes: Any) -> None:
 @law(40)
 @given(loss_patterns())
 def test_losses_are_fields_of_a_link(pattern: Any) -> None:
-    LinkProfile(rate_bps=10**6, queue_bytes=10**5, **pattern)
+    link = LinkProfile(rate_bps=10**6, queue_bytes=10**5, **pattern)
+    assert {key: getattr(link, key) for key in pattern} == pattern
 
 
 @law(20)

@@ -42,7 +42,7 @@ CONSTANT_RATE = ConstantRate(packet_bytes=1400, interval_ns=Fraction(ms(10)))
         ),
         (
             {"down": LinkProfile(), "jitter": Jitter.parse("4:1")},
-            "x: jitter: holds packets of a constant pace; a link takes jitter_ms or hold",
+            "x: jitter: holds packets of a constant rate; a link takes jitter_ms or hold",
         ),
         (
             {"down": LinkProfile(rate_bps=8000, queue_bdp=1), "up": LinkProfile(), "rtt_ns": ms(9)},
