@@ -79,6 +79,15 @@ class _Processes(Pool):
         """As many as were asked for."""
         return self._n
 
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run *function* in one of the processes."""
+        try:
+            return super().submit(function, *arguments)
+        except (OSError, EOFError):
+            # A pool that breaks closes its pipes, perhaps while it starts a process for this very
+            # batch. Asked again it says that it is broken, which is what its callers wait for.
+            return super().submit(function, *arguments)
+
     def renew(self) -> bool:
         """Make new processes: one that dies breaks the pool."""
         self._executor.shutdown(wait=False, cancel_futures=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from h3sim.compression.exchanges import TimedSection
 from h3sim.errors import InputError
-from h3sim.study import driver, study_of, sweep
+from h3sim.study import driver, executors, study_of, sweep
 from h3sim.study.executors import Pool
 from h3sim.study.header_study import header_study
 from h3sim.units import ms
@@ -96,6 +97,36 @@ def test_a_batch_whose_worker_asked_for_the_study_is_not_lost_with_the_pool(
 ) -> None:
     monkeypatch.setattr(driver, "pool_of", lambda *_, **__: BreakingPool())
     assert stood_in(standins.told).run(executor="processes", workers=2).counts == (0, 40, 0)
+
+
+class ClosingExecutor:
+    """Breaks while it starts a process: its pipes are closed first, and only then it says so."""
+
+    def __init__(self) -> None:
+        self._n_submitted = 0
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        self._n_submitted += 1
+        if self._n_submitted == 1:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        if self._n_submitted == 2:
+            raise BrokenExecutor
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def shutdown(self, **_: Any) -> None:
+        """Nothing was started."""
+
+
+def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    executor = ClosingExecutor()
+    monkeypatch.setattr(executors._Processes, "_made", lambda _: executor)
+    results = stood_in(standins.told).run(executor="processes", workers=2)
+    assert results.counts == (0, 40, 0)
+    assert list(results) == list(stood_in(standins.told).run(executor="serial"))
 
 
 class CountingExecutor:
