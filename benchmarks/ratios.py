@@ -191,8 +191,8 @@ def ratios() -> str:
     for worker in workers:
         worker.communicate()
     rows = []
-    for place, (name, _, worth) in enumerate(cases()):
-        shown = [_spread([times[place] / times[0] for times in found], worth) for found in rounds]
+    for index, (name, _, worth) in enumerate(cases()):
+        shown = [_spread([times[index] / times[0] for times in found], worth) for found in rounds]
         rows.append((name, *(part for pair in shown for part in pair)))
     builds = [" ".join(head[:-1]) for head in heads]
     n_loads = int(heads[0][-1])

@@ -16,10 +16,10 @@ def least_seconds(calls: Sequence[Callable[[], object]], *, rounds: int) -> list
     gc.disable()
     try:
         for _ in range(rounds):
-            for place, call in enumerate(calls):
+            for index, call in enumerate(calls):
                 begin = time.process_time()
                 call()
-                best[place] = min(best[place], time.process_time() - begin)
+                best[index] = min(best[index], time.process_time() - begin)
             gc.collect()
     finally:
         gc.enable()

@@ -73,8 +73,8 @@ class Ranges:
         if len(starts) == 1:
             return ((starts[0], stops[0] - 1),)
         return tuple(
-            (starts[place], stops[place] - 1)
-            for place in range(len(starts) - 1, max(-1, len(starts) - 1 - most), -1)
+            (starts[index], stops[index] - 1)
+            for index in range(len(starts) - 1, max(-1, len(starts) - 1 - most), -1)
         )
 
     def spans(self) -> list[tuple[int, int]]:

@@ -224,14 +224,14 @@ class Watched:
 
     def _said(self) -> Iterable[str]:
         """Yield a line for each call; a turn is one line."""
-        place, done = 0, self._done
-        while place < len(done):
-            words, value = done[place]
-            place += 1
-            charge = done[place][1] if words and place < len(done) else None
+        index, done = 0, self._done
+        while index < len(done):
+            words, value = done[index]
+            index += 1
+            charge = done[index][1] if words and index < len(done) else None
             is_turn = isinstance(charge, Event) and charge.call is Call.CHARGE
             if is_turn and charge is not None and charge.stream_id == value:
-                place += 1
+                index += 1
                 yield f"{words}{value}; {charge}"
             else:
                 yield f"{words}{value}"

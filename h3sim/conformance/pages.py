@@ -49,9 +49,9 @@ def pages(
     """
     entries: list[dict[str, Any]] = []
     n_resources = draw(st.sampled_from(range(max_resources, min_resources - 1, -1)))
-    for place in range(n_resources):
-        entry = draw(_entries(place, sizes, bare=bare))
-        if place:
+    for index in range(n_resources):
+        entry = draw(_entries(index, sizes, bare=bare))
+        if index:
             entry["discovered"] = draw(_discoveries(entries, at))
         entries.append(entry)
     document = {
@@ -76,11 +76,11 @@ def _discoveries(draw: DrawFn, entries: list[dict[str, Any]], at: tuple[At, ...]
 
 
 @st.composite
-def _entries(draw: DrawFn, place: int, sizes: SearchStrategy[int], *, bare: bool) -> dict[str, Any]:
+def _entries(draw: DrawFn, index: int, sizes: SearchStrategy[int], *, bare: bool) -> dict[str, Any]:
     """A resource as a page file has it, without a trigger; a bare one has only a body."""
     flags = draw(_FLAG_SETS)
     entry: dict[str, Any] = {
-        "id": f"r{place}",
+        "id": f"r{index}",
         "kind": draw(st.sampled_from(Kind)).value,
         "bytes": draw(sizes),
         **{flag: True for i, flag in enumerate(FLAGS) if flags >> i & 1},

@@ -98,12 +98,12 @@ def shortened(history: History, fails: Callable[[tuple[Event, ...]], bool]) -> H
 
     size = len(history) // 2
     while size:
-        place = 0
-        while place < len(history):
-            shorter = valid_history(history[:place] + history[place + size :])
+        index = 0
+        while index < len(history):
+            shorter = valid_history(history[:index] + history[index + size :])
             if fails(shorter):
                 history = shorter
             else:
-                place += size
+                index += size
         size //= 2
     return history

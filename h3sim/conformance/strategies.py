@@ -203,14 +203,14 @@ def _resources(codes: list[_Code]) -> tuple[Resource, ...]:
         for first, second, third in codes
         if _CALLS[first % len(_CALLS)] in (_START, Call.OPEN)
     ]
-    return tuple(_resource(place, details) for place, details in enumerate(asked or [0]))
+    return tuple(_resource(index, details) for index, details in enumerate(asked or [0]))
 
 
 def _resource(number: int, details: int) -> Resource:
     """Return the resource whose kind and flags *details* stand for; number 0 is the root."""
     is_root = number == 0
-    flags, place = divmod(details, len(Kind))
-    kind = Kind.DOCUMENT if is_root else list(Kind)[place]
+    flags, index = divmod(details, len(Kind))
+    kind = Kind.DOCUMENT if is_root else list(Kind)[index]
     set_flags: dict[str, Any] = {
         attribute: True for i, attribute in enumerate(FLAGS.values()) if flags >> i & 1
     }
@@ -229,8 +229,8 @@ def trees(draw: DrawFn, *, max_nodes: int = 12, placeholders: int = 3) -> tuple[
     n_placeholders = draw(st.integers(0, placeholders))
     ids = [placeholder_id(n) for n in range(n_placeholders)] + list(range(0, 4 * n_streams, 4))
     changes: list[SignalChange] = []
-    for place, element_id in enumerate(ids):
-        parent = draw(st.sampled_from([None, *ids[:place]]))
+    for index, element_id in enumerate(ids):
+        parent = draw(st.sampled_from([None, *ids[:index]]))
         is_exclusive = draw(st.booleans())
         weight = draw(st.integers(1, 256))
         signal = H2Priority(weight=weight, depends_on=parent, exclusive=is_exclusive)

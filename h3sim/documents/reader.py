@@ -109,7 +109,7 @@ class DocumentReader:
     def tables(self, key: str, value: Any) -> list[dict[str, Any]]:
         """Return a list of tables, [] in place of anything else."""
         if isinstance(value, list):
-            return [self.table(f"{key}[{place}]", entry) for place, entry in enumerate(value)]
+            return [self.table(f"{key}[{index}]", entry) for index, entry in enumerate(value)]
         self.report(key, f"must be a list of tables, is {shown(value)}")
         return []
 

@@ -319,11 +319,11 @@ class ListOf(ValueType):
             raise RefusedError(f"must be a list of {self._noun}, is {shown(values)}")
         taken: list[Any] = []
         problems: list[Problem] = []
-        for place, value in enumerate(values):
+        for number, value in enumerate(values):
             try:
                 taken.append(take(value))
             except RefusedError as refused:
-                problems += refused.under(f"[{place}]")
+                problems += refused.under(f"[{number}]")
                 if refused.stand_in is not ABSENT:
                     taken.append(refused.stand_in)
         if problems:

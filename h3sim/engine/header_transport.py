@@ -146,7 +146,7 @@ class HeaderTransport:
         self._application.on_drained()
 
     def resource_of(self, stream_id: int) -> int:
-        """Return the place of the resource that a stream carries."""
+        """Return the index of the resource that a stream carries."""
         return self._application.resource_of(stream_id)
 
     # In between

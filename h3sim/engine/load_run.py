@@ -144,7 +144,7 @@ class LoadRun:
             self._closings.put(at_ns, stream_id)
 
     def resource_of(self, stream_id: int) -> int:
-        """Return the place in the page of the resource that a stream asks for."""
+        """Return the index in the page of the resource that a stream asks for."""
         return self._requested[stream_id // STREAM_ID_STEP][0]
 
     # What happens

@@ -45,7 +45,7 @@ class Application(Protocol):
         """Streams of the server are done with; `StreamSender.take_drained` says which."""
 
     def resource_of(self, stream_id: int) -> int:
-        """Return the place in the page of the resource that a stream asks for."""
+        """Return the index in the page of the resource that a stream asks for."""
 
 
 class Transport(Protocol):

@@ -127,7 +127,7 @@ def _changes(run: ExperimentRun) -> Figure:
             base = here.where(scheme="sander-chrome")
             for number, scheme in enumerate(here.schemes[1:]):
                 values = sorted(here.where(scheme=scheme).deltas(base, column).values())
-                shares = [(place + 1) / len(values) for place in range(len(values))]
+                shares = [(index + 1) / len(values) for index in range(len(values))]
                 look = line(number)
                 ax.step(
                     [_CDF_PERCENT * min(value, 1.5) for value in values],
@@ -153,12 +153,12 @@ def _map(run: ExperimentRun) -> Figure:
         cells = [*cells_of(run.loads, metric)]
         for number, scheme in enumerate(name for name in cells[0].ratios if name != "fifo"):
             look = line(number)
-            for place, cell in enumerate(cells):
+            for index, cell in enumerate(cells):
                 found = cell.ratios[scheme]
-                at = place + 0.16 * (number - 1.5)
+                at = index + 0.16 * (number - 1.5)
                 if found.low is not None and found.high is not None:
                     ax.plot([found.low, found.high], [at, at], color=look.color, linewidth=1)
-                label = scheme.removeprefix("sander-") if not place else None
+                label = scheme.removeprefix("sander-") if not index else None
                 ax.plot(
                     found.value, at, marker=look.marker, color=look.color, markersize=3.5,
                     linestyle="", label=label,
@@ -180,12 +180,12 @@ def _beside(run: ExperimentRun) -> Figure | None:
     ax = figure.subplots()
     has_intervals = any(found.low is not None for _, _, found in run.beside)
     said = "h3sim, 95 % interval" if has_intervals else "h3sim"
-    for place, (_, paper, found) in enumerate(run.beside):
+    for index, (_, paper, found) in enumerate(run.beside):
         if found.low is not None and found.high is not None:
-            ax.plot([found.low, found.high], [place, place], color=line(1).color, linewidth=1.5)
-        ax.plot(paper, place, "x", color=line(0).color, label=None if place else "paper")
-        ax.plot(found.value, place, "o", color=line(1).color, markersize=4,
-                label=None if place else said)  # fmt: skip
+            ax.plot([found.low, found.high], [index, index], color=line(1).color, linewidth=1.5)
+        ax.plot(paper, index, "x", color=line(0).color, label=None if index else "paper")
+        ax.plot(found.value, index, "o", color=line(1).color, markersize=4,
+                label=None if index else said)  # fmt: skip
     ax.set_yticks(range(len(run.beside)), [plain(name) for name, _, _ in run.beside])
     ax.invert_yaxis()
     ax.legend(fontsize=SMALL, frameon=False)

@@ -187,8 +187,8 @@ class _Reader(DocumentReader):
         self.texts("lists", document.get("lists", []))
         self.number("interval_ms", document.get("interval_ms", 0))
         for key in ("rtts_ms", "losses"):
-            for place, value in enumerate(document.get(key, [])):
-                self.number(f"{key}[{place}]", value)
+            for index, value in enumerate(document.get(key, [])):
+                self.number(f"{key}[{index}]", value)
         self.whole("runs", document.get("runs", 1), low=1)
         self.whole("table_bytes", document.get("table_bytes", 0), low=0)
 

@@ -251,8 +251,8 @@ def _what_helps(
         for page in pages
     ]
 
-    def rho(place: int) -> Figure:
-        return over_pages(rows, lambda sample: spearman([*sample[:, 0]], [*sample[:, place]]) or 0)
+    def rho(index: int) -> Figure:
+        return over_pages(rows, lambda sample: spearman([*sample[:, 0]], [*sample[:, index]]) or 0)
 
     return {"rho.above-fold": rho(1), "rho.size": rho(2)}
 

@@ -47,18 +47,18 @@ def critical_path(
     >>> step.network_ns, step.bandwidth_ns
     (30, 10)
     """
-    place = next((i for i, done in enumerate(activities) if done.work is to), None)
+    index = next((i for i, done in enumerate(activities) if done.work is to), None)
     steps: list[PathStep] = []
-    used_to_ns = 0 if place is None else activities[place].began_at_ns
-    while place is not None:
-        done = activities[place]
+    used_to_ns = 0 if index is None else activities[index].began_at_ns
+    while index is not None:
+        done = activities[index]
         ended_at_ns = min(done.ended_at_ns, used_to_ns)
         before_ns = done.began_at_ns
         if done.after is not None:
             before_ns = min(done.began_at_ns, activities[done.after].ended_at_ns)
         steps.append(_step(done, ended_at_ns, done.began_at_ns - before_ns, latency_ns))
         used_to_ns = done.began_at_ns
-        place = done.after
+        index = done.after
     return steps[::-1]
 
 

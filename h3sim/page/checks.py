@@ -21,14 +21,14 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
         yield Problem(key="resources", message="a page needs at least one resource")
         return
     seen: dict[str, int] = {}
-    for place, resource in enumerate(resources):
-        first = seen.setdefault(resource.id, place)
-        if first != place:
+    for index, resource in enumerate(resources):
+        first = seen.setdefault(resource.id, index)
+        if first != index:
             message = f"{resource.id!r} is already the id of resources[{first}]"
-            yield Problem(key=f"resources[{place}].id", message=message)
+            yield Problem(key=f"resources[{index}].id", message=message)
     yield from _root_problems(resources)
-    for place, resource in enumerate(resources):
-        key = f"resources[{place}]"
+    for index, resource in enumerate(resources):
+        key = f"resources[{index}]"
         yield from _parent_problems(f"{key}.discovered", resource.discovered, resources, seen)
         for name, triggers in (
             ("priority_changes", [change.when for change in resource.priority_changes]),
@@ -41,12 +41,12 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
 
 
 def _root_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
-    roots = [place for place, resource in enumerate(resources) if resource.discovered is None]
+    roots = [index for index, resource in enumerate(resources) if resource.discovered is None]
     if not roots:
         yield Problem(key="resources", message="no root: one resource must have no 'discovered'")
-    for place in roots[1:]:
+    for index in roots[1:]:
         message = f"a second root beside resources[{roots[0]}]: only one may lack 'discovered'"
-        yield Problem(key=f"resources[{place}]", message=message)
+        yield Problem(key=f"resources[{index}]", message=message)
 
 
 def _parent_problems(

@@ -77,23 +77,23 @@ class Page:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The place in `resources` of each id."""
-        return {resource.id: place for place, resource in enumerate(self.resources)}
+        """The index in `resources` of each id."""
+        return {resource.id: at for at, resource in enumerate(self.resources)}
 
     @cached_property
     def root(self) -> int:
-        """The place of the one resource that is asked for at navigation start."""
+        """The index of the one resource that is asked for at navigation start."""
         return next(i for i, resource in enumerate(self.resources) if resource.discovered is None)
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
-        """The places of the resources that each place triggers, in file order."""
+        """The indices of the resources that each index triggers, in file order."""
         found: dict[int, list[int]] = {}
-        for place, resource in enumerate(self.resources):
+        for index, resource in enumerate(self.resources):
             discovery = resource.discovered
             if discovery is not None and discovery.by is not None and discovery.at is not At.TIME:
-                found.setdefault(self.index[discovery.by], []).append(place)
-        return {parent: tuple(places) for parent, places in found.items()}
+                found.setdefault(self.index[discovery.by], []).append(index)
+        return {parent: tuple(indices) for parent, indices in found.items()}
 
     @property
     def total_bytes(self) -> int:
@@ -230,12 +230,12 @@ class Page:
         >>> page.with_("a.js", bytes=20, discovered={"by": "/", "at": "request"}, name="b").name
         'b'
         """
-        place = self._place(id_)
-        if changes.get("preload") and "discovered" not in changes and place != self.root:
+        index = self._place(id_)
+        if changes.get("preload") and "discovered" not in changes and index != self.root:
             root_id = self.resources[self.root].id
             changes["discovered"] = {"by": root_id, "at": "offset", "offset_bytes": 0}
-        changed = edited_resource(self.resources[place], changes)
-        kept = (*self.resources[:place], changed, *self.resources[place + 1 :])
+        changed = edited_resource(self.resources[index], changes)
+        kept = (*self.resources[:index], changed, *self.resources[index + 1 :])
         return self._edited(kept, name)
 
     def without(self, id_: str, *, name: str | None = None) -> Page:
@@ -251,7 +251,7 @@ class Page:
             children = self.children.get(waiting.pop(), ())
             waiting += children
             gone.update(children)
-        kept = (resource for place, resource in enumerate(self.resources) if place not in gone)
+        kept = (resource for index, resource in enumerate(self.resources) if index not in gone)
         return self._edited(tuple(kept), name)
 
     def _edited(self, resources: tuple[Resource, ...], name: str | None) -> Page:

@@ -118,7 +118,7 @@ def _check(**given: float | None) -> None:
 
 @dataclass(slots=True)
 class _Draft:
-    """A resource whose place in the page is known, and that is not finished."""
+    """A resource whose index in the page is known, and that is not finished."""
 
     kind: Kind
     size_bytes: int
@@ -147,7 +147,7 @@ def _drafts(
     kinds = [Kind.SCRIPT] * n_scripts
     kinds += source.choices(others, list(_SHARES.values()), k=n_others - n_scripts)
     source.shuffle(kinds)
-    # The places of those that may ask on each level, for what stylesheets name and for the rest.
+    # The indices of those that may ask on each level, for what stylesheets name and for the rest.
     parents: list[dict[bool, list[int]]] = [{} for _ in range(max_depth + 1)]
     parents[0] = {True: [0], False: [0]}
     levels = source.choices(range(1, max_depth + 1), _LEVELS[:max_depth], k=n_others)
@@ -195,30 +195,30 @@ def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
 
 def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resource]:
     """Yield the resources: what the document names stands in it in the order of browsers' habit."""
-    named = [place for place, draft in enumerate(drafts) if draft.level == 1]
+    named = [index for index, draft in enumerate(drafts) if draft.level == 1]
     head = {
-        place
-        for place in named
-        if drafts[place].kind is Kind.STYLESHEET
-        or (drafts[place].kind is Kind.SCRIPT and source.random() < _IN_HEAD)
+        index
+        for index in named
+        if drafts[index].kind is Kind.STYLESHEET
+        or (drafts[index].kind is Kind.SCRIPT and source.random() < _IN_HEAD)
     }
-    order = [*(place for place in named if place in head), *(p for p in named if p not in head)]
-    rank = {place: number for number, place in enumerate(order)}
-    images = [place for place in order if drafts[place].kind is Kind.IMAGE]
+    order = [*(index for index in named if index in head), *(p for p in named if p not in head)]
+    rank = {index: number for number, index in enumerate(order)}
+    images = [index for index in order if drafts[index].kind is Kind.IMAGE]
     seen = set(images[: math.ceil(_SEEN * len(images))])
     first_image = rank[images[0]] if images else len(order)
-    for place, draft in enumerate(drafts):
+    for index, draft in enumerate(drafts):
         yield (
             _resource(
                 source,
-                f"r{place}",
+                f"r{index}",
                 draft,
-                discovered=_discovery(drafts, draft, (rank.get(place, 0) + 1) / (len(order) + 1)),
-                in_head=place in head,
-                is_seen=draft.is_hero or place in seen or draft.kind in (Kind.DOCUMENT, Kind.FONT),
-                is_late=rank.get(place, 0) > first_image,
+                discovered=_discovery(drafts, draft, (rank.get(index, 0) + 1) / (len(order) + 1)),
+                in_head=index in head,
+                is_seen=draft.is_hero or index in seen or draft.kind in (Kind.DOCUMENT, Kind.FONT),
+                is_late=rank.get(index, 0) > first_image,
             )
-            if place
+            if index
             else _root(draft)
         )
 

@@ -52,12 +52,12 @@ def header_figure(rows: Sequence[HeaderRow]) -> Figure:
         size = (width * len(losses) + _LEGEND_IN, height * len(_MEASURES))
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(len(_MEASURES), len(losses), squeeze=False, sharey="row")
-        for place, loss in enumerate(losses):
+        for index, loss in enumerate(losses):
             shown = [row for row in rows if loss is None or row.loss == loss]
-            for ax, (name, label) in zip(axes[:, place], _MEASURES, strict=True):
+            for ax, (name, label) in zip(axes[:, index], _MEASURES, strict=True):
                 _draw(ax, shown, name, by_rtt=by_rtt)
                 ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
-                ax.set_ylabel("" if place else label, fontsize=SMALL)
+                ax.set_ylabel("" if index else label, fontsize=SMALL)
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
     return figure

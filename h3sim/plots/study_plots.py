@@ -83,11 +83,11 @@ class StudyPlots:
         rows = self._results.compare(baseline, value=value)
         with in_style():
             ax = _axes(ax, height_in=1 + _ROW_IN * len(rows))
-            for place, row in enumerate(rows):
-                look = line(place)
+            for index, row in enumerate(rows):
+                look = line(index)
                 if row.low is not None and row.high is not None:
-                    ax.plot([row.low, row.high], [place, place], color=look.color, linewidth=1.5)
-                ax.plot(row.geometric, place, marker="D", color=look.color, markersize=5)
+                    ax.plot([row.low, row.high], [index, index], color=look.color, linewidth=1.5)
+                ax.plot(row.geometric, index, marker="D", color=look.color, markersize=5)
             ax.axvline(1, color="0.6", linewidth=0.8)
             ax.set_yticks(range(len(rows)), [plain(row.scheme) for row in rows])
             ax.set_ylim(len(rows) - 0.5, -0.5)
@@ -136,10 +136,10 @@ class StudyPlots:
             ax.imshow(grid, aspect="auto", cmap="cividis")
             known = [mean for mean in means.values() if mean is not None]
             middle = (min(known, default=0) + max(known, default=0)) / 2
-            for place, row in enumerate(grid):
+            for index, row in enumerate(grid):
                 for at, mean in enumerate(row):
                     color = "white" if mean < middle else "black"
-                    ax.text(at, place, f"{mean:,.0f}", ha="center", va="center", color=color)
+                    ax.text(at, index, f"{mean:,.0f}", ha="center", va="center", color=color)
             ax.set_xticks(range(len(columns)), [value_label(name) for name in columns])
             ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
             _label(ax, x, y)
@@ -262,15 +262,15 @@ def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float,
     """Draw a cumulative share, each step as thick as it is significant."""
     look = line(number)
     before, share = steps[0][0], 0.0
-    for place, (change, is_significant) in enumerate(steps):
-        after = (place + 1) / len(steps)
+    for index, (change, is_significant) in enumerate(steps):
+        after = (index + 1) / len(steps)
         ax.plot(
             [before, change, change],
             [share, share, after],
             color=look.color,
             linestyle=look.linestyle,
             linewidth=_THICK if is_significant else _THIN,
-            label=plain(scheme) if not place else None,
+            label=plain(scheme) if not index else None,
         )
         before, share = change, after
 

@@ -38,9 +38,9 @@ def bins_of(trace: Trace, end_ms: float) -> list[Bin]:
     columns = trace.packet_rows.columns
     for counted, times in ((arrived, columns.arrived_at_ns), (delivered, columns.delivered_at_ns)):
         for at_ns, n_bytes in zip(times, columns.length_bytes, strict=True):
-            if at_ns is not None and (place := int(to_ms(at_ns) / width_ms)) <= n_bins:
+            if at_ns is not None and (index := int(to_ms(at_ns) / width_ms)) <= n_bins:
                 # What comes at the very end belongs to the last span.
-                counted[min(place, n_bins - 1)] += n_bytes
+                counted[min(index, n_bins - 1)] += n_bytes
     mbps = 8 / 1000 / width_ms  # bytes a span to Mbit/s
     return [
         Bin(number * width_ms, came * mbps, used * mbps)

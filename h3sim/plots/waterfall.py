@@ -83,9 +83,9 @@ def draw(
 ) -> None:
     """Draw the rows of *load*, in the order in which they were asked for, into *window*."""
     rows = rows_of(load, palette, fold)
-    places = range(len(rows))
+    indices = range(len(rows))
     _draw_bars(ax, rows, least_ms=window.end_ms * _LEAST_SHARE)
-    ax.set_yticks(places, [row.label for row in rows])
+    ax.set_yticks(indices, [row.label for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_xlim(0, window.end_ms)
     _mark_milestones(ax, load)

@@ -37,7 +37,7 @@ class MeasuredResource(NamedTuple):
 class MeasuredLog:
     """A connection as a log tells it.
 
-    `Request.resource` is a place in *resources*. Rows of `trace.packet_rows` stand by packet
+    `Request.resource` is an index into *resources*. Rows of `trace.packet_rows` stand by packet
     number, which is the order in which packets were sent. *unseen_packets* is how many numbers a
     client never saw: they count as lost, and what they carried is not known.
     """

@@ -201,26 +201,26 @@ class Scheme:
         yield from self._weight_problems()
         yield from self._setting_problems()
         names = [holder.name for holder in self.placeholders]
-        for place, name in enumerate(names):
-            if name in names[:place]:
+        for index, name in enumerate(names):
+            if name in names[:index]:
                 message = f"{name!r} is already the name of placeholders[{names.index(name)}]"
-                yield Problem(key=f"placeholders[{place}].name", message=message)
+                yield Problem(key=f"placeholders[{index}].name", message=message)
         classes = {entry.name: i for i, entry in enumerate(self.classes)}
         groups: dict[str, int] = {entry.name: i for i, entry in enumerate(self.placeholders)}
         if self.otherwise:
             yield from _unknown("otherwise", self.otherwise, classes)
-        for place, rule in enumerate(self.rules):
-            yield from _unknown(f"rules[{place}].class", rule.class_name, classes)
+        for index, rule in enumerate(self.rules):
+            yield from _unknown(f"rules[{index}].class", rule.class_name, classes)
         for entry in self.classes:
             yield from _unknown(f"classes.{entry.name}.group", entry.group, groups)
             has_bucket = entry.bucket is not None
             if (self.mechanism.signal_kind is SignalKind.BUCKETS) != has_bucket:
                 message = "goes with the mechanism 'buckets', and that with it"
                 yield Problem(key=f"classes.{entry.name}.bucket", message=message)
-        for place, holder in enumerate(self.placeholders):
-            key = f"placeholders[{place}]"
+        for index, holder in enumerate(self.placeholders):
+            key = f"placeholders[{index}]"
             yield from _unknown(f"{key}.yields_to", holder.yields_to, classes)
-            if holder.parent is not None and groups.get(holder.parent, place) >= place:
+            if holder.parent is not None and groups.get(holder.parent, index) >= index:
                 message = f"{holder.parent!r} is not a placeholder declared before it"
                 yield Problem(key=f"{key}.parent", message=message)
 
@@ -264,9 +264,9 @@ class Scheme:
         weights: dict[str, int | None] = {
             f"classes.{entry.name}.weight": entry.weight for entry in self.classes
         }
-        for place, holder in enumerate(self.placeholders):
-            weights[f"placeholders[{place}].weight"] = holder.weight
-            weights[f"placeholders[{place}].yielding_weight"] = holder.yielding_weight
+        for index, holder in enumerate(self.placeholders):
+            weights[f"placeholders[{index}].weight"] = holder.weight
+            weights[f"placeholders[{index}].yielding_weight"] = holder.yielding_weight
         for key, weight in weights.items():
             if weight is not None and not low <= weight <= high:
                 yield Problem(key=key, message=f"must be {low} to {high}, is {weight}")

@@ -47,12 +47,12 @@ class RankPolicy:
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
         """Return the rank, and that of the parent if a chain now waits for it no longer."""
-        place = self._page.index[resource.id]
-        self._requested[place] = True
-        self._streams[place] = stream_id
-        self._places[stream_id] = place
+        index = self._page.index[resource.id]
+        self._requested[index] = True
+        self._streams[index] = stream_id
+        self._places[stream_id] = index
         changes = self._parent_changes(resource) if self._follows_chains else []
-        return [*changes, (stream_id, Rank(value=-self._lengths[place]))]
+        return [*changes, (stream_id, Rank(value=-self._lengths[index]))]
 
     def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:  # noqa: ARG002 - ranks are of the page alone
         """Return nothing: ranks follow from the page, and it says all at once."""
@@ -79,7 +79,7 @@ class RankPolicy:
 
 
 def chain_lengths(page: Page) -> list[int]:
-    """Return, for each place, how many resources the longest chain has that waits for its bytes.
+    """Return, for each index, how many resources the longest chain has that waits for its bytes.
 
     >>> from h3sim.page import Discovery, Kind, Page, Resource
     >>> found = [None, Discovery(at=At.COMPLETE, by="0"), Discovery(at=At.COMPLETE, by="1")]
@@ -88,17 +88,17 @@ def chain_lengths(page: Page) -> list[int]:
     ...     for n, d in enumerate(found))))
     [2, 1, 0]
     """
-    parents = [_parent(page, place) for place in range(len(page.resources))]
+    parents = [_parent(page, index) for index in range(len(page.resources))]
     lengths, n_unseen = [0] * len(parents), [0] * len(parents)
     for parent in parents:
         if parent is not None:
             n_unseen[parent] += 1
     # From the ends of the chains up: a resource once all that wait for it have been seen.
-    seen = [place for place, n_children in enumerate(n_unseen) if not n_children]
-    for place in seen:
-        above = parents[place]
+    seen = [index for index, n_children in enumerate(n_unseen) if not n_children]
+    for index in seen:
+        above = parents[index]
         if above is not None:
-            lengths[above] = max(lengths[above], lengths[place] + 1)
+            lengths[above] = max(lengths[above], lengths[index] + 1)
             n_unseen[above] -= 1
             if not n_unseen[above]:
                 seen.append(above)
@@ -106,19 +106,19 @@ def chain_lengths(page: Page) -> list[int]:
 
 
 def leads_above_the_fold(page: Page) -> list[bool]:
-    """Return, for each place, whether it, or something that waits for it, is above the fold."""
+    """Return, for each index, whether it, or something that waits for it, is above the fold."""
     leads = [False] * len(page.resources)
-    for place, resource in enumerate(page.resources):
-        node: int | None = place if resource.above_the_fold else None
+    for index, resource in enumerate(page.resources):
+        node: int | None = index if resource.above_the_fold else None
         while node is not None and not leads[node]:
             leads[node] = True
             node = _parent(page, node)
     return leads
 
 
-def _parent(page: Page, place: int) -> int | None:
-    """Return the place of what the resource waits for bytes of."""
-    found = page.resources[place].discovered
+def _parent(page: Page, index: int) -> int | None:
+    """Return the index of what the resource waits for bytes of."""
+    found = page.resources[index].discovered
     if found is None or found.by is None or found.at not in _NEEDS_DATA:
         return None
     return page.index[found.by]

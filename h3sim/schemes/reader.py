@@ -132,8 +132,8 @@ def _acted_on(document: dict[str, Any], kind: SignalKind) -> tuple[dict[str, Any
         document = {
             **document,
             "placeholders": [
-                _only(f"placeholders[{place}]", entry, allowed, problems)
-                for place, entry in enumerate(holders)
+                _only(f"placeholders[{index}]", entry, allowed, problems)
+                for index, entry in enumerate(holders)
             ],
         }
     return document, problems

@@ -35,7 +35,7 @@ class LoadWork(Work):
         """Return the row of the load at *index*, and those of its resources if they are kept."""
         if self.stand_in is not None:
             return json.dumps(self.stand_in(self.design[index])), None
-        page, setting, scheme, seed = self.design.places(index)
+        page, setting, scheme, seed = self.design.indices(index)
         arguments = self._arguments(setting)
         load = engine.simulate(
             self.design.pages[page],
@@ -48,11 +48,11 @@ class LoadWork(Work):
         text = None if rows is None else json.dumps(rows, allow_nan=False)
         return json.dumps(row, allow_nan=False), text
 
-    def _arguments(self, place: int) -> dict[str, Any]:
-        """Return how the engine is called with the setting at *place*; neighbours share one."""
-        if self._resolved is None or self._resolved[0] != place:
+    def _arguments(self, index: int) -> dict[str, Any]:
+        """Return how the engine is called with the setting at *index*; neighbours share one."""
+        if self._resolved is None or self._resolved[0] != index:
             try:
-                setting = LoadConfig(**self.design.settings[place])
+                setting = LoadConfig(**self.design.settings[index])
                 found: dict[str, Any] | Exception = {
                     "setting": setting,
                     "engine": engine_arguments(setting),
@@ -60,7 +60,7 @@ class LoadWork(Work):
                 }
             except Exception as caught:  # noqa: BLE001 - told of each cell that has it
                 found = caught
-            self._resolved = (place, found)
+            self._resolved = (index, found)
         known = self._resolved[1]
         if isinstance(known, Exception):
             raise known

@@ -1,4 +1,4 @@
-"""What a study consists of: every load by its place, worked out when it is asked for.
+"""What a study consists of: every load by its index, worked out when it is asked for.
 
 A study of a million loads is a few lists: nothing here grows with the number of loads.
 """
@@ -99,8 +99,8 @@ class Combinations(Sequence[dict[str, Any]]):
         rest = range(len(self))[index]  # refuses what lies outside
         chosen: dict[str, Any] = {}
         for name, values in reversed(list(self.axes.items())):
-            rest, place = divmod(rest, len(values))
-            chosen[name] = values[place]
+            rest, at = divmod(rest, len(values))
+            chosen[name] = values[at]
         return {**self.listed[rest], **dict(reversed(list(chosen.items())))}
 
 
@@ -121,7 +121,7 @@ class Design(Sequence[Cell]):
         return len(self.pages) * len(self.settings) * len(self.schemes) * len(self.seeds)
 
     def __getitem__(self, index: Any) -> Any:
-        page, setting, scheme, seed = self.places(index)
+        page, setting, scheme, seed = self.indices(index)
         return Cell(
             self.pages[page], self.schemes[scheme], self.settings[setting], self.seeds[seed]
         )
@@ -129,8 +129,8 @@ class Design(Sequence[Cell]):
     def __iter__(self) -> Iterator[Cell]:
         return (self[index] for index in range(len(self)))
 
-    def places(self, index: int) -> tuple[int, int, int, int]:
-        """Return the places of page, setting, scheme and seed of the load at *index*."""
+    def indices(self, index: int) -> tuple[int, int, int, int]:
+        """Return the indices of page, setting, scheme and seed of the load at *index*."""
         rest, seed = divmod(range(len(self))[index], len(self.seeds))
         rest, scheme = divmod(rest, len(self.schemes))
         page, setting = divmod(rest, len(self.settings))
@@ -169,8 +169,8 @@ def check_axes(axes: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, 
             problems.append(Problem(key=name, message="a range needs samples=: how many to draw"))
         if not values:
             problems.append(Problem(key=name, message="at least one value is needed"))
-        for place, value in enumerate(values):
-            if any(value is other or value == other for other in values[:place]):
+        for index, value in enumerate(values):
+            if any(value is other or value == other for other in values[:index]):
                 problems.append(Problem(key=name, message=f"{value!r} is given twice"))
         found[name] = tuple(v.item() if hasattr(v, "item") else v for v in values)
     if problems:

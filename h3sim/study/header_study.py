@@ -90,8 +90,8 @@ class HeaderRows(Sequence[HeaderRow]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.rows[place]
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
 
 
 def header_study(

@@ -87,7 +87,7 @@ class CellKeys:
 
     def key(self, index: int) -> bytes:
         """Return the key of the cell at *index*."""
-        page, setting, scheme, seed = self._design.places(index)
+        page, setting, scheme, seed = self._design.indices(index)
         if self._setting[0] != setting:
             self._setting = (setting, digest(_settings(self._design.settings[setting])))
         hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)

@@ -38,9 +38,9 @@ class Ranks(NamedTuple):
         """
         names = sorted(self.ranks, key=lambda name: self.ranks[name])
         found: list[tuple[str, ...]] = []
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             reach = self.ranks[name] + self.critical_difference
-            group = tuple(other for other in names[place:] if self.ranks[other] <= reach)
+            group = tuple(other for other in names[index:] if self.ranks[other] <= reach)
             if len(group) > 1 and not (found and group[-1] in found[-1]):
                 found.append(group)
         return found
@@ -71,8 +71,8 @@ def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
         raise NothingToMeasureError(message)
     ranked = [stats.rankdata(block) for block in blocks]
     means = {
-        name: float(sum(block[place] for block in ranked)) / len(blocks)
-        for place, name in enumerate(schemes)
+        name: float(sum(block[index] for block in ranked)) / len(blocks)
+        for index, name in enumerate(schemes)
     }
     all_tied = all(len({*block}) == 1 for block in blocks)
     p = 1.0 if all_tied else float(stats.friedmanchisquare(*zip(*blocks, strict=True)).pvalue)

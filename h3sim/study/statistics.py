@@ -217,8 +217,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     corrected = [0.0] * len(p_values)
     least = 0.0
-    for place, index in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
-        least = max(least, min(1.0, p_values[index] * (len(p_values) - place)))
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
+        least = max(least, min(1.0, p_values[index] * (len(p_values) - rank)))
         corrected[index] = least
     return corrected
 

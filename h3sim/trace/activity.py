@@ -35,9 +35,9 @@ class Work(enum.Enum):
 
 
 class Activity(NamedTuple):
-    """One activity: of a *resource* (its place in the page), or of the page (None).
+    """One activity: of a *resource* (its index in the page), or of the page (None).
 
-    *after* is the place, among the activities, of the one that let this one begin: the last of all
+    *after* is the index, among the activities, of the one that let this one begin: the last of all
     it waited for. Where that one ends later than this one begins, a part of it was enough (the
     first bytes of a document name a stylesheet).
     """

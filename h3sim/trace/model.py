@@ -42,7 +42,7 @@ class Delivery(enum.Enum):
 
 
 class Request(NamedTuple):
-    """A request: *resource* is its place in the page, *length_bytes* what the stream carries."""
+    """A request: *resource* is its index in the page, *length_bytes* what the stream carries."""
 
     stream_id: int
     resource: int

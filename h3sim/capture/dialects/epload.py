@@ -25,7 +25,7 @@ class _Activity(NamedTuple):
     """A download or a computation of a graph."""
 
     object_index: int
-    """The place of the resource that it belongs to."""
+    """The index of the resource that it belongs to."""
     computation: int | None
     """Which of the resource's computations it is; None for the download."""
 

@@ -85,7 +85,7 @@ class Observed:
     """One request as it was seen. Times are in ms since any one instant; URLs are as recorded."""
 
     key: str
-    """Its place in the file."""
+    """Its index in the file."""
     url: str
     page: str = ""
     """The recording's id of the page that it belongs to, where there are several."""
@@ -121,7 +121,7 @@ class Observed:
     redirect_to: str = ""
     """The URL to which its answer sends the browser."""
     redirect_of: int | None = None
-    """The place in the list of the request that was redirected to it."""
+    """The index in the list of the request that was redirected to it."""
     priority: str = ""
     """Chrome's first priority for it, in lower case."""
     later_priorities: tuple[tuple[float, str], ...] = ()

@@ -26,7 +26,7 @@ _OWN = tuple(
 def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
     """Return the nodes in their order; all that they name must be among them."""
     nodes = list(nodes)
-    number = {node: place for place, node in enumerate(nodes)}
+    number = {node: index for index, node in enumerate(nodes)}
     return [
         (
             {name: getattr(node, name) for name in _OWN},
@@ -45,9 +45,9 @@ def rebuilt(flat: Iterable[FlatNode]) -> list[Node]:
         for name, value in own.items():
             setattr(node, name, value)
         node.entry = None if entry is None else (*entry, node)
-        for place in children:
-            nodes[place].parent = node
-            node.children[nodes[place].id] = nodes[place]
+        for index in children:
+            nodes[index].parent = node
+            node.children[nodes[index].id] = nodes[index]
     for node in nodes:
         node.heap = [child.entry for child in node.children.values() if child.entry is not None]
         heapify(node.heap)
