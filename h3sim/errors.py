@@ -6,13 +6,14 @@ True
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h3sim.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
     "H3SimError",
@@ -27,6 +28,7 @@ __all__ = [
     "StalledError",
     "UnknownNameError",
     "UnknownOptionError",
+    "needing_extra",
 ]
 
 
@@ -192,3 +194,21 @@ class MissingExtraError(H3SimError, ImportError):
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
         return type(self), (self.package, self.extra)
+
+
+@contextlib.contextmanager
+def needing_extra(package: str, extra: str) -> Iterator[None]:
+    """Import inside what the *extra* of h3sim brings; without it, say how to install it.
+
+    Raises:
+        MissingExtraError: if *package* is not installed.
+
+    >>> with needing_extra("scipy", "study"):
+    ...     import no_such_module
+    Traceback (most recent call last):
+    h3sim.errors.MissingExtraError: this needs scipy: pip install 'h3sim[study]'
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(package, extra) from error

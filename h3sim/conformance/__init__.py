@@ -4,12 +4,10 @@ Importing it registers h3sim's types, so that `hypothesis.strategies.from_type(P
 needs Hypothesis; the parts that make tests of pytest need that: `pip install 'h3sim[testing]'`.
 """
 
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 
-try:
+with needing_extra("hypothesis", "testing"):
     import hypothesis as _hypothesis  # noqa: F401 - to see whether it is there
-except ImportError as error:
-    raise MissingExtraError("hypothesis", "testing") from error
 
 from h3sim.conformance.candidate import Candidate
 from h3sim.conformance.claims import (

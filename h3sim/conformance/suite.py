@@ -12,7 +12,7 @@ from h3sim.conformance import claim_checks, contract_checks, cost_checks, share_
 from h3sim.conformance.candidate import Candidate
 from h3sim.conformance.laws import Check, Law, NotCheckedError, Report, Verdict
 from h3sim.conformance.search import usual_settings
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -101,10 +101,8 @@ def _verdict(candidate: Candidate, law: Law, settings: hypothesis.settings | Non
 
 
 def _pytest() -> Any:
-    try:
+    with needing_extra("pytest", "testing"):
         import pytest
-    except ImportError as error:
-        raise MissingExtraError("pytest", "testing") from error
     return pytest
 
 

@@ -67,11 +67,11 @@ class AdaptiveRoundRobinScheduler:
         """Ignore the signal."""
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take turns, from the next round on."""
+        """Give the stream turns, from the next round on."""
         self._rounds.join(stream_id)
 
     def deactivate(self, stream_id: int) -> None:
-        """Let the stream take no turns."""
+        """Give the stream no more turns."""
         self._end_turn_of(stream_id)
         self._rounds.leave(stream_id)
 
@@ -105,7 +105,7 @@ class AdaptiveRoundRobinScheduler:
             self._rounds.keeps_turn(stream_id)
 
     def _learn(self) -> None:
-        """Let the burst be over, and turns follow it."""
+        """End the burst, and let turns follow the mean of those seen."""
         burst, self._burst, self._quiet = self._burst, 0, 0
         self._mean_in_quarters += burst - self._mean_in_quarters // _GAIN
         turn = round(_MULTIPLE * self._mean_in_quarters / _GAIN)

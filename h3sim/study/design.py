@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.documents import shown
 from h3sim.documents.shown import is_quantity
-from h3sim.errors import InputError, MissingExtraError, Problem, UnknownOptionError
+from h3sim.errors import InputError, Problem, UnknownOptionError, needing_extra
 from h3sim.study.config import LoadConfig
 from h3sim.study.options import unknown_option
 
@@ -199,10 +199,8 @@ def sampled(
     if method == "sobol" and n & (n - 1):
         message = f"must be a power of two for Sobol' points, is {n}"
         raise InputError([Problem(key="samples", message=message)])
-    try:
+    with needing_extra("scipy", "study"):
         from scipy.stats import qmc  # on use: an extra
-    except ImportError as error:
-        raise MissingExtraError("scipy", "study") from error
     maker = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol
     points = maker(d=len(ranges), rng=seed).random(n)
     return tuple(

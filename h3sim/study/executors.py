@@ -11,7 +11,7 @@ import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError, MissingExtraError, Problem
+from h3sim.errors import InputError, Problem, needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ class Pool:
         return False
 
     def close(self) -> None:
-        """Let go of what was made for this pool."""
+        """Release what was made for this pool."""
 
 
 class _Serial(Pool):
@@ -113,7 +113,7 @@ class _Processes(Pool):
 
 
 def _prepare_worker() -> None:
-    """Let the driver hear Ctrl-C alone, and end this process when the driver is gone."""
+    """Leave Ctrl-C to the driver alone, and end this process when the driver is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -178,10 +178,8 @@ def dask_client(address: str | None) -> Any:
     if address is None:
         yield None
         return
-    try:
+    with needing_extra("distributed", "dask"):
         import distributed  # on use: an extra
-    except ImportError as error:
-        raise MissingExtraError("distributed", "dask") from error
     try:
         client: Any = distributed.Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim._version import __version__
 from h3sim.documents import write_whole
-from h3sim.errors import InputError, MissingExtraError, Problem
+from h3sim.errors import InputError, Problem, needing_extra
 from h3sim.results.figures import FIGURES
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ class ResultsError(InputError):
 
 def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
     """Return *values*, all figures if none is named, over the axes of *results*."""
-    try:
+    with needing_extra("xarray", "study"):
         import xarray  # noqa: F401 - pandas calls it
-    except ImportError as error:
-        raise MissingExtraError("xarray", "study") from error
     frame = results.to_pandas()
     axes = list(results.axes) or ["page"]
     if frame.duplicated(axes).any():
@@ -64,10 +62,8 @@ def write_csv(results: Results, path: str | Path) -> None:
 
 def write_parquet(results: Results, path: str | Path) -> None:
     """Write the rows as Parquet, some thousands at a time."""
-    try:
+    with needing_extra("pyarrow", "study"):
         import pyarrow.parquet  # on use: an extra
-    except ImportError as error:
-        raise MissingExtraError("pyarrow", "study") from error
     schema = _arrow_schema(results)
 
     def write(file: BinaryIO) -> None:

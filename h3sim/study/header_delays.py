@@ -105,7 +105,7 @@ class _Run:
             self._at(train[0].at_ns, self._send, train)
 
     def run(self) -> HeaderRun:
-        """Let everything happen."""
+        """Run all that is scheduled."""
         while self._events:
             now_ns, _, call, value = heapq.heappop(self._events)
             call(now_ns, value)

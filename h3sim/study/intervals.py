@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from h3sim.errors import InputError, MissingExtraError, Problem
+from h3sim.errors import InputError, Problem, needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,8 +112,6 @@ def _bca(stats: Any, values: Any, confidence: float, seed: int) -> tuple[float, 
 
 
 def _stats() -> Any:
-    try:
+    with needing_extra("scipy", "study"):
         from scipy import stats  # on use: an extra
-    except ImportError as error:
-        raise MissingExtraError("scipy", "study") from error
     return stats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import MissingExtraError, NothingToMeasureError
+from h3sim.errors import NothingToMeasureError, needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,10 +60,8 @@ class _Program:
         self._n = len(parts) * self._n_ticks
 
     def solve(self, limit_s: float) -> Any:
-        try:
+        with needing_extra("scipy", "study"):
             from scipy import optimize
-        except ImportError as error:
-            raise MissingExtraError("scipy", "study") from error
         import numpy as np
 
         cost = np.zeros(2 * self._n)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.documents.arguments import Only, check_arguments
 from h3sim.documents.shown import is_quantity
-from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError
+from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.study.arguments import LEVEL
 from h3sim.study.pairs import pairs_by_scheme
 from h3sim.trace import Rows
@@ -111,10 +111,8 @@ def power_of_test(n: int, effect: float, level: float) -> float:
     >>> round(power_of_test(35, 0.5, 0.05), 2), power_of_test(5, 100.0, 0.05)
     (0.8, 0.0)
     """
-    try:
+    with needing_extra("scipy", "study"):
         from scipy import stats  # on use: an extra
-    except ImportError as error:
-        raise MissingExtraError("scipy", "study") from error
     if 2 * 0.5**n > level:
         return 0.0
     if math.isinf(effect):

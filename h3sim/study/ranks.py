@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.documents.arguments import check_arguments
-from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError
+from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.study.arguments import LEVEL
 from h3sim.study.pairs import check_columns
 
@@ -61,10 +61,8 @@ def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
     """
     check_columns(results, value=value)
     check_arguments(InputError, level=(LEVEL, level))
-    try:
+    with needing_extra("scipy", "study"):
         from scipy import stats  # on use: an extra
-    except ImportError as error:
-        raise MissingExtraError("scipy", "study") from error
     schemes, blocks = _blocks(results, value)
     if len(schemes) < 3 or len(blocks) < 2:
         message = f"ranks need three schemes and two pages that have {value} with each"

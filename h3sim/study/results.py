@@ -7,7 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 from h3sim.notebook import html_table
 from h3sim.provided import provided
 from h3sim.results.figures import FIGURES
@@ -119,10 +119,8 @@ class Results(StudyRows):
         Raises:
             MissingExtraError: if pandas is not installed.
         """
-        try:
+        with needing_extra("pandas", "study"):
             import pandas
-        except ImportError as error:
-            raise MissingExtraError("pandas", "study") from error
         frame = pandas.DataFrame(list(self))
         frame.attrs.update({"version": __version__, "axes": list(self.axes)})
         return frame

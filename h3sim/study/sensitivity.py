@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.documents import shown
 from h3sim.documents.arguments import check_arguments
-from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
 from h3sim.study.arguments import SEED
 from h3sim.study.design import Range
 from h3sim.study.sweep import study_of
@@ -111,11 +111,9 @@ def _indices(
     seed: int,
 ) -> list[SensitivityRow]:
     """Return a row for each of *ranges*, by what *figures_at* the drawn points are."""
-    try:
+    with needing_extra("scipy", "study"):
         import numpy as np  # on use: extras
         from scipy import stats
-    except ImportError as error:
-        raise MissingExtraError("scipy", "study") from error
 
     def figures(shares: Any) -> Any:
         """Return the figure at each column of *shares*, of which each row is one range."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
 from h3sim.study.pairs import pairs_by_scheme
 from h3sim.study.stopping import StoppingRule
 from h3sim.study.store import Store
@@ -183,10 +183,8 @@ def seed_interval(values: Sequence[float], level: float) -> tuple[float, float]:
 
 @cache
 def _critical(freedom: int, level: float) -> float:
-    try:
+    with needing_extra("scipy", "study"):
         from scipy import stats  # on use: an extra
-    except ImportError as error:
-        raise MissingExtraError("scipy", "study") from error
     return float(stats.t.ppf(1 - level / 2, freedom))
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.documents.arguments import check_arguments
-from h3sim.errors import InputError, MissingExtraError, NothingToMeasureError, Problem
+from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
 from h3sim.study.arguments import LEVEL, SEED
 from h3sim.study.intervals import mean_interval
 from h3sim.study.pairs import check_columns, pairs_by_scheme
@@ -331,8 +331,6 @@ def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _stats() -> Any:
-    try:
+    with needing_extra("scipy", "study"):
         from scipy import stats  # on use: an extra
-    except ImportError as error:
-        raise MissingExtraError("scipy", "study") from error
     return stats

@@ -133,7 +133,7 @@ class Store:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Let what SQLite refuses be told with what to do."""
+        """Raise what SQLite refuses as an error that says what to do."""
         try:
             yield
         except (ValueError, UnicodeError) as error:
@@ -265,7 +265,7 @@ class Store:
         return int(n)
 
     def close(self) -> None:
-        """Let go of the file; what was written is in it."""
+        """Close the file; what was written is in it."""
         self._db.close()
 
     def __del__(self) -> None:

@@ -14,7 +14,7 @@ from itertools import islice
 from operator import eq, le, ne
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
     import numpy as np
@@ -185,10 +185,8 @@ class PacketRows(Sequence[PacketRow]):
         Raises:
             MissingExtraError: if numpy is not installed.
         """
-        try:
+        with needing_extra("numpy", "analysis"):
             import numpy as np
-        except ImportError as error:
-            raise MissingExtraError("numpy", "analysis") from error
         dtypes = dict.fromkeys(PacketColumns._fields, "int64")
         dtypes |= {"arrived_at_ns": "float64", "delivered_at_ns": "float64"}
         return {

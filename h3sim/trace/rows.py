@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import eq
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 from h3sim.notebook import html_table
 
 if TYPE_CHECKING:
@@ -77,10 +77,8 @@ class Rows(Sequence[RowT], Generic[RowT]):
         Raises:
             MissingExtraError: if pandas is not installed.
         """
-        try:
+        with needing_extra("pandas", "analysis"):
             pandas = importlib.import_module("pandas")
-        except ImportError as error:
-            raise MissingExtraError("pandas", "analysis") from error
         frame: pd.DataFrame = pandas.DataFrame(list(self._rows), columns=list(self.columns))
         return frame
 

@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.chromium.browser import RecordingError
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -38,10 +38,8 @@ class DevTools:
     """
 
     def __init__(self, address: str) -> None:
-        try:
+        with needing_extra("websocket-client", "record"):
             import websocket
-        except ImportError as error:
-            raise MissingExtraError("websocket-client", "record") from error
         self._lost = (websocket.WebSocketException, OSError)
         self._slow = websocket.WebSocketTimeoutException
         try:

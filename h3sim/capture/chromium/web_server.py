@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from h3sim.capture.markup.file_types import is_compressible, mime_of_extension
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,10 +121,8 @@ def compressed(plain: bytes, compression: str) -> bytes:
     if compression == "gzip":
         return gzip.compress(plain, _GZIP_LEVEL, mtime=0)
     if compression == "br":
-        try:
+        with needing_extra("brotli", "record"):
             import brotli  # type: ignore[import-untyped]
-        except ImportError as error:
-            raise MissingExtraError("brotli", "record") from error
         packed: bytes = brotli.compress(plain, quality=_BROTLI_QUALITY)
         return packed
     return plain

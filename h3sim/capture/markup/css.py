@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.markup.fonts import BOLD, NORMAL
 from h3sim.capture.markup.media import matches
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,10 +72,8 @@ class Sheet:
 
 
 def _library() -> Any:
-    try:
+    with needing_extra("tinycss2", "import"):
         import tinycss2
-    except ImportError as error:
-        raise MissingExtraError("tinycss2", "import") from error
     return tinycss2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import MissingExtraError
+from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
     from h3sim.capture.markup.css import Face
@@ -112,10 +112,8 @@ def _simple(selector: str, depth: int) -> str:
 
 
 def _tree(data: bytes) -> Any:
-    try:
+    with needing_extra("selectolax", "import"):
         from selectolax.lexbor import LexborHTMLParser
-    except ImportError as error:
-        raise MissingExtraError("selectolax", "import") from error
     return LexborHTMLParser(data)
 
 
