@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from h3sim.documents import write_whole
 from h3sim.errors import InputError, Problem
-from h3sim.plots import files, labels, legend, progress, strip, waterfall
+from h3sim.plots import files, labels, lanes, legend, progress, strip, waterfall
 from h3sim.plots.load_details import LoadDetails
 from h3sim.plots.style import SMALL, in_style
 from h3sim.plots.window import window_of
@@ -178,9 +178,9 @@ class LoadPlots(LoadDetails):
         return f"<Figures of {self._page.name}: {', '.join(labels.lane_labels(self.loads))}>"
 
     @cached_property
-    def _lanes(self) -> list[strip.Lane]:
+    def _lanes(self) -> list[lanes.Lane]:
         end_ms = window_of(self.loads).end_ms
-        return [strip.lane_of(load, self._palette, end_ms) for load in self.loads]
+        return [lanes.lane_of(load, self._palette, end_ms) for load in self.loads]
 
     @property
     def _lane_labels(self) -> list[str]:
@@ -189,7 +189,7 @@ class LoadPlots(LoadDetails):
 
     @property
     def _strip_in(self) -> float:
-        levels = min(strip.tallest(self._lanes), _MAX_LEVELS)
+        levels = min(lanes.tallest(self._lanes), _MAX_LEVELS)
         lines = max(label.count("\n") + 1 for label in self._lane_labels)
         lane_in = max(_LANE_IN + _LEVEL_IN * (levels - 1), _LINE_IN * (lines + 0.5))
         return len(self.loads) * lane_in

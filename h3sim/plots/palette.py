@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.page import Kind
 from h3sim.plots.labels import resource_label
-from h3sim.plots.style import DARK, LIGHT, Paint, paint
+from h3sim.plots.paints import DARK, LIGHT, Paint, paint
 
 if TYPE_CHECKING:
     from h3sim.page import Page

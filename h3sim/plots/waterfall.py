@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from matplotlib.colors import to_rgb
 
 from h3sim.plots.labels import plain, resource_label, shortened
+from h3sim.plots.paints import Paint
 from h3sim.plots.priorities import priorities_of
-from h3sim.plots.style import SMALL, Paint
+from h3sim.plots.style import SMALL
 from h3sim.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:

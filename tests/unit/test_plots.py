@@ -13,9 +13,9 @@ from matplotlib.text import Text
 import h3sim
 from h3sim.errors import InputError
 from h3sim.page import Kind, page_from_dict
-from h3sim.plots import LoadPlots, files, labels, strip
+from h3sim.plots import LoadPlots, files, labels, lanes
+from h3sim.plots.paints import paint
 from h3sim.plots.palette import _KINDS, Palette
-from h3sim.plots.style import paint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,9 +119,9 @@ def test_packets_handed_over_together_are_stacked_and_the_highest_stack_fills_it
 
 
 def test_a_lone_packet_can_be_seen_beside_any_stack() -> None:
-    assert strip.stack_share(1, 1) == strip.stack_share(1000, 1000) == 1
-    assert strip.stack_share(1, 1000) == 0.25
-    shares = [strip.stack_share(height, 1000) for height in range(1, 1001)]
+    assert lanes.stack_share(1, 1) == lanes.stack_share(1000, 1000) == 1
+    assert lanes.stack_share(1, 1000) == 0.25
+    shares = [lanes.stack_share(height, 1000) for height in range(1, 1001)]
     assert shares == sorted(set(shares))
 
 
