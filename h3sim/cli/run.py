@@ -17,6 +17,7 @@ from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.results import told
 from h3sim.results.document import write_load_qlog
+from h3sim.results.har import check_har_path, write_load_har
 from h3sim.study import is_saved_load, read_load, run_config
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_command", "batches", "check_plot_path"]
 
-_OUTPUTS = ("page", "json", "order", "plot", "qlog", "qlog_dialect", "critical_path", "wide")
+_OUTPUTS = ("page", "json", "order", "plot", "qlog", "qlog_dialect", "har", "critical_path", "wide")
 """The options that do not say what is loaded."""
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 _EPILOG = """\
@@ -39,7 +40,7 @@ examples:
   h3sim run my-page.json --scheme fifo --transport tcp --jitter 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run load.json --plot load.png
-  h3sim run davies-meenan --scheme fifo --qlog load.qlog
+  h3sim run davies-meenan --scheme fifo --qlog load.qlog --har load.har
   h3sim run davies-meenan --scheme dfifo --browser parse --cpu-factor 4 --critical-path
 """
 
@@ -87,6 +88,11 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         default="0.3",
         help="0.3, which qvis opens, or draft: the current drafts (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--har",
+        metavar="FILE",
+        help="write the load as a HAR 1.2, which DevTools and waterfall viewers open: FILE.har",
     )
     parser.add_argument(
         "--multiplexing",
@@ -177,6 +183,7 @@ def _run(options: argparse.Namespace) -> int:
     cell = _saved(options, mistakes) if is_saved_load(options.page) else _given(options, mistakes)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: _check_qlog(options))
+    mistakes.collect(lambda: check_har_path(options.har, key="--har"))
     if cell is None or mistakes.lines:
         return mistakes.tell("run")
     with progress_bar("packet") as progress:
@@ -185,6 +192,8 @@ def _run(options: argparse.Namespace) -> int:
         load.plot.save(options.plot)
     if options.qlog is not None:
         write_load_qlog(load, options.qlog, dialect=options.qlog_dialect)
+    if options.har is not None:
+        write_load_har(load, options.har)
     if options.json:
         print(json.dumps(load.to_dict(order=options.order), allow_nan=False))
         return 0

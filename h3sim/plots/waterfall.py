@@ -10,8 +10,8 @@ from matplotlib.colors import to_rgb
 
 from h3sim.plots.labels import plain, resource_label, shortened
 from h3sim.plots.paints import Paint
-from h3sim.plots.priorities import priorities_of
 from h3sim.plots.style import SMALL
+from h3sim.results.priorities import priorities_of
 from h3sim.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:

@@ -235,6 +235,12 @@ class Load(WithMilestones):
         """Return the load as a document of format `h3sim-load/1`; *order* adds that of packets."""
         return load_to_dict(self, order=order)
 
+    def to_har(self) -> dict[str, Any]:
+        """Return the load as a HAR 1.2, with initiators, priorities and when bytes came."""
+        from h3sim.results.har import load_to_har  # on use: few ask for it
+
+        return load_to_har(self)
+
     def __repr__(self) -> str:
         return (
             f"<Load of {self.page.name}: {self.scheme.name} over {self.network.name}"

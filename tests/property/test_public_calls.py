@@ -202,6 +202,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     # Loads
     "Load.byte_index": (LOAD.byte_index, {"which": "all"}),
     "Load.to_dict": (LOAD.to_dict, {}),
+    "Load.to_har": (LOAD.to_har, {}),
 }
 TAKE_CODE = ("progress", "processes")
 NOT_CALLED_WITH_VALUES = {

@@ -1,0 +1,315 @@
+"""A load as a HAR 1.2, which waterfall viewers and DevTools open.
+
+The format is described at http://www.softwareishard.com/blog/har-12-spec/. What it has no name for
+goes by the names that chrome-har gave it: `_initiator`, `_priority`, `_resourceType`, `_chunks`,
+`_transferSize`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from h3sim._version import __version__
+from h3sim.documents import check_output, write_whole
+from h3sim.errors import InputError, Problem
+from h3sim.metrics import timings
+from h3sim.page import Kind, Level
+from h3sim.results.configuration import in_words
+from h3sim.results.priorities import priority_text
+from h3sim.results.requests import request_sizer
+from h3sim.signals import Eps, H2Priority
+from h3sim.transport import Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.metrics import Timing
+    from h3sim.page import Page, Resource
+    from h3sim.results.load import Load
+    from h3sim.signals import Signal
+
+__all__ = ["check_har_path", "level_of", "load_to_har", "write_load_har"]
+
+_PAGE_ID = "page_1"
+_NAVIGATION_START = datetime(1970, 1, 1, tzinfo=UTC)
+"""A load has no date; a fixed one keeps equal loads equal bytes."""
+_LEVELS = tuple(Level)
+_LEVEL_OF_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
+"""What Chrome's HTTP/2 makes of its levels (`Spdy3PriorityToHttp2Weight`)."""
+_IS_URL = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
+_NOT_IN_A_HOST = re.compile(r"[^a-z0-9]+")
+_PAINTS = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
+
+
+class _Entry(NamedTuple):
+    """What an entry is made of."""
+
+    resource: Resource
+    timing: Timing
+    stream_bytes: int
+    request_bytes: int
+    chunks: list[dict[str, Any]]
+    signals: list[tuple[int, Signal]]
+
+
+def check_har_path(path: str | Path | None, *, key: str = "") -> None:
+    """Refuse a path to which no HAR could be written; None is none.
+
+    Raises:
+        InputError: saying what is wrong with it.
+
+    >>> check_har_path("load.json", key="--har")
+    Traceback (most recent call last):
+    ...
+    h3sim.errors.InputError: --har: must end in .har, is 'load.json'
+    """
+    if path is None:
+        return
+    if Path(path).suffix.lower() != ".har":
+        raise InputError([Problem(key=key, message=f"must end in .har, is {str(path)!r}")])
+    check_output(path, key=key)
+
+
+def write_load_har(load: Load, path: str | Path) -> None:
+    """Write *load* as a HAR to *path*, whole or not at all.
+
+    Raises:
+        InputError: if the path does not end in .har, or cannot be written.
+    """
+    check_har_path(path)
+    write_whole(path, json.dumps(load_to_har(load), indent=1, allow_nan=False) + "\n")
+
+
+def load_to_har(load: Load) -> dict[str, Any]:
+    """Return *load* as the document of a HAR 1.2.
+
+    Times are to the microsecond; navigation starts with 1970. Addresses that the page does
+    not have are made of its name, below `example`, which is nobody's (RFC 2606). Bodies are as
+    large decoded as transferred: a page does not say what was compressed.
+    """
+    page, addresses = load.page, _addresses(load.page)
+    told = [load.scheme.name, *in_words(load).values(), f"page {page.digest}"]
+    return {
+        "log": {
+            "version": "1.2",
+            "creator": {"name": "h3sim", "version": __version__},
+            "pages": [
+                {
+                    "id": _PAGE_ID,
+                    "startedDateTime": _date(0),
+                    "title": page.name,
+                    "pageTimings": _page_timings(load),
+                    "comment": ", ".join(told),
+                }
+            ],
+            "entries": [_entry(load, entry, addresses) for entry in _entries(load)],
+        }
+    }
+
+
+def level_of(signal: Signal) -> Level | None:
+    """Return the level that Chrome would call it, None where it has none for that.
+
+    An urgency is a level (what is less urgent than 4 is the lowest, too); a weight is one where it
+    is Chrome's own, in the exclusive chain that only Chrome builds.
+
+    >>> level_of(Eps(urgency=1)), level_of(H2Priority(weight=147, exclusive=True))
+    (<Level.HIGH: 'High'>, <Level.LOW: 'Low'>)
+    >>> level_of(H2Priority(weight=16)) is None
+    True
+    """
+    if isinstance(signal, Eps):
+        return _LEVELS[min(signal.urgency, len(_LEVELS) - 1)]
+    if isinstance(signal, H2Priority) and signal.exclusive:
+        return _LEVEL_OF_WEIGHT.get(signal.weight)
+    return None
+
+
+def _page_timings(load: Load) -> dict[str, float]:
+    """Return the milestones; -1 stands for what is not known (HAR 1.2, pageTimings)."""
+    parsed_ms, loaded_ms = load.dom_content_loaded_ms, load.load_event_ms
+    marks = {
+        "onContentLoad": -1 if parsed_ms is None else parsed_ms,
+        "onLoad": load.page_load_ms if loaded_ms is None else loaded_ms,
+    }
+    for attribute, name in _PAINTS.items():
+        at_ms = getattr(load, attribute)
+        if at_ms is not None:
+            marks[name] = at_ms
+    return marks
+
+
+def _entries(load: Load) -> Iterator[_Entry]:
+    """Yield what was asked for, in that order."""
+    chunks = _chunks(load)
+    said: dict[int, list[tuple[int, Signal]]] = {}
+    for at_ns, element_id, signal in load.trace.signals:
+        said.setdefault(element_id, []).append((at_ns, signal))
+    is_http2 = load.protocol is Protocol.TCP and load.profile is not None
+    request_bytes = request_sizer(load.page, is_http2=is_http2)
+    for request, timing in zip(load.trace.requests, timings(load.trace), strict=True):
+        resource = load.page.resources[request.resource]
+        stream_id = request.stream_id
+        yield _Entry(
+            resource,
+            timing,
+            request.length_bytes,
+            request_bytes(resource),
+            chunks.get(stream_id, []),
+            said.get(stream_id, []),
+        )
+
+
+def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
+    """Return for each stream when how many bytes of its body were delivered."""
+    columns = load.trace.packet_rows.columns
+    ends = map(sum, zip(columns.offset, columns.length_bytes, strict=True))
+    rows = zip(columns.delivered_at_ns, columns.stream_id, ends, strict=True)
+    came = sorted((at_ns, stream_id, end) for at_ns, stream_id, end in rows if at_ns is not None)
+    header_bytes = {
+        request.stream_id: request.length_bytes - load.page.resources[request.resource].size_bytes
+        for request in load.trace.requests
+    }
+    found: dict[int, list[dict[str, Any]]] = {}
+    # Of a stream all is in order that was delivered: its bytes up to the end of a row came with it,
+    # or before.
+    known = dict(header_bytes)
+    for at_ns, stream_id, end in came:
+        n_bytes = end - known[stream_id]
+        if n_bytes <= 0:
+            continue
+        known[stream_id] = end
+        chunks, ts = found.setdefault(stream_id, []), _ms(_us(at_ns))
+        if chunks and chunks[-1]["ts"] == ts:
+            chunks[-1]["bytes"] += n_bytes
+        else:
+            chunks.append({"ts": ts, "bytes": n_bytes})
+    return found
+
+
+def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, Any]:
+    resource, timing = entry.resource, entry.timing
+    # The root waits for the connection, which a HAR counts to the first request.
+    requested_us, first_byte_us, finished_us = map(_us, timing[2:])
+    start_us = 0 if resource.discovered is None else requested_us
+    version = "h2" if load.protocol is Protocol.TCP else "h3"
+    header_bytes = entry.stream_bytes - resource.size_bytes
+    return {
+        "pageref": _PAGE_ID,
+        "startedDateTime": _date(start_us),
+        "time": _ms(finished_us - start_us),
+        "request": {
+            "method": "GET",
+            "url": addresses[resource.id],
+            "httpVersion": version,
+            "cookies": [],
+            "headers": _request_headers(entry),
+            "queryString": [],
+            "headersSize": entry.request_bytes,
+            "bodySize": 0,
+        },
+        "response": _response(resource, version, header_bytes),
+        "cache": {},
+        "timings": {
+            "blocked": -1,
+            "dns": -1,
+            "connect": _ms(requested_us - start_us) if requested_us > start_us else -1,
+            "ssl": -1,
+            "send": 0,
+            "wait": _ms(first_byte_us - requested_us),
+            "receive": _ms(finished_us - first_byte_us),
+        },
+        "connection": "1",
+        "_resourceType": resource.kind.value,
+        **_initiator(load.page, resource, addresses),
+        **_priority(entry),
+        "_chunks": entry.chunks,
+    }
+
+
+def _response(resource: Resource, version: str, header_bytes: int) -> dict[str, Any]:
+    # An empty body of status 200 would be taken for one of which nobody knows the size.
+    is_empty = resource.size_bytes == 0
+    return {
+        "status": 204 if is_empty else 200,
+        "statusText": "",
+        "httpVersion": version,
+        "cookies": [],
+        "headers": [],
+        "content": {"size": resource.size_bytes, "mimeType": resource.mime},
+        "redirectURL": "",
+        "headersSize": header_bytes,
+        "bodySize": resource.size_bytes,
+        "_transferSize": header_bytes + resource.size_bytes,
+    }
+
+
+def _request_headers(entry: _Entry) -> list[dict[str, str]]:
+    """Return the Priority field (RFC 9218 § 5), the only one whose value a load knows."""
+    values = [signal.field_value for _, signal in entry.signals[:1] if isinstance(signal, Eps)]
+    return [{"name": "priority", "value": value} for value in values if value]
+
+
+def _initiator(page: Page, resource: Resource, addresses: dict[str, str]) -> dict[str, Any]:
+    discovery = resource.discovered
+    if discovery is None or discovery.by is None:
+        return {"_initiator_type": "other"}
+    parent = page.resources[page.index[discovery.by]]
+    kind = "script" if parent.kind is Kind.SCRIPT else "parser"
+    return {
+        "_initiator": addresses[parent.id],
+        "_initiator_type": "preload" if resource.preload else kind,
+    }
+
+
+def _priority(entry: _Entry) -> dict[str, Any]:
+    """Return what was said of the priority: as Chrome's level, if it is one, and as it was said."""
+    if not entry.signals:
+        return {}
+    (_, first), *later = entry.signals
+    level = level_of(first)
+    words: dict[str, Any] = {} if level is None else {"_priority": level.value}
+    words["_prioritySignal"] = priority_text(first)
+    if later:
+        words["_priorityChanges"] = [
+            {"ts": _ms(_us(at_ns)), "signal": priority_text(signal)} for at_ns, signal in later
+        ]
+    return words
+
+
+def _us(at_ns: int) -> int:
+    """Return an instant in microseconds, the nearest: the dates of a HAR tell no less.
+
+    All else is worked out from such instants, so that what was asked for when something was
+    complete is not asked for before that.
+    """
+    return (at_ns + 500) // 1000
+
+
+def _ms(us: int) -> float:
+    return us / 1000
+
+
+def _date(at_us: int) -> str:
+    when = _NAVIGATION_START + timedelta(microseconds=at_us)
+    return when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _addresses(page: Page) -> dict[str, str]:
+    """Return the address of each resource by its id."""
+    found = _IS_URL.match(page.url)
+    host = _NOT_IN_A_HOST.sub("-", page.name.lower()).strip("-")[:63].strip("-") or "page"
+    origin = found[0] if found else f"https://{host}.example"
+    return {resource.id: _address(origin, resource.id) for resource in page.resources}
+
+
+def _address(origin: str, id_: str) -> str:
+    # What an id has of `?`, `#` and the like is part of its name, and no query.
+    if found := _IS_URL.match(id_):
+        return found[0] + quote(id_[found.end() :], safe="/?&=:;,+@!$'()*~%")
+    return f"{origin}/{quote(id_.removeprefix('/'), safe='/:;,+@!$()*~')}"

@@ -1,0 +1,79 @@
+"""What is written as a HAR and read back asks for the same, at the same times."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h3sim.capture import import_page
+from h3sim.capture.dialects.har import HarReader
+from h3sim.capture.inference.observed import Recording
+from h3sim.page import RecordedPriority
+from h3sim.results.har import level_of
+from h3sim.signals import Eps
+from tests.effort import law
+from tests.har_schema import HAR_SCHEMA
+from tests.property.strategies import cases
+
+if TYPE_CHECKING:
+    from h3sim import Load
+
+SCHEMES = ("rr", "dfifo", "chrome-eps", "bucket-html")
+US = 0.001
+
+
+def observed(document: dict[str, Any]) -> list[Any]:
+    """Return the requests that the reader sees in *document*."""
+    recording = Recording(source="load.har")
+    reader = HarReader(recording)
+    for number, entry in enumerate(document["log"]["entries"]):
+        reader.add(f"log.entries[{number}]", entry)
+    return recording.requests
+
+
+def imported(document: dict[str, Any]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "load.har"
+        path.write_text(json.dumps(document), "utf-8")
+        return import_page(path)
+
+
+def recorded(load: Load, stream_id: int) -> tuple[RecordedPriority, ...]:
+    """Return what a reader must find of what was said first of a stream."""
+    signal = next(each for _, id_, each in load.trace.signals if id_ == stream_id)
+    level = level_of(signal)
+    said = [] if level is None else [RecordedPriority(browser="chrome", level=level)]  # type: ignore[arg-type]
+    if isinstance(signal, Eps) and signal.field_value:
+        field = {"urgency": signal.urgency, "incremental": signal.incremental}
+        said.append(RecordedPriority(**field))  # type: ignore[arg-type]
+    return tuple(said)
+
+
+@law(60)
+@given(cases(), st.sampled_from(SCHEMES))
+def test_times_sizes_and_priorities_come_back(case: Any, scheme: str) -> None:
+    load = case.but(scheme=scheme).run()
+    document = load.to_har()
+    assert list(jsonschema.Draft202012Validator(HAR_SCHEMA).iter_errors(document)) == []
+    seen = observed(document)
+    for request, timing in zip(seen[1:], load.timings[1:], strict=True):
+        assert request.start_ms == pytest.approx(timing.requested_ms, abs=US)
+    for request, timing in zip(seen, load.timings, strict=True):
+        assert request.first_byte_ms == pytest.approx(timing.first_byte_ms, abs=US)
+        assert request.end_ms == pytest.approx(timing.finished_ms, abs=US)
+        assert sum(n_bytes for _, n_bytes in request.pieces) == timing.bytes
+    read = imported(document)
+    assert read.skipped == ()
+    for resource, request in zip(read.page.resources, load.trace.requests, strict=True):
+        original = load.page.resources[request.resource]
+        assert (resource.size_bytes, resource.kind) == (original.size_bytes, original.kind)
+        assert resource.header_bytes == request.length_bytes - original.size_bytes
+        assert resource.request_bytes == (original.request_bytes or 100)
+        assert resource.recorded == recorded(load, request.stream_id)
