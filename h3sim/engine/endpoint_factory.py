@@ -43,7 +43,7 @@ class End:
 
 
 class EndpointFactory:
-    """Makes the client's and the server's end of one connection.
+    """Makes the client's and the server's ends of connections that share the links of a network.
 
     Raises:
         NetworkError: if a queue of the network cannot hold a packet of the profile.
@@ -64,10 +64,12 @@ class EndpointFactory:
         self._protocol = protocol
         self._mode = mode
         self._seed = seed
-        self._make_link = ChangingLink if changes_links else Link
         network.check_packets(
             down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
         )
+        make_link = ChangingLink if changes_links else Link
+        self.links = {role: self._link(role, make_link) for role in Role}
+        """The links over which the ends of each role send."""
 
     @property
     def turn_bytes(self) -> int:
@@ -89,6 +91,12 @@ class EndpointFactory:
 
     def end(self, role: Role, source: Source) -> End:
         """Return the end of that role, which gives out what *source* has."""
+        link = self.links[role]
+        if self._protocol is Protocol.TCP:
+            return End(role, self._tcp(role, source), link, IP_HEADER_BYTES)
+        return End(role, self._quic(role, source), link, self._profile.quic.ip_bytes)
+
+    def _link(self, role: Role, make_link: type[Link]) -> Link:
         network = self._network
         profile = network.down if role is Role.SERVER else network.up
         assert profile is not None  # noqa: S101 - a network without a pace has links
@@ -98,10 +106,7 @@ class EndpointFactory:
             return seeds.stream(self._seed, f"{purpose}.{direction}")
 
         upward = role is Role.CLIENT
-        link = self._make_link(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
-        if self._protocol is Protocol.TCP:
-            return End(role, self._tcp(role, source), link, IP_HEADER_BYTES)
-        return End(role, self._quic(role, source), link, self._profile.quic.ip_bytes)
+        return make_link(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
 
     def _quic(self, role: Role, source: Source) -> Endpoint:
         is_server = role is Role.SERVER

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.engine.endpoint_driver import EndpointDriver
-from h3sim.engine.link_control import LinkControl
 from h3sim.http import StreamSender
 from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import H2Priority
 from h3sim.trace import Delivery, RecordOrder, StreamOrder
 from h3sim.transport import Role, WholeMessages
-from h3sim.transport.changing_link import ChangingLink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,9 +68,6 @@ class EndpointTransport:
             on_woken=self._note_recovery,
             wakes_idle=True,
         )
-        for name, end in (("down", server), ("up", client)):
-            if isinstance(end.link, ChangingLink):
-                environment.add_link(name, LinkControl(environment, end.link))
         self._order: StreamOrder | RecordOrder
         self._deliver: Callable[[Any, int, Application], None]
         if delivery is Delivery.STREAM:
@@ -116,10 +111,10 @@ class EndpointTransport:
         server.arrivals.take = on_packet_up
         if client.endpoint.is_ready:
             client.arrivals.take = on_packet_down
-            application.on_connected(0)
+            application.on_connected(self._environment.now_ns)
         else:
             client.arrivals.take = on_handshake
-            client.flush_soon(0)
+            client.flush_soon(self._environment.now_ns)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
         """Send a request up."""

@@ -1,244 +1,54 @@
-"""One load: browser, signalling and server's streams put together above a transport."""
+"""One load: time passes until the browser has all that it asked for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from h3sim.browser import BrowserModel, ScheduledChange, make_browser
-from h3sim.engine.environment import Lane, Rank
-from h3sim.engine.server_word import ServerWord, has_word
-from h3sim.engine.signalling import OracleSignalling, WireSignalling
+from h3sim.engine.browser_driver import Requester
+from h3sim.engine.environment import Rank
 from h3sim.errors import StalledError
-from h3sim.protocol import STREAM_ID_STEP
-from h3sim.schemes import make_policy
-from h3sim.trace import Request, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from h3sim.browser import Scheduled
+    from h3sim.engine.browser_driver import BrowserDriver
     from h3sim.engine.environment import LoadEnvironment
-    from h3sim.engine.signalling import PrioritySignalling
-    from h3sim.engine.transport import Transport
-    from h3sim.http import ByteMarks
-    from h3sim.page import Page, Resource
-    from h3sim.schemes import Scheme
-    from h3sim.trace import Delivery, SignalSent
 
-__all__ = ["LoadRun"]
+__all__ = ["Connections", "run_load"]
 
 
-# Plain numbers: looking a member of an enum up costs as much as half a pick.
-_REQUEST, _RESPONSE, _CLOSE = int(Rank.REQUEST), int(Rank.RESPONSE), int(Rank.CLOSE)
+class Connections(Requester, Protocol):
+    """What a load asks of its connections: of one `HttpConnection`, or of several."""
+
+    def begin(self, on_ready: Callable[[int], None]) -> None:
+        """Connect; *on_ready* is told when the first request may leave."""
 
 
-class LoadRun:
-    """A browser that loads *page* over *transport* from a server that follows *scheme*.
+def run_load(
+    environment: LoadEnvironment,
+    driver: BrowserDriver,
+    connections: Connections,
+    *,
+    limit_ns: int | None,
+) -> None:
+    """Load the page of *driver* over *connections*.
 
-    It is what the transport tells of what arrives (`transport.Application`). Every method is called
-    at an instant, and only schedules what comes of it. *request_bytes* is asked, in the order in
-    which they are made, how large requests are.
+    Raises:
+        StalledError: if the load cannot come to its end, or not within *limit_ns*.
     """
+    browser = driver.browser
 
-    def __init__(
-        self,
-        page: Page,
-        scheme: Scheme,
-        *,
-        environment: LoadEnvironment,
-        transport: Transport,
-        browser: BrowserModel,
-        request_bytes: Callable[[Resource], int],
-        marks: ByteMarks | None = None,
-    ) -> None:
-        self._page = page
-        self._request_bytes = request_bytes
-        self._environment = environment
-        self._transport = transport
-        self._streams = transport.response_streams
-        self._browser = make_browser(page, browser)
-        self._answers_in_batches = scheme.mechanism.answers_in_batches
-        self._retention_ns = scheme.resolved_retention_ns
-        self._word: ServerWord | None = None
-        if has_word(page, scheme):
-            self._word = ServerWord(
-                self._streams,
-                scheme,
-                resource_of=lambda stream_id: page.resources[self.resource_of(stream_id)],
-                now_ns=lambda: environment.now_ns,
-                marks=marks,
-            )
-        self._signalling = self._make_signalling(scheme)
-        self._requested: list[tuple[int, int]] = []
-        """The resource of each request, and when it was made."""
-        self._arrived_at_ns: list[int | None] = []
-        self._finished: dict[int, None] = {}
-        # Many are made at one instant, and streams are closed in the order in which they end.
-        self._requests_due = Lane(environment, _REQUEST, self._on_due)
-        self._closings = Lane(environment, _CLOSE, self._on_closed)
-
-    def run(self, delivery: Delivery, *, limit_ns: int | None) -> Trace:
-        """Return what happened.
-
-        Raises:
-            StalledError: if the load cannot come to its end, or not within *limit_ns*.
-        """
-        environment = self._environment
-        if limit_ns is not None:
-            environment.at(limit_ns, Rank.SEND, self._on_limit, None)
-        self._transport.begin(self)
-        if not environment.run_load():
-            waiting = self._browser.waiting
-            if environment.has_overrun:
-                n_events = environment.max_events
-                raise StalledError(waiting, limit_ns=environment.now_ns, n_events=n_events)
-            raise StalledError(waiting)
-        carried = self._transport.carried()
-        return Trace(
-            delivery=delivery,
-            requests=self._requests(),
-            signals=self._signals(),
-            packet_rows=carried.packet_rows,
-            wire=carried.wire,
-            recovery=carried.recovery,
-            activities=self._browser.activities,
-        )
-
-    # What the transport tells
-
-    def on_connected(self, now_ns: int) -> None:
-        """Open the placeholders, and ask for what is asked for whatever happens."""
-        self._environment.at(now_ns, _REQUEST, self._on_begun, None)
-        self._schedule(self._browser.on_navigation(now_ns))
-
-    def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
-        """Deliver *contiguous* bytes of a stream to the browser."""
-        resource = self.resource_of(stream_id)
-        self._schedule(self._browser.on_delivered(resource, contiguous, now_ns))
-        self._transport.watch(stream_id, self._browser.next_offset(resource))
-        size_bytes = self._page.resources[resource].stream_bytes
-        if contiguous >= size_bytes and stream_id not in self._finished:
-            self._finished[stream_id] = None
-            self._signalling.on_finished(stream_id)
-        if self._browser.is_done:
-            self._environment.stop()
-
-    def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
-        """Deliver a request to the server, with what it says of priorities."""
-        self._arrived_at_ns[stream_id // STREAM_ID_STEP] = now_ns
-        resource = self._page.resources[self.resource_of(stream_id)]
-        self._signalling.on_request_arrived(stream_id, resource, now_ns)
-        if resource.server_ns or self._answers_in_batches:
-            self._environment.after(resource.server_ns, _RESPONSE, self._on_ready, stream_id)
-        else:
-            self._respond(stream_id)
-
-    def on_signal_arrived(self, number: int, now_ns: int) -> None:
-        """Deliver a frame of the control stream to the server."""
-        self._signalling.on_message_arrived(number, now_ns)
-
-    def on_drained(self) -> None:
-        """Close streams that are done with in the scheduler, a while from now or at once."""
-        at_ns = self._environment.now_ns + self._retention_ns
-        for stream_id in self._streams.take_drained():
-            self._closings.put(at_ns, stream_id)
-
-    def resource_of(self, stream_id: int) -> int:
-        """Return the index in the page of the resource that a stream asks for."""
-        return self._requested[stream_id // STREAM_ID_STEP][0]
-
-    # What happens
-
-    def _on_limit(self, value: None, now_ns: int) -> None:
+    def on_limit(value: None, now_ns: int) -> None:
         del value
-        raise StalledError(self._browser.waiting, limit_ns=now_ns)
+        raise StalledError(browser.waiting, limit_ns=now_ns)
 
-    def _on_begun(self, value: None, now_ns: int) -> None:
-        del value, now_ns
-        self._signalling.on_connected()
-
-    def _on_due(self, resource: int, now_ns: int) -> None:
-        """Ask for a resource."""
-        stream_id = STREAM_ID_STEP * len(self._requested)
-        self._requested.append((resource, now_ns))
-        self._arrived_at_ns.append(None)
-        self._schedule(self._browser.on_requested(resource, now_ns))
-        self._transport.watch(stream_id, self._browser.next_offset(resource))
-        described = self._page.resources[resource]
-        self._signalling.on_requested(stream_id, described)
-        self._transport.send_request(stream_id, self._request_bytes(described))
-
-    def _on_woken(self, value: None, now_ns: int) -> None:
-        del value
-        self._schedule(self._browser.on_wake(now_ns))
-        if self._browser.is_done:
-            self._environment.stop()
-
-    def _on_changed(self, item: ScheduledChange, now_ns: int) -> None:
-        """Record that more is known of a resource; open streams may get another priority."""
-        _, resource, change = item
-        described = None if resource is None else self._page.resources[resource]
-        self._signalling.on_changed(described, change, now_ns)
-
-    def _on_ready(self, stream_id: int, now_ns: int) -> None:
-        del now_ns
-        self._respond(stream_id)
-
-    def _on_closed(self, stream_id: int, now_ns: int) -> None:
-        self._streams.close(stream_id)
-        self._signalling.on_closed(stream_id, now_ns)
-        if self._word is not None:
-            self._word.on_closed(stream_id)
-
-    def _respond(self, stream_id: int) -> None:
-        resource = self._page.resources[self.resource_of(stream_id)]
-        if self._word is not None:
-            self._word.on_response(stream_id)
-        self._streams.send(stream_id, resource.stream_bytes, resource.header_bytes)
-        if self._streams.has_drained:
-            self.on_drained()
-        self._transport.pump()
-
-    def _schedule(self, due: Iterable[Scheduled]) -> None:
-        for item in due:
-            if isinstance(item, ScheduledChange):
-                self._environment.at(item.at_ns, _REQUEST, self._on_changed, item)
-            elif item.resource is None:
-                self._environment.at(item.at_ns, _REQUEST, self._on_woken, None)
-            else:
-                self._requests_due.put(item.at_ns, item.resource)
-
-    def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
-        policy = make_policy(scheme, self._page)
-        target = self._streams if self._word is None else self._word
-        if not scheme.signalling.is_sent:
-            return OracleSignalling(policy, target)
-        return WireSignalling(
-            policy,
-            target,
-            scheme.signalling,
-            self._transport.send_signal,
-            default_weight=scheme.mechanism.weights.default,
-        )
-
-    def _signals(self) -> tuple[SignalSent, ...]:
-        """Return what the scheduler was told, in that order: of one instant the client's first."""
-        record = self._signalling.record
-        if self._word is None:
-            return tuple(record)
-        return tuple(sorted([*record, *self._word.record], key=lambda signal: signal.at_ns))
-
-    def _requests(self) -> tuple[Request, ...]:
-        """Return the requests that reached the server, in the order made."""
-        made = zip(self._requested, self._arrived_at_ns, strict=True)
-        return tuple(
-            Request(
-                STREAM_ID_STEP * number,
-                resource,
-                requested_at_ns,
-                arrived_at_ns,
-                self._page.resources[resource].stream_bytes,
-            )
-            for number, ((resource, requested_at_ns), arrived_at_ns) in enumerate(made)
-            if arrived_at_ns is not None
-        )
+    if limit_ns is not None:
+        environment.at(limit_ns, Rank.SEND, on_limit, None)
+    driver.requester = connections
+    connections.begin(driver.on_connected)
+    if environment.run_load():
+        return
+    if environment.has_overrun:
+        n_events = environment.max_events
+        raise StalledError(browser.waiting, limit_ns=environment.now_ns, n_events=n_events)
+    raise StalledError(browser.waiting)

@@ -10,7 +10,13 @@ import pytest
 
 import h3sim
 from h3sim.browser import factory, parse
-from h3sim.engine import constant_rate, endpoint_transport, load_run, simulation
+from h3sim.engine import (
+    browser_driver,
+    connecting,
+    constant_rate,
+    endpoint_transport,
+    http_connection,
+)
 from h3sim.schemes import Scheme
 
 if TYPE_CHECKING:
@@ -74,5 +80,8 @@ def engine_part(name: str, part: Any) -> Iterator[Any]:
 
 def homes_of(name: str) -> list[Any]:
     """Return the modules that build a load with that part."""
-    modules = (simulation, constant_rate, endpoint_transport, load_run, factory, parse)
+    modules = (
+        *(connecting, constant_rate, endpoint_transport, http_connection, browser_driver),
+        *(factory, parse),
+    )
     return [module for module in modules if hasattr(module, name)]

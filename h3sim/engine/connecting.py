@@ -1,0 +1,179 @@
+"""Puts connections together from a plan: at a constant rate, or over links that they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.engine.browser_driver import BrowserDriver
+from h3sim.engine.constant_rate import ConstantRateTransport
+from h3sim.engine.environment import LoadEnvironment
+from h3sim.engine.http_connection import HttpConnection
+from h3sim.engine.packet_log import PacketLog
+from h3sim.http import HeadersFirstSender, Retransmit, SectionSender, StreamSender
+from h3sim.results.requests import request_sizer
+from h3sim.transport import Mode, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.browser import BrowserModel
+    from h3sim.engine.endpoint_factory import EndpointFactory
+    from h3sim.engine.plan import Plan
+    from h3sim.engine.transport import Transport
+    from h3sim.http import ByteMarks
+    from h3sim.transport import ConstantRate
+
+__all__ = ["LinkConnector", "RateConnector"]
+
+_MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
+"""A load over links that takes more events is given up: it takes a handful for each packet, and
+more only where nothing but timers runs out."""
+
+
+class _Connector:
+    """Makes the browser of a load, and connections between it and servers."""
+
+    environment: LoadEnvironment
+    driver: BrowserDriver
+    _plan: Plan
+
+    def _begin(self, plan: Plan, environment: LoadEnvironment, browser: BrowserModel) -> None:
+        self._plan = plan
+        self.environment = environment
+        self._page = plan.page
+        if plan.headers is not None:
+            # On use, as all that compresses headers: it takes longer than most loads.
+            from h3sim.engine.header_layer import without_headers
+
+            self._page = without_headers(plan.page)
+        self.driver = BrowserDriver(self._page, environment, browser)
+
+    def _connection(
+        self, transport: Transport, marks: ByteMarks | None, *, is_http2: bool
+    ) -> HttpConnection:
+        return HttpConnection(
+            self._page,
+            self._plan.scheme,
+            environment=self.environment,
+            transport=transport,
+            driver=self.driver,
+            marks=marks,
+            request_bytes=request_sizer(self._page, is_http2=is_http2),
+        )
+
+
+class RateConnector(_Connector):
+    """Makes the connection of a load at a constant rate."""
+
+    def __init__(self, plan: Plan, rate: ConstantRate, browser: BrowserModel) -> None:
+        self._rate = rate
+        self._n_packets = plan.packets(rate.packet_bytes)
+        self._begin(plan, LoadEnvironment(), browser)
+
+    def connection(self) -> HttpConnection:
+        """Return a connection."""
+        plan, turn_bytes, marks = self._plan, self._rate.packet_bytes, self._plan.make_marks()
+        streams = StreamSender(
+            plan.make_scheduler(turn_bytes, marks),
+            turn_bytes=turn_bytes,
+            buffer_bytes=plan.buffer_bytes,
+            buffer_model=plan.buffer_model,
+        )
+        transport = ConstantRateTransport(
+            self.environment,
+            plan.network,
+            self._rate,
+            streams,
+            protocol=plan.protocol,
+            seed=plan.seed,
+            handshake=plan.mode is Mode.ONE_RTT,
+            progress=plan.progress,
+            n_packets=self._n_packets,
+        )
+        return self._connection(transport, marks, is_http2=False)
+
+
+class LinkConnector(_Connector):
+    """Makes connections over the links of a network, which they share.
+
+    Raises:
+        PageError: if the page takes too many packets.
+        NetworkError: if a queue of the network cannot hold a packet of the profile.
+    """
+
+    def __init__(self, plan: Plan, browser: BrowserModel) -> None:
+        # On use: the endpoints are a fifth of all modules, and a constant rate has none.
+        from h3sim.engine.endpoint_factory import EndpointFactory
+
+        self._factory = EndpointFactory(
+            plan.network,
+            plan.profile,
+            plan.protocol,
+            mode=plan.mode,
+            seed=plan.seed,
+            changes_links=bool(plan.processes),
+        )
+        self._n_packets = plan.packets(self._factory.turn_bytes)
+        max_events = _MIN_EVENTS + _EVENTS_PER_PACKET * self._n_packets
+        self._begin(plan, LoadEnvironment(max_events=max_events), browser)
+        if plan.processes:
+            self._give_links()
+
+    def connection(self) -> HttpConnection:
+        """Return a connection."""
+        from h3sim.engine.endpoint_transport import EndpointTransport
+
+        plan, marks = self._plan, self._plan.make_marks()
+        streams = _response_streams(plan, self._factory, marks)
+        log = PacketLog(
+            records_wire=plan.records_wire, progress=plan.progress, n_packets=self._n_packets
+        )
+        transport: Transport
+        transport = endpoints = EndpointTransport(
+            self.environment, self._factory, streams, log, delivery=plan.protocol.delivery
+        )
+        if plan.headers is not None and isinstance(streams, SectionSender):
+            from h3sim.engine.header_transport import HeaderTransport
+
+            transport = HeaderTransport(
+                self.environment, endpoints, streams, plan.page, plan.headers
+            )
+        return self._connection(transport, marks, is_http2=plan.is_http2)
+
+    def _give_links(self) -> None:
+        """Let processes beside the load change links."""
+        from h3sim.engine.link_control import LinkControl
+        from h3sim.transport.changing_link import ChangingLink
+
+        for name, role in (("down", Role.SERVER), ("up", Role.CLIENT)):
+            link = self._factory.links[role]
+            if isinstance(link, ChangingLink):
+                self.environment.add_link(name, LinkControl(self.environment, link))
+
+
+def _response_streams(
+    plan: Plan, factory: EndpointFactory, marks: ByteMarks | None
+) -> StreamSender:
+    """Return the streams that the server sends over links."""
+    profile, scheme, turn_bytes = plan.profile, plan.scheme, factory.turn_bytes
+    retransmit = scheme.retransmission or Retransmit(profile.retransmit)
+    by_priority = retransmit is Retransmit.PRIORITY
+    stream_bytes, connection_bytes = factory.windows(Role.SERVER)
+    make: Callable[..., StreamSender] = HeadersFirstSender if plan.is_http2 else StreamSender
+    if plan.headers is not None:
+        make = SectionSender
+    streams = make(
+        plan.make_scheduler(turn_bytes, marks),
+        turn_bytes=turn_bytes,
+        buffer_bytes=plan.buffer_bytes,
+        buffer_model=plan.buffer_model,
+        retransmit=retransmit,
+        requeues=profile.requeues,
+        lost_scheduler=scheme.make_scheduler(turn_bytes=turn_bytes) if by_priority else None,
+        keeps_unacked=True,
+        stream_window_bytes=stream_bytes,
+        connection_window_bytes=connection_bytes,
+    )
+    if isinstance(streams, SectionSender):
+        streams.is_http2 = plan.is_http2
+    return streams

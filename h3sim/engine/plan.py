@@ -1,0 +1,75 @@
+"""What a load is to be, as the engine was told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from h3sim.engine.server_word import has_marks
+from h3sim.errors import PageError, Problem
+from h3sim.http import BufferModel, ByteMarks
+from h3sim.transport import Mode, Protocol, TransportProfile
+
+if TYPE_CHECKING:
+    from h3sim.compression import HeaderCompression
+    from h3sim.engine.environment import Process
+    from h3sim.engine.transport import Progress
+    from h3sim.page import Page
+    from h3sim.schedulers import Scheduler
+    from h3sim.schemes import Scheme
+    from h3sim.transport import Network
+
+__all__ = ["MAX_PACKETS", "Plan", "packets_of"]
+
+MAX_PACKETS = 5_000_000
+"""The largest load that is taken on; it takes about 2 GB and half a minute."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What `simulate` was given."""
+
+    page: Page
+    scheme: Scheme
+    network: Network
+    protocol: Protocol
+    profile: TransportProfile
+    buffer_bytes: int
+    buffer_model: BufferModel
+    mode: Mode
+    seed: int
+    records_wire: bool
+    headers: HeaderCompression | None
+    progress: Progress | None
+    processes: tuple[Process, ...]
+
+    def make_marks(self) -> ByteMarks | None:
+        """Return what calls where a response has come so far; None where nobody asks."""
+        return ByteMarks() if has_marks(self.page, self.scheme) else None
+
+    def make_scheduler(self, turn_bytes: int, marks: ByteMarks | None) -> Scheduler:
+        """Return what schedules the server's streams of one connection."""
+        made = self.scheme.make_scheduler(turn_bytes=turn_bytes)
+        return made if marks is None else marks.around(made)
+
+    @property
+    def is_http2(self) -> bool:
+        """Whether requests and responses over links are HTTP/2's."""
+        return self.protocol is Protocol.TCP
+
+    def packets(self, packet_bytes: int) -> int:
+        """Return how many packets the load takes.
+
+        Raises:
+            PageError: if they are too many.
+        """
+        n_packets = packets_of(self.page, packet_bytes)
+        if n_packets > MAX_PACKETS:
+            message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
+            raise PageError([Problem(key="resources", message=message)], self.page.name)
+        return n_packets
+
+
+def packets_of(page: Page, packet_bytes: int) -> int:
+    """Return how many packets *page* takes; a response without a byte takes one."""
+    return sum(max(1, -(-r.stream_bytes // packet_bytes)) for r in page.resources)
