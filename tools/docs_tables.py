@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 import h3sim
 from h3sim.cli.options import switch
 from h3sim.documents.declared import declared
+from h3sim.documents.nested import Table
 from h3sim.documents.refused import ABSENT
-from h3sim.documents.values import Choice
+from h3sim.documents.values import Choice, OrNone
 from h3sim.page import Resource
 from h3sim.results.figures import FIGURES
 from h3sim.study.load_option import option_of
+from h3sim.transport.profile import TransportProfile
+from h3sim.transport.quic import QuicSettings
+from h3sim.transport.tcp import TcpSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,12 +44,22 @@ def _page_keys() -> Iterator[Row]:
 def _usual(entry: Declared) -> str:
     if entry.is_needed:
         return "needed"
-    if entry.default in (ABSENT, None, ()):
+    if isinstance(entry.kind, Table):
+        return ""
+    if entry.default is None and isinstance(entry.kind, OrNone):
+        return '`"none"`'
+    if entry.default in (ABSENT, None, (), ""):
         return ""
     if isinstance(entry.default, bool):
         return str(entry.default).lower()
     value = entry.kind.write(entry.default)
-    return f"`{value}`" if isinstance(value, str) else str(value).removesuffix(".0")
+    if isinstance(value, str):
+        return f"`{value}`"
+    return f"{value >> 20} MiB" if _is_mebibytes(entry, value) else str(value).removesuffix(".0")
+
+
+def _is_mebibytes(entry: Declared, value: Any) -> bool:
+    return entry.key.endswith("_bytes") and value >= 2**20 and not value % 2**20
 
 
 def _about(entry: Declared) -> str:
@@ -64,6 +78,12 @@ def _load_options() -> Iterator[Row]:
         yield shown, f"`{entry.attribute}`", _usual(entry), entry.about
 
 
+def _settings(cls: type) -> Iterator[Row]:
+    yield "key", "default", "what it says"
+    for entry in declared(cls):
+        yield f"`{entry.key}`", _usual(entry), entry.about
+
+
 def _figures() -> Iterator[Row]:
     yield "name", "in JSON", "for people", "what it is"
     for figure in FIGURES:
@@ -76,6 +96,9 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "page-keys": _page_keys,
     "load-options": _load_options,
     "figures": _figures,
+    "profile-keys": lambda: _settings(TransportProfile),
+    "quic-settings": lambda: _settings(QuicSettings),
+    "tcp-settings": lambda: _settings(TcpSettings),
 }
 
 

@@ -43,36 +43,80 @@ class ProfileError(InputError):
 class TransportProfile:
     """What a server and its client do, for either protocol.
 
-    *cc* names the controller; *beta*, *initial_window_bytes* and *hystart* set it up (None keeps
-    its own). *retransmit* says when lost bytes go again: first, priority or turn. With *requeues* a
-    stream joins the scheduler anew when some of its bytes were acknowledged or lost (h2o).
+    Each field says in its declaration what it means; docs/networks.md has them as a table.
 
     Raises:
         ProfileError: listing every value that is out of range.
     """
 
-    name: str = field(metadata=says(Text()))
-    title: str = field(default="", metadata=says(Text()))
-    source: str = field(default="", metadata=says(Text()))
-    protocol: Protocol = field(default=Protocol.QUIC, metadata=says(Choice(Protocol)))
-    cc: str = field(default="cubic", metadata=says(Text()))
-    own_cubic: str = field(default="cubic", metadata=says(Text()))
-    """What `cubic` means where it is asked for with this stack."""
+    name: str = field(metadata=says(Text(), "what tables call it"))
+    title: str = field(default="", metadata=says(Text(), "a few words"))
+    source: str = field(default="", metadata=says(Text(), "who says so"))
+    protocol: Protocol = field(
+        default=Protocol.QUIC,
+        metadata=says(
+            Choice(Protocol), "`quic` or `tcp`: what is used unless `--transport` says otherwise"
+        ),
+    )
+    cc: str = field(default="cubic", metadata=says(Text(), "the server's congestion controller"))
+    own_cubic: str = field(
+        default="cubic",
+        metadata=says(Text(), "which controller `--cc cubic` means with this stack"),
+    )
     beta: float | None = field(
-        default=None, metadata=says(Number(low=0, high=1, is_above=True, is_below=True))
+        default=None,
+        metadata=says(
+            Number(low=0, high=1, is_above=True, is_below=True),
+            "what is left of the window after a loss, as 0.7; else the controller's own",
+        ),
     )
     initial_window_bytes: int | None = field(
-        default=None, metadata=says(Whole(low=1, high=MAX_WINDOW_BYTES))
+        default=None,
+        metadata=says(
+            Whole(low=1, high=MAX_WINDOW_BYTES), "the window at first; else the controller's own"
+        ),
     )
-    hystart: bool = field(default=False, metadata=says(Flag()))
-    retransmit: str = field(default="first", metadata=says(Choice(_RETRANSMIT)))
-    requeues: bool = field(default=False, metadata=says(Flag()))
-    quic: QuicSettings = field(default_factory=QuicSettings, metadata=says(Table(QuicSettings)))
+    hystart: bool = field(
+        default=False,
+        metadata=says(
+            Flag(),
+            "HyStart++ in slow start, with `cubic` and `newreno`; HyStart with `cubic-linux`",
+        ),
+    )
+    retransmit: str = field(
+        default="first",
+        metadata=says(
+            Choice(_RETRANSMIT), "when lost bytes go again: [above](#when-lost-bytes-go-again)"
+        ),
+    )
+    requeues: bool = field(
+        default=False,
+        metadata=says(
+            Flag(),
+            "a stream joins its scheduler anew when some of its bytes were acknowledged "
+            "or lost (h2o over HTTP/3). In round robin it goes behind those that wait; "
+            "a chain takes no notice",
+        ),
+    )
+    quic: QuicSettings = field(
+        default_factory=QuicSettings,
+        metadata=says(Table(QuicSettings), "a table with the settings of the server over QUIC"),
+    )
     quic_client: QuicSettings = field(
-        default_factory=QuicSettings, metadata=says(Table(QuicSettings))
+        default_factory=QuicSettings,
+        metadata=says(
+            Table(QuicSettings),
+            "the same keys for the client; what is left out is as at the server",
+        ),
     )
-    tcp: TcpSettings = field(default_factory=TcpSettings, metadata=says(Table(TcpSettings)))
-    tcp_client: TcpSettings = field(default_factory=TcpSettings, metadata=says(Table(TcpSettings)))
+    tcp: TcpSettings = field(
+        default_factory=TcpSettings,
+        metadata=says(Table(TcpSettings), "a table with the settings of the server over TCP"),
+    )
+    tcp_client: TcpSettings = field(
+        default_factory=TcpSettings,
+        metadata=says(Table(TcpSettings), "the same keys for the client"),
+    )
 
     def __post_init__(self) -> None:
         settle(self, ProfileError, self.name)

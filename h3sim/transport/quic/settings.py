@@ -29,25 +29,10 @@ class PacingBucket(enum.StrEnum):
 class QuicSettings:
     """The settings of one end.
 
-    *datagram_bytes* is the UDP payload of a full packet; *ip_bytes* what IP and UDP add.
-    *pacing_gain* paces at that many windows per round trip, None not at all (a controller's own
-    rate goes before); *pacing_bucket* says in what bursts.
-
-    A packet leaves if it fits into the window. With *fills_window* the last one is cut to what is
-    left of it; with *overshoots_window* it leaves whole if 64 bytes are left. When the timer for
-    losses (RFC 9002 § 6.1.2) runs out, *loss_timer_packets* may leave whatever the window.
-
-    With *acks_gaps_at_once* an ACK is due where packet numbers have a gap (RFC 9000 § 13.2.1), else
-    those count as all others. With *bundles_acks* an ACK goes with the next packet, else with the
-    first one after it is due. A packet whose number is a multiple of *ack_ping_every* and whose ACK
-    has several spans asks for an ACK itself; once that has come, what it told of is told no more
-    (§ 13.2.4). 0: none does.
-
-    Timers ring exactly, unless *timer_granularity_ns* or *packet_processing_ns* says that an event
-    loop looks after them (`EventLoop`).
-
-    Each probe timeout in a row is twice the one before (RFC 9002 § 6.2.1), up to *max_pto_ns*: the
-    RFC sets no end, Chromium a minute.
+    Each field says in its declaration what it means; docs/networks.md has them as a table. Where
+    packet numbers have a gap an ACK is due at once by RFC 9000 § 13.2.1; what *ack_ping_every* does
+    is that of § 13.2.4. Each probe timeout in a row is twice the one before (RFC 9002 § 6.2.1): the
+    RFC sets no end to that, Chromium *max_pto_ns* of a minute.
 
     The smallest and the largest of each setting are those of RFC 9000 §§ 14.1, 18.2.
 
@@ -55,43 +40,147 @@ class QuicSettings:
         NetworkError: listing every value that is out of range.
     """
 
-    datagram_bytes: int = field(default=1280, metadata=says(Whole(low=200, high=65_507)))
-    connection_id_bytes: int = field(default=8, metadata=says(Whole(low=0, high=20)))
-    packet_number_bytes: int = field(default=2, metadata=says(Whole(low=1, high=4)))
-    ip_bytes: int = field(default=28, metadata=says(Whole(low=0, high=1000)))
-    ack_every: int = field(default=2, metadata=says(Whole(low=1, high=_MOST)))
-    max_ack_delay_ns: int = field(
-        default=25 * NS_PER_MS, metadata=says(Milliseconds(low=0, high=16_384))
+    datagram_bytes: int = field(
+        default=1280, metadata=says(Whole(low=200, high=65_507), "the UDP payload of a full packet")
     )
-    timer_granularity_ns: int = field(default=0, metadata=says(Milliseconds(low=0, high=1000)))
-    packet_processing_ns: int = field(default=0, metadata=says(Milliseconds(low=0, high=1000)))
-    acks_gaps_at_once: bool = field(default=True, metadata=says(Flag()))
-    bundles_acks: bool = field(default=True, metadata=says(Flag()))
-    ack_ping_every: int = field(default=0, metadata=says(Whole(low=0, high=2**20)))
+    connection_id_bytes: int = field(
+        default=8, metadata=says(Whole(low=0, high=20), "the connection ID in each header")
+    )
+    packet_number_bytes: int = field(
+        default=2, metadata=says(Whole(low=1, high=4), "the packet number in each header")
+    )
+    ip_bytes: int = field(default=28, metadata=says(Whole(low=0, high=1000), "what IP and UDP add"))
+    ack_every: int = field(
+        default=2,
+        metadata=says(
+            Whole(low=1, high=_MOST),
+            "an ACK is due at once with every n-th packet, and where numbers have a gap",
+        ),
+    )
+    max_ack_delay_ns: int = field(
+        default=25 * NS_PER_MS,
+        metadata=says(
+            Milliseconds(low=0, high=16_384),
+            "else so long after the first packet that is not acknowledged yet",
+        ),
+    )
+    timer_granularity_ns: int = field(
+        default=0,
+        metadata=says(
+            Milliseconds(low=0, high=1000),
+            "timers ring once the end has slept a whole multiple of it (and Linux's 50 "
+            "us), counted from when it was done with the last packet; a packet that "
+            "arrives wakes it, too. 0: exactly (aioquic, on asyncio: 1)",
+        ),
+    )
+    packet_processing_ns: int = field(
+        default=0,
+        metadata=says(
+            Milliseconds(low=0, high=1000),
+            "how long the end is busy with a packet, as far as its timers notice (aioquic: 0.1)",
+        ),
+    )
+    acks_gaps_at_once: bool = field(
+        default=True,
+        metadata=says(
+            Flag(),
+            "an ACK is due where numbers have a gap; else such packets count as all "
+            "others (aioquic)",
+        ),
+    )
+    bundles_acks: bool = field(
+        default=True,
+        metadata=says(
+            Flag(),
+            "an ACK goes with the next packet, else with the first one after it is due "
+            "(quicly, aioquic)",
+        ),
+    )
+    ack_ping_every: int = field(
+        default=0,
+        metadata=says(
+            Whole(low=0, high=2**20),
+            "a packet whose number is a multiple of this, and whose ACK has several "
+            "spans, asks for an ACK itself (aioquic: 8); once that has come, older "
+            "packets are told of no more. 0: none does",
+        ),
+    )
     initial_rtt_ns: int = field(
-        default=333 * NS_PER_MS, metadata=says(Milliseconds(low=1, high=60_000))
+        default=333 * NS_PER_MS,
+        metadata=says(
+            Milliseconds(low=1, high=60_000),
+            "what is taken for the round-trip time before it was measured",
+        ),
     )
     max_pto_ns: int = field(
-        default=60_000 * NS_PER_MS, metadata=says(Milliseconds(low=1, high=3_600_000))
+        default=60_000 * NS_PER_MS,
+        metadata=says(Milliseconds(low=1, high=3_600_000), "where doubling the probe timeout ends"),
     )
-    pacing_gain: float | None = field(default=None, metadata=says(OrNone(_GAIN)))
-    pacing_burst_packets: int = field(default=10, metadata=says(Whole(low=1, high=2**20)))
+    pacing_gain: float | None = field(
+        default=None,
+        metadata=says(
+            OrNone(_GAIN),
+            'pace at so many windows per round trip, 0.01 to 100; `"none"`: send what '
+            "the window allows. A controller's own rate goes before",
+        ),
+    )
+    pacing_burst_packets: int = field(
+        default=10, metadata=says(Whole(low=1, high=2**20), "how many may leave together then")
+    )
     pacing_bucket: PacingBucket = field(
-        default=PacingBucket.LEAKY, metadata=says(Choice(PacingBucket))
+        default=PacingBucket.LEAKY,
+        metadata=says(
+            Choice(PacingBucket),
+            "or `aioquic`: a quarter of the window may leave together, 2 to 16 packets, "
+            "and a packet whenever something else happens",
+        ),
     )
-    fills_window: bool = field(default=False, metadata=says(Flag()))
-    overshoots_window: bool = field(default=False, metadata=says(Flag()))
-    loss_timer_packets: int = field(default=0, metadata=says(Whole(low=0, high=2)))
-    has_persistent_congestion: bool = field(default=True, metadata=says(Flag()))
-    probes: int = field(default=2, metadata=says(Whole(low=1, high=2)))
-    stream_window_bytes: int = field(default=6 * 2**20, metadata=says(Whole(low=1, high=_MOST)))
+    fills_window: bool = field(
+        default=False,
+        metadata=says(Flag(), "the last packet of a window is cut to what is left of it"),
+    )
+    overshoots_window: bool = field(
+        default=False,
+        metadata=says(Flag(), "it leaves whole if 64 bytes of the window are left (quicly)"),
+    )
+    loss_timer_packets: int = field(
+        default=0,
+        metadata=says(
+            Whole(low=0, high=2),
+            "so many leave, whatever the window, when the timer for losses runs out (quicly: 1)",
+        ),
+    )
+    has_persistent_congestion: bool = field(default=True, metadata=says(Flag(), "RFC 9002 § 7.6"))
+    probes: int = field(
+        default=2, metadata=says(Whole(low=1, high=2), "packets that leave on a probe timeout")
+    )
+    stream_window_bytes: int = field(
+        default=6 * 2**20,
+        metadata=says(
+            Whole(low=1, high=_MOST),
+            "the window of flow control of a stream: what the other end may have under "
+            "way; raised once half of it was used",
+        ),
+    )
     connection_window_bytes: int = field(
-        default=15 * 2**20, metadata=says(Whole(low=1, high=_MOST))
+        default=15 * 2**20,
+        metadata=says(Whole(low=1, high=_MOST), "the same of all streams together"),
     )
-    client_initial_bytes: int = field(default=1250, metadata=says(Whole(low=1200, high=65_507)))
-    client_hello_bytes: int = field(default=300, metadata=says(Whole(low=1, high=1100)))
-    server_flight_bytes: int = field(default=3000, metadata=says(Whole(low=1, high=2**20)))
-    client_finished_bytes: int = field(default=60, metadata=says(Whole(low=1, high=1100)))
+    client_initial_bytes: int = field(
+        default=1250,
+        metadata=says(
+            Whole(low=1200, high=65_507), "the handshake: the client's first datagram, padded"
+        ),
+    )
+    client_hello_bytes: int = field(
+        default=300, metadata=says(Whole(low=1, high=1100), "the client's hello in it")
+    )
+    server_flight_bytes: int = field(
+        default=3000, metadata=says(Whole(low=1, high=2**20), "what the server answers")
+    )
+    client_finished_bytes: int = field(
+        default=60, metadata=says(Whole(low=1, high=1100), "what the client ends it with")
+    )
 
     def __post_init__(self) -> None:
         settle(self, NetworkError)

@@ -71,29 +71,11 @@ class TlsVersion(enum.StrEnum):
 class TcpSettings:
     """The settings of one end; the defaults are the standards', `linux` has those of Linux.
 
-    Segments: *mss_bytes* of payload beside the timestamps option; a peer may have
-    *receive_window_bytes* under way (more than a browser's connection ever uses). *ack_every*
-    segments that come in order are acknowledged together, within *max_ack_delay_ns* (RFC 9293
-    allows 500 ms; Linux waits for 40 ms at least, the BSDs for 100 ms, and many for 200 ms).
-
-    Recovery: *recovery* (see `LossDetection`); with *has_prr* the reduction of the window is spread
-    over an episode (RFC 9937, as Linux and others have it), else it is made at once. The
-    retransmission timeout of RFC 6298 is *initial_rto_ns* at first, never below *min_rto_ns* or
-    above *max_rto_ns*, and its term for the variance never below *rto_granularity_ns* (G there;
-    Linux keeps it at its smallest RTO).
-
-    Sending: *pacing_gain* paces at that many windows per round trip in bursts of
-    *pacing_burst_segments*, None not at all (a controller's own rate goes before).
-
-    Above TCP: no record enters the socket while *notsent_lowat_bytes* wait in it unsent (16 KB is
-    what Cloudflare recommends for priorities to matter; None is Linux's default), or while
-    *send_buffer_bytes* are unsent or not acknowledged (Linux's largest); *send_buffer* says whether
-    it is as large from the beginning. What enters at once is one
-    record; with *write_bytes* above 0 it is as many as fit, the last one cut (h2o fills a buffer,
-    and asks the scheduler again when the socket has room for the next). A record carries up to
-    *record_bytes*, in HTTP/2 DATA frames of up to *data_frame_bytes*. With *has_dynamic_records* a
-    record fits one segment until *dynamic_record_bytes* have been written, and again after
-    *dynamic_record_idle_ns* without one (Grigorik 2013, h2o, Cloudflare).
+    Each field says in its declaration what it means; docs/networks.md has them as a table. What
+    else is in use: an ACK may wait for 500 ms (RFC 9293), on Linux for 40 ms at least, on the BSDs
+    for 100 ms, on many for 200 ms; Linux keeps *rto_granularity_ns* (G of RFC 6298) at its smallest
+    RTO. A *notsent_lowat_bytes* of 16 KB is what Cloudflare recommends for priorities to matter,
+    none is Linux's default. Dynamic records are those of Grigorik 2013, of h2o and of Cloudflare.
 
     TLS messages are as large as they come to the wire, records' headers included. The smallest and
     the largest of each setting are those of RFC 6298 § 2, RFC 7323 § 2.3 and RFC 9113 § 4.2.
@@ -105,48 +87,145 @@ class TcpSettings:
     (14480, 'rack')
     """
 
-    mss_bytes: int = field(default=1448, metadata=says(Whole(low=_MIN_MSS_BYTES, high=65_495)))
-    receive_window_bytes: int = field(default=6 * 2**20, metadata=says(Whole(low=1, high=2**30)))
-    ack_every: int = field(default=2, metadata=says(Whole(low=1, high=_MOST)))
+    mss_bytes: int = field(
+        default=1448,
+        metadata=says(Whole(low=_MIN_MSS_BYTES, high=65_495), "the payload of a full segment"),
+    )
+    receive_window_bytes: int = field(
+        default=6 * 2**20,
+        metadata=says(Whole(low=1, high=2**30), "how much the other end may have under way"),
+    )
+    ack_every: int = field(
+        default=2,
+        metadata=says(
+            Whole(low=1, high=_MOST),
+            "an ACK is due at once with every n-th segment that comes in order",
+        ),
+    )
     max_ack_delay_ns: int = field(
-        default=40 * NS_PER_MS, metadata=says(Milliseconds(low=0, high=60_000))
+        default=40 * NS_PER_MS,
+        metadata=says(
+            Milliseconds(low=0, high=60_000),
+            "else so long after the first that is not acknowledged yet",
+        ),
     )
     recovery: LossDetection = field(
-        default=LossDetection.SACK, metadata=says(Choice(LossDetection))
+        default=LossDetection.SACK,
+        metadata=says(
+            Choice(LossDetection),
+            "by what was selectively acknowledged (RFC 6675), or `rack`: by time, with "
+            "probes for a lost tail (RFC 8985)",
+        ),
     )
-    has_prr: bool = field(default=True, metadata=says(Flag()))
+    has_prr: bool = field(
+        default=True,
+        metadata=says(
+            Flag(), "the window is reduced over the length of an episode (RFC 9937), else at once"
+        ),
+    )
     initial_rto_ns: int = field(
-        default=NS_PER_S, metadata=says(Milliseconds(low=1, high=3_600_000))
+        default=NS_PER_S,
+        metadata=says(
+            Milliseconds(low=1, high=3_600_000), "the retransmission timeout (RFC 6298) at first"
+        ),
     )
-    min_rto_ns: int = field(default=NS_PER_S, metadata=says(Milliseconds(low=0, high=3_600_000)))
+    min_rto_ns: int = field(
+        default=NS_PER_S, metadata=says(Milliseconds(low=0, high=3_600_000), "the least it may be")
+    )
     max_rto_ns: int = field(
-        default=60 * NS_PER_S, metadata=says(Milliseconds(low=1000, high=3_600_000))
+        default=60 * NS_PER_S,
+        metadata=says(Milliseconds(low=1000, high=3_600_000), "the most, 1000 or more"),
     )
     rto_granularity_ns: int = field(
-        default=NS_PER_MS, metadata=says(Milliseconds(low=0.001, high=60_000))
+        default=NS_PER_MS,
+        metadata=says(
+            Milliseconds(low=0.001, high=60_000), "the least its term for the variance may be"
+        ),
     )
-    pacing_gain: float | None = field(default=None, metadata=says(OrNone(_GAIN)))
-    pacing_burst_segments: int = field(default=10, metadata=says(Whole(low=1, high=2**20)))
+    pacing_gain: float | None = field(default=None, metadata=says(OrNone(_GAIN), "as for QUIC"))
+    pacing_burst_segments: int = field(
+        default=10, metadata=says(Whole(low=1, high=2**20), "how many may leave together then")
+    )
     notsent_lowat_bytes: int | None = field(
-        default=16 * 1024, metadata=says(OrNone(Whole(low=1, high=_MOST)))
+        default=16 * 1024,
+        metadata=says(
+            OrNone(Whole(low=1, high=_MOST)),
+            'no record enters the socket while so much waits in it unsent; `"none"`: no '
+            "limit. With more, priorities come too late",
+        ),
     )
-    write_bytes: int = field(default=0, metadata=says(Whole(low=0, high=_MOST)))
-    send_buffer: SendBuffer = field(default=SendBuffer.FIXED, metadata=says(Choice(SendBuffer)))
-    send_buffer_bytes: int = field(default=4 * 2**20, metadata=says(Whole(low=1, high=_MOST)))
-    data_frame_bytes: int = field(default=2**14, metadata=says(Whole(low=1, high=2**24 - 1)))
+    write_bytes: int = field(
+        default=0,
+        metadata=says(
+            Whole(low=0, high=_MOST),
+            "what enters is so many bytes in all, the last frame cut; 0: one record "
+            "(h2o fills a buffer, and asks the scheduler again for the next); 63 or "
+            "more, 41 without TLS",
+        ),
+    )
+    send_buffer: SendBuffer = field(
+        default=SendBuffer.FIXED,
+        metadata=says(
+            Choice(SendBuffer),
+            "how large the send buffer is: `send_buffer_bytes`; or `autotuned`, as "
+            "Linux's is unless a server sets it: 87,040 bytes (with `mss_bytes` of "
+            "1448), and six windows once the window is larger. One that was full takes "
+            "nothing before a third of it is free",
+        ),
+    )
+    send_buffer_bytes: int = field(
+        default=4 * 2**20,
+        metadata=says(
+            Whole(low=1, high=_MOST),
+            "no record enters while so much is unsent or not acknowledged; the largest "
+            "that is `autotuned`",
+        ),
+    )
+    data_frame_bytes: int = field(
+        default=2**14,
+        metadata=says(
+            Whole(low=1, high=2**24 - 1),
+            "the largest DATA frame of HTTP/2, which is a turn of the scheduler",
+        ),
+    )
     record_bytes: int = field(
-        default=_MAX_RECORD_BYTES, metadata=says(Whole(low=_MIN_MSS_BYTES, high=_MAX_RECORD_BYTES))
+        default=_MAX_RECORD_BYTES,
+        metadata=says(
+            Whole(low=_MIN_MSS_BYTES, high=_MAX_RECORD_BYTES), "the largest record of TLS"
+        ),
     )
-    has_dynamic_records: bool = field(default=False, metadata=says(Flag()))
-    dynamic_record_bytes: int = field(default=2**20, metadata=says(Whole(low=0, high=_MOST)))
+    has_dynamic_records: bool = field(
+        default=False, metadata=says(Flag(), "records fit one segment at first and after a rest")
+    )
+    dynamic_record_bytes: int = field(
+        default=2**20, metadata=says(Whole(low=0, high=_MOST), "until so much was written")
+    )
     dynamic_record_idle_ns: int = field(
-        default=NS_PER_S, metadata=says(Milliseconds(low=0, high=3_600_000))
+        default=NS_PER_S,
+        metadata=says(Milliseconds(low=0, high=3_600_000), "what counts as a rest"),
     )
-    tls: TlsVersion = field(default=TlsVersion.TLS_1_3, metadata=says(Choice(TlsVersion)))
-    client_hello_bytes: int = field(default=517, metadata=says(Whole(low=1, high=2**20)))
-    server_flight_bytes: int = field(default=3000, metadata=says(Whole(low=1, high=2**20)))
-    client_finished_bytes: int = field(default=80, metadata=says(Whole(low=1, high=2**20)))
-    tls12_server_finished_bytes: int = field(default=51, metadata=says(Whole(low=1, high=2**20)))
+    tls: TlsVersion = field(
+        default=TlsVersion.TLS_1_3,
+        metadata=says(
+            Choice(TlsVersion),
+            "or `1.2`, which takes a round trip more; or `none`: cleartext, in which a "
+            "frame can be read when it is whole",
+        ),
+    )
+    client_hello_bytes: int = field(
+        default=517,
+        metadata=says(Whole(low=1, high=2**20), "the handshake of TLS: the client's hello"),
+    )
+    server_flight_bytes: int = field(
+        default=3000, metadata=says(Whole(low=1, high=2**20), "what the server answers")
+    )
+    client_finished_bytes: int = field(
+        default=80, metadata=says(Whole(low=1, high=2**20), "what the client ends it with")
+    )
+    tls12_server_finished_bytes: int = field(
+        default=51,
+        metadata=says(Whole(low=1, high=2**20), "what the server ends it with in TLS 1.2"),
+    )
 
     def __post_init__(self) -> None:
         settle(self, NetworkError)
