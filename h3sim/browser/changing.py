@@ -24,7 +24,7 @@ def has_changes(page: Page, *, is_laid_out: bool, background_at_ns: int | None) 
     """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
     return (
         background_at_ns is not None
-        or any(map(_later, page.resources))
+        or any(map(_may_change, page.resources))
         or (is_laid_out and any(map(_is_seen, page.resources)))
     )
 
@@ -158,6 +158,10 @@ class ChangingBrowser:
             for resource in self._asked:
                 if _is_seen(self._page.resources[resource]):
                     yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
+
+
+def _may_change(resource: Resource) -> bool:
+    return bool(resource.priority_changes or resource.recorded) and bool(_later(resource))
 
 
 def _later(resource: Resource) -> list[tuple[Discovery, Standing]]:

@@ -13,8 +13,6 @@ from h3sim.browser.base import ScheduledRequest
 from h3sim.page import At
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from h3sim.page import Page
     from h3sim.trace import Activity
 
@@ -40,7 +38,10 @@ class ReplayBrowser:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._watched: dict[int, list[tuple[int, int]]] = {}
+        self._triggers = page.triggers
+        self._stream_bytes = [resource.stream_bytes for resource in page.resources]
+        self._watched: dict[int, list[tuple[int, int, int]]] = {}
+        """The offsets that still trigger something, the nearest last, where there are any."""
         self._unfinished = len(page.resources)
         self._finished = [False] * len(page.resources)
 
@@ -73,61 +74,35 @@ class ReplayBrowser:
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from *resource* being requested."""
-        parent = self._page.resources[resource]
-        children = list(self._children(resource))
-        offsets = [
-            (parent.header_bytes + offset_bytes, child)
-            for child, at, offset_bytes, _ in children
-            if at is At.OFFSET
-        ]
-        # The nearest stands last, to be taken off the end; equal offsets fire in file order.
-        self._watched[resource] = sorted(offsets, reverse=True)
-        return [
-            ScheduledRequest(now_ns + delay_ns, child)
-            for child, at, _, delay_ns in children
-            if at is At.REQUEST
-        ]
+        triggers = self._triggers.get(resource)
+        if triggers is None:
+            return []
+        if triggers.at_offset:
+            self._watched[resource] = [*triggers.at_offset]
+        return [ScheduledRequest(now_ns + delay, child) for delay, child in triggers.at_request]
 
     def next_offset(self, resource: int) -> int:
         """Return how many contiguous bytes of *resource*'s stream it next wants to hear of."""
-        watched = self._watched[resource]
-        return watched[-1][0] if watched else self._page.resources[resource].stream_bytes
+        watched = self._watched.get(resource)
+        return watched[-1][0] if watched else self._stream_bytes[resource]
 
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
         """Return what follows from so many bytes of the stream having been delivered."""
-        watched = self._watched[resource]
-        due = []
+        due: list[ScheduledRequest] = []
+        watched = self._watched.get(resource)
         while watched and watched[-1][0] <= contiguous_bytes:
-            _, child = watched.pop()
-            due.append(ScheduledRequest(now_ns + self._delay_ns(child), child))
-        complete = contiguous_bytes >= self._page.resources[resource].stream_bytes
-        if complete and not self._finished[resource]:
+            _, child, delay_ns = watched.pop()
+            due.append(ScheduledRequest(now_ns + delay_ns, child))
+        if contiguous_bytes >= self._stream_bytes[resource] and not self._finished[resource]:
             self._finished[resource] = True
             self._unfinished -= 1
-            due += self._on_complete(resource, now_ns)
+            triggers = self._triggers.get(resource)
+            if triggers is not None:
+                due += [ScheduledRequest(now_ns + delay, child) for delay, child in triggers.at_end]
         return due
 
     def on_wake(self, now_ns: int) -> list[ScheduledRequest]:  # noqa: ARG002 - it never asks to be woken
         """Return nothing: it never asks to be woken."""
         return []
-
-    def _on_complete(self, resource: int, now_ns: int) -> Iterable[ScheduledRequest]:
-        parent = self._page.resources[resource]
-        executed_at_ns = now_ns + parent.parse_ns + parent.execute_ns
-        for child, at, _, delay_ns in self._children(resource):
-            if at is At.COMPLETE:
-                yield ScheduledRequest(now_ns + delay_ns, child)
-            elif at is At.EXECUTED:
-                yield ScheduledRequest(executed_at_ns + delay_ns, child)
-
-    def _children(self, resource: int) -> Iterator[tuple[int, At, int, int]]:
-        for child in self._page.children.get(resource, ()):
-            discovery = self._page.resources[child].discovered
-            assert discovery is not None  # noqa: S101 - the root is nobody's child
-            yield child, discovery.at, discovery.offset_bytes or 0, discovery.delay_ns
-
-    def _delay_ns(self, child: int) -> int:
-        discovery = self._page.resources[child].discovered
-        return 0 if discovery is None else discovery.delay_ns

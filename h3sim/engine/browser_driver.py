@@ -60,7 +60,9 @@ class BrowserDriver:
 
     def _on_due(self, resource: int, now_ns: int) -> None:
         self.asked_for.append(resource)
-        self.schedule(self.browser.on_requested(resource, now_ns))
+        due = self.browser.on_requested(resource, now_ns)
+        if due:
+            self.schedule(due)
         self.requester.request(resource, now_ns)
 
     def _on_woken(self, value: None, now_ns: int) -> None:

@@ -128,14 +128,15 @@ class ConstantRateTransport:
     # What happens
 
     def _on_tick(self, value: None, now_ns: int) -> None:
-        """Send a packet at this tick, and at each one after it until something else is due.
+        """Send a packet at this tick, and at each one after it; what is due between them happens.
 
         A tick with nothing to send is lost, and none follows until there is something again.
         """
         environment, streams, watched = self._environment, self.response_streams, self._watched
         one_way_ns, in_order = self._one_way_ns, self._order is None
         sent_at_ns, chunks = self._steady.sent_at_ns, self._steady.chunks
-        take, advance_to, arrive = streams.take, environment.advance_to, self._arrivals.put
+        take, arrive = streams.take, self._arrivals.put
+        advance_to, run_until = environment.advance_to, environment.run_until
         numerator, denominator = self._interval_ns
         del value
         while True:
@@ -158,8 +159,7 @@ class ConstantRateTransport:
                 self._application.on_drained()
             now_ns = self._next_tick * numerator // denominator
             if not advance_to(now_ns):
-                environment.at(now_ns, _SEND, self._on_tick, None)
-                return
+                run_until(now_ns, _SEND)
 
     def _send_held(self, now_ns: int, chunk: tuple[int, int, int]) -> None:
         """Send a packet that may be held while others pass."""

@@ -116,6 +116,26 @@ class LoadEnvironment(Environment):
         self._now = at_ns
         return True
 
+    def run_until(self, at_ns: int, rank: int) -> None:
+        """Pass time until it is the turn of a call that is scheduled now.
+
+        As `at` with that call, and a return to whoever runs the load; but all that the caller has
+        at hand stays at hand.
+        """
+        queue = self._queue
+        own = (at_ns, rank, next(self._eid), _take_nothing, None)
+        heappush(queue, own)
+        while True:
+            entry = queue[0]
+            if len(entry) == _N_OF_CALL:
+                heappop(queue)
+                self._now = now_ns = entry[0]
+                if entry is own:
+                    return
+                entry[3](entry[4], now_ns)
+            else:
+                super().step()
+
     def stop(self) -> None:
         """Make `run_load` return; whoever calls this is not returned to."""
         self._stopped = True
@@ -218,7 +238,16 @@ class Lane:
     was put in. What overtakes has an entry of its own.
     """
 
-    __slots__ = ("_environment", "_is_queued", "_numbers", "_queue", "_rank", "take", "under_way")
+    __slots__ = (
+        "_call_first",
+        "_environment",
+        "_is_queued",
+        "_numbers",
+        "_queue",
+        "_rank",
+        "take",
+        "under_way",
+    )
 
     def __init__(self, environment: LoadEnvironment, rank: int, take: Call | None = None) -> None:
         self._environment = environment
@@ -227,34 +256,37 @@ class Lane:
         self._rank = rank
         self._is_queued = False
         self.take: Call = take or _take_nothing
-        self.under_way: deque[tuple[int, int, int, Any]] = deque()
-        """(time, rank, number, what comes) in rising order, without what overtakes."""
+        self._call_first: Call = self._on_first
+        self.under_way: deque[tuple[int, int, int, Call, Any]] = deque()
+        """What comes in rising order, without what overtakes: each as the queue has it."""
 
     def put(self, at_ns: int, value: Any) -> None:
         """Schedule *value* at *at_ns*."""
         under_way = self.under_way
-        entry = (at_ns, self._rank, next(self._numbers), value)
-        if under_way and at_ns < under_way[-1][0]:
-            heappush(self._queue, (*entry[:3], self._on_overtaking, value))
-            return
-        under_way.append(entry)
+        entry = (at_ns, self._rank, next(self._numbers), self._call_first, value)
         if not self._is_queued:
             self._is_queued = True
-            heappush(self._queue, (*entry[:3], self._on_first, None))
+            under_way.append(entry)
+            heappush(self._queue, entry)
+        elif under_way and at_ns < under_way[-1][0]:
+            heappush(self._queue, (*entry[:3], self._on_overtaking, value))
+        else:
+            under_way.append(entry)
 
-    def _on_first(self, value: None, now_ns: int) -> None:
-        del value
-        under_way, queue = self.under_way, self._queue
+    def _on_first(self, value: Any, now_ns: int) -> None:
+        under_way, queue, take = self.under_way, self._queue, self.take
         while True:
-            self.take(under_way.popleft()[3], now_ns)
+            under_way.popleft()
+            take(value, now_ns)
             if not under_way:
                 self._is_queued = False
                 return
             first = under_way[0]
             if queue and queue[0] < first:
-                heappush(queue, (*first[:3], self._on_first, None))
+                heappush(queue, first)
                 return
             self._environment._now = now_ns = first[0]
+            value = first[4]
 
     def _on_overtaking(self, value: Any, now_ns: int) -> None:
         self.take(value, now_ns)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from h3sim.engine.environment import Lane, Rank
@@ -9,7 +11,7 @@ from h3sim.engine.server_word import ServerWord, has_word
 from h3sim.engine.signalling import OracleSignalling, WireSignalling
 from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schemes import make_policy
-from h3sim.trace import Request, Trace
+from h3sim.trace import Request, SignalSent, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +23,17 @@ if TYPE_CHECKING:
     from h3sim.http import ByteMarks
     from h3sim.page import Page, Resource, Standing
     from h3sim.schemes import Scheme
-    from h3sim.trace import Delivery, SignalSent
+    from h3sim.trace import Delivery
 
 __all__ = ["HttpConnection"]
 
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
 _REQUEST, _RESPONSE, _CLOSE = int(Rank.REQUEST), int(Rank.RESPONSE), int(Rank.CLOSE)
+
+# No function of Python for each row: there is one of each for every resource.
+_NAMED_SIGNAL = partial(tuple.__new__, SignalSent)
+_NAMED_REQUEST = partial(tuple.__new__, Request)
 
 
 class HttpConnection:
@@ -50,6 +56,8 @@ class HttpConnection:
         marks: ByteMarks | None = None,
     ) -> None:
         self._page = page
+        self._resources = page.resources
+        self._stream_bytes = [resource.stream_bytes for resource in page.resources]
         self._request_bytes = request_bytes
         self._environment = environment
         self.transport = transport
@@ -87,10 +95,11 @@ class HttpConnection:
         stream_id = STREAM_ID_STEP * len(self._requested)
         self._requested.append((resource, now_ns))
         self._arrived_at_ns.append(None)
-        self.transport.watch(stream_id, self._browser.next_offset(resource))
-        described = self._page.resources[resource]
+        transport = self.transport
+        transport.watch(stream_id, self._browser.next_offset(resource))
+        described = self._resources[resource]
         self._signalling.on_requested(stream_id, described)
-        self.transport.send_request(stream_id, self._request_bytes(described))
+        transport.send_request(stream_id, self._request_bytes(described))
 
     def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
         """Record that more is known of a resource; open streams may get another priority."""
@@ -106,27 +115,30 @@ class HttpConnection:
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
         """Deliver *contiguous* bytes of a stream to the browser."""
-        resource = self.resource_of(stream_id)
-        due = self._browser.on_delivered(resource, contiguous, now_ns)
+        resource = self._requested[stream_id // STREAM_ID_STEP][0]
+        browser = self._browser
+        due = browser.on_delivered(resource, contiguous, now_ns)
         if due:
             self._schedule(due)
-        self.transport.watch(stream_id, self._browser.next_offset(resource))
-        size_bytes = self._page.resources[resource].stream_bytes
-        if contiguous >= size_bytes and stream_id not in self._finished:
-            self._finished[stream_id] = None
-            self._signalling.on_finished(stream_id)
-        if self._browser.is_done:
-            self._environment.stop()
+        self.transport.watch(stream_id, browser.next_offset(resource))
+        if contiguous >= self._stream_bytes[resource]:
+            if stream_id not in self._finished:
+                self._finished[stream_id] = None
+                self._signalling.on_finished(stream_id)
+            if browser.is_done:
+                self._environment.stop()
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
         """Deliver a request to the server, with what it says of priorities."""
-        self._arrived_at_ns[stream_id // STREAM_ID_STEP] = now_ns
-        resource = self._page.resources[self.resource_of(stream_id)]
+        number = stream_id // STREAM_ID_STEP
+        self._arrived_at_ns[number] = now_ns
+        index = self._requested[number][0]
+        resource = self._resources[index]
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
         if resource.server_ns or self._answers_in_batches:
             self._environment.after(resource.server_ns, _RESPONSE, self._on_response, stream_id)
         else:
-            self._respond(stream_id)
+            self._respond(stream_id, index)
 
     def on_signal_arrived(self, number: int, now_ns: int) -> None:
         """Deliver a frame of the control stream to the server."""
@@ -150,7 +162,7 @@ class HttpConnection:
 
     def _on_response(self, stream_id: int, now_ns: int) -> None:
         del now_ns
-        self._respond(stream_id)
+        self._respond(stream_id, self.resource_of(stream_id))
 
     def _on_closed(self, stream_id: int, now_ns: int) -> None:
         self._streams.close(stream_id)
@@ -158,11 +170,11 @@ class HttpConnection:
         if self._word is not None:
             self._word.on_closed(stream_id)
 
-    def _respond(self, stream_id: int) -> None:
-        resource = self._page.resources[self.resource_of(stream_id)]
+    def _respond(self, stream_id: int, resource: int) -> None:
         if self._word is not None:
             self._word.on_response(stream_id)
-        self._streams.send(stream_id, resource.stream_bytes, resource.header_bytes)
+        header_bytes = self._resources[resource].header_bytes
+        self._streams.send(stream_id, self._stream_bytes[resource], header_bytes)
         if self._streams.has_drained:
             self.on_drained()
         self.transport.pump()
@@ -198,21 +210,16 @@ class HttpConnection:
     def _signals(self) -> tuple[SignalSent, ...]:
         """Return what the scheduler was told, in that order: of one instant the client's first."""
         record = self._signalling.record
-        if self._word is None:
-            return tuple(record)
-        return tuple(sorted([*record, *self._word.record], key=lambda signal: signal.at_ns))
+        if self._word is not None:
+            record = sorted([*record, *self._word.record], key=itemgetter(0))
+        return tuple(map(_NAMED_SIGNAL, record))
 
     def _requests(self) -> tuple[Request, ...]:
         """Return the requests that reached the server, in the order made."""
-        made = zip(self._requested, self._arrived_at_ns, strict=True)
-        return tuple(
-            Request(
-                STREAM_ID_STEP * number,
-                resource,
-                requested_at_ns,
-                arrived_at_ns,
-                self._page.resources[resource].stream_bytes,
-            )
-            for number, ((resource, requested_at_ns), arrived_at_ns) in enumerate(made)
-            if arrived_at_ns is not None
-        )
+        sizes = [self._stream_bytes[resource] for resource, _ in self._requested]
+        numbers = range(0, STREAM_ID_STEP * len(sizes), STREAM_ID_STEP)
+        resources, times = zip(*self._requested, strict=True) if sizes else ((), ())
+        rows = zip(numbers, resources, times, self._arrived_at_ns, sizes, strict=True)
+        if None in self._arrived_at_ns:
+            return tuple(_NAMED_REQUEST(row) for row in rows if row[3] is not None)
+        return tuple(map(_NAMED_REQUEST, rows))

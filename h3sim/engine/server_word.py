@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.http import AdviceJudge
-from h3sim.trace import SignalSent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,8 +57,8 @@ class ServerWord:
         self._marks = marks
         self._wanted: dict[int, Signal] = {}
         self._judge = AdviceJudge() if scheme.doubts_clients else None
-        self.record: list[SignalSent] = []
-        """What it told the scheduler of its own accord."""
+        self.record: list[tuple[int, int, Signal]] = []
+        """What it told the scheduler of its own accord, as `PrioritySignalling.record` has it."""
 
     def open(self, element_id: int, signal: Signal) -> None:
         """Take up a stream or placeholder that the client asks for."""
@@ -104,5 +103,5 @@ class ServerWord:
 
     def _say(self, element_id: int, signal: Signal) -> None:
         self._wanted[element_id] = signal
-        self.record.append(SignalSent(self._now_ns(), element_id, signal))
+        self.record.append((self._now_ns(), element_id, signal))
         self._streams.update(element_id, signal)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.http import PriorityReceiver
 from h3sim.signals import DEFAULT_WEIGHT
-from h3sim.trace import SignalSent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,8 +31,9 @@ class PriorityTarget(Protocol):
 class PrioritySignalling(Protocol):
     """What the application tells; the client's side first, then the server's."""
 
-    record: list[SignalSent]
-    """What the server learnt, in that order."""
+    record: list[tuple[int, int, Signal]]
+    """What the server learnt, in that order: the fields of `SignalSent`, which cost more to name
+    than to write down."""
 
     def on_connected(self) -> None:
         """Say what holds before any request."""
@@ -63,12 +63,12 @@ class OracleSignalling:
     def __init__(self, policy: Policy, streams: PriorityTarget) -> None:
         self._policy = policy
         self._streams = streams
-        self.record: list[SignalSent] = []
+        self.record: list[tuple[int, int, Signal]] = []
 
     def on_connected(self) -> None:
         """Open the placeholders."""
         for element_id, signal in self._policy.on_connected():
-            self.record.append(SignalSent(0, element_id, signal))
+            self.record.append((0, element_id, signal))
             self._streams.open(element_id, signal)
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
@@ -77,7 +77,7 @@ class OracleSignalling:
     def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
         """Tell the server at once what the policy makes of it."""
         for element_id, signal in self._policy.on_changed(resource, change):
-            self.record.append(SignalSent(now_ns, element_id, signal))
+            self.record.append((now_ns, element_id, signal))
             self._streams.update(element_id, signal)
 
     def on_finished(self, stream_id: int) -> None:
@@ -86,7 +86,7 @@ class OracleSignalling:
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
         """Tell the server what the policy says."""
         for element_id, signal in self._policy.on_requested(stream_id, resource):
-            self.record.append(SignalSent(now_ns, element_id, signal))
+            self.record.append((now_ns, element_id, signal))
             if element_id == stream_id:
                 self._streams.open(element_id, signal)
             else:
@@ -98,7 +98,7 @@ class OracleSignalling:
     def on_closed(self, stream_id: int, now_ns: int) -> None:
         """Tell the server what the policy makes of it."""
         for element_id, signal in self._policy.on_closed(stream_id):
-            self.record.append(SignalSent(now_ns, element_id, signal))
+            self.record.append((now_ns, element_id, signal))
             self._streams.update(element_id, signal)
 
 
@@ -135,7 +135,7 @@ class WireSignalling:
         self._messages: list[_Message] = []
         self._arrived: set[int] = set()
         self._n_heard = 0
-        self.record: list[SignalSent] = []
+        self.record: list[tuple[int, int, Signal]] = []
 
     def on_connected(self) -> None:
         """Declare the placeholders."""
@@ -179,7 +179,7 @@ class WireSignalling:
 
     def _apply(self, heard: Iterable[SchedulerUpdate], now_ns: int) -> None:
         for element_id, signal, opens in heard:
-            self.record.append(SignalSent(now_ns, element_id, signal))
+            self.record.append((now_ns, element_id, signal))
             if opens:
                 self._streams.open(element_id, signal)
             else:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from h3sim.errors import H3SimError
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
 from h3sim.protocol import STREAM_ID_STEP
-from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
     from h3sim.signals import Eps, SignalChange
@@ -66,7 +65,7 @@ class StreamPriorities:
         self._max_buffered = max_buffered
         self._open: dict[int, Eps] = {}
         self._buffered: dict[int, Eps] = {}
-        self._closed = Ranges()
+        self._closed: set[int] = set()
 
     @property
     def buffered(self) -> tuple[int, ...]:
@@ -80,8 +79,10 @@ class StreamPriorities:
     def open(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
         """Open a stream whose request wants that; what a frame said before counts instead."""
         said = self._buffered.pop(stream_id, None)
-        self._open[stream_id] = wanted if said is None else said
-        return [(stream_id, self._open[stream_id])]
+        if said is None:
+            said = wanted
+        self._open[stream_id] = said
+        return [(stream_id, said)]
 
     def on_priority_update(self, stream_id: int, field: str) -> list[SignalChange]:
         """Take a frame's word; return what changes for the scheduler.
@@ -98,7 +99,7 @@ class StreamPriorities:
         """Take what a frame wants; return what changes for the scheduler."""
         if stream_id in self._open:
             return self._change(stream_id, wanted)
-        if not self._is_closed(stream_id):
+        if stream_id not in self._closed:
             self._keep(stream_id, wanted)
         return []
 
@@ -111,8 +112,7 @@ class StreamPriorities:
     def on_closed(self, stream_id: int) -> None:
         """Forget an open stream; what comes for it from now on is dropped."""
         del self._open[stream_id]
-        number = stream_id // STREAM_ID_STEP
-        self._closed.add(number, number + 1)
+        self._closed.add(stream_id)
 
     def _change(self, stream_id: int, wanted: Eps) -> list[SignalChange]:
         before, self._open[stream_id] = self._open[stream_id], wanted
@@ -135,7 +135,3 @@ class StreamPriorities:
         limit = self._max_streams
         if limit is not None and stream_id >= STREAM_ID_STEP * limit:
             raise PriorityFrameError("H3_ID_ERROR", stream_id, f"is beyond the limit of {limit}")
-
-    def _is_closed(self, stream_id: int) -> bool:
-        number = stream_id // STREAM_ID_STEP
-        return any(start <= number < stop for start, stop in self._closed.spans())

@@ -59,8 +59,8 @@ class PriorityReceiver:
         """Take a request, with what it says of itself."""
         self._requested[stream_id] = None
         if isinstance(signal, Eps):
-            changes = self._eps.open(stream_id, signal)
-            return [SchedulerUpdate(*change, opens=True) for change in changes]
+            (_, said), *_ = self._eps.open(stream_id, signal)
+            return [SchedulerUpdate(stream_id, said, True)]
         if stream_id in self._open:
             return []
         self._open[stream_id] = None

@@ -99,7 +99,10 @@ class StreamSender:
         stream = OutgoingStream(n_bytes, self._stream_window_bytes)
         self._outgoing[stream_id] = stream
         self._wake(stream_id, stream)
-        self._fill()
+        if self._has_buffer:
+            self._fill()
+        else:
+            self._note_data()
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Record that the client has these bytes for good."""

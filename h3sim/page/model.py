@@ -15,7 +15,8 @@ from h3sim.errors import PageError, UnknownNameError
 from h3sim.notebook import escaped, html_table
 from h3sim.page.checks import graph_problems
 from h3sim.page.edits import edited_resource
-from h3sim.page.resource import At, Resource
+from h3sim.page.resource import Resource
+from h3sim.page.triggers import Triggers, children_of, triggers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -88,12 +89,13 @@ class Page:
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
         """The indices of the resources that each index triggers, in file order."""
-        found: dict[int, list[int]] = {}
-        for index, resource in enumerate(self.resources):
-            discovery = resource.discovered
-            if discovery is not None and discovery.by is not None and discovery.at is not At.TIME:
-                found.setdefault(self.index[discovery.by], []).append(index)
+        found = children_of(self.resources, self.index)
         return {parent: tuple(indices) for parent, indices in found.items()}
+
+    @cached_property
+    def triggers(self) -> dict[int, Triggers]:
+        """What follows from what happens to each index that has `children`."""
+        return triggers_of(self.resources, self.children)
 
     @property
     def total_bytes(self) -> int:

@@ -43,8 +43,20 @@ class Rounds:
 
     def join(self, stream_id: int) -> None:
         """Put the stream among those that take turns; without effect where it is."""
-        if stream_id not in self._round:
-            self._next_turn(stream_id, self._now + 1)
+        turns = self._round
+        if stream_id in turns:
+            return
+        if self._line:
+            self._next_turn(stream_id, self._line)
+            return
+        # As `_next_turn`, of which a page of small resources has as many as packets.
+        turns[stream_id] = number = self._now + 1
+        heap = self._heap
+        heappush(heap, (number, stream_id))
+        if len(heap) > 2 * len(turns) + _SLACK:
+            self._drop_stale()
+        else:
+            self.first = heap[0][1]
 
     def leave(self, stream_id: int) -> None:
         """Take the stream out of the turns."""
@@ -124,6 +136,7 @@ class RoundRobinScheduler:
         self._rounds = Rounds()
         self._turns = TurnCounter(turn)
         self._is_one_packet = turn == Turn()
+        """Whether each packet is a turn, so that none is ever begun and not over."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Take up the stream."""
@@ -137,7 +150,8 @@ class RoundRobinScheduler:
 
     def deactivate(self, stream_id: int) -> None:
         """Take the stream out of the turns."""
-        self._turns.drop(stream_id)
+        if not self._is_one_packet:
+            self._turns.drop(stream_id)
         self._rounds.leave(stream_id)
 
     def requeue(self, stream_id: int) -> None:
@@ -146,8 +160,7 @@ class RoundRobinScheduler:
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
-        self._turns.drop(stream_id)
-        self._rounds.leave(stream_id)
+        self.deactivate(stream_id)
 
     def pick(self) -> int | None:
         """Return the stream whose turn it is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import not_one_of
@@ -24,6 +25,7 @@ from h3sim.notebook import html_table
 from h3sim.page import AS_WRITTEN
 from h3sim.schedulers import Mixed, Retransmit, Turn
 from h3sim.schemes.kinds import CustomScheduler, SchedulerKind, SignalKind
+from h3sim.schemes.known import KnownClasses
 from h3sim.schemes.parts import UPDATES, Placeholder, PriorityClass, Rule, ServerHint
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.recorded import RecordedBy, recorded_class
@@ -175,11 +177,22 @@ class Scheme:
 
         *standing* is what is known of it by now.
         """
+        if standing is AS_WRITTEN and (self.recorded is None or not resource.recorded):
+            return self._ruled.of(resource, images_before)
         if self.recorded is not None:
             recorded = recorded_class(self, resource, standing)
             if recorded is not None:
                 return recorded
-        resource = standing.applied_to(resource)
+        return self.ruled(standing.applied_to(resource), images_before, standing)
+
+    @cached_property
+    def _ruled(self) -> KnownClasses:
+        return KnownClasses(self)
+
+    def ruled(
+        self, resource: Resource, images_before: int, standing: Standing = AS_WRITTEN
+    ) -> PriorityClass:
+        """Return the class that the rules say, whatever was recorded, by asking each in turn."""
         for rule in self.rules:
             if rule.matches(resource, images_before=images_before, standing=standing):
                 return self.class_named(rule.class_name)

@@ -7,7 +7,8 @@ at once, and a stream leaves the tree a while after its last chunk was given out
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from h3sim.page import AS_WRITTEN, Kind
 from h3sim.schemes.kinds import SignalKind
@@ -55,12 +56,17 @@ def make_policy(scheme: Scheme, page: Page) -> Policy:
             return _TreePolicy(scheme)
 
 
-class _Open(NamedTuple):
-    """A stream that may change its class."""
+_Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
+"""A stream that may change its class: what it asks for, the images before it, its class."""
 
-    resource: Resource
-    images_before: int
-    entry: PriorityClass
+_REMEMBERED_PLACES = 2**13
+"""Streams have the same ids in every load, so the places of a chain come again in the next one."""
+
+
+@lru_cache(_REMEMBERED_PLACES)
+def _place(weight: int, depends_on: int | None, exclusive: bool) -> H2Priority:
+    """Return a place in the tree; checking a new one takes as long as scheduling a packet."""
+    return H2Priority(weight=weight, depends_on=depends_on, exclusive=exclusive)
 
 
 class _ClassPolicy:
@@ -72,15 +78,19 @@ class _ClassPolicy:
         self._of_all = AS_WRITTEN
         self._standing: dict[str, Standing] = {}
         self._open: dict[int, _Open] = {}
+        self._said: dict[str, Signal] = {}
+        """What is said of every stream of a class, where that is the same for all of them."""
 
     def on_connected(self) -> list[SignalChange]:
         return []
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        n_images = self._n_images
         standing = self._standing_of(resource)
-        entry = self._scheme.classify(resource, images_before=self._n_images, standing=standing)
-        self._open[stream_id] = _Open(resource, self._n_images, entry)
-        self._n_images += resource.kind is Kind.IMAGE
+        entry = self._scheme.classify(resource, images_before=n_images, standing=standing)
+        self._open[stream_id] = (resource, n_images, entry)
+        if resource.kind is Kind.IMAGE:
+            self._n_images = n_images + 1
         return self._joins(stream_id, entry)
 
     def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:
@@ -97,31 +107,38 @@ class _ClassPolicy:
             return []
         changes: list[SignalChange] = []
         for stream_id, row in [*self._open.items()]:
-            if resource is None or row.resource.id == resource.id:
+            if resource is None or row[0].id == resource.id:
                 changes += self._reclassified(stream_id, row)
         return changes
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:
-        return self._leaves(stream_id, self._open.pop(stream_id).entry)
+        return self._leaves(stream_id, self._open.pop(stream_id)[2])
 
     def _standing_of(self, resource: Resource) -> Standing:
+        if not self._standing and self._of_all is AS_WRITTEN:
+            return AS_WRITTEN  # as in most loads, from beginning to end
         return self._of_all.after(self._standing.get(resource.id, AS_WRITTEN))
 
     def _reclassified(self, stream_id: int, row: _Open) -> list[SignalChange]:
-        entry = self._scheme.classify(
-            row.resource,
-            images_before=row.images_before,
-            standing=self._standing_of(row.resource),
-        )
-        if entry == row.entry:
+        resource, images_before, before = row
+        standing = self._standing_of(resource)
+        entry = self._scheme.classify(resource, images_before=images_before, standing=standing)
+        if entry == before:
             return []
-        self._open[stream_id] = row._replace(entry=entry)
-        return self._moves(stream_id, row.entry, entry)
+        self._open[stream_id] = (resource, images_before, entry)
+        return self._moves(stream_id, before, entry)
 
     # What a kind of scheduler makes of a class
 
     def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         """Return what is said of a stream that is requested; the last entry is its own."""
+        said = self._said.get(entry.name)
+        if said is None:
+            said = self._said[entry.name] = self._says(entry)
+        return [(stream_id, said)]
+
+    def _says(self, entry: PriorityClass) -> Signal:
+        """Return what is said of each stream of a class."""
         raise NotImplementedError
 
     def _moves(
@@ -141,16 +158,16 @@ class _ClassPolicy:
 class _BucketPolicy(_ClassPolicy):
     """Says the bucket and level of the resource's class."""
 
-    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+    def _says(self, entry: PriorityClass) -> Signal:
         assert entry.bucket is not None  # noqa: S101 - a scheme's rows are checked when made
-        return [(stream_id, BucketPriority(bucket=entry.bucket, level=entry.level or 1))]
+        return BucketPriority(bucket=entry.bucket, level=entry.level or 1)
 
 
 class _EpsPolicy(_ClassPolicy):
     """Says the urgency of the resource's class, and whether it is incremental."""
 
-    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        return [(stream_id, Eps(urgency=entry.urgency, incremental=entry.incremental))]
+    def _says(self, entry: PriorityClass) -> Signal:
+        return Eps(urgency=entry.urgency, incremental=entry.incremental)
 
 
 class _TreePolicy(_ClassPolicy):
@@ -158,7 +175,9 @@ class _TreePolicy(_ClassPolicy):
 
     def __init__(self, scheme: Scheme) -> None:
         super().__init__(scheme)
-        self._rank = {entry.name: i for i, entry in enumerate(scheme.classes)}
+        names = [entry.name for entry in scheme.classes]
+        self._not_below = {name: names[rank::-1] for rank, name in enumerate(names)}
+        """Each class and the classes above it, the lowest first."""
         self._declared = scheme.placeholders[: scheme.max_placeholders]
         self._groups = _groups(scheme)
         self._yielding = [h for h in self._declared if h.yields_to is not None]
@@ -171,13 +190,22 @@ class _TreePolicy(_ClassPolicy):
         return [self._placeholder(holder) for holder in self._declared]
 
     def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        said = self._said.get(entry.name)
+        if said is not None:
+            return [(stream_id, said)]
         members = self._members[entry.name]
         changes = [] if members else self._yield_changes(entry.name, busy=True)
-        changes.append((stream_id, self._signal(entry, stream_id)))
-        members[stream_id] = None
+        signal = self._signal(entry, stream_id)
+        if entry.arrangement is Arrangement.SIBLINGS and not self._yielding:
+            self._said[entry.name] = signal  # nobody asks which streams such a class has
+        else:
+            members[stream_id] = None
+        changes.append((stream_id, signal))
         return changes
 
     def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        if entry.name in self._said:
+            return []
         members = self._members[entry.name]
         del members[stream_id]
         self._chain.remove(stream_id)
@@ -194,7 +222,7 @@ class _TreePolicy(_ClassPolicy):
             return [*left, *before]
         moved: list[SignalChange] = []
         if follower is not None:
-            weight = self._open[follower].entry.weight
+            weight = self._open[follower][2].weight
             is_exclusive = old.arrangement.is_exclusive
             placed = H2Priority(weight=weight, depends_on=above, exclusive=is_exclusive)
             moved.append((follower, placed))
@@ -230,30 +258,28 @@ class _TreePolicy(_ClassPolicy):
         return None if entry.group is None else self._groups[entry.group]
 
     def _signal(self, entry: PriorityClass, stream_id: int) -> Signal:
-        group = self._group_of(entry)
-        match entry.arrangement:
-            case Arrangement.SIBLINGS:
-                return H2Priority(weight=entry.weight, depends_on=group)
-            case Arrangement.CHAIN:
-                tail = _last(self._members[entry.name])
-                return H2Priority(weight=entry.weight, depends_on=group if tail is None else tail)
-            case Arrangement.STRICT_CHAIN:
-                tail = self._tail_not_below(entry.name)
-                return H2Priority(weight=entry.weight, depends_on=tail, exclusive=True)
-            case Arrangement.QUICKER_CHAIN:
-                tail = self._chain.append(stream_id, self._not_below(entry.name))
-                return H2Priority(weight=entry.weight, depends_on=tail, exclusive=True)
-
-    def _not_below(self, class_name: str) -> list[str]:
-        """Return *class_name* and the classes above it, the lowest first."""
-        return [entry.name for entry in self._scheme.classes[self._rank[class_name] :: -1]]
+        arrangement = entry.arrangement
+        if arrangement is Arrangement.SIBLINGS:
+            return _place(entry.weight, self._group_of(entry), False)
+        if arrangement is Arrangement.CHAIN:
+            tail = _last(self._members[entry.name])
+            return _place(entry.weight, self._group_of(entry) if tail is None else tail, False)
+        if arrangement is Arrangement.STRICT_CHAIN:
+            return _place(entry.weight, self._tail_not_below(entry.name), True)
+        tail = self._chain.append(stream_id, self._not_below[entry.name])
+        return _place(entry.weight, tail, True)
 
     def _tail_not_below(self, class_name: str) -> int | None:
         """Return the tail of the lowest class, from *class_name* up, that has a stream."""
-        tails = (_last(self._members[name]) for name in self._not_below(class_name))
-        return next((tail for tail in tails if tail is not None), None)
+        for name in self._not_below[class_name]:
+            members = self._members[name]
+            if members:
+                return _last(members)
+        return None
 
     def _yield_changes(self, class_name: str, *, busy: bool) -> list[SignalChange]:
+        if not self._yielding:
+            return []
         return [
             self._placeholder(holder, holder.yielding_weight if busy else None)
             for holder in self._yielding
@@ -283,7 +309,7 @@ class _StrictPolicy(_TreePolicy):
         self._strict_of: dict[int, int] = {}
 
     def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        del self._strict_of[stream_id]
+        self._strict_of.pop(stream_id, None)
         return super()._leaves(stream_id, entry)
 
     def _neighbours(self, stream_id: int, entry: PriorityClass) -> tuple[int | None, int | None]:
@@ -319,8 +345,11 @@ class _QuickerChain:
 
     def append(self, stream_id: int, class_names: list[str]) -> int | None:
         """Put a stream below the last of the first class that has one; return that one."""
-        tails = (self._tails.get(name) for name in class_names)
-        above = next((tail for tail in tails if tail is not None), None)
+        above = None
+        for name in class_names:
+            above = self._tails.get(name)
+            if above is not None:
+                break
         below = self._below.get(above)
         self._above[stream_id], self._below[stream_id] = above, below
         self._below[above] = stream_id

@@ -30,6 +30,8 @@ _UNIT = math.lcm(*range(1, MAX_WEIGHT + 1))
 _COST_PER_BYTE = (0, *(MAX_WEIGHT * _UNIT // weight for weight in range(1, MAX_WEIGHT + 1)))
 _BEFORE_ALL = -1
 _AFTER_ALL = math.inf
+_NO_TURN = -1
+"""What a node's last turn took that has had none since it was last alone; one may take 0 bytes."""
 _FRONT, _WAITING = -2, -1
 """Ties at an infinite time: before those of weight 0, whose ties are their ids."""
 
@@ -62,6 +64,7 @@ class ExactTime(FairQueueing):
 
     def joined(self, node: Node, parent: Node) -> tuple[float, int]:
         """Start one turn behind the child that was served last."""
+        node.n_bytes = _NO_TURN
         time = node.fixed_time
         if time is None:
             time = parent.last + self.turn_bytes * node.cost_per_byte
@@ -70,6 +73,7 @@ class ExactTime(FairQueueing):
     def reweigh(self, node: Node, weight: int) -> None:
         """Count the weight from the next turn on, and a rank before or behind all at once."""
         before = node.fixed_time
+        node.n_bytes = _NO_TURN
         node.weight = weight
         node.cost_per_byte = _COST_PER_BYTE[weight]
         node.fixed_time = self._fixed_times.get(weight)
@@ -82,21 +86,32 @@ class ExactTime(FairQueueing):
 
         The loop of the base class, written out: the schemes of Marx 2019 live in it.
         """
-        while node.parent is not None and node.entry is not None:
-            parent, entry = node.parent, node.entry
-            time = node.fixed_time
-            if time is None:
-                charged = self.turn_bytes if node.is_placeholder else n_bytes
-                parent.last = entry[0]
-                time = entry[0] + charged * node.cost_per_byte
-            node.entry = moved = (time, node.tie, node)
-            if parent.heap[0] is entry:
-                heapreplace(parent.heap, moved)
-                if parent.stale:
-                    settle(parent)
-            else:
-                relist(parent, entry, moved)
+        turn_bytes = self.turn_bytes
+        parent, entry = node.parent, node.entry
+        while parent is not None and entry is not None:
+            # One that has a rank instead of a share stands where it stood.
+            if node.fixed_time is None:
+                charged = turn_bytes if node.is_placeholder else n_bytes
+                heap = parent.heap
+                if len(heap) == 1:
+                    # Nothing but differences of siblings' times counts, so the time of one that is
+                    # alone begins at 0 with each turn: in a chain most turns change nothing.
+                    if node.n_bytes != charged or parent.last:
+                        node.n_bytes = charged
+                        parent.last = 0
+                        node.entry = heap[0] = (charged * node.cost_per_byte, node.tie, node)
+                else:
+                    node.n_bytes = _NO_TURN
+                    parent.last = time = entry[0]
+                    node.entry = moved = (time + charged * node.cost_per_byte, node.tie, node)
+                    if heap[0] is not entry:
+                        relist(parent, entry, moved)
+                    else:
+                        heapreplace(heap, moved)
+                        if parent.stale:
+                            settle(parent)
             node = parent
+            parent, entry = node.parent, node.entry
 
 
 class QuickerZeroTime(ExactTime):

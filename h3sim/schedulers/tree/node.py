@@ -73,6 +73,7 @@ class Node:
         self.fixed_time: float | None = None
         self.point = node_id if node_id >= 0 else -1 - node_id
         self.n_bytes = 0
+        """What its last turn took; with exact time only while it is listed alone."""
         self.carry = 0
 
     @property

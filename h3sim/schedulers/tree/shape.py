@@ -140,7 +140,7 @@ class DependencyTree:
             KeyError: if it is not in the tree, or only kept there for others.
         """
         node = self.nodes[node_id]
-        if not node.is_open:
+        if node.is_closed or node.is_implied or node.is_idle:  # `is_open`, without a call
             raise KeyError(node_id)
         return node
 

@@ -1,0 +1,66 @@
+"""What follows from what happens to a resource, as a page says it: worked out once a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.page.resource import At
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from h3sim.page.resource import Resource
+
+__all__ = ["Triggers", "children_of", "triggers_of"]
+
+
+class Triggers(NamedTuple):
+    """What follows from what happens to one resource; all are told by their indices in the page."""
+
+    at_request: tuple[tuple[int, int], ...]
+    """From its request: (delay in ns, child)."""
+    at_offset: tuple[tuple[int, int, int], ...]
+    """From so many bytes of its stream: (bytes, child, delay in ns), the nearest last; equal
+    offsets fire in file order."""
+    at_end: tuple[tuple[int, int], ...]
+    """From its last byte: (delay in ns, child); it is parsed and executed at once."""
+
+
+def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict[int, list[int]]:
+    """Return the indices of the resources that each index triggers, in file order."""
+    found: dict[int, list[int]] = {}
+    for child, resource in enumerate(resources):
+        discovery = resource.discovered
+        if discovery is not None and discovery.by is not None and discovery.at is not At.TIME:
+            found.setdefault(index[discovery.by], []).append(child)
+    return found
+
+
+def triggers_of(
+    resources: Sequence[Resource], children: Mapping[int, Sequence[int]]
+) -> dict[int, Triggers]:
+    """Return what each resource triggers that triggers something."""
+    return {
+        parent: _triggers(resources, parent, triggered) for parent, triggered in children.items()
+    }
+
+
+def _triggers(resources: Sequence[Resource], parent: int, children: Sequence[int]) -> Triggers:
+    above = resources[parent]
+    at_request: list[tuple[int, int]] = []
+    at_offset: list[tuple[int, int, int]] = []
+    at_end: list[tuple[int, int]] = []
+    for child in children:
+        discovery = resources[child].discovered
+        assert discovery is not None  # noqa: S101 - the root is nobody's child
+        delay_ns = discovery.delay_ns
+        if discovery.at is At.REQUEST:
+            at_request.append((delay_ns, child))
+        elif discovery.at is At.OFFSET:
+            offset = above.header_bytes + (discovery.offset_bytes or 0)
+            at_offset.append((offset, child, delay_ns))
+        elif discovery.at is At.COMPLETE:
+            at_end.append((delay_ns, child))
+        elif discovery.at is At.EXECUTED:
+            at_end.append((above.parse_ns + above.execute_ns + delay_ns, child))
+    return Triggers(tuple(at_request), tuple(sorted(at_offset, reverse=True)), tuple(at_end))
