@@ -87,6 +87,11 @@ FROM ?= 0
 check-loads: $(DEV) ## hold 10,000 random loads over bad links, or LOADS=n FROM=seed, to rules that read only the trace (minutes)
 	$(BIN)/python -m tests.checking $(LOADS) $(FROM)
 
+MUTANTS_SECONDS ?= 3600
+.PHONY: mutants
+mutants: $(DEV) ## make small mistakes in the core for an hour, or MUTANTS_SECONDS=n, and see which the tests notice (ARGS="schedulers" for a part, ARGS=--survivors again)
+	$(BIN)/python -m tools.mutation --seconds $(MUTANTS_SECONDS) $(ARGS)
+
 KILLS ?= 200
 .PHONY: interrupt-sweeps
 interrupt-sweeps: $(READY) ## kill sweeps and their workers at 200 random moments, or KILLS=n: nothing finished is lost

@@ -6,12 +6,20 @@ import os
 import random
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from tests.effort import IS_THOROUGH, PROFILE
 
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=1000, deadline=None, print_blob=True)
+# A mistake that was found is not made small: `make mutants` asks only whether.
+settings.register_profile(
+    "mutants",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+)
 settings.load_profile(PROFILE)
 os.environ["COLUMNS"] = "100"
 

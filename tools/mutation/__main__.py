@@ -1,0 +1,173 @@
+"""`python -m tools.mutation [--seconds N] [--seed N] [PART...]`: see who notices mistakes.
+
+Mutants come in an order that the seed alone decides, so what has been run at any moment is a sample
+of all, and the next run goes on after it. *PART* keeps those whose file and function contain it;
+`--survivors` tries again what survived, with the tests as they are now; `--table` only prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tools.mutation import children
+from tools.mutation.operators import Mutant, code_with, mutants_of
+from tools.mutation.reach import Reach, record, sources
+from tools.mutation.report import rows_of, table
+from tools.mutation.store import KILLED, SURVIVED, TIMED_OUT, UNREACHED, Equivalents, Result, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FOLDER = Path("build/mutants")
+_EQUIVALENTS = Path(__file__).with_name("equivalents.txt")
+_BATCHES = (0.1, 1.0, 5.0)
+"""Tests are loaded in batches of so many seconds: most mutants fall to the first."""
+_SLOWER, _START_SECONDS = 5.0, 20.0
+"""A mutant may take that many times as long as the tests did, and so long to load them."""
+
+
+def _order(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
+    """Return the mutants shuffled by seed: where one stands depends on nothing but itself."""
+    return sorted(
+        mutants, key=lambda mutant: hashlib.sha256(f"{seed} {mutant.key}".encode()).digest()
+    )
+
+
+def _batches(tests: Sequence[str], reach: Reach, most_seconds: float) -> list[list[str]]:
+    """Return the tests in batches, up to that many seconds of them."""
+    limits = [*_BATCHES, most_seconds]
+    batches: list[list[str]] = [[] for _ in limits]
+    total = 0.0
+    for test in tests:
+        total += reach.seconds[test]
+        index = next((i for i, limit in enumerate(limits) if total <= limit), None)
+        if index is None:
+            break
+        batches[index].append(test)
+    return [batch for batch in batches if batch]
+
+
+def _tried(mutant: Mutant, source: str, batches: list[list[str]]) -> dict[str, Any]:
+    """Make the mistake in this process and run the batches until a test fails."""
+    children.install(mutant.file, code_with(mutant, source))
+    for batch in batches:
+        failed = children.run_tests(batch).failed
+        if failed:
+            return {"failed": failed}
+    return {"failed": ""}
+
+
+class _Trial:
+    """Tries mutants, each on the tests that reach it."""
+
+    def __init__(self, reach: Reach, most_seconds: float) -> None:
+        self._reach = reach
+        self._most = most_seconds
+        self._fails_anyway: dict[str, bool] = {}
+
+    def result(self, mutant: Mutant, source: str) -> Result:
+        """Return what the tests say of it."""
+        began = time.monotonic()
+        tests = self._reach.tests_of(mutant)
+        outcome, test = (UNREACHED, "") if not tests else self._outcome(mutant, source, tests)
+        seconds = round(time.monotonic() - began, 2)
+        return Result(
+            key=mutant.key,
+            text=mutant.text,
+            outcome=outcome,
+            test=test,
+            seconds=seconds,
+            shown=str(mutant),
+        )
+
+    def _outcome(self, mutant: Mutant, source: str, tests: list[str]) -> tuple[str, str]:
+        batches = _batches(tests, self._reach, self._most)
+        planned = sum(self._reach.seconds[test] for batch in batches for test in batch)
+        limit = _START_SECONDS + _SLOWER * planned
+        found = children.in_child(
+            lambda: _tried(mutant, source, batches), cpu_seconds=limit, wall_seconds=20 * limit
+        )
+        if found is None:
+            return TIMED_OUT, ""
+        if not found["failed"]:
+            return SURVIVED, ""
+        if self._is_to_blame(found["failed"]):
+            # Among other tests, in another order: it says nothing about the mutant.
+            left = [test for test in tests if not found["failed"].startswith(test)]
+            return self._outcome(mutant, source, left) if left else (SURVIVED, "")
+        return KILLED, found["failed"]
+
+    def _is_to_blame(self, test: str) -> bool:
+        """Whether a test fails alone where there is no mistake; each is asked once."""
+        if test not in self._fails_anyway:
+            known = test in self._reach.seconds
+            found = known and children.in_child(
+                lambda: {"failed": children.run_tests([test]).failed},
+                cpu_seconds=_START_SECONDS + _SLOWER * self._reach.seconds[test],
+                wall_seconds=1200.0,
+            )
+            self._fails_anyway[test] = known and (not found or bool(found["failed"]))
+        return self._fails_anyway[test]
+
+
+def _arguments(given: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.mutation")
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="then it ends")
+    parser.add_argument("--each", type=float, default=20.0, help="seconds of tests for a mutant")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--survivors", action="store_true")
+    parser.add_argument("--table", action="store_true")
+    return parser.parse_args(given)
+
+
+def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> None:
+    until = time.monotonic() + options.seconds
+    children.prepare()
+    record(_FOLDER / "reach")
+    trial = _Trial(Reach(_FOLDER / "reach"), options.each)
+    texts = dict(sources())
+    for mutant in mutants:
+        known = store.of(mutant)
+        if known is not None and not (options.survivors and not known.is_noticed):
+            continue
+        if known is None and options.survivors:
+            continue
+        if time.monotonic() > until:
+            break
+        result = trial.result(mutant, texts[mutant.file])
+        store.add(result)
+        if not result.is_noticed:
+            print(f"{result.outcome}: {mutant}", flush=True)
+
+
+def main(given: Sequence[str]) -> int:
+    """Try mutants until the time is over, print what survived and the score."""
+    options = _arguments(given)
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    every = [mutant for file, text in sources() for mutant in mutants_of(file, text)]
+    store, listed = Store(_FOLDER / "results.jsonl"), Equivalents(_EQUIVALENTS)
+    chosen = [m for m in every if all(part in f"{m.file} {m.function}" for part in options.parts)]
+    if not options.table:
+        _run(options, _order(chosen, options.seed), store)
+    known = [(mutant, result) for mutant in chosen if (result := store.of(mutant)) is not None]
+    equivalent = set()
+    for mutant, result in known:
+        is_listed = listed.reason(mutant) is not None
+        if is_listed and not result.is_noticed:
+            equivalent.add(mutant.key)
+        elif is_listed:
+            print(f"noticed, though it is listed as equivalent, by {result.test}: {mutant}")
+        elif not result.is_noticed:
+            print(f"{result.outcome}: {mutant}")
+    print(table(rows_of(chosen, known, equivalent)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
