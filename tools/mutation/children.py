@@ -44,10 +44,14 @@ def prepare() -> None:
     """Load what the tests load beside h3sim, so that children find it."""
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    for name in ("hypothesis.stateful", "hypothesis.strategies", "networkx", "numpy", "simpy"):
-        importlib.import_module(name)
-    for name in ("coverage", "_pytest.doctest", "tabulate", "tomllib"):
-        importlib.import_module(name)
+    import _pytest.doctest  # noqa: F401
+    import coverage  # noqa: F401
+    import hypothesis.stateful  # noqa: F401
+    import networkx  # noqa: F401
+    import numpy  # noqa: F401
+    import simpy  # noqa: F401
+    import tabulate  # noqa: F401
+
     LAST_OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     if any(name.partition(".")[0] in ("h3sim", "tests") for name in sys.modules):
         raise RuntimeError("h3sim is loaded already: children would not see mutants of it")
