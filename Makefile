@@ -110,7 +110,7 @@ docs: $(READY) ## build the documentation site into build/docs/html; warnings ar
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs $(DOCS)/source $(DOCS)/html
 
 .PHONY: formats
-formats: $(READY) ## write the published schema of pages anew, from its declaration
+formats: $(READY) ## write the published schemas of pages and results anew, from their declarations
 	$(BIN)/python -m tools.formats
 
 .PHONY: docs-tables

@@ -157,6 +157,7 @@ _MODULES = (
 
 # Figures stand above loads and results, and load matplotlib: nobody pays for them who draws none.
 provide("load.plot", lambda load: importlib.import_module("h3sim.plots").LoadPlots([load]))
+provide("regret.plot", lambda regret: importlib.import_module("h3sim.plots").RegretPlots(regret))
 provide("results.plot", lambda results: importlib.import_module("h3sim.plots").StudyPlots(results))
 
 

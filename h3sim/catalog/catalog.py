@@ -14,7 +14,7 @@ from h3sim.documents import read_text, shown, shown_path
 from h3sim.errors import InputError, PageError, Problem, UnknownNameError
 from h3sim.notebook import Listing
 from h3sim.page import page_from_dict, read_page
-from h3sim.page.resource import MAX_STREAM_BYTES
+from h3sim.page.classes import SIZES, size_class
 from h3sim.schemes import read_scheme
 from h3sim.schemes.reader import scheme_from_toml
 from h3sim.transport import network_from_toml, profile_from_toml, read_network
@@ -48,12 +48,8 @@ ValueT = TypeVar("ValueT")
 _CORPUS = "corpus"
 _RECORDINGS = (".har", ".har.gz", ".html", ".htm")
 """Endings of what `h3sim import` reads and nothing else does."""
-_SIZES = {
-    "corpus:small": (0, 499_999),
-    "corpus:medium": (500_000, 1_000_000),
-    "corpus:large": (1_000_001, MAX_STREAM_BYTES),
-}
-"""Sets of shipped pages by the bytes of their bodies: the least and the most."""
+_SIZES = {f"corpus:{size}": size for size in SIZES}
+"""Sets of shipped pages by the bytes of their bodies."""
 
 
 def load_page(name: str | Path) -> Page:
@@ -162,8 +158,8 @@ def page_set(name: str) -> tuple[str, ...] | None:
     if name == _CORPUS:
         return tuple(corpus)
     if name in _SIZES:
-        least, most = _SIZES[name]
-        return tuple(page for page in corpus if least <= load_page(page).total_bytes <= most)
+        size = _SIZES[name]
+        return tuple(page for page in corpus if size_class(load_page(page).total_bytes) == size)
     return sets.get(name)
 
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
+from h3sim import catalog
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.run import check_plot_path
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
+from h3sim.page.classes import PAGE_CLASSES
 from h3sim.printable import printable
 from h3sim.study import check_names, regret
 
 if TYPE_CHECKING:
-    from h3sim.study import Regret, RegretRow
+    from h3sim.study import ClassRegretRow, Regret, RegretRow, SchemeRegretRow
 
 __all__ = ["add_command"]
 
@@ -23,6 +28,7 @@ examples:
   h3sim regret davies-meenan http2rulez
   h3sim regret corpus:small --scheme dfifo,chrome-h2,atf-first
   h3sim regret my-page.json --network cable --transport tcp --by-page
+  h3sim regret corpus --scheme chrome-eps,h3sim-1 --networks cable,4g --by size --plot regret.png
 
 A regret is a ratio: that of a load's exact ByteIndex to what no scheme can beat. 1.00 cannot be
 improved; 1.20 is at most 20 % behind the best there is, since the bound itself may not be reached.
@@ -50,6 +56,22 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="what the bound takes as given (default: the page at a constant rate, where the"
         " browser replays; else the requests)",
     )
+    parser.add_argument(
+        "--networks",
+        metavar="NAMES",
+        help="several networks, with commas between: tables for each, in place of --network",
+    )
+    parser.add_argument(
+        "--by",
+        choices=tuple(PAGE_CLASSES),
+        help="show the means of each class of pages, with 95 %% intervals, too",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw the regrets above the fold there (.png, .svg, .pdf): each page's, or with --by"
+        " the means of classes",
+    )
     add_load_options(parser)
     add_buffer_option(parser)
     parser.add_argument("--json", action="store_true", help="print h3sim-regret/1 instead")
@@ -67,23 +89,70 @@ def _regret(options: argparse.Namespace) -> int:
     pages = read_pages(options, mistakes)
     wanted = read_schemes(options, mistakes)
     mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
+    mistakes.collect(lambda: check_plot_path(options.plot))
+    networks = [name for name in (options.networks or "").split(",") if name]
+    for name in networks:
+        mistakes.collect(partial(catalog.load_network, name))
     config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
     if mistakes.lines or config is None:
         return mistakes.tell("regret")
     with progress_bar("load") as progress:
-        held = regret(pages, schemes=wanted, given=options.given, config=config, progress=progress)
+        held = regret(
+            pages,
+            schemes=wanted,
+            networks=networks,
+            given=options.given,
+            config=config,
+            progress=progress,
+        )
     if options.json:
         print(json.dumps(held.to_dict(), allow_nan=False))
-        return 0
-    width = terminal_width(options)
-    print(f"{fitted(printable(held.told()), width)}\n")
-    if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
-        for page in pages:
-            print(f"{printable(page.name)}, given the {held.given}:\n")
-            print(_page_table([row for row in held.rows if row.page == page.name], width) + "\n")
-    print(f"over {plural(len(pages), 'page')}, given the {held.given}:\n")
-    print(_scheme_table(held, width))
+    else:
+        _show(held, options)
+    if options.plot is not None:
+        held.plot.save(options.plot, by=options.by)
+        print(f"wrote {printable(options.plot)}", file=sys.stderr)
     return 0
+
+
+def _show(held: Regret, options: argparse.Namespace) -> None:
+    width = terminal_width(options)
+    print(fitted(printable(held.told()), width))
+    pages = [*held.page_digests]
+    for network in held.configurations:
+        here = [row for row in held.rows if row.network == network]
+        over = f" {printable(network)}," if len(held.configurations) > 1 else ""
+        if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
+            for page in pages:
+                print(f"\n{printable(page)},{over} given the {here[0].given}:\n")
+                print(_page_table([row for row in here if row.page == page], width))
+        told = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
+        print(f"\n{told}:\n")
+        print(_scheme_table([row for row in held.schemes if row.network == network], width))
+        if options.by is not None:
+            _show_classes(
+                [row for row in held.by_class(options.by) if row.network == network], width
+            )
+
+
+def _show_classes(rows: list[ClassRegretRow], width: int | None) -> None:
+    """Print a table of means on all and one of those above the fold: a column a class."""
+    for which, said in (("all", "on all resources"), ("atf", "above the fold")):
+        here = [row for row in rows if row.which == which]
+        counts = {row.page_class: row.n_pages for row in here}
+        headers = ("scheme", *(f"{name} ({n})" for name, n in counts.items()))
+        cells = {(row.scheme, row.page_class): _with_interval(row) for row in here}
+        body = (
+            (scheme, *(cells.get((scheme, name), "-") for name in counts))
+            for scheme in dict.fromkeys(row.scheme for row in here)
+        )
+        print(f"\nmean {said}, 95 % intervals:\n")
+        print(table(headers, body, width=width, shorten=True))
+
+
+def _with_interval(row: ClassRegretRow) -> str:
+    ends = "" if row.low is None else f" ({ratio(row.low)} to {ratio(row.high)})"
+    return f"{ratio(row.mean)}{ends}"
 
 
 def _page_table(rows: list[RegretRow], width: int | None) -> str:
@@ -102,14 +171,14 @@ def _page_table(rows: list[RegretRow], width: int | None) -> str:
     return table(headers, body, width=width, shorten=True)
 
 
-def _scheme_table(held: Regret, width: int | None) -> str:
+def _scheme_table(rows: list[SchemeRegretRow], width: int | None) -> str:
     headers = (
         *("scheme", "all: mean", "median", "worst"),
         *("above the fold: mean", "median", "worst", "worst page"),
     )
-    cells = {(row.scheme, row.which): row for row in held.schemes}
+    cells = {(row.scheme, row.which): row for row in rows}
     body = []
-    for scheme in dict.fromkeys(row.scheme for row in held.schemes):
+    for scheme in dict.fromkeys(row.scheme for row in rows):
         of_all, of_atf = cells[scheme, "all"], cells[scheme, "atf"]
         ratios = [
             ratio(value) for row in (of_all, of_atf) for value in (row.mean, row.median, row.worst)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
 from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
 from h3sim.findings.model import Figure
+from h3sim.page.classes import SIZES, size_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,7 +35,6 @@ _COLUMNS = {"all": (_ALL, 0), "atf": (_ATF, 0), "1000k": (_ATF, 1000)}
 """The columns of Table 2: of what, and with which send buffer."""
 _POOR = ("firefox", "wrr", "s+")
 """The schemes that the paper calls bad performers."""
-_CLASSES = {"small": (0, 499_999), "medium": (500_000, 1_000_000), "large": (1_000_001, math.inf)}
 _SAME = 1.01
 
 
@@ -73,8 +72,8 @@ def scatter(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     sizes = {row["page"]: row["page_bytes"] for row in loads.rows}
     shares = {row["page"]: row["page_atf_bytes"] / row["page_bytes"] for row in loads.rows}
     found: Figures = {}
-    for name, (least, most) in _CLASSES.items():
-        pages = [page for page, size in sizes.items() if least <= size <= most]
+    for name in SIZES:
+        pages = [page for page, size in sizes.items() if size_class(size) == name]
         inside = [
             [by_page[page] for by_page in speedups.values() if page in by_page] for page in pages
         ]
@@ -101,8 +100,8 @@ def buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
             by_size[size], by_size[0], lambda with_it, without: abs(with_it / without - 1)
         )
         found[f"change.{size:g}"] = median([*changes.values()])
-        for name, (least, most) in _CLASSES.items():
-            inside = [changes[page] for page in changes if least <= n_bytes[page] <= most]
+        for name in SIZES:
+            inside = [changes[page] for page in changes if size_class(n_bytes[page]) == name]
             found[f"change.{size:g}.{name}"] = median(inside)
         kept = _by_page(by_size[size], by_size[0], lambda with_it, without: with_it / without)
         found[f"kept.{size:g}"] = mean([*kept.values()])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from typing import TYPE_CHECKING
 
 from h3sim.findings.intervals import mean, median
 from h3sim.findings.model import Figure
+from h3sim.page.classes import size_class
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,9 +20,8 @@ __all__ = ["browsers", "deep_buffers", "protocols", "waterfalls"]
 Figures = dict[str, Figure]
 
 _SPEED, _LOAD, _ATF = "speed_index_ms", "page_load_ms", "byte_index_atf_ms"
-_SMALL_BYTES = 500_000
-_CLASSES = {"small": (0, _SMALL_BYTES - 1), "large": (1_000_001, math.inf)}
-"""Heavy pages and light ones, by the classes of Marx 2019."""
+_EXTREMES = ("small", "large")
+"""Light pages and heavy ones, by the classes of Marx 2019."""
 _RESOURCES = {
     "rila": "rila_small",
     "bootstrap-css": "bootstrap.css",
@@ -95,8 +94,8 @@ def browsers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         found[f"{name}.slower"] = median([*deltas.values()])
         lossy = _over_networks(loads, scheme, loss=0.02)
         found[f"{name}.slower-2pct"] = median([*lossy.values()])
-        for size, (least, most) in _CLASSES.items():
-            chosen = [value for page, value in deltas.items() if least <= sizes[page] <= most]
+        for size in _EXTREMES:
+            chosen = [value for page, value in deltas.items() if size_class(sizes[page]) == size]
             found[f"{name}.{size}"] = median(chosen)
     found["better-of-sharing"] = min(by_scheme["rr"], by_scheme["wrr"])
     found["worse-of-browsers"] = max(by_scheme["firefox"], Figure(0.0))
@@ -105,7 +104,7 @@ def browsers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 def protocols(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return how HTTP/3 does beside HTTP/2 with the same controller and the same loss."""
-    small = {row["page"] for row in loads.rows if row["page_bytes"] < _SMALL_BYTES}
+    small = {row["page"] for row in loads.rows if size_class(row["page_bytes"]) == "small"}
     found: Figures = {}
     for percent, loss in ((0, 0.0), (2, 0.02), (10, 0.1)):
         here = loads.where(loss=loss)

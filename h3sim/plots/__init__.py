@@ -10,8 +10,14 @@ from h3sim.lazy import attach
 
 if TYPE_CHECKING:
     from h3sim.plots.load_plots import LoadPlots
+    from h3sim.plots.regret_plots import RegretPlots
     from h3sim.plots.study_plots import StudyPlots
 
-__all__ = ["LoadPlots", "StudyPlots"]
+__all__ = ["LoadPlots", "RegretPlots", "StudyPlots"]
 
-__getattr__, __dir__ = attach(__name__, load_plots="LoadPlots", study_plots="StudyPlots")
+__getattr__, __dir__ = attach(
+    __name__,
+    load_plots="LoadPlots",
+    regret_plots="RegretPlots",
+    study_plots="StudyPlots",
+)

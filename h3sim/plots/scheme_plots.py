@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from h3sim.errors import InputError, Problem
+from h3sim.page.classes import size_class
 from h3sim.plots.labels import plain, value_label
 from h3sim.plots.style import SIGNIFICANT, SMALL, line
 from h3sim.study.pairs import pairs_by_scheme
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_buffers", "draw_correlations", "draw_ranks", "draw_scatter", "legend_by_size"]
 
-"""Sander 2022 § 5."""
-_CLASSES = (("small, < 500 kB", 500_000), ("medium", 1_000_000), ("large, >= 1000 kB", math.inf))
-"""Of Marx 2019, Fig. 12."""
+_SIZES = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
+"""The sizes of pages of Marx 2019, Fig. 12, in words."""
 _LANE = 0.25
 _FACTORS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100)
 
@@ -49,7 +49,7 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> None:
         for pair in pairs[scheme]:
             logs.setdefault(pair.page, []).append(math.log(pair.speedup))
         for page, own in logs.items():
-            number = next(n for n, (_, most) in enumerate(_CLASSES) if sizes[page] < most)
+            number = list(_SIZES).index(size_class(sizes[page]))
             look = line(number)
             ax.plot(
                 place + _LANE * (number - 1),
@@ -59,7 +59,7 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> None:
                 color=look.color,
                 fillstyle=("none", "left", "full")[number],
                 linestyle="none",
-                label=None if number in told else _CLASSES[number][0],
+                label=None if number in told else [*_SIZES.values()][number],
             )
             told.add(number)
     for place in range(1, len(schemes)):
@@ -74,7 +74,7 @@ def legend_by_size(ax: Axes) -> None:
     """Say which marker is which size of page, the smallest first."""
     handles, labels = ax.get_legend_handles_labels()
     known = dict(zip(labels, handles, strict=True))
-    names = [name for name, _ in _CLASSES if name in known]
+    names = [name for name in _SIZES.values() if name in known]
     ax.legend(
         [known[name] for name in names],
         names,

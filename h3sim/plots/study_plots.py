@@ -151,7 +151,7 @@ class StudyPlots:
     ) -> Axes:
         """Draw each page's speedup with each scheme, by the size of the page (Marx 2019, Fig. 12).
 
-        Small pages are below 500 kB, large ones from 1000 kB on. A point is the geometric mean of
+        Small pages are below 500 kB, large ones above 1000 kB. A point is the geometric mean of
         the page's seeds and settings; x2 is as far above 1 as /2 is below.
 
         Raises:

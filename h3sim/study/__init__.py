@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from h3sim.study.find import FoundRow, FoundScheme, RobustnessRow, find
     from h3sim.study.optimum import Optimum, least_total
     from h3sim.study.options import LoadOptions
-    from h3sim.study.regret import Regret, RegretRow, SchemeRegretRow, regret
+    from h3sim.study.regret import (
+        ClassRegretRow,
+        Regret,
+        RegretRow,
+        SchemeRegretRow,
+        regret,
+    )
     from h3sim.study.results import Results
     from h3sim.study.rows import Counts
     from h3sim.study.rule_check import Disagreement, RuleCheck, RuleRow, check_rules
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
         read_load,
     )
     from h3sim.study.saved_results import read_results
+    from h3sim.study.schemas import result_schemas
     from h3sim.study.sensitivity import SensitivityRow, sensitivity
     from h3sim.study.sequential import Sequential, sweep_until
     from h3sim.study.server_check import ServerCheck, ServerCheckRow, check_server
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
     from h3sim.study.sweep import Plan, Study, study_of, sweep
 
 __all__ = [
+    "ClassRegretRow",
     "Comparison",
     "ComparisonRow",
     "Counts",
@@ -88,6 +96,7 @@ __all__ = [
     "resolve_pages",
     "resolve_scheme",
     "resolve_schemes",
+    "result_schemas",
     "run_config",
     "sensitivity",
     "simulate",
@@ -105,13 +114,14 @@ __getattr__, __dir__ = attach(
     find="FoundRow FoundScheme RobustnessRow find",
     optimum="Optimum least_total",
     options="LoadOptions",
-    regret="Regret RegretRow SchemeRegretRow regret",
+    regret="ClassRegretRow Regret RegretRow SchemeRegretRow regret",
     results="Results",
     rows="Counts",
     rule_check="Disagreement RuleCheck RuleRow check_rules",
     run="resolve_pages resolve_scheme resolve_schemes run_config simulate with_scheduler",
     saved="SavedLoad SavedLoadError is_saved_load load_from_dict read_load",
     saved_results="read_results",
+    schemas="result_schemas",
     sensitivity="SensitivityRow sensitivity",
     sequential="Sequential sweep_until",
     server_check="ServerCheck ServerCheckRow check_server",

@@ -13,7 +13,7 @@ from h3sim.documents.arguments import CALLABLE, Only, check_arguments
 from h3sim.documents.values import Whole
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.results import in_words
-from h3sim.study.arguments import LEVEL
+from h3sim.study.arguments import LEVEL, NETWORKS
 from h3sim.study.compare import CONFIG, baseline_of, check_names, check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.race import race
@@ -208,10 +208,6 @@ def _found_row(scheme: Scheme, row: ArmRow) -> FoundRow:
 
 
 _WHICH = Only("'all' or 'atf'", lambda value: value in ("all", "atf"))
-_NETWORKS = Only(
-    "a list of names",
-    lambda value: isinstance(value, list | tuple) and all(isinstance(name, str) for name in value),
-)
 
 
 def _check(
@@ -222,7 +218,7 @@ def _check(
         which=(_WHICH, which),
         n_seeds=(Whole(low=1, high=_MOST_SEEDS), n_seeds),
         confidence=(LEVEL, confidence),
-        networks=(_NETWORKS, networks),
+        networks=(NETWORKS, networks),
         **{} if progress is None else {"progress": (CALLABLE, progress)},
     )
 

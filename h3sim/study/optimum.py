@@ -69,10 +69,11 @@ class _Program:
             # A part that ends at tick C is not yet sent at C of the instants 0, 1, ..., C - 1.
             for tick in self._ticks():
                 cost[self._y(index, tick)] = -part.weight
-        kinds = np.concatenate([np.zeros(self._n), np.ones(self._n)])
         found = optimize.milp(
             cost,
-            integrality=kinds,
+            # Packets are whole, so x may be declared whole as well. With x continuous HiGHS solves
+            # for it again once y is known, and tells that on stdout whatever it is asked to log.
+            integrality=np.ones_like(cost),
             bounds=optimize.Bounds(0, self._upper()),
             constraints=self._constraints(),
             options={"time_limit": limit_s, "mip_rel_gap": 0.0},

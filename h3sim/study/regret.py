@@ -1,11 +1,11 @@
-"""How far schemes are from the best that any could do: a table over pages."""
+"""How far schemes are from the best that any could do: a table over pages and networks."""
 
 from __future__ import annotations
 
 import html
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -13,7 +13,10 @@ from h3sim._version import __version__
 from h3sim.documents import shown
 from h3sim.documents.arguments import CALLABLE, check_arguments
 from h3sim.errors import InputError, Problem
+from h3sim.page.classes import PAGE_CLASSES, classes_of
+from h3sim.provided import provided
 from h3sim.results import in_words
+from h3sim.study.arguments import NETWORKS
 from h3sim.study.compare import CONFIG, check_names, check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
@@ -21,7 +24,7 @@ from h3sim.study.told import Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from h3sim.page import Page
     from h3sim.results import Load
@@ -31,17 +34,22 @@ if TYPE_CHECKING:
     from h3sim.study.config import LoadConfig
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["Regret", "RegretRow", "SchemeRegretRow", "regret"]
+__all__ = ["ClassRegretRow", "Regret", "RegretRow", "SchemeRegretRow", "regret"]
 
-_ARGUMENTS = ("schemes", "given", "config", "progress")
+_ARGUMENTS = ("schemes", "networks", "given", "config", "progress")
 _WHICH: tuple[Which, ...] = ("all", "atf")
 
 
 class RegretRow(NamedTuple):
-    """One load: exact ByteIndexes, their bounds, and how many times these they are."""
+    """One load: exact ByteIndexes, their bounds, and how many times these they are.
+
+    *given* says what the bounds take as given, as `Load.lower_bound` has it.
+    """
 
     page: str
+    network: str
     scheme: str
+    given: Given
     byte_index_all_ms: float | None
     bound_all_ms: float | None
     regret_all: float | None
@@ -51,8 +59,9 @@ class RegretRow(NamedTuple):
 
 
 class SchemeRegretRow(NamedTuple):
-    """A scheme over the pages that have a figure; the mean is arithmetic."""
+    """A scheme over a network and the pages that have a figure; the mean is arithmetic."""
 
+    network: str
     scheme: str
     which: Which
     n_pages: int
@@ -62,19 +71,102 @@ class SchemeRegretRow(NamedTuple):
     worst_page: str | None
 
 
+class ClassRegretRow(NamedTuple):
+    """The same over the pages of one class; *low* to *high* is the 95 % interval of the mean."""
+
+    network: str
+    page_class: str
+    scheme: str
+    which: Which
+    n_pages: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    median: float | None
+    worst: float | None
+    worst_page: str | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Regret(Told):
-    """Rows by page and scheme, in the order given."""
+    """Rows by network, page and scheme, in the order given."""
 
     rows: Rows[RegretRow]
-    given: Given
+    configurations: dict[str, dict[str, Any]]
+    """What the loads over each network have in common, as `Load.configuration`, by its name."""
+    page_classes: dict[str, dict[str, str]]
+    """The class of each page, by its name, then by what pages are told apart."""
+
+    @property
+    def given(self) -> Given | None:
+        """What the bounds take as given; None where that is not the same over all networks."""
+        found = {row.given for row in self.rows}
+        return found.pop() if len(found) == 1 else None
 
     @cached_property
     def schemes(self) -> Rows[SchemeRegretRow]:
-        """Each scheme over all pages: "all" and "atf" (above the fold) of it."""
-        names = dict.fromkeys(row.scheme for row in self.rows)
-        rows = (self._of(scheme, which) for scheme in names for which in _WHICH)
+        """Each scheme over all pages of a network: "all" and "atf" (above the fold) of it."""
+        rows = (
+            SchemeRegretRow(network, scheme, which, *_summary(found))
+            for network, scheme, which, found in self._groups()
+        )
         return Rows(SchemeRegretRow, rows)
+
+    def by_class(self, by: str = "size") -> Rows[ClassRegretRow]:
+        """Return each scheme over the pages of each class of a network.
+
+        Pages are told apart *by* "size" (of their bodies: below 500 kB, up to 1000, above), by
+        how many "resources" they have, or by their "origin" (recorded, written down, made up). A
+        class without pages has no row. The intervals are of the bootstrap over pages, cut at 1, as
+        no regret is below it.
+
+        Raises:
+            InputError: if pages are not told apart by that.
+            MissingExtraError: if scipy is not installed.
+        """
+        _check_by(by)
+        return Rows(ClassRegretRow, self._by_class(by))
+
+    def _by_class(self, by: str) -> Iterator[ClassRegretRow]:
+        from h3sim.study.intervals import mean_interval  # on use: scipy is an extra
+
+        for network, scheme, which, found in self._groups():
+            for page_class in PAGE_CLASSES[by][0]:
+                inside = {
+                    page: value
+                    for page, value in found.items()
+                    if self.page_classes[page][by] == page_class
+                }
+                if inside:
+                    n_pages, mean, median, worst, worst_page = _summary(inside)
+                    low, high = (_at_least_1(end) for end in mean_interval([*inside.values()]))
+                    yield ClassRegretRow(
+                        network=network,
+                        page_class=page_class,
+                        scheme=scheme,
+                        which=which,
+                        n_pages=n_pages,
+                        mean=mean,
+                        low=low,
+                        high=high,
+                        median=median,
+                        worst=worst,
+                        worst_page=worst_page,
+                    )
+
+    def _groups(self) -> Iterator[tuple[str, str, Which, dict[str, float]]]:
+        """Yield the regrets of each network, scheme and measure, by page."""
+        for network, scheme in dict.fromkeys((row.network, row.scheme) for row in self.rows):
+            here = [row for row in self.rows if (row.network, row.scheme) == (network, scheme)]
+            for which in _WHICH:
+                values = ((row.page, getattr(row, f"regret_{which}")) for row in here)
+                found = {page: value for page, value in values if value is not None}
+                yield network, scheme, which, found
+
+    @property
+    def plot(self) -> Any:
+        """Figures, by the methods of `h3sim.plots.RegretPlots`: `plot.schemes()`, ..."""
+        return provided("regret.plot", self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as a document of format `h3sim-regret/1`."""
@@ -86,31 +178,37 @@ class Regret(Told):
         }
 
     def _identity(self) -> dict[str, Any]:
-        return {"given": self.given, **super()._identity()}
-
-    def _of(self, scheme: str, which: Which) -> SchemeRegretRow:
-        found = {
-            row.page: value
-            for row in self.rows
-            if row.scheme == scheme
-            and (value := row.regret_all if which == "all" else row.regret_atf) is not None
+        identity = super()._identity()
+        return {
+            **identity,
+            "configurations": self.configurations,
+            "page_classes": self.page_classes,
         }
-        if not found:
-            return SchemeRegretRow(scheme, which, 0, None, None, None, None)
-        worst_page = max(found, key=found.__getitem__)
-        values = list(found.values())
-        return SchemeRegretRow(
-            scheme,
-            which,
-            len(values),
-            math.fsum(values) / len(values),
-            statistics.median(values),
-            found[worst_page],
-            worst_page,
-        )
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.told())}</p>{self.schemes._repr_html_()}"
+
+
+def _at_least_1(end: float | None) -> float | None:
+    return None if end is None else max(1.0, end)
+
+
+def _summary(
+    found: dict[str, float],
+) -> tuple[int, float | None, float | None, float | None, str | None]:
+    """Return how many there are, their mean, median and greatest, and which that is."""
+    if not found:
+        return 0, None, None, None, None
+    worst_page = max(found, key=found.__getitem__)
+    values = list(found.values())
+    mean = math.fsum(values) / len(values)
+    return len(values), mean, statistics.median(values), found[worst_page], worst_page
+
+
+def _check_by(by: object) -> None:
+    if by not in PAGE_CLASSES:
+        message = f"must be one of {', '.join(PAGE_CLASSES)}, is {shown(by)}"
+        raise InputError([Problem(key="by", message=message)])
 
 
 @with_options
@@ -118,6 +216,7 @@ def regret(
     pages: PageLike | Iterable[PageLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    networks: Sequence[str] = (),
     given: Given | None = None,
     config: LoadConfig | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -127,9 +226,10 @@ def regret(
 
     *given* is what `Load.lower_bound` takes as given: the "page", which holds every scheme of a
     page against one bound, or the "requests" as each load made them. Unless told otherwise it is
-    the page where that can be had: at a constant rate, with a browser that replays. *progress* is
-    told after each load how many are done and how many there are. The other arguments are those of
-    `LoadConfig`, and change *config* where that is given.
+    the page where that can be had: at a constant rate, with a browser that replays. All of it is
+    done over each of *networks*, where there are some, in place of the network of the other
+    arguments; those are the ones of `LoadConfig`, and change *config* where that is given.
+    *progress* is told after each load how many are done and how many there are.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -141,45 +241,74 @@ def regret(
     >>> [(row.scheme, row.which, round(row.mean, 2)) for row in rows if row.which == "atf"]
     [('rr', 'atf', 3.78), ('atf-first', 'atf', 1.0)]
     """
-    if given not in (None, "page", "requests"):
-        message = f"must be 'page' or 'requests', is {shown(given)}"
-        raise InputError([Problem(key="given", message=message)])
-    check_arguments(
-        InputError,
-        config=(CONFIG, config),
-        **{} if progress is None else {"progress": (CALLABLE, progress)},
-    )
+    _check(networks, given, config, progress)
     run_with = config_of(options, known=_ARGUMENTS, changed=config)
     found_pages = resolve_pages(pages)
     found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
     check_some(pages=found_pages, schemes=found_schemes)
     check_names(pages=found_pages, schemes=found_schemes)
+    settings = [replace(run_with, network=name) for name in dict.fromkeys(networks)] or [run_with]
+    _check_apart([setting.resolved_network().name for setting in settings])
+    n_loads = len(settings) * len(found_pages) * len(found_schemes)
     rows: list[RegretRow] = []
-    common: dict[str, Any] = {}
-    for load, bounds, used in _held(found_pages, found_schemes, run_with, given):
-        rows.append(_row(load, bounds))
-        common = common or _common(load, used)
+    first_of: dict[str, Load] = {}
+    for load, bounds, used in _held(found_pages, found_schemes, settings, given):
+        rows.append(_row(load, bounds, used))
+        first_of.setdefault(load.network.name, load)
         if progress is not None:
-            progress(len(rows), len(found_pages) * len(found_schemes))
-    digests = {page.name: page.digest for page in found_pages}
-    return Regret(rows=Rows(RegretRow, rows), page_digests=digests, **common)
+            progress(len(rows), n_loads)
+    return _regret(rows, first_of, found_pages)
+
+
+def _regret(rows: list[RegretRow], first_of: dict[str, Load], pages: list[Page]) -> Regret:
+    """Return the *rows* with what was run, by the first load over each network."""
+    return Regret(
+        rows=Rows(RegretRow, rows),
+        version=__version__,
+        configuration=_common([load.configuration for load in first_of.values()]),
+        words=_common([in_words(load) for load in first_of.values()]),
+        configurations={name: load.configuration for name, load in first_of.items()},
+        page_digests={page.name: page.digest for page in pages},
+        page_classes={page.name: classes_of(page) for page in pages},
+    )
+
+
+def _check(networks: object, given: object, config: object, progress: object) -> None:
+    if given not in (None, "page", "requests"):
+        message = f"must be 'page' or 'requests', is {shown(given)}"
+        raise InputError([Problem(key="given", message=message)])
+    check_arguments(
+        InputError,
+        networks=(NETWORKS, networks),
+        config=(CONFIG, config),
+        **{} if progress is None else {"progress": (CALLABLE, progress)},
+    )
+
+
+def _check_apart(names: Sequence[str]) -> None:
+    """Refuse networks that share a name: a table could not tell them apart."""
+    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
+    if twice:
+        problems = (Problem(key="networks", message=f"two are called {name}") for name in twice)
+        raise InputError(problems)
 
 
 Bounds = dict["Which", float | None]
 
 
 def _held(
-    pages: list[Page], schemes: list[Scheme], config: LoadConfig, given: Given | None
+    pages: list[Page], schemes: list[Scheme], settings: list[LoadConfig], given: Given | None
 ) -> Iterator[tuple[Load, Bounds, Given]]:
     """Yield each load with its bounds; those of a page are found once for all schemes."""
-    for page in pages:
-        bounds: Bounds | None = None
-        for scheme in schemes:
-            load = run_config(page, scheme, config)
-            used = given or _strongest(load)
-            if bounds is None or used == "requests":
-                bounds = {which: _bound(load, which, used) for which in _WHICH}
-            yield load, bounds, used
+    for config in settings:
+        for page in pages:
+            bounds: Bounds | None = None
+            for scheme in schemes:
+                load = run_config(page, scheme, config)
+                used = given or _strongest(load)
+                if bounds is None or used == "requests":
+                    bounds = {which: _bound(load, which, used) for which in _WHICH}
+                yield load, bounds, used
 
 
 def _strongest(load: Load) -> Given:
@@ -193,19 +322,20 @@ def _bound(load: Load, which: Which, given: Given) -> float | None:
     return load.lower_bound(which, given=given)
 
 
-def _row(load: Load, bounds: Bounds) -> RegretRow:
+def _row(load: Load, bounds: Bounds, given: Given) -> RegretRow:
     figures: list[float | None] = []
     for which in _WHICH:
         index_ms, bound_ms = load.byte_index_or_none(which, sample_ms=None), bounds[which]
         ratio = index_ms / bound_ms if index_ms is not None and bound_ms else None
         figures += [index_ms, bound_ms, ratio]
-    return RegretRow(load.page.name, load.scheme.name, *figures)
+    return RegretRow(load.page.name, load.network.name, load.scheme.name, given, *figures)
 
 
-def _common(load: Load, given: Given) -> dict[str, Any]:
+def _common(said: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the entries of the first that all others have as well."""
+    first, *others = said
     return {
-        "given": given,
-        "version": __version__,
-        "configuration": load.configuration,
-        "words": in_words(load),
+        key: value
+        for key, value in first.items()
+        if all(key in other and other[key] == value for other in others)
     }

@@ -1,0 +1,141 @@
+"""Tables of regrets: by scheme, network and class of pages; their figures and documents."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+import h3sim
+from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.study import result_schemas
+from tests.helpers import page_of
+from tools import formats
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The table
+
+
+def test_schemes_of_a_page_are_held_against_one_bound() -> None:
+    table = h3sim.regret("davies-meenan", schemes=["rr", "atf-first"])
+    assert table.given == "page"
+    rr, first = table.rows
+    assert (rr.bound_all_ms, rr.bound_atf_ms) == (first.bound_all_ms, first.bound_atf_ms)
+    load = h3sim.simulate("davies-meenan", scheme="rr")
+    assert rr.regret_atf == load.regret("atf", given="page")
+    means = {(row.scheme, row.which): row.mean for row in table.schemes}
+    assert means["rr", "atf"] == rr.regret_atf
+
+
+def test_over_links_each_load_has_a_bound_of_its_own() -> None:
+    table = h3sim.regret("davies-meenan", schemes=["rr", "fifo"], network="fibre")
+    assert table.given == "requests"
+    assert len({row.bound_all_ms for row in table.rows}) == 2
+
+
+def test_a_page_with_nothing_above_the_fold_has_no_figure_there() -> None:
+    page = page_of({"id": "/", "kind": "document", "bytes": 100})
+    table = h3sim.regret(page, schemes="rr")
+    assert table.rows[0].regret_atf is None
+    assert [(row.which, row.n_pages) for row in table.schemes] == [("all", 1), ("atf", 0)]
+
+
+def test_mistakes_in_a_table_of_regrets_are_told() -> None:
+    with pytest.raises(InputError, match="given: must be 'page' or 'requests', is 'all'"):
+        h3sim.regret("davies-meenan", given="all")  # type: ignore[arg-type]
+    with pytest.raises(NothingToMeasureError, match="no constant rate"):
+        h3sim.regret("davies-meenan", given="page", network="fibre")
+
+
+# Tables by network and class of pages, and figures
+
+
+@pytest.fixture(scope="module")
+def over_two_networks() -> h3sim.Regret:
+    pages = [f"jquery-mobile-{name}" for name in ("demos", "listviews", "swipe", "toolbars")]
+    return h3sim.regret(
+        [*pages, "davies-meenan"], schemes=["rr", "atf-first"], networks=["marx-2019", "cable"]
+    )
+
+
+def test_each_network_has_a_bound_as_strong_as_it_can_be(over_two_networks: h3sim.Regret) -> None:
+    given = {row.network: row.given for row in over_two_networks.rows}
+    assert given == {"marx-2019": "page", "cable": "requests"}
+    assert over_two_networks.given is None
+    assert over_two_networks.configurations["cable"]["rtt_ms"] == 28
+    assert "rtt_ms" not in over_two_networks.configuration
+    assert over_two_networks.configuration["transport"] == "quic"
+
+
+def test_a_class_of_pages_has_the_mean_of_its_own(over_two_networks: h3sim.Regret) -> None:
+    rows = over_two_networks.by_class("origin")
+    of_rr = [row for row in rows if (row.network, row.scheme, row.which) == ("cable", "rr", "atf")]
+    assert [(row.page_class, row.n_pages) for row in of_rr] == [
+        ("recorded", 4),
+        ("written down", 1),
+    ]
+    found = [
+        row.regret_atf or 0
+        for row in over_two_networks.rows
+        if (row.network, row.scheme) == ("cable", "rr")
+    ]
+    assert of_rr[1].mean == found[-1]
+    assert of_rr[0].mean == pytest.approx(sum(found[:4]) / 4)
+    assert 1 <= of_rr[0].low < of_rr[0].mean < of_rr[0].high
+    assert (of_rr[1].low, of_rr[1].high) == (None, None)
+
+
+def test_what_pages_are_not_told_apart_by_is_refused(over_two_networks: h3sim.Regret) -> None:
+    with pytest.raises(InputError, match="by: must be one of size, resources, origin, is 'colour'"):
+        over_two_networks.by_class("colour")
+    with pytest.raises(InputError, match="network: must be one of marx-2019, cable, is dsl"):
+        over_two_networks.plot.classes(network="dsl")
+
+
+def test_a_figure_of_regrets_has_a_lane_for_each_network_and_class(
+    over_two_networks: h3sim.Regret,
+) -> None:
+    by_page = over_two_networks.plot.schemes()
+    assert [label.get_text() for label in by_page.get_legend().get_texts()] == [
+        "marx-2019",
+        "cable",
+    ]
+    # For each of two networks and schemes: the pages, and their mean.
+    marks = [line for line in by_page.lines if line.get_marker() in ("o", "s")]
+    assert [len(line.get_xdata()) for line in marks] == [5, 1] * 4
+    by_class = over_two_networks.plot.classes("size")
+    assert [label.get_text() for label in by_class.get_yticklabels()] == ["rr", "atf-first"]
+    told = [label.get_text() for label in by_class.get_legend().get_texts()]
+    assert told == ["small (4)", "medium (1)"]
+
+
+def test_equal_regrets_are_drawn_as_equal_bytes(
+    over_two_networks: h3sim.Regret, tmp_path: Path
+) -> None:
+    first, again = tmp_path / "a.png", tmp_path / "b.png"
+    over_two_networks.plot.save(first, by="resources")
+    over_two_networks.plot.save(again, by="resources")
+    assert first.read_bytes() == again.read_bytes()
+
+
+def test_the_published_schemas_are_those_of_the_rows() -> None:
+    """`make formats` writes them."""
+    for format_, schema in result_schemas().items():
+        assert json.loads(formats.result_schema(format_).read_text("utf-8")) == schema
+
+
+def test_documents_of_regrets_and_of_races_are_as_their_schemas_say(
+    over_two_networks: h3sim.Regret,
+) -> None:
+    schemas = result_schemas()
+    found = h3sim.find("davies-meenan", schemes=["rr", "fifo"], networks=[])
+    for result in (over_two_networks, found):
+        document = json.loads(json.dumps(result.to_dict()))
+        jsonschema.validate(document, schemas[document["format"]])
+        del document["rows"][0]["scheme"]
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(document, schemas[document["format"]])
