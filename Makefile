@@ -117,6 +117,15 @@ formats: $(READY) ## write the published schemas of pages and results anew, from
 docs-tables: $(READY) ## write the tables of the documentation that say what is declared
 	$(BIN)/python -m tools.docs_tables
 
+.PHONY: playground
+playground: $(DEV) ## build the playground and serve it on this machine: h3sim in a browser page (needs npm once; ARGS="--port 9000")
+	$(BIN)/python -m tools.playground --serve $(ARGS)
+
+.PHONY: test-playground
+test-playground: $(DEV) ## build the playground, run its core under Node and its page in a Chromium (a minute; needs npm, Node, Chromium)
+	$(BIN)/python -m tools.playground
+	H3SIM_PLAYGROUND=build/playground $(BIN)/pytest tests/playground $(ARGS)
+
 .PHONY: clean
 clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info

@@ -36,6 +36,7 @@ SECTIONS = {
         "notebooks/study",
     ),
     "How-to: one question each": (
+        "docs/teaching",
         *("docs/importing", "docs/recording", "docs/studies", "docs/testing-schedulers"),
         *("docs/processes", "CONTRIBUTING"),
     ),

@@ -12,14 +12,14 @@ from h3sim.plots.paints import DARK, LIGHT, Paint, paint
 if TYPE_CHECKING:
     from h3sim.page import Page
 
-__all__ = ["MAX_OWN", "Palette"]
+__all__ = ["KINDS", "MAX_OWN", "Palette"]
 
 MAX_OWN = 12
 """Pages of more resources are coloured by kind: nobody tells so many colours apart."""
 
 # The hues of WebPageTest's waterfalls, moved to lightnesses that differ in grey print; where two
 # lie close, one is hatched.
-_KINDS = {
+KINDS = {
     Kind.DOCUMENT: Paint("#1f4e99", "", LIGHT),
     Kind.STYLESHEET: Paint("#a9dd8c", ".....", DARK),
     Kind.SCRIPT: Paint("#f2b04c", "", DARK),
@@ -29,7 +29,7 @@ _KINDS = {
     Kind.MEDIA: Paint("#0c7a63", "|||||", LIGHT),
     Kind.OTHER: Paint("#d6d6d6", "", DARK),
 }
-_ORDER = tuple(_KINDS)
+_ORDER = tuple(KINDS)
 
 
 class Palette:
@@ -53,7 +53,7 @@ class Palette:
 
     def look(self, group: int) -> Paint:
         """Return how the resources of a group are painted."""
-        return _KINDS[_ORDER[group]] if self.is_by_kind else paint(group)
+        return KINDS[_ORDER[group]] if self.is_by_kind else paint(group)
 
     def label(self, group: int) -> str:
         """Return what a legend says of a group."""

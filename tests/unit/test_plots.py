@@ -15,7 +15,7 @@ from h3sim.errors import InputError
 from h3sim.page import Kind, page_from_dict
 from h3sim.plots import LoadPlots, files, labels, lanes
 from h3sim.plots.paints import paint
-from h3sim.plots.palette import _KINDS, Palette
+from h3sim.plots.palette import KINDS, Palette
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -319,7 +319,7 @@ def test_up_to_12_resources_have_colours_of_their_own_and_more_those_of_their_ki
 
 
 def test_kinds_look_different_in_grey() -> None:
-    looks = [_KINDS[kind] for kind in Kind]
+    looks = [KINDS[kind] for kind in Kind]
     for number, look in enumerate(looks):
         for other in looks[number + 1 :]:
             assert look.hatch != other.hatch or abs(lightness(look) - lightness(other)) > 0.1

@@ -1,0 +1,1 @@
+"""The playground: a static page, and what it runs in the browser."""

@@ -1,0 +1,134 @@
+"""What the playground asks of h3sim: JSON in, JSON out, on SimPy and the standard library alone.
+
+It runs in the browser, inside a web worker, and the tests run it as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import h3sim
+from h3sim.errors import H3SimError, InputError
+from h3sim.page import page_from_dict, page_to_dict
+from h3sim.plots.lanes import lane_of
+from h3sim.plots.palette import Palette
+from h3sim.plots.window import window_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.page import Page
+    from h3sim.results import Load
+
+__all__ = ["read_page", "simulate"]
+
+_PAGE_FORMAT = "h3sim-page/"
+
+
+def simulate(request: str) -> str:
+    """Return what came of the load that *request* describes.
+
+    It has a *page* (a name, or the document of one), a *scheme*, and *options* of `LoadConfig`.
+    """
+    return _answered(lambda: _load_document(json.loads(request)))
+
+
+def read_page(name: str, text: str) -> str:
+    """Return the document of the page in a file called *name*: a page file, or a recording.
+
+    *lines* says what was found in a recording and what had to be inferred.
+    """
+    return _answered(lambda: _page_document(name, text))
+
+
+def _answered(answer: Callable[[], dict[str, Any]]) -> str:
+    """Return what *answer* gives as JSON, or every mistake that it tells, one a line."""
+    try:
+        document = answer()
+    except InputError as error:
+        document = {"problems": error.lines()}
+    except H3SimError as error:
+        document = {"problems": [str(error)]}
+    return json.dumps(document)
+
+
+def _load_document(request: dict[str, Any]) -> dict[str, Any]:
+    page = _page(json.dumps(request["page"]))
+    load = h3sim.simulate(page, scheme=request["scheme"], **request["options"])
+    palette = Palette(page)
+    window = window_of([load])
+    lane = lane_of(load, palette, window.end_ms)
+    seen = [row.finished_ms for row in load.timings if row.above_the_fold]
+    return {
+        "scheme": load.scheme.name,
+        "transport": load.protocol.value,
+        "page": {"name": page.name, "is_by_kind": palette.is_by_kind, "groups": palette.groups},
+        "resources": [row._asdict() for row in load.timings],
+        # The table is in the order of requests, the colours in that of the page.
+        "numbers": [request.resource for request in load.trace.requests],
+        "boxes": [
+            [box.group, round(box.start_ms, 3), round(box.stop_ms, 3), box.level, box.height]
+            for box in lane.drawn
+        ],
+        "is_merged": lane.is_merged,
+        "lost_ms": lane.lost_ms,
+        "end_ms": window.end_ms,
+        "cut": window.note,
+        "above_the_fold_at_ms": max(seen, default=None),
+        **_figures(load),
+    }
+
+
+def _figures(load: Load) -> dict[str, Any]:
+    is_quic = load.protocol.value == "quic"
+    return {
+        "byte_index_ms": load.byte_index_or_none("all"),
+        "byte_index_above_the_fold_ms": load.byte_index_or_none("atf"),
+        "why_not_above_the_fold": load.why_none("atf"),
+        # What waited in this load, and what would have waited in the other order.
+        "blocked_bytes": load.hol.stream_bytes if is_quic else load.hol.connection_bytes,
+        "blocked_in_stream_order": load.hol.stream_bytes,
+        "blocked_in_one_order": load.hol.connection_bytes,
+        "page_load_ms": load.page_load_ms,
+        "packets": load.packets.sent,
+        "lost": load.packets.lost,
+        "notes": load.notes,
+        "network": load.network.title,
+    }
+
+
+@lru_cache(maxsize=4)
+def _page(key: str) -> Page:
+    """Return the page that *key*, JSON, names or describes: each is read once for all schemes."""
+    page: str | dict[str, Any] = json.loads(key)
+    return h3sim.load_page(page) if isinstance(page, str) else page_from_dict(page)
+
+
+def _page_document(name: str, text: str) -> dict[str, Any]:
+    document = _parsed(text)
+    if isinstance(document, dict) and str(document.get("format", "")).startswith(_PAGE_FORMAT):
+        page = page_from_dict(document, source=name)
+        return {"page": page_to_dict(page), "lines": []}
+    from h3sim.capture import import_page  # on use: few bring a page of their own
+
+    with TemporaryDirectory() as folder:
+        # The name is the user's: only its ending says anything, and it must not lead elsewhere.
+        path = Path(folder) / f"recording{Path(name).suffix[:8]}"
+        path.write_text(text, encoding="utf-8")
+        try:
+            imported = import_page(path)
+        except InputError as error:
+            raise type(error)(error.problems, name) from error
+    return {"page": page_to_dict(imported.page), "lines": imported.lines()}
+
+
+def _parsed(text: str) -> Any:
+    """Return what *text* is as JSON; None where it is none, which importing says better."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,215 @@
+"""The playground in a real Chromium: what it shows, what it asks for, who can use it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+import h3sim
+from tests.recordings import entry, har
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.playground.browsing import Tab
+
+pytestmark = pytest.mark.chromium
+
+MARKUP = '<img src=//evil.test/x onerror="document.title=1"><script>document.title=2</script>'
+TAB_KEY, SPACE, RIGHT = 9, 32, 39
+LESSON = ("One link", "What should", "The send buffer", "Head-of-line", "When round robin")
+# What reaches the goal of each step, as changes of controls.
+SOLUTIONS: tuple[dict[str, str], ...] = (
+    {"rate": "5"},
+    {"scheme": "bucket-html"},
+    {"buffer": "4"},
+    {"transport": "quic"},
+    {"page": "http2rulez"},
+)
+
+
+def figures(tab: Tab) -> dict[str, list[str]]:
+    """Return the table of figures: by scheme, the cells as text."""
+    rows = tab.value(
+        "[...document.querySelectorAll('#figures tbody tr')]"
+        ".map((row) => [...row.children].map((cell) => cell.textContent))"
+    )
+    return {name: cells for name, *cells in rows}
+
+
+def text_of(tab: Tab, id_: str) -> str:
+    return str(tab.value(f"document.getElementById({json.dumps(id_)}).textContent"))
+
+
+def choose(tab: Tab, scheme: str) -> None:
+    tab.value(f"document.querySelector('#schemes [value={json.dumps(scheme)}]').click()")
+    tab.settle()
+
+
+def give_file(tab: Tab, path: Path, *, until: str) -> None:
+    """Choose the file in the dialogue that opens, and wait for what comes of it."""
+    root = tab.call("DOM.getDocument")["root"]["nodeId"]
+    node = tab.call("DOM.querySelector", nodeId=root, selector="#file")["nodeId"]
+    tab.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+    tab.wait_for(until)
+    tab.settle()
+
+
+def page_document(name: str) -> dict[str, Any]:
+    found = {"by": "index.html", "at": "request"}
+    resources = [
+        {"id": "index.html", "bytes": 5000, "kind": "document", "above_the_fold": True},
+        {"id": f"{name}.jpg", "bytes": 90000, "kind": "image", "discovered": found},
+    ]
+    return {"format": "h3sim-page/1", "name": name, "resources": resources}
+
+
+def expected(page: str, scheme: str, **options: Any) -> list[str]:
+    """Return the first cells of a row of figures, worked out here."""
+    load = h3sim.simulate(page, scheme=scheme, **options)
+    return [f"{load.byte_index():,.1f}", f"{load.byte_index('atf'):,.1f}"]
+
+
+def test_the_figures_are_those_of_h3sim_and_follow_the_sliders(tab: Tab) -> None:
+    tab.go("page=davies-meenan&schemes=rr+fifo")
+    assert {name: row[:2] for name, row in figures(tab).items()} == {
+        scheme: expected("davies-meenan", scheme) for scheme in ("rr", "fifo")
+    }
+    tab.change("rate", "5", "input")
+    tab.change("loss", "4", "input")
+    choose(tab, "fifo")
+    lossy = {"rate_mbps": 2, "rtt_ms": 0, "loss": 0.02, "transport": "quic"}
+    assert figures(tab)["rr"][:2] == expected("davies-meenan", "rr", **lossy)
+    assert list(figures(tab)) == ["rr"]
+
+
+def test_a_link_restores_the_state(tab: Tab) -> None:
+    tab.go("page=http2rulez&schemes=dfifo+spdyrr&rate=3&rtt=50&loss=1&buffer=14&transport=tcp")
+    tab.change("cc", "cubic")
+    tab.change("seed", "5")
+    before, link = figures(tab), tab.value("document.getElementById('link').value")
+    tab.go("page=davies-meenan&schemes=rr")
+    assert figures(tab) != before
+    tab.open(urlsplit(link).fragment)
+    assert figures(tab) == before
+    values = "['page', 'rate', 'rtt', 'loss', 'buffer', 'transport', 'cc', 'seed']"
+    assert tab.value(f"{values}.map((id) => document.getElementById(id).value)") == [
+        *("http2rulez", "6", "5", "3", "1", "tcp", "cubic", "5")
+    ]
+    assert text_of(tab, "rate-value") == "3 Mbit/s"
+
+
+def test_what_is_not_understood_in_a_link_is_told_and_left_out(tab: Tab) -> None:
+    markup = quote(MARKUP)
+    tab.go(f"page={markup}&schemes=rr+{markup}&rate=fast&seed=-1&lesson=99&data=@&colour=red")
+    told = text_of(tab, "problems")
+    assert [key for key in ("page", "schemes", "rate", "seed", "lesson", "data", "colour")
+            if f"{key}=" not in told] == []  # fmt: skip
+    assert list(figures(tab)) == ["rr"]
+    assert tab.value("document.querySelectorAll('img, #problems script').length") == 0
+    assert tab.said == []
+
+
+def test_a_page_of_ones_own_is_shown_its_markup_is_text_and_a_link_has_it(
+    tab: Tab, tmp_path: Path
+) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(page_document(MARKUP)), encoding="utf-8")
+    tab.go("schemes=rr")
+    give_file(tab, path, until="document.getElementById('own')")
+    assert f"{MARKUP}.jpg" in text_of(tab, "resources")
+    assert tab.value("document.querySelectorAll('img').length") == 0
+    before, link = figures(tab), tab.value("document.getElementById('link').value")
+    tab.go("page=http2rulez")
+    tab.open(urlsplit(link).fragment)
+    assert figures(tab) == before
+    assert f"{MARKUP}.jpg" in text_of(tab, "resources")
+    assert tab.value("document.title").startswith("h3sim")
+    assert tab.said == []
+
+
+def test_a_recording_is_imported_and_a_broken_one_is_told(tab: Tab, tmp_path: Path) -> None:
+    good, bad = tmp_path / "shop.har", tmp_path / "broken.har"
+    requests = (entry("/", 0, 50, mime="text/html"), entry("/a.png", 60, 40, mime="image/png"))
+    good.write_text(json.dumps(har(*requests)), encoding="utf-8")
+    bad.write_text("{", encoding="utf-8")
+    tab.go("schemes=rr")
+    give_file(tab, good, until="!document.getElementById('imported').hidden")
+    assert "found: requests 2" in text_of(tab, "imported")
+    assert "a.png" in text_of(tab, "resources")
+    give_file(tab, bad, until="document.getElementById('problems').textContent")
+    assert "broken.har: ends at character 1" in text_of(tab, "problems")
+
+
+def test_each_step_of_the_lesson_is_reached_by_its_answer_and_not_before(tab: Tab) -> None:
+    tab.go()
+    for title, solution in zip(LESSON, SOLUTIONS, strict=True):
+        tab.value("document.getElementById('lesson-next').click()")
+        tab.settle()
+        assert title in text_of(tab, "lesson-title")
+        assert text_of(tab, "goal") == "Not yet reached."
+        for control, value in solution.items():
+            if control == "scheme":
+                choose(tab, value)
+            else:
+                tab.change(control, value, "input" if value.isdigit() else "change")
+        assert text_of(tab, "goal") == "✓ Reached.", title
+    assert tab.value("document.getElementById('lesson-next').hidden")
+    assert tab.said == []
+
+
+def test_the_keyboard_alone_moves_a_slider_and_picks_a_scheme(tab: Tab) -> None:
+    tab.go("schemes=rr")
+    tab.value("document.getElementById('file').focus()")
+    tab.press("Tab", TAB_KEY)
+    assert tab.value("document.activeElement.id") == "rate"
+    tab.press("ArrowRight", RIGHT)
+    tab.settle()
+    assert text_of(tab, "rate-value") == "1.5 Mbit/s"
+    assert tab.value("document.activeElement.getAttribute('aria-valuetext')") == "1.5 Mbit/s"
+    while tab.value("document.activeElement.value") != "wrr":
+        tab.press("Tab", TAB_KEY)
+        assert tab.value("document.activeElement !== document.body")
+    tab.press(" ", SPACE)
+    tab.wait_for("document.querySelectorAll('#figures tbody tr').length === 2")
+    assert list(figures(tab)) == ["rr", "wrr"]
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("fragment", ["", "page=sklearn-svc&loss=1&rtt=50&rate=5&lesson=4"])
+def test_axe_finds_nothing_serious(tab: Tab, axe: str, fragment: str, width: int) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    tab.call("Emulation.setDeviceMetricsOverride", **size)
+    tab.go(fragment)
+    tab.value(f"{axe}; undefined")
+    found = tab.value("axe.run().then(({violations, passes}) => ({violations, n: passes.length}))")
+    assert found["n"] > 20
+    assert [(each["id"], [node["html"] for node in each["nodes"]])
+            for each in found["violations"]] == []  # fmt: skip
+
+
+def test_every_control_has_a_label(tab: Tab) -> None:
+    tab.go()
+    unlabelled = "[...document.querySelectorAll('input, select')].filter((c) => !c.labels.length)"
+    assert tab.value("document.querySelectorAll('input, select').length") > 50
+    assert tab.value(f"{unlabelled}.map((control) => control.id)") == []
+
+
+def test_each_picture_says_in_words_what_it_shows(tab: Tab) -> None:
+    tab.go("schemes=fifo")
+    pictures = "[...document.querySelectorAll('canvas[role=img]')]"
+    labels = tab.value(f"{pictures}.map((picture) => picture.getAttribute('aria-label'))")
+    assert labels == [
+        "Strip of fifo: 458 packets, the last resource is complete after 4,580 ms; what is above"
+        " the fold is complete after 3,860 ms.",
+        "Share of the bytes that is there, over time: fifo has half after 3,860 ms.",
+    ]
+
+
+def test_no_other_host_is_asked_for_anything_and_the_console_stays_empty(tab: Tab) -> None:
+    tab.open("page=http2rulez&schemes=rr")
+    assert tab.hosts == {tab.host}
+    assert tab.said == []

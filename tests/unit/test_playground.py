@@ -1,0 +1,73 @@
+"""What the playground asks of h3sim, here; `make test-playground` runs all of it in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import h3sim
+from h3sim.page import page_from_dict
+from playground import simulator
+from tests.recordings import entry, har
+from tools.playground import catalogue
+
+SOURCE = Path(__file__).resolve().parents[2] / "playground"
+
+
+def load(scheme: str, page: Any = "davies-meenan", **options: Any) -> dict[str, Any]:
+    request = {"page": page, "scheme": scheme, "options": options}
+    answer: dict[str, Any] = json.loads(simulator.simulate(json.dumps(request)))
+    return answer
+
+
+def test_an_answer_has_the_figures_of_the_load() -> None:
+    expected = h3sim.simulate("davies-meenan", scheme="rr", transport="tcp", jitter="4:1-3")
+    answer = load("rr", transport="tcp", jitter="4:1-3")
+    assert answer["byte_index_ms"] == expected.byte_index()
+    assert answer["byte_index_above_the_fold_ms"] == expected.byte_index("atf")
+    assert answer["blocked_bytes"] == answer["blocked_in_one_order"] == 314_019
+    assert answer["blocked_in_stream_order"] == 15_400
+    assert len(answer["boxes"]) == expected.packets.sent
+    assert max(box[3] + 1 for box in answer["boxes"]) == max(expected.hol.stack_histogram)
+
+
+def test_mistakes_are_lines_and_no_failure() -> None:
+    wrong = load("rr", rate_mbps=-1, rtt_ms="x")
+    assert [line.partition(":")[0] for line in wrong["problems"]] == ["rate_mbps", "rtt_ms"]
+    assert "no page is called 'nowhere'" in load("rr", page="nowhere")["problems"][0]
+
+
+def test_a_page_without_anything_above_the_fold_says_why_it_has_no_figure() -> None:
+    document = {"id": "index.html", "bytes": 5000, "kind": "document"}
+    answer = load("rr", {"format": "h3sim-page/1", "name": "plain", "resources": [document]})
+    assert answer["byte_index_above_the_fold_ms"] is None
+    assert answer["above_the_fold_at_ms"] is None
+    assert answer["why_not_above_the_fold"]
+
+
+def test_files_are_read_by_what_they_hold() -> None:
+    recording = har(entry("/", 0, 50, mime="text/html"), entry("/a.css", 60, 40))
+    imported = json.loads(simulator.read_page("../../shop.har", json.dumps(recording)))
+    assert "found: requests 2" in "\n".join(imported["lines"])
+    again = json.loads(simulator.read_page("shop.json", json.dumps(imported["page"])))
+    assert again == {"page": imported["page"], "lines": []}
+    assert page_from_dict(again["page"]).name == "shop.example"
+    broken = json.loads(simulator.read_page("shop.har", "{"))
+    assert broken["problems"][0].startswith("shop.har: ")
+
+
+def test_everything_shipped_can_be_chosen() -> None:
+    offered = catalogue()
+    assert [page["name"] for page in offered["pages"]] == [p.name for p in h3sim.list_pages()]
+    schemes = [scheme["name"] for scheme in offered["schemes"]]
+    assert schemes == [scheme.name for scheme in h3sim.list_schemes()]
+    assert {"Marx 2019", "Sander 2022", "Servers"} < {s["group"] for s in offered["schemes"]}
+
+
+def test_the_page_names_no_other_host_and_writes_no_markup_from_data() -> None:
+    for path in SOURCE.glob("*.*"):
+        text = path.read_text("utf-8")
+        assert re.findall(r"https?://[a-z]", text) == [], path
+        assert re.findall(r"innerHTML|insertAdjacentHTML|document\.write", text) == [], path
