@@ -43,6 +43,7 @@ COMMANDS = {
     "measure": "measure a qlog",
     "import": "make a page of a recording or a site",
     "record": "record a page in Chromium",
+    "edit": "make a page whose resources are pushed, hinted at, cached and so on",
     "list": "show what is shipped: pages, schemes, networks and more",
     "show": "show all about one page, scheme, network or profile",
 }
@@ -147,6 +148,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.importing import add_command
         case "record":
             from h3sim.cli.record import add_command
+        case "edit":
+            from h3sim.cli.edit import add_command
         case "list":
             from h3sim.cli.listing import add_command
         case _:

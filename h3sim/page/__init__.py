@@ -24,6 +24,14 @@ from h3sim.page.standing import AS_WRITTEN, Standing
 
 if TYPE_CHECKING:
     from h3sim.page.synthetic import synthetic
+    from h3sim.page.variants import (
+        with_cached,
+        with_early_hints,
+        with_inlined_styles,
+        with_push,
+        with_revalidated,
+        with_staged_hints,
+    )
 
 __all__ = [
     "AS_WRITTEN",
@@ -46,7 +54,18 @@ __all__ = [
     "read_page",
     "schema",
     "synthetic",
+    "with_cached",
+    "with_early_hints",
     "with_first_layout",
+    "with_inlined_styles",
+    "with_push",
+    "with_revalidated",
+    "with_staged_hints",
 ]
 
-__getattr__, __dir__ = attach(__name__, synthetic="synthetic")
+__getattr__, __dir__ = attach(
+    __name__,
+    synthetic="synthetic",
+    variants="with_cached with_early_hints with_inlined_styles with_push with_revalidated"
+    " with_staged_hints",
+)

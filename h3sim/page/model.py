@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -238,7 +239,7 @@ class Page:
             changes["discovered"] = {"by": root_id, "at": "offset", "offset_bytes": 0}
         changed = edited_resource(self.resources[index], changes)
         kept = (*self.resources[:index], changed, *self.resources[index + 1 :])
-        return self._edited(kept, name)
+        return self.with_resources(kept, name=name)
 
     def without(self, id_: str, *, name: str | None = None) -> Page:
         """Return the page without a resource and all that it asks for; *name* as in `with_`.
@@ -254,11 +255,17 @@ class Page:
             waiting += children
             gone.update(children)
         kept = (resource for index, resource in enumerate(self.resources) if index not in gone)
-        return self._edited(tuple(kept), name)
+        return self.with_resources(kept, name=name)
 
-    def _edited(self, resources: tuple[Resource, ...], name: str | None) -> Page:
-        edited = replace(self, resources=resources)
-        if name is None and resources != self.resources:
+    def with_resources(self, resources: Iterable[Resource], *, name: str | None = None) -> Page:
+        """Return the page with other resources; *name* as in `with_`.
+
+        Raises:
+            PageError: listing every mistake in them, taken together.
+        """
+        given = tuple(resources) if isinstance(resources, Iterable) else resources
+        edited = replace(self, resources=given)
+        if name is None and edited.resources != self.resources:
             was_edited = self.name.rpartition(_EDITED)
             name = f"{was_edited[0] or self.name}{_EDITED}{edited.digest[:_DIGEST_CHARS]}"
         return edited if name is None else replace(edited, name=name)
