@@ -280,15 +280,13 @@ class Page:
         return f"<Page {self.name}: {len(self.resources)} resources, {kbytes}>"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                resource.id,
-                resource.kind.value,
-                resource.size_bytes,
-                None if resource.discovered is None else resource.discovered.by,
-                None if resource.discovered is None else resource.discovered.at.value,
-            )
-            for resource in self.resources
-        ]
         headers = ("resource", "kind", "bytes", "asked for by", "at")
+        rows = [_row(resource) for resource in self.resources]
         return f"<p>{escaped(repr(self))}</p>{html_table(headers, rows)}"
+
+
+def _row(resource: Resource) -> tuple[Any, ...]:
+    """Return what a table of a notebook shows of a resource."""
+    found = resource.discovered
+    why = (None, None) if found is None else (found.by, found.at.value)
+    return (resource.id, resource.kind.value, resource.size_bytes, *why)
