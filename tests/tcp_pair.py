@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
+from h3sim.transport.congestion import CongestionController
+from h3sim.transport.endpoint import FrameHeader, Source
 from h3sim.transport.quic.handshake import Mode, Role
 from h3sim.transport.tcp import Segment, TcpEndpoint, TcpSettings
 from h3sim.transport.tcp.settings import FRAME_HEADER_BYTES, RECORD_OVERHEAD_BYTES
@@ -16,6 +18,7 @@ __all__ = [
     "CLIENT",
     "MSS",
     "SERVER",
+    "FixedHeader",
     "FixedWindow",
     "Pair",
     "Reno",
@@ -30,32 +33,33 @@ MSS = 1448
 CLIENT, SERVER = Role.CLIENT, Role.SERVER
 
 
-class ScriptedSource:
+class ScriptedSource(Source):
     """Gives out streams in the order in which they were put in."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[int, int, int]] = deque()
         self.taken: list[tuple[int, int, int]] = []
         self.acked: list[tuple[int, int, int]] = []
+        self.has_data = False
 
     def put(self, stream_id: int, n_bytes: int, offset: int = 0) -> None:
         self._waiting.append((stream_id, offset, n_bytes))
-
-    @property
-    def has_data(self) -> bool:
-        return bool(self._waiting)
+        self.has_data = True
 
     def peek(self) -> tuple[int, int] | None:
         return self._waiting[0][:2] if self._waiting else None
 
-    def take(self, max_bytes: int) -> tuple[int, int, int] | None:
-        if not self._waiting:
+    def take(
+        self, max_bytes: int | None = None, header: Any = None, least: int = 0
+    ) -> tuple[int, int, int] | None:
+        if not self._waiting or max_bytes is None:
             return None
         stream_id, offset, left = self._waiting.popleft()
         n_bytes = min(left, max_bytes)
         if n_bytes < left:
             self._waiting.appendleft((stream_id, offset + n_bytes, left - n_bytes))
         self.taken.append((stream_id, offset, n_bytes))
+        self.has_data = bool(self._waiting)
         return self.taken[-1]
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
@@ -68,13 +72,22 @@ class ScriptedSource:
         raise AssertionError("TCP has no limit per stream")
 
 
-class FixedWindow:
-    """A window that never changes; what it is told is kept."""
+class FixedHeader(FrameHeader):
+    """Headers that are all of one length."""
 
-    ssthresh: Any = None
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+
+    def measure(self, stream_id: int, offset: int) -> int:
+        return self.n_bytes
+
+
+class FixedWindow(CongestionController):
+    """A window that never changes; what it is told is kept."""
 
     def __init__(self, window_bytes: int) -> None:
         self.congestion_window = window_bytes
+        self.ssthresh = None
         self.lost: list[list[int]] = []
         """The sequence numbers of what was lost together."""
         self.collapses = 0
@@ -82,14 +95,13 @@ class FixedWindow:
         self.in_flight: list[int] = []
         self.app_limited: list[bool] = []
 
-    def on_sent(self, packet: Any, *, bytes_in_flight: Any) -> None:
+    def on_sent(self, packet: Any, bytes_in_flight: Any) -> None:
         self.in_flight.append(bytes_in_flight)
         self.app_limited.append(packet.is_app_limited)
 
     def on_acked(
         self,
         packets: Any,
-        *,
         now_ns: int,
         rtt: Any,
         bytes_in_flight: Any,
@@ -99,12 +111,12 @@ class FixedWindow:
         assert numbers == sorted(set(numbers))
         self.acked_bytes += sum(packet.size_bytes for packet in packets)
 
-    def on_lost(self, packets: Any, *, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
+    def on_lost(self, packets: Any, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
         assert packets
         assert all(packet.number < next_number for packet in packets)
         self.lost.append([packet.seq for packet in packets])
 
-    def on_persistent_congestion(self, *, now_ns: int) -> None:
+    def on_persistent_congestion(self, now_ns: int) -> None:
         self.collapses += 1
 
     def pacing_rate_bps(self, rtt: Any) -> int | None:
@@ -123,7 +135,6 @@ class Reno(FixedWindow):
     def on_acked(
         self,
         packets: Any,
-        *,
         now_ns: int,
         rtt: Any,
         bytes_in_flight: Any,
@@ -148,7 +159,7 @@ class Reno(FixedWindow):
                 self.congestion_window += self.mss_bytes
         self.windows.append((now_ns, self.congestion_window))
 
-    def on_lost(self, packets: Any, *, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
+    def on_lost(self, packets: Any, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
         super().on_lost(
             packets, now_ns=now_ns, bytes_in_flight=bytes_in_flight, next_number=next_number
         )
@@ -156,7 +167,7 @@ class Reno(FixedWindow):
         self.congestion_window = self.ssthresh
         self.windows.append((now_ns, self.congestion_window))
 
-    def on_persistent_congestion(self, *, now_ns: int) -> None:
+    def on_persistent_congestion(self, now_ns: int) -> None:
         super().on_persistent_congestion(now_ns=now_ns)
         self.congestion_window = 2 * self.mss_bytes
         self.windows.append((now_ns, self.congestion_window))
@@ -207,7 +218,7 @@ class Pair:
             role: TcpEndpoint(
                 chosen,
                 self.controllers[role],
-                self.sources[role],  # type: ignore[arg-type]
+                self.sources[role],
                 role,
                 mode,
                 path_rtt_ns=path_rtt_ns,

@@ -121,7 +121,7 @@ class LinkConnector(_Connector):
 
     def connection(self) -> HttpConnection:
         """Return a connection."""
-        from h3sim.engine.endpoint_transport import EndpointTransport
+        from h3sim.engine.endpoint_transport import QuicTransport, TcpTransport
 
         plan, marks = self._plan, self._plan.make_marks()
         streams = _response_streams(plan, self._factory, marks)
@@ -129,9 +129,8 @@ class LinkConnector(_Connector):
             records_wire=plan.records_wire, progress=plan.progress, n_packets=self._n_packets
         )
         transport: Transport
-        transport = endpoints = EndpointTransport(
-            self.environment, self._factory, streams, log, delivery=plan.protocol.delivery
-        )
+        make = TcpTransport if plan.is_http2 else QuicTransport
+        transport = endpoints = make(self.environment, self._factory, streams, log)
         if plan.headers is not None and isinstance(streams, SectionSender):
             from h3sim.engine.header_transport import HeaderTransport
 

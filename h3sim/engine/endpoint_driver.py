@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.engine.environment import Lane, Rank
 
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from h3sim.engine.endpoint_factory import End
     from h3sim.engine.environment import LoadEnvironment
+    from h3sim.engine.packet_log import SentLog
+    from h3sim.transport.endpoint import Endpoint
+    from h3sim.transport.packets import WirePacket
 
 __all__ = ["EndpointDriver"]
 
@@ -21,21 +24,19 @@ _DELIVERY, _TIMER = int(Rank.DELIVERY), int(Rank.SEND)
 class EndpointDriver:
     """An end that time passes for.
 
-    *note* is told of each packet that it sends, when that is and when it arrives; *on_woken* of
+    *log* is told of each packet that it sends, when that is and when it arrives; *on_woken* of
     each waking. Without *wakes_idle* a timer that has become needless wakes nobody.
     """
 
     __slots__ = (
         "_armed_at_ns",
-        "_at",
+        "_environment",
         "_is_flush_due",
-        "_note",
+        "_link",
+        "_log",
         "_on_woken",
         "_overhead_bytes",
-        "_packets_to_send",
-        "_put",
-        "_send",
-        "_timer_at_ns",
+        "_peer_arrivals",
         "_wakes_idle",
         "arrivals",
         "endpoint",
@@ -46,47 +47,42 @@ class EndpointDriver:
         end: End,
         environment: LoadEnvironment,
         *,
-        note: Callable[..., None] | None,
+        log: SentLog | None,
         on_woken: Callable[[int], None] | None = None,
         wakes_idle: bool = False,
     ) -> None:
-        self.endpoint = end.endpoint
+        # Of which transport it is, is known to who takes what arrives; here nothing depends on it.
+        self.endpoint: Endpoint[Any] = end.endpoint
         self.arrivals = Lane(environment, _DELIVERY)
         """The packets on their way here."""
+        self._peer_arrivals = self.arrivals
+        self._link = end.link
         self._overhead_bytes = end.overhead_bytes
-        self._note = note
+        self._environment = environment
+        self._log = log
         self._on_woken = on_woken
         self._wakes_idle = wakes_idle
         self._armed_at_ns: int | None = None
         self._is_flush_due = False
-        # Called with every packet both ways, so looked up once.
-        self._at = environment.at
-        self._put = self.arrivals.put
-        self._send = end.link.send
-        self._packets_to_send = end.endpoint.packets_to_send
-        self._timer_at_ns = end.endpoint.timer_at_ns
 
     def face(self, peer: EndpointDriver) -> None:
         """Send packets to *peer* from now on."""
-        self._put = peer.arrivals.put
+        self._peer_arrivals = peer.arrivals
 
     def flush(self, now_ns: int) -> None:
         """Send all that the endpoint has to send, and see to it that it is woken in time."""
-        packets = self._packets_to_send(now_ns)
+        endpoint = self.endpoint
+        packets: list[WirePacket] = endpoint.packets_to_send(now_ns)
         if packets:
-            note, put, send, overhead_bytes = (
-                self._note,
-                self._put,
-                self._send,
-                self._overhead_bytes,
-            )
+            log, link, arrivals = self._log, self._link, self._peer_arrivals
+            overhead_bytes = self._overhead_bytes
             for packet in packets:
-                arrives_at_ns = send(now_ns, packet.size_bytes + overhead_bytes)
+                arrives_at_ns = link.send(now_ns, packet.size_bytes + overhead_bytes)
                 if arrives_at_ns is not None:
-                    put(arrives_at_ns, packet)
-                if note is not None:
-                    note(packet, now_ns, arrives_at_ns)
-        at_ns = self._timer_at_ns()
+                    arrivals.put(arrives_at_ns, packet)
+                if log is not None:
+                    log.on_sent(packet, now_ns, arrives_at_ns)
+        at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
             under_way = self.arrivals.under_way
             if not under_way or not now_ns < under_way[0][0] <= at_ns:
@@ -100,7 +96,7 @@ class EndpointDriver:
         """
         if not self._is_flush_due:
             self._is_flush_due = True
-            self._at(now_ns, _TIMER, self._on_flush, None)
+            self._environment.at(now_ns, _TIMER, self._on_flush, None)
 
     def _arm(self, at_ns: int, now_ns: int) -> None:
         """See to it that the end is woken at *at_ns*.
@@ -115,7 +111,8 @@ class EndpointDriver:
                 break
         if self._armed_at_ns is None or at_ns < self._armed_at_ns:
             self._armed_at_ns = at_ns
-            self._at(at_ns if at_ns > now_ns else now_ns, _TIMER, self._on_timer, at_ns)
+            at_ns_or_now = at_ns if at_ns > now_ns else now_ns
+            self._environment.at(at_ns_or_now, _TIMER, self._on_timer, at_ns)
 
     def _on_flush(self, value: None, now_ns: int) -> None:
         del value
@@ -131,7 +128,7 @@ class EndpointDriver:
         if armed_at_ns != self._armed_at_ns:
             return
         self._armed_at_ns = None
-        due_at_ns = self._timer_at_ns()
+        due_at_ns = self.endpoint.timer_at_ns()
         if due_at_ns is None and not self._wakes_idle:
             return  # its ACK has gone with a later packet
         if due_at_ns is not None and due_at_ns > now_ns:

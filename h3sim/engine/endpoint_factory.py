@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim import seeds
 from h3sim.protocol import IP_HEADER_BYTES, UNLIMITED_BYTES
 from h3sim.transport import Handshake, Protocol, QuicEndpoint, Role
 from h3sim.transport.changing_link import ChangingLink
 from h3sim.transport.congestion import ControllerSettings, make_controller
-from h3sim.transport.link import Link
+from h3sim.transport.link import Link, make_link
 from h3sim.transport.quic import EventLoopEndpoint
 from h3sim.transport.tcp import TcpEndpoint
 from h3sim.transport.tcp.segments import HEADER_BYTES as TCP_HEADER_BYTES
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
     from h3sim.transport import Mode, Network, TransportProfile
     from h3sim.transport.congestion import CongestionController
@@ -34,7 +35,9 @@ class End:
 
     __slots__ = ("endpoint", "link", "overhead_bytes", "role")
 
-    def __init__(self, role: Role, endpoint: Endpoint, link: Link, overhead_bytes: int) -> None:
+    def __init__(
+        self, role: Role, endpoint: Endpoint[Any], link: Link, overhead_bytes: int
+    ) -> None:
         self.role = role
         self.endpoint = endpoint
         self.link = link
@@ -67,8 +70,8 @@ class EndpointFactory:
         network.check_packets(
             down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
         )
-        make_link = ChangingLink if changes_links else Link
-        self.links = {role: self._link(role, make_link) for role in Role}
+        make = ChangingLink if changes_links else make_link
+        self.links = {role: self._link(role, make) for role in Role}
         """The links over which the ends of each role send."""
 
     @property
@@ -96,7 +99,7 @@ class EndpointFactory:
             return End(role, self._tcp(role, source), link, IP_HEADER_BYTES)
         return End(role, self._quic(role, source), link, self._profile.quic.ip_bytes)
 
-    def _link(self, role: Role, make_link: type[Link]) -> Link:
+    def _link(self, role: Role, make: Callable[..., Link]) -> Link:
         network = self._network
         profile = network.down if role is Role.SERVER else network.up
         assert profile is not None  # noqa: S101 - a network without a pace has links
@@ -106,9 +109,9 @@ class EndpointFactory:
             return seeds.stream(self._seed, f"{purpose}.{direction}")
 
         upward = role is Role.CLIENT
-        return make_link(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
+        return make(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
 
-    def _quic(self, role: Role, source: Source) -> Endpoint:
+    def _quic(self, role: Role, source: Source) -> QuicEndpoint:
         is_server = role is Role.SERVER
         settings = self._profile.quic if is_server else self._profile.quic_client
         peer = self._profile.quic_client if is_server else self._profile.quic
@@ -122,7 +125,7 @@ class EndpointFactory:
             path_rtt_ns=self._path_rtt_ns(),
         )
 
-    def _tcp(self, role: Role, source: Source) -> Endpoint:
+    def _tcp(self, role: Role, source: Source) -> TcpEndpoint:
         settings = self._profile.tcp if role is Role.SERVER else self._profile.tcp_client
         controller = self._controller(role, settings.mss_bytes)
         return TcpEndpoint(

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.engine.endpoint_driver import EndpointDriver
 from h3sim.http import StreamSender
 from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import H2Priority
-from h3sim.trace import Delivery, RecordOrder, StreamOrder
+from h3sim.trace import RecordOrder, StreamOrder
 from h3sim.transport import Role, WholeMessages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from h3sim.engine.endpoint_factory import EndpointFactory
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.packet_log import PacketLog
     from h3sim.engine.transport import Application, Carried
+    from h3sim.transport.packets import WirePacket
 
-__all__ = ["EndpointTransport"]
+__all__ = ["EndpointTransport", "QuicTransport", "TcpTransport"]
 
 _UNIDIRECTIONAL = 2
 """Added to a multiple of 4: a client's unidirectional stream (RFC 9000 § 2.1)."""
@@ -30,7 +29,7 @@ class EndpointTransport:
     """The `Transport` of a network of links: client and server as *factory* makes them.
 
     *log* takes down what leaves. Each request, and each frame of the control stream, goes up as a
-    stream of its own; *delivery* says in what order responses come down.
+    stream of its own; what derives from it says in what order responses come down.
     """
 
     def __init__(
@@ -39,8 +38,6 @@ class EndpointTransport:
         factory: EndpointFactory,
         response_streams: StreamSender,
         log: PacketLog,
-        *,
-        delivery: Delivery,
     ) -> None:
         self._environment = environment
         self._log = log
@@ -58,63 +55,47 @@ class EndpointTransport:
         client = factory.end(Role.CLIENT, self.request_streams)
         server = factory.end(Role.SERVER, response_streams)
         self._client = EndpointDriver(
-            client, environment, note=log.noting(client.endpoint, is_down=False)
+            client, environment, log=log.of(client.endpoint, is_down=False)
         )
         self._note_recovery = log.noting_recovery(server.endpoint)
         self._server = EndpointDriver(
             server,
             environment,
-            note=log.noting(server.endpoint, is_down=True),
+            log=log.of(server.endpoint, is_down=True),
             on_woken=self._note_recovery,
             wakes_idle=True,
         )
-        self._order: StreamOrder | RecordOrder
-        self._deliver: Callable[[Any, int, Application], None]
-        if delivery is Delivery.STREAM:
-            self._order = StreamOrder(log.delivered_at_ns)
-            self._deliver = self._packet_deliverer(self._order)
-        else:
-            self._order = RecordOrder(log.delivered_at_ns)
-            self._deliver = self._segment_deliverer(self._order)
+        self._application: Application
+        self._connected_at_ns: int | None = None
+        self._is_open = False
+        """Whether something came down that was sent once the client was connected."""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Set up what a derived class keeps besides."""
 
     # What the application asks for
 
     def begin(self, application: Application) -> None:
         """Connect; the application is told once the client may send its requests."""
-        client, server, deliver = self._client, self._server, self._deliver
-
-        def on_packet_down(packet: Any, now_ns: int) -> None:
-            deliver(packet, now_ns, application)
-            client.flush(now_ns)
-
-        connected_at_ns: int | None = None
-
-        def on_handshake(packet: Any, now_ns: int) -> None:
-            nonlocal connected_at_ns
-            if connected_at_ns is not None and packet.sent_at_ns > connected_at_ns:
-                client.arrivals.take = on_packet_down
-                on_packet_down(packet, now_ns)
-                return
-            deliver(packet, now_ns, application)
-            if connected_at_ns is None and client.endpoint.is_ready:
-                connected_at_ns = now_ns
-                application.on_connected(now_ns)
-            # Behind the first requests, which go with the end of the handshake; and so do the
-            # answers to packets that were under way by then.
-            client.flush_soon(now_ns)
-
-        def on_packet_up(packet: Any, now_ns: int) -> None:
-            self._on_packet_up(packet, now_ns, application)
-
+        client, server = self._client, self._server
+        self._application = application
         client.face(server)
         server.face(client)
-        server.arrivals.take = on_packet_up
+        server.arrivals.take = self._on_packet_up
+        client.arrivals.take = self._on_packet_down
         if client.endpoint.is_ready:
+<<<<<<< HEAD
             client.arrivals.take = on_packet_down
             application.on_connected(self._environment.now_ns)
         else:
             client.arrivals.take = on_handshake
             client.flush_soon(self._environment.now_ns)
+=======
+            self._is_open = True
+            application.on_connected(0)
+        else:
+            client.flush_soon(0)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
         """Send a request up."""
@@ -130,7 +111,7 @@ class EndpointTransport:
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Report nothing of a response before *n_bytes* of it have been delivered."""
-        self._order.watch(stream_id, n_bytes)
+        raise NotImplementedError
 
     def carried(self) -> Carried:
         """Return what happened to packets."""
@@ -144,9 +125,9 @@ class EndpointTransport:
 
     # What arrives
 
-    def _on_packet_up(self, packet: Any, now_ns: int, application: Application) -> None:
+    def _on_packet_up(self, packet: WirePacket, now_ns: int) -> None:
         """A packet of the client arrives at the server."""
-        server = self._server
+        server, application = self._server, self._application
         for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
             if not self._messages.on_bytes(stream_id, offset, n_bytes):
                 continue
@@ -160,31 +141,66 @@ class EndpointTransport:
             self._note_recovery(now_ns)
         server.flush(now_ns)
 
-    def _packet_deliverer(self, order: StreamOrder) -> Callable[[Any, int, Application], None]:
-        """Return what delivers the streams' bytes of a packet of QUIC."""
-        # Called with every packet down, so what it calls is looked up once.
-        on_packet, on_row = self._client.endpoint.on_packet, order.on_packet
-        take_first_row = self._log.first_row.pop
+    def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
+        """A packet of the server arrives at the client."""
+        raise NotImplementedError
 
-        def deliver(packet: Any, now_ns: int, application: Application) -> None:
-            row = take_first_row(packet.number, 0)
-            for stream_id, offset, n_bytes in on_packet(packet, now_ns):
-                for delivered in on_row(row, stream_id, offset, n_bytes, now_ns):
-                    application.on_delivered(*delivered, now_ns)
-                row += 1
+    def _on_opening(self, packet: WirePacket, now_ns: int) -> None:
+        """Answer a packet that came before the connection was open."""
+        client, connected_at_ns = self._client, self._connected_at_ns
+        if connected_at_ns is not None and packet.sent_at_ns > connected_at_ns:
+            self._is_open = True
+            client.flush(now_ns)
+            return
+        if connected_at_ns is None and client.endpoint.is_ready:
+            self._connected_at_ns = now_ns
+            self._application.on_connected(now_ns)
+        # Behind the first requests, which go with the end of the handshake; and so do the answers
+        # to packets that were under way by then.
+        client.flush_soon(now_ns)
 
-        return deliver
 
-    def _segment_deliverer(self, order: RecordOrder) -> Callable[[Any, int, Application], None]:
-        """Return what delivers the frames of the records that a segment of TCP completes."""
-        on_packet, on_row, on_frame = self._client.endpoint.on_packet, order.on_row, order.on_frame
-        take_first_row = self._log.first_row.pop
+class QuicTransport(EndpointTransport):
+    """That of QUIC: each stream is delivered in its own order."""
 
-        def deliver(packet: Any, now_ns: int, application: Application) -> None:
-            for row, frame in enumerate(packet.frames, take_first_row(packet.number, 0)):
-                on_row(row, *frame)
-            for stream_id, offset, n_bytes in on_packet(packet, now_ns):
-                for delivered in on_frame(stream_id, offset, n_bytes, now_ns):
-                    application.on_delivered(*delivered, now_ns)
+    def _begin(self) -> None:
+        self._order = StreamOrder(self._log.delivered_at_ns)
 
-        return deliver
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        self._order.watch(stream_id, n_bytes)
+
+    def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
+        client, order, row = self._client, self._order, packet.first_row
+        for stream_id, offset, n_bytes in client.endpoint.on_packet(packet, now_ns):
+            for delivered_id, end in order.on_packet(row, stream_id, offset, n_bytes, now_ns):
+                self._application.on_delivered(delivered_id, end, now_ns)
+            row += 1
+        if self._is_open:
+            client.flush(now_ns)
+        else:
+            self._on_opening(packet, now_ns)
+
+
+class TcpTransport(EndpointTransport):
+    """That of TCP: the frames of records are delivered that a segment completes."""
+
+    def _begin(self) -> None:
+        self._order = RecordOrder(self._log.delivered_at_ns)
+
+    def watch(self, stream_id: int, n_bytes: int) -> None:
+        """Report nothing of a response before *n_bytes* of it have been delivered."""
+        self._order.watch(stream_id, n_bytes)
+
+    def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
+        client, order, row = self._client, self._order, packet.first_row
+        for stream_id, offset, n_bytes in packet.frames:
+            order.on_row(row, stream_id, offset, n_bytes)
+            row += 1
+        for stream_id, offset, n_bytes in client.endpoint.on_packet(packet, now_ns):
+            for delivered_id, end in order.on_frame(stream_id, offset, n_bytes, now_ns):
+                self._application.on_delivered(delivered_id, end, now_ns)
+        if self._is_open:
+            client.flush(now_ns)
+        else:
+            self._on_opening(packet, now_ns)

@@ -12,12 +12,61 @@ if TYPE_CHECKING:
 
     from h3sim.engine.transport import Progress
     from h3sim.transport.endpoint import Endpoint
+    from h3sim.transport.packets import WirePacket
 
-__all__ = ["PacketLog"]
+__all__ = ["PacketLog", "SentLog"]
 
 _REPORT_EVERY_PACKETS = 1024
 
-OnSent = "Callable[[Any, int, int | None], None]"
+
+class SentLog:
+    """What is told of each packet that one end sends."""
+
+    def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
+        """Write down a packet that leaves now, and when it arrives; None: never."""
+        raise NotImplementedError
+
+
+class DownRows(SentLog):
+    """The rows of the packets down: one for each piece of a stream."""
+
+    __slots__ = ("_pending", "_recorder", "delivered_at_ns")
+
+    def __init__(self, recorder: RowRecorder) -> None:
+        self._recorder = recorder
+        self._pending = recorder.pending
+        self.delivered_at_ns = recorder.delivered_at_ns
+
+    def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
+        """Write down what a packet of the server carries."""
+        rows, delivered_at_ns, number = self._pending, self.delivered_at_ns, packet.number
+        packet.first_row = len(delivered_at_ns)
+        for stream_id, offset, n_bytes in packet.frames:
+            rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
+            delivered_at_ns.append(None)
+        if len(rows) >= MAX_PENDING:
+            self._recorder.pack()
+
+
+class WireRows(SentLog):
+    """Every packet of one end, whatever it carries; those down are told to *rows* as well."""
+
+    def __init__(self, endpoint: Endpoint[Any], log: PacketLog, rows: DownRows | None) -> None:
+        self._endpoint = endpoint
+        self._log = log
+        self._rows = rows
+
+    def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
+        """Write down a packet, and what it acknowledges; report how far the load has come."""
+        log, number = self._log, packet.number
+        if self._rows is not None:
+            self._rows.on_sent(packet, now_ns, arrives_at_ns)
+            log.report(number)
+        if log.records_wire:
+            acked, is_down = self._endpoint.ack_ranges(packet), self._rows is not None
+            log.wire.append(
+                WireRow(is_down, number, now_ns, arrives_at_ns, packet.size_bytes, acked)
+            )
 
 
 class PacketLog:
@@ -33,44 +82,20 @@ class PacketLog:
         self._progress = progress
         self._n_packets = n_packets
         self._recorder = RowRecorder()
-        self._pending = self._recorder.pending
+        self._rows = DownRows(self._recorder)
         self.delivered_at_ns = self._recorder.delivered_at_ns
         """For each row; the client's receiver writes it."""
-        self.first_row: dict[int, int] = {}
-        """The first row of each packet that is under way to the client, or lost."""
-        self._wire: list[WireRow] = []
+        self.wire: list[WireRow] = []
         self._recovery: list[RecoveryRow] = []
 
-    def on_sent_down(self, packet: Any, now_ns: int, arrives_at_ns: int | None) -> None:
-        """Write down what a packet of the server carries, a row for each piece of a stream."""
-        if not packet.frames:
-            return
-        rows, delivered_at_ns, number = self._pending, self.delivered_at_ns, packet.number
-        self.first_row[number] = len(delivered_at_ns)
-        for stream_id, offset, n_bytes in packet.frames:
-            rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
-            delivered_at_ns.append(None)
-        if len(rows) >= MAX_PENDING:
-            self._recorder.pack()
-
-    def noting(self, endpoint: Endpoint, *, is_down: bool) -> Callable[..., None] | None:
+    def of(self, endpoint: Endpoint[Any], *, is_down: bool) -> SentLog | None:
         """Return what is to be told of each packet that *endpoint* sends; None for nothing."""
+        rows = self._rows if is_down else None
         if not self.records_wire and self._progress is None:
-            return self.on_sent_down if is_down else None
+            return rows
+        return WireRows(endpoint, self, rows)
 
-        def note(packet: Any, now_ns: int, arrives_at_ns: int | None) -> None:
-            if is_down:
-                self.on_sent_down(packet, now_ns, arrives_at_ns)
-                self._report(packet.number)
-            if self.records_wire:
-                acked = endpoint.ack_ranges(packet)
-                self._wire.append(
-                    WireRow(is_down, packet.number, now_ns, arrives_at_ns, packet.size_bytes, acked)
-                )
-
-        return note
-
-    def noting_recovery(self, endpoint: Endpoint) -> Callable[[int], None] | None:
+    def noting_recovery(self, endpoint: Endpoint[Any]) -> Callable[[int], None] | None:
         """Return what is to be told when something happened to *endpoint*; None for nothing."""
         if not self.records_wire:
             return None
@@ -78,8 +103,9 @@ class PacketLog:
 
     def carried(self) -> Carried:
         """Return what was written down."""
-        return Carried(self._recorder.rows(), tuple(self._wire), tuple(self._recovery))
+        return Carried(self._recorder.rows(), tuple(self.wire), tuple(self._recovery))
 
-    def _report(self, number: int) -> None:
+    def report(self, number: int) -> None:
+        """Tell how far the load has come, now and then."""
         if self._progress is not None and not number % _REPORT_EVERY_PACKETS:
             self._progress(min(number, self._n_packets), self._n_packets)

@@ -9,7 +9,7 @@ from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.stream_sender import StreamSender
 
 if TYPE_CHECKING:
-    from h3sim.http.send_buffer import HeaderBytes
+    from h3sim.transport.endpoint import FrameHeader
 
 __all__ = ["HeadersFirstSender"]
 
@@ -53,7 +53,7 @@ class HeadersFirstSender(StreamSender):
         self._fill()
 
     def _turn(
-        self, max_bytes: int, header: HeaderBytes | None = None, least: int = 0
+        self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
         if not self._headers:
             return super()._turn(max_bytes, header, least)

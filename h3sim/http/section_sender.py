@@ -11,7 +11,8 @@ from h3sim.ranges import Ranges
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.http.send_buffer import HeaderBytes
+    from h3sim.transport.endpoint import FrameHeader
+
 
 __all__ = ["SectionSender"]
 
@@ -84,7 +85,7 @@ class SectionSender(HeadersFirstSender):
             super().on_lost(stream_id, offset, n_bytes)
 
     def take(
-        self, max_bytes: int | None = None, header: HeaderBytes | None = None, least: int = 0
+        self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
         """Return what goes into the next packet, as `StreamSender.take`; critical streams first."""
         self._encode_next()
@@ -92,7 +93,7 @@ class SectionSender(HeadersFirstSender):
             return super().take(max_bytes, header, least)
         stream_id, offset, n_bytes = self._critical[0]
         room = self._turn_bytes if max_bytes is None else max_bytes
-        room -= header(stream_id, offset) if header is not None else 0
+        room -= header.measure(stream_id, offset) if header is not None else 0
         if room < max(least, 1):
             return None
         self._critical.popleft()
@@ -103,7 +104,7 @@ class SectionSender(HeadersFirstSender):
         return stream_id, offset, n_bytes
 
     def _turn(
-        self, max_bytes: int, header: HeaderBytes | None = None, least: int = 0
+        self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
         self._encode_next()
         return super()._turn(max_bytes, header, least)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-__all__ = ["BufferModel", "HeaderBytes", "SendBuffer"]
+if TYPE_CHECKING:
+    from h3sim.transport.endpoint import FrameHeader
 
-HeaderBytes = Callable[[int, int], int]
-"""How long the header of a frame is that begins at an offset of a stream."""
+__all__ = ["BufferModel", "SendBuffer"]
 
 
 class BufferModel(enum.Enum):
@@ -53,7 +53,7 @@ class SendBuffer:
         self._n_bytes += chunk[2]
 
     def take(
-        self, max_bytes: int | None, header: HeaderBytes | None = None, least: int = 0
+        self, max_bytes: int | None, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
         """Return the first chunk, or as much of it as goes; what is left of it stays first.
 
@@ -64,7 +64,7 @@ class SendBuffer:
             return None
         stream_id, offset, n_bytes = self._chunks[0]
         if header is not None and max_bytes is not None:
-            max_bytes -= header(stream_id, offset)
+            max_bytes -= header.measure(stream_id, offset)
             if max_bytes < least:
                 return None
         self._chunks.popleft()

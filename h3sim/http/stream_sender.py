@@ -7,25 +7,25 @@ the meantime: the larger the buffer, the less a late signal can change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.scheduler_group import SchedulerGroup
-from h3sim.http.send_buffer import BufferModel, HeaderBytes, SendBuffer
+from h3sim.http.send_buffer import BufferModel, SendBuffer
 from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.schedulers import Retransmit
+from h3sim.transport.endpoint import Source
 
 if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
+    from h3sim.transport.endpoint import FrameHeader
+    from h3sim.transport.packets import StreamBytes
 
 __all__ = ["Retransmit", "StreamSender"]
 
-Chunk: TypeAlias = tuple[int, int, int]
-"""A stream, an offset, and a number of bytes."""
 
-
-class StreamSender:
+class StreamSender(Source):
     """Gives out bytes of streams as *scheduler* says, a turn of up to *turn_bytes* at a time.
 
     *buffer_bytes* is the size of the send buffer, 0 for none. A turn enters the buffer whole or
@@ -159,8 +159,8 @@ class StreamSender:
         return drained
 
     def take(
-        self, max_bytes: int | None = None, header: HeaderBytes | None = None, least: int = 0
-    ) -> Chunk | None:
+        self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
+    ) -> StreamBytes | None:
         """Return what goes into the next packet, or None where there is nothing to send.
 
         That is a stream, an offset and a number of bytes, 0 for the end of a stream without any.
@@ -177,8 +177,8 @@ class StreamSender:
         return chunk
 
     def _turn(
-        self, max_bytes: int, header: HeaderBytes | None = None, least: int = 0
-    ) -> Chunk | None:
+        self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
+    ) -> StreamBytes | None:
         """Give out one turn of the scheduler."""
         stream_id = self._next_stream() if self._with_lost else self._scheduler.pick()
         if stream_id is None:
@@ -186,7 +186,7 @@ class StreamSender:
         stream = self._outgoing[stream_id]
         offset = stream.lost[0][0] if stream.lost else stream.next
         if header is not None:
-            max_bytes -= header(stream_id, offset)
+            max_bytes -= header.measure(stream_id, offset)
             if max_bytes < least:
                 return None
         if stream.lost:
@@ -210,7 +210,7 @@ class StreamSender:
             self._rest(stream_id, stream)
         return stream_id, offset, n_bytes
 
-    def _again(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> Chunk:
+    def _again(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> StreamBytes:
         """Give out the lowest bytes of a stream that were lost."""
         start, n_bytes = stream.take_lost(max_bytes)
         if self._retransmit is Retransmit.TURN:

@@ -19,9 +19,7 @@ __all__ = ["ChangingLink"]
 
 
 class ChangingLink(Link):
-    """A `Link` that does without the short cut of links that stay as they are.
-
-    Until something is changed it treats each packet as `Link` does.
+    """A `Link` whose rate and losses can be changed; until then it treats each packet as that does.
 
     >>> from h3sim.seeds import stream
     >>> from h3sim.transport.link_profile import LinkProfile
@@ -45,7 +43,6 @@ class ChangingLink(Link):
     ) -> None:
         super().__init__(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
         self._source = streams("changed-loss")
-        self.send = self._send
 
     def change_rate(self, now_ns: int, rate_bps: int) -> None:
         """Pass *rate_bps* from now on; packets that wait already leave when they were going to.

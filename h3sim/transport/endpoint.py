@@ -2,87 +2,100 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from h3sim.compiling import mypyc_attr
 from h3sim.trace import RecoveryRow
+from h3sim.transport.packets import WirePacket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from h3sim.transport.congestion import CongestionController
+    from h3sim.transport.packets import StreamBytes
     from h3sim.transport.rtt import RttEstimator
 
-__all__ = ["Endpoint", "Source", "StreamBytes", "WirePacket", "row_of"]
+__all__ = ["Endpoint", "FrameHeader", "Source", "row_of"]
+
+PacketT = TypeVar("PacketT", bound=WirePacket)
 
 
-StreamBytes = tuple[int, int, int]
-"""A stream, an offset and a number of bytes."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class FrameHeader:
+    """Says how long the header of a frame is, and remembers what it said."""
+
+    __slots__ = ("n_bytes",)
+
+    n_bytes: int
+    """The last answer: who gives bytes out asks, and who packs them counts with it."""
+
+    def measure(self, stream_id: int, offset: int) -> int:
+        """Return the length of the header of a frame that begins at *offset* of a stream."""
+        raise NotImplementedError
 
 
-class Source(Protocol):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Source:
     """The application's sending side: gives out bytes, and takes them back when they are lost."""
 
-    @property
-    def has_data(self) -> bool:
-        """Whether `take` may give something out; if not, it gives nothing."""
+    has_data: bool
+    """Whether `take` may give something out; if not, it gives nothing. Asked often, so kept."""
 
     def take(
-        self, max_bytes: int, header: Callable[[int, int], int] | None = None, least: int = 0
+        self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
     ) -> StreamBytes | None:
         """Return a stream, an offset and up to *max_bytes* bytes: those whose turn it is.
 
-        With *header*, the length of a frame's header by stream and offset, that is taken off
-        *max_bytes*, and None returned where fewer than *least* bytes would be left.
+        With *header* the length of the frame's header is taken off *max_bytes*, and None returned
+        where fewer than *least* bytes would be left. If something is returned, *header* was last
+        asked about that.
         """
+        raise NotImplementedError
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Note that the peer has these bytes for good."""
+        raise NotImplementedError
 
     def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Take these bytes back, to be given out again."""
+        raise NotImplementedError
 
     def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
         """Note that the peer takes up to *limit_bytes* of a stream, or (None) of all together."""
+        raise NotImplementedError
 
 
-class WirePacket(Protocol):
-    """A packet as the link and the trace see it."""
-
-    number: int
-
-    @property
-    def ip_bytes(self) -> int:
-        """Its size with IP header and all below."""
-
-    @property
-    def frames(self) -> Sequence[Any]:
-        """The stream bytes that it carries, each with stream_id, offset, n_bytes."""
-
-
-class Endpoint(Protocol):
+class Endpoint(Generic[PacketT]):
     """One end of a connection. It never waits: it takes the time, and says when to be woken."""
 
     @property
     def is_ready(self) -> bool:
         """Whether the handshake lets the application's bytes go."""
+        raise NotImplementedError
 
-    def on_packet(self, packet: Any, now_ns: int) -> Sequence[StreamBytes]:
+    def on_packet(self, packet: PacketT, now_ns: int) -> list[StreamBytes]:
         """Take a packet that arrived; return what it brings."""
+        raise NotImplementedError
 
     def on_timer(self, now_ns: int) -> None:
         """Do what was due."""
+        raise NotImplementedError
 
     def timer_at_ns(self) -> int | None:
         """Return when to be woken, or None."""
+        raise NotImplementedError
 
-    def ack_ranges(self, packet: Any) -> tuple[tuple[int, int], ...]:
+    def ack_ranges(self, packet: PacketT) -> tuple[tuple[int, int], ...]:
         """Return the spans of numbers that a packet of this end acknowledges, highest first."""
+        raise NotImplementedError
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:
         """Return the state of recovery, and what was declared lost since this was last asked."""
+        raise NotImplementedError
 
-    def packets_to_send(self, now_ns: int) -> Sequence[Any]:
+    def packets_to_send(self, now_ns: int) -> list[PacketT]:
         """Return the packets that leave now, in order."""
+        raise NotImplementedError
 
 
 def row_of(

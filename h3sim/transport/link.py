@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from h3sim.transport.jitter import HoldEveryNth, make_draw
-from h3sim.transport.loss import make_loss
+from h3sim.transport.loss import draws_of, make_loss
 from h3sim.transport.queueing import UNLIMITED, make_bottleneck, make_queue, token_units
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from h3sim.transport.link_profile import LinkProfile
 
-__all__ = ["Link"]
+__all__ = ["Link", "PlainLink", "make_link"]
 
 
 class Link:
@@ -44,18 +44,12 @@ class Link:
         "_latest_ns",
         "_least_bytes",
         "_leaves_at_ns",
+        "_loss",
         "_overhead_bytes",
         "loss_drops",
         "offered",
         "queue_drops",
-        "send",
     )
-
-    send: Callable[[int, int], int | None]
-    """Returns when a packet of so many bytes, sent at such a time, arrives; None: it never does.
-
-    Calls come in the order of time.
-    """
 
     def __init__(
         self,
@@ -73,19 +67,17 @@ class Link:
         self._leaves_at_ns = make_queue(profile, rtt_ns, self._bottleneck)
         self._delay_ns = rtt_ns - rtt_ns // 2 if upward else rtt_ns // 2
         self._extra_ns = _make_extra(profile, streams)
-        loss = make_loss(profile, streams)
-        self._is_lost = None if loss is None else loss.is_lost
+        self._loss = make_loss(profile, streams)
+        self._is_lost = None if self._loss is None else self._loss.is_lost
         self._least_bytes = profile.loss_list_from_bytes
         self._is_ordered = profile.jitter is not None and not profile.jitter.reorder
         self._latest_ns = 0
-        is_plain = self._extra_ns is None and not self._least_bytes and profile.codel is None
-        if is_plain and profile.rate_bps is not None:
-            limit_bytes = profile.queue_limit_bytes(rtt_ns)
-            self.send = self._make_send(profile.rate_bps, profile, limit_bytes)
-        else:
-            self.send = self._send
 
-    def _send(self, now_ns: int, size_bytes: int) -> int | None:
+    def send(self, now_ns: int, size_bytes: int) -> int | None:
+        """Return when a packet of so many bytes, sent now, arrives; None: it never does.
+
+        Calls come in the order of time.
+        """
         self.offered += 1
         wire_bytes = size_bytes + self._overhead_bytes
         leaves_at_ns = self._leaves_at_ns(now_ns, wire_bytes)
@@ -104,46 +96,90 @@ class Link:
             self._latest_ns = arrives_at_ns
         return arrives_at_ns
 
-    def _make_send(
-        self, rate_bps: int, profile: LinkProfile, limit_bytes: int | None
-    ) -> Callable[[int, int], int | None]:
-        """Return `_send` of a link that is a `TokenBucket`, a `DropTail` and losses, no more.
 
-        Every packet both ways comes by here, over most links. So this is one function over local
-        variables, where `_send` calls each part; tests hold the two against each other.
-        """
-        overhead_bytes, delay_ns, is_lost = self._overhead_bytes, self._delay_ns, self._is_lost
-        per_byte, per_ns, burst = token_units(rate_bps, profile.burst_bytes)
-        most_bytes = UNLIMITED if limit_bytes is None else limit_bytes
-        most_packets = UNLIMITED if profile.queue_packets is None else profile.queue_packets
-        waiting: deque[tuple[int, int]] = deque()  # (leaves_at_ns, n_bytes), rising
-        backlog_bytes = spent_until = 0
+class PlainLink(Link):
+    """A `Link` that is a `TokenBucket`, a `DropTail` and losses, no more.
 
-        def send(now_ns: int, size_bytes: int) -> int | None:
-            nonlocal backlog_bytes, spent_until
-            self.offered += 1
-            while waiting and waiting[0][0] <= now_ns:
-                backlog_bytes -= waiting.popleft()[1]
-            wire_bytes = size_bytes + overhead_bytes
-            if backlog_bytes + wire_bytes > most_bytes or len(waiting) >= most_packets:
-                self.queue_drops += 1
-                return None
-            spent = now_ns * per_ns
-            if spent < spent_until:
-                spent = spent_until
-            spent_until = spent = spent + wire_bytes * per_byte
-            leaves_at_ns = (spent - burst) // per_ns
-            if leaves_at_ns > now_ns:
-                waiting.append((leaves_at_ns, wire_bytes))
-                backlog_bytes += wire_bytes
-            else:
-                leaves_at_ns = now_ns
-            if is_lost is not None and is_lost():
-                self.loss_drops += 1
-                return None
-            return leaves_at_ns + delay_ns
+    Every packet both ways comes by here, over most links. So this does in one function what `Link`
+    has each part do; tests hold the two against each other.
+    """
 
-        return send
+    __slots__ = (
+        "_backlog_bytes",
+        "_burst",
+        "_lost",
+        "_most_bytes",
+        "_most_packets",
+        "_per_byte",
+        "_per_ns",
+        "_spent_until",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        profile: LinkProfile,
+        *,
+        rtt_ns: int,
+        streams: Callable[[str], random.Random],
+        upward: bool = False,
+    ) -> None:
+        super().__init__(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
+        assert profile.rate_bps is not None  # noqa: S101 - see `is_plain`
+        units = token_units(profile.rate_bps, profile.burst_bytes)
+        self._per_byte, self._per_ns, self._burst = units
+        limit_bytes = profile.queue_limit_bytes(rtt_ns)
+        self._most_bytes = UNLIMITED if limit_bytes is None else limit_bytes
+        self._most_packets = UNLIMITED if profile.queue_packets is None else profile.queue_packets
+        self._waiting: deque[tuple[int, int]] = deque()
+        """When each packet that waits leaves, rising, and how large it is."""
+        self._backlog_bytes = 0
+        self._spent_until = 0
+        self._lost = None if self._loss is None else draws_of(self._loss)
+
+    @staticmethod
+    def is_plain(profile: LinkProfile) -> bool:
+        """Return whether a link of that profile is one of these."""
+        is_steady = profile.jitter is None and profile.hold is None and profile.codel is None
+        return is_steady and profile.rate_bps is not None and not profile.loss_list_from_bytes
+
+    def send(self, now_ns: int, size_bytes: int) -> int | None:
+        """Return when a packet of so many bytes, sent now, arrives; None: it never does."""
+        self.offered += 1
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= now_ns:
+            self._backlog_bytes -= waiting.popleft()[1]
+        wire_bytes = size_bytes + self._overhead_bytes
+        backlog_bytes = self._backlog_bytes + wire_bytes
+        if backlog_bytes > self._most_bytes or len(waiting) >= self._most_packets:
+            self.queue_drops += 1
+            return None
+        spent = now_ns * self._per_ns
+        if spent < self._spent_until:
+            spent = self._spent_until
+        self._spent_until = spent = spent + wire_bytes * self._per_byte
+        leaves_at_ns = (spent - self._burst) // self._per_ns
+        if leaves_at_ns > now_ns:
+            waiting.append((leaves_at_ns, wire_bytes))
+            self._backlog_bytes = backlog_bytes
+        else:
+            leaves_at_ns = now_ns
+        if self._lost is not None and next(self._lost):
+            self.loss_drops += 1
+            return None
+        return leaves_at_ns + self._delay_ns
+
+
+def make_link(
+    profile: LinkProfile,
+    *,
+    rtt_ns: int,
+    streams: Callable[[str], random.Random],
+    upward: bool = False,
+) -> Link:
+    """Return a `Link`, in the form that costs least."""
+    make = PlainLink if PlainLink.is_plain(profile) else Link
+    return make(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
 
 
 def _make_extra(

@@ -10,7 +10,7 @@ from h3sim.documents.declared import read_document, says, settle, write_table
 from h3sim.documents.nested import Table
 from h3sim.documents.values import Choice, Flag, Number, Text, Whole
 from h3sim.errors import InputError, Problem
-from h3sim.transport.congestion.base import MAX_WINDOW_BYTES
+from h3sim.transport.congestion.settings import MAX_WINDOW_BYTES
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings

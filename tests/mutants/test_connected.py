@@ -85,19 +85,13 @@ def test_a_law_finds_losses_that_no_seed_decides(monkeypatch: pytest.MonkeyPatch
 
 def test_a_law_finds_packets_that_arrive_before_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     class Hasty(Link):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            send = self.send
-
-            def hasten(now_ns: int, size_bytes: int) -> Any:
-                arrives_at_ns = send(now_ns, size_bytes)
-                return None if arrives_at_ns is None else max(0, now_ns - 1)
-
-            self.send = hasten
+        def send(self, now_ns: int, size_bytes: int) -> int | None:
+            arrives_at_ns = super().send(now_ns, size_bytes)
+            return None if arrives_at_ns is None else max(0, now_ns - 1)
 
     page = h3sim.load_page("davies-meenan")
     check_time_runs_forward(loaded(page, LOSING))
-    monkeypatch.setattr(endpoint_factory, "Link", Hasty)
+    monkeypatch.setattr(endpoint_factory, "make_link", Hasty)
     with pytest.raises(AssertionError):
         check_time_runs_forward(loaded(page, LOSING))
 

@@ -130,8 +130,10 @@ def test_a_controller_hears_of_a_loss_only_after_the_last_recovery_point(
     class Watched(Reno):
         points: list[int]
 
-        def on_lost(self, packets: Any, *, next_number: Any, **rest: Any) -> None:
-            super().on_lost(packets, next_number=next_number, **rest)
+        def on_lost(
+            self, packets: Any, now_ns: int, bytes_in_flight: Any, next_number: Any
+        ) -> None:
+            super().on_lost(packets, now_ns, bytes_in_flight, next_number)
             assert all(packet.number >= begun for packet in packets for begun in self.points)
             self.points.append(next_number)
 

@@ -13,7 +13,7 @@ import pytest
 
 from h3sim.seeds import stream
 from h3sim.transport.jitter import Distribution, LinkJitter
-from h3sim.transport.link import Link
+from h3sim.transport.link import make_link
 from h3sim.transport.link_profile import CoDel, LinkProfile
 from h3sim.transport.loss import GilbertElliottLoss, RandomLoss
 from h3sim.units import NS_PER_MS, NS_PER_S, ms
@@ -23,7 +23,9 @@ DEVIATIONS = 4
 
 
 def link(rtt_ns: int = 0, **profile: Any) -> Any:
-    return Link(LinkProfile(**profile), rtt_ns=rtt_ns, streams=lambda purpose: stream(1, purpose))
+    return make_link(
+        LinkProfile(**profile), rtt_ns=rtt_ns, streams=lambda purpose: stream(1, purpose)
+    )
 
 
 # Loss

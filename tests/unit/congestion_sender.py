@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from h3sim.transport.congestion import ControllerSettings, make_controller
+from h3sim.transport.packets import SentPacket
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
 
 __all__ = ["Sender", "Sent", "after_loss"]
 
 
-@dataclass(slots=True)
-class Sent:
-    number: int
-    sent_at_ns: int
-    size_bytes: int = 1000
-    is_app_limited: bool = False
-    delivered_bytes: int = 0
-    delivered_at_ns: int = 0
-    first_sent_at_ns: int = 0
+class Sent(SentPacket):
+    def __init__(
+        self, number: int, sent_at_ns: int, size_bytes: int = 1000, **delivery: Any
+    ) -> None:
+        self.number = number
+        self.sent_at_ns = sent_at_ns
+        self.size_bytes = size_bytes
+        self.is_app_limited = delivery.get("is_app_limited", False)
+        self.delivered_bytes = delivery.get("delivered_bytes", 0)
+        self.delivered_at_ns = delivery.get("delivered_at_ns", 0)
+        self.first_sent_at_ns = delivery.get("first_sent_at_ns", 0)
 
 
 class Sender:

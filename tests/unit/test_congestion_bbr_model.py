@@ -28,10 +28,10 @@ class Rounds:
             self.number,
             now_ns,
             rate_bps // 80,
-            is_app_limited,
-            self.model.delivered_bytes,
-            now_ns,
-            now_ns,
+            is_app_limited=is_app_limited,
+            delivered_bytes=self.model.delivered_bytes,
+            delivered_at_ns=now_ns,
+            first_sent_at_ns=now_ns,
         )
         self.model.on_sent(self.number)
         self.number += 1

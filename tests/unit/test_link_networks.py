@@ -15,7 +15,7 @@ import pytest
 from h3sim.documents.declared import keys_of
 from h3sim.errors import NetworkError
 from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
-from h3sim.transport.link import Link
+from h3sim.transport.link import make_link
 from h3sim.transport.link_profile import CoDel, LinkProfile
 from h3sim.transport.network import ConstantRate, Network
 from h3sim.transport.reader import (
@@ -76,10 +76,10 @@ def test_a_network_of_links_has_no_pace() -> None:
 def test_a_constant_pace_becomes_links_that_deliver_at_its_ticks() -> None:
     network = replace(SHIPPED["marx-2019-jitter-fixed"], rtt_ns=ms(30), cc="newreno").as_links()
     assert (network.constant_rate, network.jitter, network.cc) == (None, None, "newreno")
-    down = Link(network.down, rtt_ns=network.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
+    down = make_link(network.down, rtt_ns=network.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
     # Every fourth is held for 25 ms; ticks are 10 ms apart, and one way takes 15 ms.
     assert [down.send(0, 1400) for _ in range(5)] == list(map(ms, (25, 35, 45, 80, 65)))
-    up = Link(network.up, rtt_ns=network.rtt_ns, streams=random.Random, upward=True)  # type: ignore[arg-type]
+    up = make_link(network.up, rtt_ns=network.rtt_ns, streams=random.Random, upward=True)  # type: ignore[arg-type]
     assert [up.send(0, 1400) for _ in range(2)] == [ms(15), ms(15)]
     assert network.as_links() is network
 

@@ -11,7 +11,7 @@ import pytest
 
 from h3sim.errors import NetworkError
 from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
-from h3sim.transport.link import Link
+from h3sim.transport.link import make_link
 from h3sim.transport.link_profile import CoDel, LinkProfile
 from h3sim.transport.loss import GilbertElliottLoss
 from h3sim.transport.reader import read_network
@@ -43,7 +43,7 @@ def link(rtt_ms: float = 0.0, source: Any = None, upward: bool = False, **profil
     def streams(purpose: Any) -> Any:
         return source or random.Random(purpose)
 
-    return Link(LinkProfile(**profile), rtt_ns=ms(rtt_ms), streams=streams, upward=upward)
+    return make_link(LinkProfile(**profile), rtt_ns=ms(rtt_ms), streams=streams, upward=upward)
 
 
 def arrivals_ms(link: Any, *packets: Any) -> list[Any]:
@@ -93,7 +93,7 @@ def test_without_a_rate_packets_meet_the_delay_only() -> None:
 
 def test_an_odd_nanosecond_of_the_round_trip_is_spent_upward() -> None:
     down, up = (
-        Link(LinkProfile(), rtt_ns=7, streams=random.Random, upward=upward)
+        make_link(LinkProfile(), rtt_ns=7, streams=random.Random, upward=upward)
         for upward in (False, True)
     )
     assert (down.send(0, 1), up.send(0, 1)) == (3, 4)
@@ -103,7 +103,7 @@ def test_an_odd_nanosecond_of_the_round_trip_is_spent_upward() -> None:
 
 
 def test_the_queue_of_sander_holds_nineteen_full_packets_beside_the_one_that_left() -> None:
-    down = Link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
+    down = make_link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
     accepted = [down.send(0, 1308) is not None for _ in range(30)]
     assert accepted == [True] * 20 + [False] * 10  # 19 * 1322 = 25118 of 26215, 20 are too many
     assert (down.offered, down.queue_drops, down.loss_drops) == (30, 10, 0)
@@ -111,7 +111,7 @@ def test_the_queue_of_sander_holds_nineteen_full_packets_beside_the_one_that_lef
 
 def test_a_place_in_the_queue_is_free_from_the_instant_on_at_which_a_packet_leaves() -> None:
     # The second needs 1322 - 192 = 1130 bytes more: 4.52 ms.
-    down = Link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
+    down = make_link(SANDER.down, rtt_ns=SANDER.rtt_ns, streams=random.Random)  # type: ignore[arg-type]
     for _ in range(20):
         down.send(0, 1308)
     assert down.send(4_519_999, 1308) is None

@@ -14,7 +14,7 @@ from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.loss import RandomLoss
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.flow import FlowReceiver
-from h3sim.transport.quic.packets import AckFrame, Packet, stream_header_bytes, varint_bytes
+from h3sim.transport.quic.packets import AckFrame, Packet, StreamFrameHeader, varint_bytes
 from h3sim.transport.quic.recovery import Recovery
 
 
@@ -77,7 +77,7 @@ def test_a_frame_header_is_a_type_an_id_an_offset_where_there_is_one_and_a_lengt
         for offset in edges:
             offset_bytes = varint_bytes(offset) if offset else 0
             expected = 1 + varint_bytes(stream_id) + offset_bytes + 2
-            assert stream_header_bytes(stream_id, offset) == expected
+            assert StreamFrameHeader().measure(stream_id, offset) == expected
 
 
 def test_random_loss_takes_one_number_for_each_packet() -> None:

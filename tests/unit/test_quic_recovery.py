@@ -21,10 +21,10 @@ class Told(FixedWindow):
         super().__init__(10**6)
         self.persistent_at_ns: list[Any] = []
 
-    def on_lost(self, packets: Any, *, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
+    def on_lost(self, packets: Any, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
         self.lost.append([packet.number for packet in packets])
 
-    def on_persistent_congestion(self, *, now_ns: int) -> None:
+    def on_persistent_congestion(self, now_ns: int) -> None:
         self.persistent_at_ns.append(now_ns)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from h3sim.errors import NetworkError
 from h3sim.transport.bucket_pacer import BucketPacer
+from h3sim.transport.endpoint import Source
 from h3sim.transport.quic import AckFrame, Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
 from h3sim.transport.quic.acks import AckState
 from h3sim.units import ms
@@ -16,17 +17,16 @@ from tests.tcp_pair import FixedWindow
 FULL = 1000
 
 
-class Endless:
+class Endless(Source):
     """A stream that always has something to send."""
 
-    has_data = True
-
     def __init__(self) -> None:
+        self.has_data = True
         self.next = 0
         self.lost: list[Any] = []
 
-    def take(self, max_bytes: int, header: Any = None, least: int = 0) -> Any:
-        n_bytes = max_bytes - (header(0, self.next) if header else 0)
+    def take(self, max_bytes: Any = None, header: Any = None, least: int = 0) -> Any:
+        n_bytes = max_bytes - (header.measure(0, self.next) if header else 0)
         self.next += n_bytes
         return 0, self.next - n_bytes, n_bytes
 
@@ -39,12 +39,12 @@ class Endless:
     def on_lost(self, stream_id: int, offset: Any, n_bytes: int) -> None:
         self.lost.append(offset)
 
-    def on_limit(self, stream_id: int, limit_bytes: int) -> None:
+    def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
         pass
 
 
 class Window(FixedWindow):
-    def on_lost(self, packets: Any, *, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
+    def on_lost(self, packets: Any, now_ns: int, bytes_in_flight: Any, next_number: Any) -> None:
         self.lost.append([packet.number for packet in packets])
 
 
@@ -53,7 +53,7 @@ def end(window_bytes: int, **settings: Any) -> Any:
     return QuicEndpoint(
         made,
         Window(window_bytes),
-        Endless(),  # type: ignore[arg-type]
+        Endless(),
         Handshake(made, Role.SERVER, Mode.NONE),
         peer_max_ack_delay_ns=0,
         path_rtt_ns=ms(100),

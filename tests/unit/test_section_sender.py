@@ -7,6 +7,7 @@ from typing import Any
 from h3sim.http import SectionSender
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import Rank
+from tests.tcp_pair import FixedHeader
 
 TURN = 1000
 
@@ -71,9 +72,9 @@ def test_what_an_encoder_has_to_say_goes_before_the_section_that_needs_it() -> N
 def test_critical_bytes_are_cut_where_a_packet_ends() -> None:
     made, _, _ = sender({})
     made.on_critical(3, 30)
-    assert made.take(20, lambda *_: 5) == (3, 0, 15)
-    assert made.take(20, lambda *_: 5, 18) is None
-    assert made.take(20, lambda *_: 5) == (3, 15, 15)
+    assert made.take(20, FixedHeader(5)) == (3, 0, 15)
+    assert made.take(20, FixedHeader(5), 18) is None
+    assert made.take(20, FixedHeader(5)) == (3, 15, 15)
 
 
 def test_lost_critical_bytes_go_again_and_first() -> None:

@@ -10,9 +10,10 @@ from h3sim.http import Retransmit, StreamSender
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
 from h3sim.signals import H2Priority
 from tests.helpers import finished_ms, replay
+from tests.tcp_pair import FixedHeader
 
 if TYPE_CHECKING:
-    from h3sim.http.stream_sender import Chunk
+    from h3sim.transport.packets import StreamBytes
 
 TURN = 1400
 
@@ -32,7 +33,7 @@ def answer(server: StreamSender, stream_id: int, n_bytes: int) -> None:
     server.send(stream_id, n_bytes)
 
 
-def all_of(server: StreamSender) -> list[Chunk]:
+def all_of(server: StreamSender) -> list[StreamBytes]:
     """Take until there is nothing left."""
     return list(iter(server.take, None))
 
@@ -231,7 +232,7 @@ def test_lost_bytes_go_again_without_credit(retransmit: Retransmit, lost: int) -
 @pytest.mark.parametrize("buffer_bytes", [0, 5000])
 @pytest.mark.parametrize(("room", "taken"), [(41, None), (42, (0, 0, 32)), (43, (0, 0, 33))])
 def test_the_least_that_a_frame_may_carry_is_enough(
-    buffer_bytes: int, room: int, taken: Chunk | None
+    buffer_bytes: int, room: int, taken: StreamBytes | None
 ) -> None:
     server = server_of(FifoScheduler(), buffer_bytes, s0=5000)
-    assert server.take(room, lambda stream_id, offset: 10, 32) == taken
+    assert server.take(room, FixedHeader(10), 32) == taken

@@ -32,7 +32,7 @@ class Flight:
             self.send(place)
 
     def send(self, place: Any) -> None:
-        segment = SentSegment(place, ms(place), 10 * place, 10, (), ())
+        segment = SentSegment(place, ms(place), 10 * place, 10, [], [])
         self.board.add(segment)
         self.detector.on_sent(segment)
 
@@ -163,11 +163,11 @@ def test_a_timeout_lets_the_first_segment_go_whatever_the_window(by_time: Any) -
     settings = TcpSettings.linux() if by_time else TcpSettings()
     recovery = Recovery(settings, FixedWindow(10))
     recovery.on_rtt(ms(100))
-    recovery.on_sent(SentSegment(0, 0, 0, 10, (), ()))
+    recovery.on_sent(SentSegment(0, 0, 0, 10, [], []))
     while not recovery.episode.is_timed_out:
         now_ns = recovery.timer_at_ns()
         if recovery.board.next_seq == 10:
-            recovery.on_sent(SentSegment(1, now_ns - 1, 10, 10, (), ()))
+            recovery.on_sent(SentSegment(1, now_ns - 1, 10, 10, [], []))
         recovery.on_timer(now_ns)  # type: ignore[arg-type]
     assert recovery.episode.may_exceed_window
     assert recovery.board.next_lost().seq == 0
@@ -179,7 +179,7 @@ def test_a_loss_that_could_not_go_again_within_an_episode_begins_the_next() -> N
 
     def send(*places: Any) -> None:
         for place in places:
-            recovery.on_sent(SentSegment(2 * place, ms(place), 88 * place, 88, (), ()))
+            recovery.on_sent(SentSegment(2 * place, ms(place), 88 * place, 88, [], []))
 
     def ack(number: Any, *spans: Any) -> None:
         blocks = tuple((88 * start, 88 * stop) for start, stop in spans)
@@ -233,7 +233,7 @@ def test_below_the_new_window_a_segment_more_leaves_than_arrives() -> None:
 def test_an_acknowledgement_of_nothing_new_changes_nothing() -> None:
     window = FixedWindow(100)
     recovery = Recovery(TcpSettings(), window)
-    recovery.on_sent(SentSegment(0, 0, 0, 10, (), ()))
+    recovery.on_sent(SentSegment(0, 0, 0, 10, [], []))
     due_ns = recovery.timer_at_ns()
     recovery.on_ack(Segment(0, 5, 0, 0, 0, None, 0), 5)
     assert (window.acked_bytes, recovery.timer_at_ns(), recovery.rtt.has_sample) == (

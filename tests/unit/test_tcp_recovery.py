@@ -283,8 +283,8 @@ def test_by_time_reordering_within_a_quarter_of_the_round_trip_is_no_loss_once_s
 class Halving(FixedWindow):
     """Is halved with each loss."""
 
-    def on_lost(self, packets: Any, **rest: Any) -> None:
-        super().on_lost(packets, **rest)
+    def on_lost(self, packets: Any, *rest: Any) -> None:
+        super().on_lost(packets, *rest)
         self.congestion_window //= 2
         self.ssthresh = self.congestion_window
 
@@ -337,8 +337,9 @@ def test_a_window_that_is_not_full_is_reported_so() -> None:
             super().__init__(4 * MSS)
             self.flags: list[Any] = []
 
-        def on_acked(self, packets: Any, *, is_cwnd_underutilized: bool, **rest: Any) -> None:
-            super().on_acked(packets, is_cwnd_underutilized=is_cwnd_underutilized, **rest)
+        def on_acked(self, *told: Any) -> None:
+            super().on_acked(*told)
+            *_, is_cwnd_underutilized = told
             self.flags.append(is_cwnd_underutilized)
 
     assert load(12, window=Limits()).controllers[SERVER].flags == [False] * 5 + [True]
@@ -356,8 +357,9 @@ def test_linux_lets_slow_start_reach_twice_what_was_out(
     class Limits(FixedWindow):
         flags = None
 
-        def on_acked(self, packets: Any, *, is_cwnd_underutilized: bool, **rest: Any) -> None:
-            super().on_acked(packets, is_cwnd_underutilized=is_cwnd_underutilized, **rest)
+        def on_acked(self, *told: Any) -> None:
+            super().on_acked(*told)
+            *_, is_cwnd_underutilized = told
             self.flags = (self.flags or []) + [is_cwnd_underutilized]
 
     # Of a window of 10 segments 5 were out, or 6: twice that is 10, which it has, or 12.
@@ -370,8 +372,8 @@ def test_delivery_rate_samples_know_what_was_delivered_before() -> None:
     seen = []
 
     class Samples(FixedWindow):
-        def on_sent(self, packet: Any, *, bytes_in_flight: Any) -> None:
-            super().on_sent(packet, bytes_in_flight=bytes_in_flight)
+        def on_sent(self, packet: Any, bytes_in_flight: Any) -> None:
+            super().on_sent(packet, bytes_in_flight)
             seen.append((packet.delivered_bytes, packet.delivered_at_ns, packet.first_sent_at_ns))
 
     load(4, window=Samples(2 * MSS))

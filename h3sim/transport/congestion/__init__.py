@@ -5,13 +5,9 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 
 if TYPE_CHECKING:
-    from h3sim.transport.congestion.base import (
-        CongestionController,
-        ControllerSettings,
-        SentPacket,
-    )
     from h3sim.transport.congestion.bbr import BbrController, BbrState
     from h3sim.transport.congestion.constant import ConstantRateController
+    from h3sim.transport.congestion.controller import CongestionController
     from h3sim.transport.congestion.cubic import CubicController
     from h3sim.transport.congestion.hystart import HyStart
     from h3sim.transport.congestion.quicly import QuiclyCubicController, QuiclyRenoController
@@ -21,6 +17,7 @@ if TYPE_CHECKING:
         make_controller,
     )
     from h3sim.transport.congestion.reno import NewRenoController
+    from h3sim.transport.congestion.settings import ControllerSettings
 
 __all__ = [
     "BbrController",
@@ -33,7 +30,6 @@ __all__ = [
     "NewRenoController",
     "QuiclyCubicController",
     "QuiclyRenoController",
-    "SentPacket",
     "controller_names",
     "is_controller",
     "make_controller",
@@ -41,12 +37,13 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
-    base="CongestionController ControllerSettings SentPacket",
     bbr="BbrController BbrState",
     constant="ConstantRateController",
+    controller="CongestionController",
     cubic="CubicController",
     hystart="HyStart",
     quicly="QuiclyCubicController QuiclyRenoController",
     registry="controller_names is_controller make_controller",
     reno="NewRenoController",
+    settings="ControllerSettings",
 )

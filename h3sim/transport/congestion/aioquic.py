@@ -15,7 +15,8 @@ from h3sim.units import NS_PER_MS, NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
 __all__ = ["AioquicCubicController", "AioquicRenoController"]
@@ -87,24 +88,17 @@ class AioquicRenoController(NewRenoController):
     def on_acked(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
         is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window, full or not."""
-        super().on_acked(
-            packets,
-            now_ns=now_ns,
-            rtt=rtt,
-            bytes_in_flight=bytes_in_flight,
-            is_cwnd_underutilized=False,
-        )
+        super().on_acked(packets, now_ns, rtt, bytes_in_flight, False)
         if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
             self.ssthresh = self.congestion_window
 
-    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         """Add a datagram for each whole window that was acknowledged."""
         for size in sizes:
             # Two at once if a loss has since reduced the window that was nearly acknowledged.
@@ -158,7 +152,7 @@ class AioquicCubicController(LossBasedController):
         """Whether the next ACK above `ssthresh` begins congestion avoidance."""
         self._epoch_at_ns = self._k_ns = self._w_est = 0
 
-    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Begin anew if what was acknowledged last was sent 2 s ago or more."""
         acked_sent_at_ns = self._acked_sent_at_ns
         if acked_sent_at_ns is not None and packet.sent_at_ns - acked_sent_at_ns >= _MAX_IDLE_NS:
@@ -167,7 +161,6 @@ class AioquicCubicController(LossBasedController):
     def on_acked(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
@@ -187,7 +180,6 @@ class AioquicCubicController(LossBasedController):
     def on_lost(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         bytes_in_flight: int,
         next_number: int,

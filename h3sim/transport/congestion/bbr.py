@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.bbr_model import PathModel
 from h3sim.transport.congestion.bbr_states import GAINS, BbrState, GainCycle, ProbeRtt
+from h3sim.transport.congestion.controller import CongestionController
 from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
 __all__ = ["BbrController", "BbrState"]
@@ -32,7 +34,7 @@ _PROBE_BW, _PROBE_RTT = BbrState.PROBE_BW, BbrState.PROBE_RTT
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class BbrController:
+class BbrController(CongestionController):
     """Paces at the measured bandwidth and keeps two bandwidth-delay products in flight at most.
 
     This is BBRv1: draft-cardwell-iccrg-bbr-congestion-control-00 of July 2017 (-01 of 2021 already
@@ -65,8 +67,6 @@ class BbrController:
         "_probe_rtt",
         "_recovery_end",
         "_window_gain",
-        "congestion_window",
-        "ssthresh",
         "state",
     )
 
@@ -74,7 +74,7 @@ class BbrController:
         self, settings: ControllerSettings, *, phases: random.Random | None = None
     ) -> None:
         self.congestion_window = settings.initial_congestion_window
-        self.ssthresh: int | None = None
+        self.ssthresh = None
         self.state = _STARTUP
         self._datagram_bytes = settings.max_datagram_bytes
         self._first_window_bytes = settings.initial_congestion_window
@@ -106,7 +106,7 @@ class BbrController:
         """What the bandwidth is multiplied with for the pacing rate."""
         return self._pacing_gain
 
-    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Restart from idle at the rate of the path (§ 4.3.4.4)."""
         self._model.on_sent(packet.number)
         if bytes_in_flight <= packet.size_bytes and packet.is_app_limited:
@@ -117,7 +117,6 @@ class BbrController:
     def on_acked(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
@@ -127,7 +126,7 @@ class BbrController:
         model = self._model
         before_bytes = model.delivered_bytes
         number = packets[-1].number
-        model.on_acked(packets, now_ns=now_ns, rtt=rtt)
+        model.on_acked(packets, now_ns, rtt)
         acked_bytes = model.delivered_bytes - before_bytes
         left_bytes = max(0, bytes_in_flight - acked_bytes)
         if self._pacing_rate_bps is None:
@@ -136,7 +135,7 @@ class BbrController:
         if self.state is _PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
             self._pacing_gain = self._cycle.advance(now_ns)
         self._check_drain(now_ns, left_bytes)
-        model.on_rtt(number, rtt.latest_rtt_ns, now_ns=now_ns)
+        model.on_rtt(number, rtt.latest_rtt_ns, now_ns)
         self._check_probe_rtt(now_ns, left_bytes)
         self._set_pacing_rate(self._pacing_gain)
         self._set_window(acked_bytes, left_bytes)
@@ -145,7 +144,6 @@ class BbrController:
     def on_lost(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         bytes_in_flight: int,
         next_number: int,
@@ -161,7 +159,7 @@ class BbrController:
         self._recovery_end = next_number
         self.congestion_window = max(0, bytes_in_flight - lost_bytes) + self._datagram_bytes
 
-    def on_persistent_congestion(self, *, now_ns: int) -> None:
+    def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window until recovery is over (RFC 9002 § 7.6.2)."""
         self._save_window()
         self.congestion_window = self._minimum_bytes

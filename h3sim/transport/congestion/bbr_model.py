@@ -10,7 +10,7 @@ from h3sim.units import BITS_PER_BYTE, NS_PER_S
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.base import SentPacket
+    from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
 __all__ = ["PathModel"]
@@ -91,7 +91,7 @@ class PathModel:
         if self._limited_until_bytes is not None:
             self._limited_to = number
 
-    def on_acked(self, packets: Sequence[SentPacket], *, now_ns: int, rtt: RttEstimator) -> None:
+    def on_acked(self, packets: Sequence[SentPacket], now_ns: int, rtt: RttEstimator) -> None:
         """Count rounds, and measure bandwidth by the packet sent last (§ 4.1.1)."""
         newest = packets[-1]
         for packet in packets:
@@ -107,18 +107,13 @@ class PathModel:
         is_cwnd_underutilized = (
             is_cwnd_underutilized or self._limited_from <= newest.number <= self._limited_to
         )
-        rate_bps = delivery_rate_bps(
-            newest,
-            delivered_bytes=self.delivered_bytes,
-            now_ns=now_ns,
-            min_rtt_ns=rtt.min_rtt_ns,
-        )
+        rate_bps = delivery_rate_bps(newest, self.delivered_bytes, now_ns, rtt.min_rtt_ns)
         if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_cwnd_underutilized):
             self.bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
         if self.is_round_start and not is_cwnd_underutilized:
             self._check_full()
 
-    def on_rtt(self, number: int, latest_rtt_ns: int, *, now_ns: int) -> None:
+    def on_rtt(self, number: int, latest_rtt_ns: int, now_ns: int) -> None:
         """Take an RTT sample, if *number* is the highest acknowledged yet (§ 4.1.2)."""
         self.is_min_rtt_expired = (
             self.min_rtt_ns is not None and now_ns > self.min_rtt_at_ns + _MIN_RTT_FILTER_NS

@@ -10,7 +10,8 @@ from h3sim.transport.congestion.loss_based import LossBasedController
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.packets import SentPacket
 
 __all__ = ["CubicController"]
 
@@ -73,7 +74,7 @@ class CubicController(LossBasedController):
         """The window with its fraction of a byte, during congestion avoidance."""
         self._window_prior = 0
 
-    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Leave out the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
         if self._hystart is not None:  # what `super` does, without the call for each packet
             self._hystart.on_sent(packet.number)
@@ -81,13 +82,13 @@ class CubicController(LossBasedController):
             self._epoch_at_ns += packet.sent_at_ns - self._updated_at_ns
             self._updated_at_ns = packet.sent_at_ns
 
-    def on_persistent_congestion(self, *, now_ns: int) -> None:
+    def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to slow start, and to a curve that begins at its plateau (RFC 9438 § 4.8)."""
-        super().on_persistent_congestion(now_ns=now_ns)
+        super().on_persistent_congestion(now_ns)
         self._epoch_at_ns = None
         self._starts_flat = True
 
-    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         w_cubic, w_ahead = self._curve(self._elapsed_ns(now_ns), smoothed_rtt_ns)
         window = self._window
         w_est = self._w_est

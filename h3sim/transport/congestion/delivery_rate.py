@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
-    from h3sim.transport.congestion.base import SentPacket
+    from h3sim.transport.packets import SentPacket
 
 __all__ = ["WindowedMaximum", "delivery_rate_bps"]
 
 
 def delivery_rate_bps(
-    packet: SentPacket, *, delivered_bytes: int, now_ns: int, min_rtt_ns: int
+    packet: SentPacket, delivered_bytes: int, now_ns: int, min_rtt_ns: int
 ) -> int | None:
     """Return the delivery rate while *packet*, acknowledged now, was on its way; None if unknown.
 

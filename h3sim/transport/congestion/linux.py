@@ -6,13 +6,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.compiling import mypyc_attr
+from h3sim.transport.congestion.controller import CongestionController
 from h3sim.transport.congestion.cube_root import cube_root_ns
 from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
 __all__ = ["LinuxCubicController", "LinuxHyStart"]
@@ -40,7 +42,7 @@ class LinuxHyStart:
 
     >>> hystart = LinuxHyStart()
     >>> hystart.on_sent(0)
-    >>> hystart.on_ack(0, 100_000_000, now_ns=100_000_000, segments=16)
+    >>> hystart.on_ack(0, 100_000_000, 100_000_000, 16)
     False
     """
 
@@ -74,7 +76,7 @@ class LinuxHyStart:
         """Take note of a segment that leaves."""
         self._largest_sent = number
 
-    def on_ack(self, number: int, rtt_ns: int, *, now_ns: int, segments: int) -> bool:
+    def on_ack(self, number: int, rtt_ns: int, now_ns: int, segments: int) -> bool:
         """Take note of an ACK up to *number*; return if slow start ends."""
         if self._min_ns is None or rtt_ns < self._min_ns:
             self._min_ns = rtt_ns
@@ -106,7 +108,7 @@ class LinuxHyStart:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class LinuxCubicController:
+class LinuxCubicController(CongestionController):
     """CUBIC that counts whole segments, as `tcp_cubic.c` does.
 
     Where it leaves RFC 9438:
@@ -148,13 +150,11 @@ class LinuxCubicController:
         "_threshold",
         "_updated_at_ns",
         "_updated_for",
-        "congestion_window",
-        "ssthresh",
     )
 
     def __init__(self, settings: ControllerSettings) -> None:
         self.congestion_window = settings.initial_congestion_window
-        self.ssthresh: int | None = None
+        self.ssthresh = None
         self._segment_bytes = settings.max_datagram_bytes
         self._segments = max(1, settings.initial_congestion_window // self._segment_bytes)
         self._threshold: int | None = None
@@ -184,7 +184,7 @@ class LinuxCubicController:
         self._updated_for = 0
         self._forget()
 
-    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Leave out the time in which nothing was in flight."""
         now_ns = packet.sent_at_ns
         if self._hystart is not None:
@@ -196,7 +196,6 @@ class LinuxCubicController:
     def on_acked(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
@@ -222,7 +221,6 @@ class LinuxCubicController:
     def on_lost(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         bytes_in_flight: int,
         next_number: int,
@@ -237,7 +235,7 @@ class LinuxCubicController:
         self._leave_slow_start()
         self.congestion_window = self._segments * self._segment_bytes
 
-    def on_persistent_congestion(self, *, now_ns: int) -> None:
+    def on_persistent_congestion(self, now_ns: int) -> None:
         """Begin anew after a timeout."""
         self._segments = 1
         self._credit = 0
@@ -271,7 +269,7 @@ class LinuxCubicController:
             self._delay_min_ns = rtt_ns
         if self._hystart is None or not self._is_slow_start():
             return
-        if self._hystart.on_ack(number, rtt_ns, now_ns=now_ns, segments=self._segments):
+        if self._hystart.on_ack(number, rtt_ns, now_ns, self._segments):
             self._hystart = None
             self._leave_slow_start()
 

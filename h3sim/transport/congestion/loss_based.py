@@ -6,19 +6,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.compiling import mypyc_attr
+from h3sim.transport.congestion.controller import CongestionController
 from h3sim.transport.congestion.hystart import HyStart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
 __all__ = ["LossBasedController"]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class LossBasedController:
+class LossBasedController(CongestionController):
     """Slow start, one reduction per round trip, the minimum window (RFC 9002 § 7, appendix B).
 
     What grows the window in congestion avoidance and what a congestion event leaves of it is up to
@@ -31,13 +33,11 @@ class LossBasedController:
         "_hystart",
         "_minimum_bytes",
         "_recovery_start_ns",
-        "congestion_window",
-        "ssthresh",
     )
 
     def __init__(self, settings: ControllerSettings, *, beta: float) -> None:
         self.congestion_window = settings.initial_congestion_window
-        self.ssthresh: int | None = None
+        self.ssthresh = None
         self._datagram_bytes = settings.max_datagram_bytes
         self._minimum_bytes = settings.minimum_window_bytes
         self._beta = beta if settings.beta is None else settings.beta
@@ -47,7 +47,7 @@ class LossBasedController:
         self._recovery_start_ns: int | None = None
         """congestion_recovery_start_time (RFC 9002 § B.2)."""
 
-    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Take note of a packet that leaves."""
         if self._hystart is not None:
             self._hystart.on_sent(packet.number)
@@ -55,7 +55,6 @@ class LossBasedController:
     def on_acked(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
@@ -85,12 +84,11 @@ class LossBasedController:
             else:
                 sizes.append(packet.size_bytes)
         if sizes:
-            self._avoid(sizes, now_ns=now_ns, smoothed_rtt_ns=rtt.smoothed_rtt_ns)
+            self._avoid(sizes, now_ns, rtt.smoothed_rtt_ns)
 
     def on_lost(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         bytes_in_flight: int,
         next_number: int,
@@ -103,7 +101,7 @@ class LossBasedController:
         self._hystart = None
         self._reduce()
 
-    def on_persistent_congestion(self, *, now_ns: int) -> None:
+    def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window and slow start (RFC 9002 § 7.6.2, § B.8)."""
         self.congestion_window = self._minimum_bytes
         self._recovery_start_ns = None
@@ -128,7 +126,7 @@ class LossBasedController:
             self._hystart = None
             self.ssthresh = self.congestion_window
 
-    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         """Grow the window in congestion avoidance for acknowledged packets of *sizes*."""
         raise NotImplementedError
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.compiling import mypyc_attr
+from h3sim.transport.congestion.controller import CongestionController
 from h3sim.transport.congestion.cube_root import cube_root_ns
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.congestion.base import ControllerSettings, SentPacket
+    from h3sim.transport.congestion.settings import ControllerSettings
+    from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
 
 __all__ = ["QuiclyCubicController", "QuiclyRenoController"]
@@ -28,7 +30,7 @@ _BETA = 0.7
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class _QuiclyController:
+class _QuiclyController(CongestionController):
     """Slow start and recovery by packet numbers."""
 
     __slots__ = (
@@ -37,13 +39,11 @@ class _QuiclyController:
         "_largest_acked",
         "_minimum_bytes",
         "_recovery_end",
-        "congestion_window",
-        "ssthresh",
     )
 
     def __init__(self, settings: ControllerSettings) -> None:
         self.congestion_window = settings.initial_congestion_window
-        self.ssthresh: int | None = None
+        self.ssthresh = None
         self._beta = _BETA if settings.beta is None else settings.beta
         self._datagram_bytes = settings.max_datagram_bytes
         self._minimum_bytes = settings.minimum_window_bytes
@@ -51,13 +51,12 @@ class _QuiclyController:
         self._recovery_end = 0
         """The first packet that was sent after the latest reduction; 0 before there was one."""
 
-    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Change nothing."""
 
     def on_acked(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         rtt: RttEstimator,
         bytes_in_flight: int,
@@ -74,12 +73,11 @@ class _QuiclyController:
         if self.ssthresh is None or self.congestion_window < self.ssthresh:
             self.congestion_window += acked_bytes
         else:
-            self._avoid(acked_bytes, now_ns=now_ns, smoothed_rtt_ns=rtt.smoothed_rtt_ns)
+            self._avoid(acked_bytes, now_ns, rtt.smoothed_rtt_ns)
 
     def on_lost(
         self,
         packets: Sequence[SentPacket],
-        *,
         now_ns: int,
         bytes_in_flight: int,
         next_number: int,
@@ -91,19 +89,19 @@ class _QuiclyController:
         window = self.congestion_window
         self.congestion_window = max(int(window * self._beta), self._minimum_bytes)
         self.ssthresh = self.congestion_window
-        self._on_reduced(window, now_ns=now_ns)
+        self._on_reduced(window, now_ns)
 
-    def on_persistent_congestion(self, *, now_ns: int) -> None:
+    def on_persistent_congestion(self, now_ns: int) -> None:
         """Change nothing."""
 
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
         """Return None."""
         return None
 
-    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
         raise NotImplementedError
 
-    def _on_reduced(self, window: int, *, now_ns: int) -> None:
+    def _on_reduced(self, window: int, now_ns: int) -> None:
         """Take note that the window was reduced from *window*."""
 
 
@@ -123,7 +121,7 @@ class QuiclyRenoController(_QuiclyController):
         super().__init__(settings)
         self._stash_bytes = 0
 
-    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
         windows, self._stash_bytes = divmod(self._stash_bytes + acked_bytes, self.congestion_window)
         self.congestion_window += windows * self._datagram_bytes
 
@@ -149,13 +147,13 @@ class QuiclyCubicController(_QuiclyController):
         self._w_max = 0
         self._w_last_max = 0
 
-    def on_sent(self, packet: SentPacket, *, bytes_in_flight: int) -> None:
+    def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Leave out the time since the last packet if nothing else is in flight."""
         if bytes_in_flight <= packet.size_bytes and self._start_at_ns is not None:
             self._start_at_ns += packet.sent_at_ns - self._last_sent_at_ns
         self._last_sent_at_ns = packet.sent_at_ns
 
-    def _avoid(self, acked_bytes: int, *, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
         assert self._start_at_ns is not None  # noqa: S101 - slow start ends with a loss only
         t_ns = now_ns - self._start_at_ns
         window = self.congestion_window
@@ -178,7 +176,7 @@ class QuiclyCubicController(_QuiclyController):
         from_k_s = (t_ns - self._k_ns) / NS_PER_S
         return int(_C * (from_k_s * from_k_s * from_k_s) * self._datagram_bytes + self._w_max)
 
-    def _on_reduced(self, window: int, *, now_ns: int) -> None:
+    def _on_reduced(self, window: int, now_ns: int) -> None:
         self._start_at_ns = now_ns
         self._w_max = window
         if window < self._w_last_max:

@@ -9,7 +9,8 @@ from h3sim.plugins import NO_PLUGINS_VARIABLE, PluginRegistry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.transport.congestion.base import CongestionController, ControllerSettings
+    from h3sim.transport.congestion.controller import CongestionController
+    from h3sim.transport.congestion.settings import ControllerSettings
 
     Factory = Callable[[ControllerSettings], CongestionController]
 

@@ -9,7 +9,7 @@ from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.loss_based import LossBasedController
 
 if TYPE_CHECKING:
-    from h3sim.transport.congestion.base import ControllerSettings
+    from h3sim.transport.congestion.settings import ControllerSettings
 
 __all__ = ["NewRenoController"]
 
@@ -33,7 +33,7 @@ class NewRenoController(LossBasedController):
         self._credit = 0
         """What the division below left over, so that no fraction of a byte is lost."""
 
-    def _avoid(self, sizes: list[int], *, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         # max_datagram_size * acked bytes / congestion_window (RFC 9002 § B.5). Without the rest,
         # a window above max_datagram_size squared would not grow at all.
         window = self.congestion_window

@@ -102,8 +102,7 @@ class AckState:
         low = self._told_to + 1
         if low and spans[-1][0] < low <= spans[0][1]:
             spans = tuple((max(first, low), last) for first, last in spans if last >= low)
-        # What `AckFrame(...)` does, without its detour by way of keywords.
-        return tuple.__new__(AckFrame, (spans, now_ns - self._largest_at_ns))
+        return AckFrame(spans, now_ns - self._largest_at_ns)
 
     def forget(self, number: int) -> None:
         """Tell no more of the packets up to *number*: the peer has an ACK of them (§ 13.2.4)."""

@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.transport.bucket_pacer import AioquicPacer
-from h3sim.transport.endpoint import row_of
+from h3sim.transport.endpoint import Endpoint, row_of
 from h3sim.transport.pacer import Pacer
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.flow import FlowReceiver
 from h3sim.transport.quic.packer import MIN_FRAME_BYTES, Packer
-from h3sim.transport.quic.packets import Packet, stream_header_bytes
+from h3sim.transport.quic.packets import Packet
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.transport.quic.settings import PacingBucket
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.trace import RecoveryRow
     from h3sim.transport.congestion import CongestionController
-    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.endpoint import Source
+    from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.handshake import Handshake
     from h3sim.transport.quic.settings import QuicSettings
     from h3sim.transport.rtt import RttEstimator
@@ -30,7 +29,7 @@ _MIN_ROOM_BYTES = 2 * MIN_FRAME_BYTES
 """With less left of a window nothing is sent (quicly: MIN_SEND_WINDOW)."""
 
 
-class QuicEndpoint:
+class QuicEndpoint(Endpoint[Packet]):
     """A client or a server; both send, acknowledge and recover in the same way."""
 
     def __init__(
@@ -53,7 +52,7 @@ class QuicEndpoint:
         self._packer = Packer(settings, source, handshake, self._acks, self.recovery)
         self._has_bucket = settings.pacing_bucket is PacingBucket.AIOQUIC
         self._pacer = _make_pacer(settings, controller, self.recovery.rtt)
-        self._on_bytes = FlowReceiver.of(settings).on_bytes
+        self._flow = FlowReceiver.of(settings)
         self._n_probes = settings.probes
         self._loss_timer_packets = settings.loss_timer_packets
         self._free_packets = 0
@@ -74,12 +73,12 @@ class QuicEndpoint:
 
     # What happens to it
 
-    def on_packet(self, packet: Packet, now_ns: int) -> Sequence[StreamBytes]:
+    def on_packet(self, packet: Packet, now_ns: int) -> list[StreamBytes]:
         """Take a packet that arrived; return the stream bytes that it brings."""
         if not self._handshake.is_over:
             self._handshake.on_datagram(packet)
         if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
-            return ()
+            return []
         if packet.ack is not None:
             self._is_settled = False
             acked, lost = self.recovery.on_ack(packet.ack, now_ns)
@@ -91,9 +90,9 @@ class QuicEndpoint:
             for stream_id, limit in packet.limits:
                 self._source.on_limit(stream_id, limit)
         frames = packet.frames
-        on_bytes = self._on_bytes
+        flow = self._flow
         for stream_id, offset, n_bytes in frames:
-            raised = on_bytes(stream_id, offset + n_bytes)
+            raised = flow.on_bytes(stream_id, offset + n_bytes)
             if raised:
                 self._packer.limits += raised
         return frames
@@ -132,7 +131,7 @@ class QuicEndpoint:
             return self.recovery.probe_at_ns()
         return due_at_ns
 
-    def packets_to_send(self, now_ns: int) -> Sequence[Packet]:
+    def packets_to_send(self, now_ns: int) -> list[Packet]:
         """Return the packets that leave now."""
         packer, acks = self._packer, self._acks
         has_data = self._source.has_data or packer.limits or packer.probes
@@ -140,10 +139,10 @@ class QuicEndpoint:
             # As nearly always at a client: there is nothing to send but ACKs.
             at_ns = acks.due_at_ns
             if at_ns is None or at_ns > now_ns:
-                return ()
+                return []
             packet = packer.bare_ack(now_ns)
             self._on_sent(packet)
-            return (packet,)
+            return [packet]
         packets: list[Packet] = []
         self._pacer.due_at_ns = None
         if has_data or not self._handshake.is_over:
@@ -194,7 +193,8 @@ class QuicEndpoint:
         for each packet is done here in one loop, without what cannot be the case.
         """
         recovery, controller = self.recovery, self._controller
-        take, fill = self._source.take, self._packer.fill
+        source, packer = self._source, self._packer
+        header = packer.header
         pacer, full, header_bytes = self._pacer, self._datagram_bytes, self._header_bytes
         is_paced = pacer.rate_bps is not None
         while True:
@@ -207,14 +207,14 @@ class QuicEndpoint:
                 pacer.due_at_ns = pacer.ready_at_ns
                 return
             left = room - header_bytes
-            frame = take(left, stream_header_bytes, 1) if left >= MIN_FRAME_BYTES else None
+            frame = source.take(left, header, 1) if left >= MIN_FRAME_BYTES else None
             if frame is None:
                 recovery.on_nothing_to_send()
                 return
-            left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
+            left -= header.n_bytes + frame[2]
             frames = [frame]
             if left >= MIN_FRAME_BYTES:  # a stream has come to its end
-                left = fill(frames, left, MIN_FRAME_BYTES)
+                left = packer.fill(frames, left, MIN_FRAME_BYTES)
             recovery.is_cwnd_underutilized = False
             number = recovery.next_number
             recovery.next_number = number + 1
@@ -261,13 +261,13 @@ class QuicEndpoint:
 
     # What becomes of packets
 
-    def _on_acked(self, packets: Sequence[Packet]) -> None:
-        on_acked, forgets_acks = self._source.on_acked, self._forgets_acks
+    def _on_acked(self, packets: list[Packet]) -> None:
+        source, forgets_acks = self._source, self._forgets_acks
         for packet in packets:
             if forgets_acks and packet.ack is not None:
                 self._acks.forget(packet.ack.spans[0][1])
             for stream_id, offset, n_bytes in packet.frames:
-                on_acked(stream_id, offset, n_bytes)
+                source.on_acked(stream_id, offset, n_bytes)
             if packet.crypto:
                 for offset, n_bytes in packet.crypto:
                     self._handshake.on_acked(offset, n_bytes)

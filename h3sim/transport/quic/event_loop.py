@@ -8,10 +8,9 @@ from h3sim.transport.quic.endpoint import QuicEndpoint
 from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.transport.congestion import CongestionController
-    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.endpoint import Source
+    from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.handshake import Handshake
     from h3sim.transport.quic.packets import Packet
     from h3sim.transport.quic.settings import QuicSettings
@@ -100,12 +99,12 @@ class EventLoopEndpoint(QuicEndpoint):
             processing_ns=settings.packet_processing_ns,
         )
 
-    def on_packet(self, packet: Packet, now_ns: int) -> Sequence[StreamBytes]:
+    def on_packet(self, packet: Packet, now_ns: int) -> list[StreamBytes]:
         """Take a packet that arrived; return the stream bytes that it brings."""
         self._loop.on_packet(now_ns)
         return super().on_packet(packet, now_ns)
 
-    def packets_to_send(self, now_ns: int) -> Sequence[Packet]:
+    def packets_to_send(self, now_ns: int) -> list[Packet]:
         """Return the packets that leave now."""
         self._loop.on_woken(now_ns)
         return super().packets_to_send(now_ns)

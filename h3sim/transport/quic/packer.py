@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.transport.quic.packets import Packet, ack_frame_bytes, stream_header_bytes
+from h3sim.transport.quic.packets import Packet, StreamFrameHeader, ack_frame_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.endpoint import Source
+    from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.acks import AckState
     from h3sim.transport.quic.handshake import Handshake
     from h3sim.transport.quic.recovery import Recovery
@@ -36,6 +37,7 @@ class Packer:
         "_initial_bytes",
         "_recovery",
         "_source",
+        "header",
         "limits",
         "probes",
     )
@@ -56,6 +58,7 @@ class Packer:
         self._handshake = handshake
         self._acks = acks
         self._recovery = recovery
+        self.header = StreamFrameHeader()
         self.limits: list[tuple[int | None, int]] = []
         """Raised limits that wait to be announced."""
         self.probes = 0
@@ -85,13 +88,13 @@ class Packer:
 
         The first frame carries *least* bytes of its stream at least.
         """
-        take = self._source.take
+        source, header = self._source, self.header
         while left >= MIN_FRAME_BYTES:
-            frame = take(left, stream_header_bytes, least)
+            frame = source.take(left, header, least)
             if frame is None:
                 break
             frames.append(frame)
-            left -= stream_header_bytes(frame[0], frame[1]) + frame[2]
+            left -= header.n_bytes + frame[2]
             least = MIN_FRAME_BYTES
         return left
 

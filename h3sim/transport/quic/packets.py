@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from h3sim.transport.endpoint import FrameHeader
+from h3sim.transport.packets import SentPacket
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.endpoint import StreamBytes
+    from h3sim.transport.packets import StreamBytes
 
 __all__ = [
     "AEAD_TAG_BYTES",
     "MAX_FRAME_HEADER_BYTES",
     "AckFrame",
     "Packet",
+    "StreamFrameHeader",
     "ack_frame_bytes",
     "crypto_header_bytes",
-    "stream_header_bytes",
     "varint_bytes",
 ]
 
 AEAD_TAG_BYTES = 16
 MAX_FRAME_HEADER_BYTES = 1 + 8 + 8 + 2
 
-_ONE, _TWO, _FOUR = 1 << 6, 1 << 14, 1 << 30
+_ONE: Final = 1 << 6
+_TWO: Final = 1 << 14
+_FOUR: Final = 1 << 30
 
 
 def varint_bytes(value: int) -> int:
@@ -39,17 +44,26 @@ def varint_bytes(value: int) -> int:
     return 4 if value < _FOUR else 8
 
 
-def stream_header_bytes(stream_id: int, offset: int) -> int:
-    """Return the length of a STREAM frame's header with a two-byte length (RFC 9000 § 19.8).
+class StreamFrameHeader(FrameHeader):
+    """That of a STREAM frame with a two-byte length (RFC 9000 § 19.8).
 
-    >>> stream_header_bytes(4, 0), stream_header_bytes(64, 20_000)
-    (4, 9)
+    >>> header = StreamFrameHeader()
+    >>> header.measure(4, 0), header.measure(64, 20_000), header.n_bytes
+    (4, 9, 9)
     """
-    # Asked twice for every packet: the usual answers come without a further call.
-    n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
-    if _TWO <= offset < _FOUR:
-        return n_bytes + 4
-    return n_bytes + varint_bytes(offset) if offset else n_bytes
+
+    __slots__ = ()
+
+    def measure(self, stream_id: int, offset: int) -> int:
+        """Return the length of the header of a frame that begins at *offset* of a stream."""
+        # Asked for every packet: the usual answers come without a further call.
+        n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
+        if _TWO <= offset < _FOUR:
+            n_bytes += 4
+        elif offset:
+            n_bytes += varint_bytes(offset)
+        self.n_bytes = n_bytes
+        return n_bytes
 
 
 def crypto_header_bytes(offset: int) -> int:
@@ -58,14 +72,17 @@ def crypto_header_bytes(offset: int) -> int:
     >>> crypto_header_bytes(0), crypto_header_bytes(1000)
     (4, 6)
     """
-    return stream_header_bytes(0, offset)
+    return StreamFrameHeader().measure(0, offset)
 
 
-class AckFrame(NamedTuple):
+class AckFrame:
     """What has arrived: spans of packet numbers, highest first, each (low, high) inclusive."""
 
-    spans: tuple[tuple[int, int], ...]
-    delay_ns: int
+    __slots__ = ("delay_ns", "spans")
+
+    def __init__(self, spans: tuple[tuple[int, int], ...], delay_ns: int) -> None:
+        self.spans = spans
+        self.delay_ns = delay_ns
 
 
 def ack_frame_bytes(frame: AckFrame) -> int:
@@ -73,36 +90,23 @@ def ack_frame_bytes(frame: AckFrame) -> int:
     return 5 + 2 * (len(frame.spans) - 1)
 
 
-class Packet:
+class Packet(SentPacket):
     """A packet on the wire, and what its sender remembers of it.
 
-    The attributes from `eliciting_index` on are those of ack-eliciting packets, and set when one
-    leaves; the last four hold the state of delivery-rate sampling at that time
-    (draft-cheng-iccrg-delivery-rate-estimation).
+    `eliciting_index`, and what a `SentPacket` says of delivery rates, is set when a packet leaves
+    that is ack-eliciting; others have neither.
     """
 
     __slots__ = (
         "ack",
         "crypto",
-        "delivered_at_ns",
-        "delivered_bytes",
         "eliciting_index",
-        "first_sent_at_ns",
-        "frames",
         "is_ack_eliciting",
-        "is_app_limited",
         "limits",
-        "number",
-        "sent_at_ns",
-        "size_bytes",
     )
 
     eliciting_index: int
     """Its place among the ack-eliciting packets of its sender."""
-    is_app_limited: bool
-    delivered_bytes: int
-    delivered_at_ns: int
-    first_sent_at_ns: int
 
     def __init__(
         self,

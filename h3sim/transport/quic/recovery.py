@@ -107,7 +107,7 @@ class Recovery:
             self._arm()
         else:
             self.due_at_ns = now_ns + self._timeout_ns
-        self.controller.on_sent(packet, bytes_in_flight=in_flight)
+        self.controller.on_sent(packet, in_flight)
 
     def on_ack(self, ack: AckFrame, now_ns: int) -> tuple[list[Packet], list[Packet]]:
         """Return the packets that are newly acknowledged, and those that now count as lost."""
@@ -140,13 +140,7 @@ class Recovery:
         else:
             self._loss_at_ns = None
         self._arm()
-        self.controller.on_acked(
-            acked,
-            now_ns=now_ns,
-            rtt=self.rtt,
-            bytes_in_flight=in_flight,
-            is_cwnd_underutilized=self.is_cwnd_underutilized,
-        )
+        self.controller.on_acked(acked, now_ns, self.rtt, in_flight, self.is_cwnd_underutilized)
         return acked, lost
 
     def on_nothing_to_send(self) -> None:
@@ -244,11 +238,9 @@ class Recovery:
             del self._sent[packet.number]
             self.declared_lost.append(packet.number)
             self.bytes_in_flight -= packet.size_bytes
-        self.controller.on_lost(
-            lost, now_ns=now_ns, bytes_in_flight=before, next_number=self.next_number
-        )
+        self.controller.on_lost(lost, now_ns, before, self.next_number)
         if self._has_persistent_congestion and self._is_persistent(lost):
-            self.controller.on_persistent_congestion(now_ns=now_ns)
+            self.controller.on_persistent_congestion(now_ns)
 
     def _is_persistent(self, lost: list[Packet]) -> bool:
         """Whether packets lost in a row span the persistent congestion period (RFC 9002 § 7.6)."""

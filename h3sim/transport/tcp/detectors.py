@@ -1,12 +1,12 @@
 """Which segments are lost, by what was selectively acknowledged above them (RFC 6675)."""
 
+# ruff: noqa: ARG002 - a detector need not use all that it is told
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.transport.rtt import RttEstimator
     from h3sim.transport.tcp.scoreboard import Scoreboard
     from h3sim.transport.tcp.segments import SentSegment
@@ -17,8 +17,10 @@ DUP_THRESH = 3
 """DupThresh (RFC 6675 § 2)."""
 
 
-class Detector(Protocol):
+class Detector:
     """Says which segments are lost; the one who asks keeps the scoreboard."""
+
+    __slots__ = ("due_at_ns",)
 
     due_at_ns: int | None
     """When to ask again though no acknowledgement has come."""
@@ -31,13 +33,13 @@ class Detector(Protocol):
 
     def detect(
         self,
-        delivered: Sequence[SentSegment],
-        *,
+        delivered: list[SentSegment],
         is_advance: bool,
         is_recovering: bool,
         now_ns: int,
     ) -> list[SentSegment]:
         """Return what an acknowledgement that delivered these segments shows to be lost."""
+        raise NotImplementedError
 
     def on_duplicate(self) -> None:
         """Note that a segment arrived twice: a retransmission was needless."""
@@ -47,12 +49,14 @@ class Detector(Protocol):
 
     def lost_on_timeout(self, now_ns: int) -> list[SentSegment]:
         """Return what counts as lost when the retransmission timer expires."""
+        raise NotImplementedError
 
     def next_speculative(self, recovery_point: int, now_ns: int) -> SentSegment | None:
         """Return what may go again though it does not count as lost, or None."""
+        return None
 
 
-class SackDetector:
+class SackDetector(Detector):
     """Counts what was selectively acknowledged above a segment."""
 
     __slots__ = (
@@ -62,7 +66,6 @@ class SackDetector:
         "_mss_bytes",
         "_rescued_to",
         "_rtt",
-        "due_at_ns",
     )
 
     def __init__(self, board: Scoreboard, rtt: RttEstimator, mss_bytes: int) -> None:
@@ -73,16 +76,7 @@ class SackDetector:
         self._lost_to = 0
         """All below is lost, or was selectively acknowledged."""
         self._rescued_to = -1
-        self.due_at_ns: int | None = None
-
-    def on_sent(self, segment: SentSegment) -> None:
-        """Nothing depends on it."""
-
-    def on_resend(self, segment: SentSegment) -> None:
-        """Nothing depends on it."""
-
-    def on_duplicate(self) -> None:
-        """Nothing depends on it."""
+        self.due_at_ns = None
 
     def on_recovered(self) -> None:
         """Forget about duplicates and the rescue."""
@@ -91,8 +85,7 @@ class SackDetector:
 
     def detect(
         self,
-        delivered: Sequence[SentSegment],
-        *,
+        delivered: list[SentSegment],
         is_advance: bool,
         is_recovering: bool,
         now_ns: int,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.transport.endpoint import row_of
+from h3sim.transport.endpoint import Endpoint, row_of
 from h3sim.transport.pacer import Pacer
 from h3sim.transport.tcp.autotuning import AutotunedSendStream
 from h3sim.transport.tcp.handshake import Handshake, State
@@ -12,23 +12,23 @@ from h3sim.transport.tcp.packer import Packer
 from h3sim.transport.tcp.reassembly import Reassembly
 from h3sim.transport.tcp.records import SendStream
 from h3sim.transport.tcp.recovery import Recovery
+from h3sim.transport.tcp.segments import Segment
 from h3sim.transport.tcp.settings import SendBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.trace import RecoveryRow
     from h3sim.transport.congestion import CongestionController
-    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.endpoint import Source
+    from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.handshake import Mode, Role
     from h3sim.transport.tcp.records import Message, Record
-    from h3sim.transport.tcp.segments import Segment, SentSegment
+    from h3sim.transport.tcp.segments import SentSegment
     from h3sim.transport.tcp.settings import TcpSettings
 
 __all__ = ["TcpEndpoint"]
 
 
-class TcpEndpoint:
+class TcpEndpoint(Endpoint[Segment]):
     """A client or a server; both send, acknowledge and recover in the same way.
 
     With `Mode.NONE` the connection is established and *path_rtt_ns* known. HTTP/2's own flow
@@ -80,7 +80,7 @@ class TcpEndpoint:
 
     # What happens to it
 
-    def on_packet(self, packet: Segment, now_ns: int) -> Sequence[StreamBytes]:
+    def on_packet(self, packet: Segment, now_ns: int) -> list[StreamBytes]:
         """Take a segment that arrived; return the bytes that can be read now, in order."""
         received = self._received
         if packet.seq <= received.last_ack and (
@@ -90,12 +90,12 @@ class TcpEndpoint:
         if not self._is_established or packet.is_syn:
             self._on_opening(packet, now_ns)
             if packet.is_syn:
-                return ()
+                return []
         self._on_ack(packet, now_ns)
         if not packet.length:
-            return ()
+            return []
         records = received.on_segment(packet, now_ns)
-        return self._read(records) if records else ()
+        return self._read(records) if records else []
 
     def on_timer(self, now_ns: int) -> None:
         """Do what was due; what has to leave for it does with `packets_to_send`."""
@@ -249,7 +249,7 @@ class TcpEndpoint:
             self._right_edge = ack + packet.window_bytes
             self._stream.on_acked(ack)
 
-    def _read(self, records: Sequence[Record]) -> list[StreamBytes]:
+    def _read(self, records: list[Record]) -> list[StreamBytes]:
         """Return what records hold for the application; answer those of the handshake."""
         frames: list[StreamBytes] = []
         for record in records:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.transport.tcp.detectors import DUP_THRESH
+from h3sim.transport.tcp.detectors import DUP_THRESH, Detector
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.transport.rtt import RttEstimator
     from h3sim.transport.tcp.scoreboard import Scoreboard
     from h3sim.transport.tcp.segments import SentSegment
@@ -19,11 +17,11 @@ _PERSISTS = 16
 """So many recoveries without a needless retransmission reset the reordering window."""
 
 
-class RackDetector:
+class RackDetector(Detector):
     """A segment is lost if one sent a reordering window after it has been delivered.
 
     Transmissions are ordered by their numbers; the RFC orders them by time and sequence number,
-    since it has nothing better.
+    since it has nothing better. Nothing goes again on suspicion: probes take care of a lost tail.
     """
 
     __slots__ = (
@@ -38,7 +36,6 @@ class RackDetector:
         "_sees_reordering",
         "_under_way",
         "_window_factor",
-        "due_at_ns",
     )
 
     def __init__(self, board: Scoreboard, rtt: RttEstimator) -> None:
@@ -59,7 +56,7 @@ class RackDetector:
         self._window_factor = 1
         """RACK.reo_wnd_mult."""
         self._persist = _PERSISTS
-        self.due_at_ns: int | None = None
+        self.due_at_ns = None
 
     def on_sent(self, segment: SentSegment) -> None:
         """Note that *segment* leaves, for the first time or again."""
@@ -81,8 +78,7 @@ class RackDetector:
 
     def detect(
         self,
-        delivered: Sequence[SentSegment],
-        *,
+        delivered: list[SentSegment],
         is_advance: bool,
         is_recovering: bool,
         now_ns: int,
@@ -122,11 +118,6 @@ class RackDetector:
         for segment in lost:
             del self._under_way[segment.number]
         return lost
-
-    def next_speculative(self, recovery_point: int, now_ns: int) -> SentSegment | None:
-        """Return nothing: probes take care of a lost tail."""
-        del recovery_point, now_ns
-        return None
 
     def _on_delivered(self, segment: SentSegment, now_ns: int) -> None:
         self._under_way.pop(segment.number, None)

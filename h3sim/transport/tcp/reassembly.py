@@ -72,13 +72,13 @@ class Reassembly:
         """Whether an ACK says more than its number."""
         return self._duplicate is not None or bool(self._early)
 
-    def on_segment(self, segment: Segment, now_ns: int) -> list[Record] | tuple[()]:
+    def on_segment(self, segment: Segment, now_ns: int) -> list[Record]:
         """Take a segment with data; return the records that are whole now, in order."""
         seq = segment.seq
         self._numbers.append(segment.number)
         if seq != self.next_seq:
             self._on_early(segment, now_ns)
-            return ()
+            return []
         self.next_seq = seq + segment.length
         if self._early:
             # A hole is filled, in part or whole (RFC 5681 § 4.2).

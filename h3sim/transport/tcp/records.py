@@ -14,7 +14,8 @@ from h3sim.transport.tcp.settings import (
 )
 
 if TYPE_CHECKING:
-    from h3sim.transport.endpoint import Source, StreamBytes
+    from h3sim.transport.endpoint import Source
+    from h3sim.transport.packets import StreamBytes
     from h3sim.transport.tcp.settings import TcpSettings
 
 __all__ = ["Message", "Record", "SendStream"]
@@ -125,7 +126,7 @@ class SendStream:
         del congestion_window
         return False
 
-    def cut(self, n_bytes: int) -> tuple[list[StreamBytes], list[Record] | tuple[()]]:
+    def cut(self, n_bytes: int) -> tuple[list[StreamBytes], list[Record]]:
         """Take the next *n_bytes* off; return the bodies' bytes in them, and the records' ends."""
         start = self.sent
         self.sent = stop = start + n_bytes
@@ -143,9 +144,7 @@ class SendStream:
                 break
             pieces.popleft()
         ends = self._ends
-        if not ends or ends[0].stop > stop:
-            return frames, ()
-        records = []
+        records: list[Record] = []
         while ends and ends[0].stop <= stop:
             records.append(ends.popleft())
         return frames, records

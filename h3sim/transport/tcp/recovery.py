@@ -180,7 +180,7 @@ class Recovery:
             self._prr.on_sent(segment.size_bytes)
         if self.probe is not None:
             self._detector.on_sent(segment)
-        self.controller.on_sent(segment, bytes_in_flight=in_flight)
+        self.controller.on_sent(segment, in_flight)
 
     def _on_advance(self, ack: int, echo_ns: int | None, now_ns: int) -> None:
         """Restart the timer with what is left (RFC 6298 § 5), end an episode at its point."""
@@ -217,23 +217,17 @@ class Recovery:
             news.sort(key=_BY_NUMBER)  # what was sent again has a later number than what follows it
         self._sampler.on_delivered(news, now_ns)
         usage = self._usage
-        self.controller.on_acked(
-            news,
-            now_ns=now_ns,
-            rtt=self.rtt,
-            bytes_in_flight=in_flight,
-            is_cwnd_underutilized=is_held
-            or (self.is_cwnd_underutilized and (usage is None or not usage.may_double())),
+        is_underutilized = is_held or (
+            self.is_cwnd_underutilized and (usage is None or not usage.may_double())
         )
+        self.controller.on_acked(news, now_ns, self.rtt, in_flight, is_underutilized)
 
     def _detect(
         self, news: list[SentSegment], *, is_advance: bool, now_ns: int
     ) -> list[SentSegment]:
         """Return what is lost now; it waits to go again."""
         is_recovering = self.episode.point is not None
-        lost = self._detector.detect(
-            news, is_advance=is_advance, is_recovering=is_recovering, now_ns=now_ns
-        )
+        lost = self._detector.detect(news, is_advance, is_recovering, now_ns)
         if lost:
             in_flight = self.board.pipe_bytes
             self.board.mark_lost(lost)
@@ -260,7 +254,7 @@ class Recovery:
         if self.episode.point is None:
             self._begin(lost, in_flight, now_ns)
         self.episode.time_out()
-        self.controller.on_persistent_congestion(now_ns=now_ns)
+        self.controller.on_persistent_congestion(now_ns)
         self._timer.back_off(now_ns)
 
     # Probes (RACK-TLP only)
@@ -274,8 +268,7 @@ class Recovery:
             self._tell_lost([repaired], self.board.pipe_bytes, now_ns)
 
     def _tell_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
-        number = self._next_number
-        self.controller.on_lost(lost, now_ns=now_ns, bytes_in_flight=in_flight, next_number=number)
+        self.controller.on_lost(lost, now_ns, in_flight, self._next_number)
 
 
 def _make_detector(settings: TcpSettings, board: Scoreboard, rtt: RttEstimator) -> Detector:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.transport.tcp.segments import SentSegment
 
 __all__ = ["DeliverySampler"]
@@ -33,7 +31,7 @@ class DeliverySampler:
         segment.delivered_bytes = self._delivered_bytes
         segment.is_app_limited = self._delivered_bytes < self._app_limited_to
 
-    def on_delivered(self, segments: Sequence[SentSegment], now_ns: int) -> None:
+    def on_delivered(self, segments: list[SentSegment], now_ns: int) -> None:
         """Count what was delivered; the last of *segments* is the last sent."""
         for segment in segments:
             self._delivered_bytes += segment.size_bytes

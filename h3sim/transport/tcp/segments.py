@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.protocol import IP_HEADER_BYTES
+from h3sim.transport.packets import SentPacket, WirePacket
 
 if TYPE_CHECKING:
-    from h3sim.transport.endpoint import StreamBytes
+    from h3sim.transport.packets import StreamBytes
     from h3sim.transport.tcp.records import Record
 
 __all__ = ["HEADER_BYTES", "SYN_BYTES", "Segment", "SentSegment", "sack_option_bytes"]
@@ -29,7 +30,7 @@ def sack_option_bytes(n_blocks: int) -> int:
     return _SACK_OPTION_BYTES + _BYTES_PER_BLOCK * n_blocks if n_blocks else 0
 
 
-class Segment:
+class Segment(WirePacket):
     """A segment on the wire. Nobody changes it: a retransmission is another one.
 
     *seq* counts the bytes of the stream from 0; a SYN takes no number. *sack* holds spans that
@@ -41,16 +42,12 @@ class Segment:
     __slots__ = (
         "ack",
         "echo_ns",
-        "frames",
         "is_retransmission",
         "is_syn",
         "length",
-        "number",
         "records",
         "sack",
-        "sent_at_ns",
         "seq",
-        "size_bytes",
         "window_bytes",
     )
 
@@ -64,8 +61,8 @@ class Segment:
         echo_ns: int | None,
         window_bytes: int,
         sack: tuple[tuple[int, int], ...] = (),
-        frames: list[StreamBytes] | tuple[()] = (),
-        records: list[Record] | tuple[()] = (),
+        frames: list[StreamBytes] | None = None,
+        records: list[Record] | None = None,
         is_retransmission: bool = False,
         is_syn: bool = False,
     ) -> None:
@@ -78,8 +75,8 @@ class Segment:
         self.echo_ns = echo_ns
         self.window_bytes = window_bytes
         self.sack = sack
-        self.frames = frames
-        self.records = records
+        self.frames = [] if frames is None else frames
+        self.records = [] if records is None else records
         self.is_retransmission = is_retransmission
         self.is_syn = is_syn
         header = SYN_BYTES if is_syn else HEADER_BYTES
@@ -94,7 +91,7 @@ class Segment:
         return self.size_bytes + IP_HEADER_BYTES
 
 
-class SentSegment:
+class SentSegment(SentPacket):
     """Data in flight: what its sender remembers until it is acknowledged.
 
     It is what a congestion controller sees: *size_bytes* is the payload alone, since TCP's window
@@ -104,19 +101,11 @@ class SentSegment:
 
     __slots__ = (
         "copies",
-        "delivered_at_ns",
-        "delivered_bytes",
-        "first_sent_at_ns",
-        "frames",
-        "is_app_limited",
         "is_lost",
         "is_retransmitted",
         "is_sacked",
-        "number",
         "records",
-        "sent_at_ns",
         "seq",
-        "size_bytes",
         "stop",
     )
 
@@ -126,8 +115,8 @@ class SentSegment:
         sent_at_ns: int,
         seq: int,
         size_bytes: int,
-        frames: list[StreamBytes] | tuple[()],
-        records: list[Record] | tuple[()],
+        frames: list[StreamBytes],
+        records: list[Record],
     ) -> None:
         self.number = number
         self.sent_at_ns = sent_at_ns
