@@ -9,6 +9,8 @@ here and nowhere else. Rounding is to the nearest whole unit, halves to the even
 
 from __future__ import annotations
 
+from typing import Final
+
 __all__ = [
     "BITS_PER_BYTE",
     "MS_PER_S",
@@ -23,14 +25,14 @@ __all__ = [
     "to_ms",
 ]
 
-BITS_PER_BYTE = 8
-NS_PER_US = 1000
-NS_PER_MS = 1_000_000
-NS_PER_S = 1_000_000_000
-NS_PER_DAY = 86_400 * NS_PER_S
-MS_PER_S = 1000
-_BPS_PER_MBPS = 1_000_000
-_BYTES_PER_KBYTE = 1000
+BITS_PER_BYTE: Final = 8
+NS_PER_US: Final = 1000
+NS_PER_MS: Final = 1_000_000
+NS_PER_S: Final = 1_000_000_000
+NS_PER_DAY: Final = 86_400 * NS_PER_S
+MS_PER_S: Final = 1000
+_BPS_PER_MBPS: Final = 1_000_000
+_BYTES_PER_KBYTE: Final = 1000
 
 
 def ms(value_ms: float) -> int:

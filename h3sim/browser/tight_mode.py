@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.browser.discoverer import is_lazy
 from h3sim.page import FetchPriority, Kind
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TightMode"]
 
-_LIMIT = 2
+_LIMIT: Final = 2
 
 
 class TightMode:

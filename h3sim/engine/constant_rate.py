@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim import seeds
 from h3sim.engine.environment import Lane, Rank
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConstantRateTransport"]
 
-_REPORT_EVERY_PACKETS = 4096
+_REPORT_EVERY_PACKETS: Final = 4096
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
 _DELIVERY, _ARRIVAL, _SEND = int(Rank.DELIVERY), int(Rank.ARRIVAL), int(Rank.SEND)

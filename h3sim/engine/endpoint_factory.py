@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from h3sim import seeds
 from h3sim.protocol import IP_HEADER_BYTES, UNLIMITED_BYTES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["End", "EndpointFactory"]
 
-_PROBE_BYTES = 64
+_PROBE_BYTES: Final = 64
 """A probe that repeats a full packet and carries an ACK besides is up to so much larger."""
 _CLIENT_CONTROLLER = "newreno"
 """Requests are few and small: what controls them does not matter."""

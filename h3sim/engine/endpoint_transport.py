@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.engine.endpoint_driver import EndpointDriver
 from h3sim.http import StreamSender
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EndpointTransport", "QuicTransport", "TcpTransport"]
 
-_UNIDIRECTIONAL = 2
+_UNIDIRECTIONAL: Final = 2
 """Added to a multiple of 4: a client's unidirectional stream (RFC 9000 § 2.1)."""
 
 

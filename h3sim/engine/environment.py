@@ -6,7 +6,7 @@ import enum
 from collections import deque
 from heapq import heappop, heappush
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from h3sim.engine.simpy_core import Environment, StopSimulation
 from h3sim.errors import NetworkError, Problem
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Lane", "LoadEnvironment", "Process", "Rank"]
 
 
-_MAX_PROCESS_EVENTS = 20_000_000
+_MAX_PROCESS_EVENTS: Final = 20_000_000
 """A process that has more may go round without time."""
 
 
@@ -49,7 +49,7 @@ Call: TypeAlias = "Callable[[Any, int], None]"
 Process: TypeAlias = "Callable[[LoadEnvironment], Generator[simpy.Event, Any, Any]]"
 """What runs beside a load: a SimPy process function."""
 
-_N_OF_CALL = 5
+_N_OF_CALL: Final = 5
 """A call stands in the queue as (time, rank, number, call, value), with one more than SimPy's
 events: no object is made for it, which would cost more than all else that the queue does."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from h3sim.engine.transport import Carried
 from h3sim.trace import MAX_PENDING, RecoveryRow, RowRecorder, WireRow
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PacketLog", "SentLog"]
 
-_REPORT_EVERY_PACKETS = 1024
+_REPORT_EVERY_PACKETS: Final = 1024
 
 
 class SentLog:

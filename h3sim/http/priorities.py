@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.errors import H3SimError
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PriorityFrameError", "StreamPriorities"]
 
-_MAX_BUFFERED = 128
+_MAX_BUFFERED: Final = 128
 
 
 class PriorityFrameError(H3SimError, ValueError):

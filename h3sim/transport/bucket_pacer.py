@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.pacer import Pacer
 from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["AioquicPacer", "BucketPacer"]
 
-_LEAST_PACKETS = 2
-_MOST_PACKETS = 16
-_WINDOW_SHARE = 4
-_LEAST_NS = NS_PER_MS // 1000
+_LEAST_PACKETS: Final = 2
+_MOST_PACKETS: Final = 16
+_WINDOW_SHARE: Final = 4
+_LEAST_NS: Final = NS_PER_MS // 1000
 
 
 class BucketPacer:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import isqrt
+from typing import Final
 
 __all__ = ["CoDelState"]
 
-_RECENT_INTERVALS = 16
+_RECENT_INTERVALS: Final = 16
 """A dropping state that ended less than this ago is taken up again."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pacer"]
 
-_BITS_BY_NS = BITS_PER_BYTE * NS_PER_S
+_BITS_BY_NS: Final = BITS_PER_BYTE * NS_PER_S
 
 
 class Pacer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from math import gcd
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from h3sim.transport.codel import CoDelState
 from h3sim.transport.link_profile import OPPORTUNITY_BYTES
@@ -32,7 +32,7 @@ __all__ = [
     "token_units",
 ]
 
-UNLIMITED = 1 << 62
+UNLIMITED: Final = 1 << 62
 """More than any queue holds."""
 
 Leaves: TypeAlias = "Callable[[int, int], int | None]"

@@ -30,6 +30,13 @@ def fixed(settings: Any) -> Any:
     return ConstantRateController(settings)
 
 
+class LookAlike:
+    """Has what a controller has, and is none."""
+
+    def __init__(self, settings: Any) -> None:
+        self.congestion_window, self.ssthresh = settings.initial_congestion_window, None
+
+
 NOT_A_FACTORY = "a word"
 
 
@@ -77,6 +84,12 @@ def test_an_unknown_name_is_told_with_those_that_are_spelt_alike(plug_in: Any) -
 def test_a_plug_in_is_made_by_its_name(plug_in: Any) -> None:
     plug_in(fixed=f"{HERE}:fixed")
     assert isinstance(make_controller("fixed", SETTINGS), ConstantRateController)
+
+
+def test_a_plug_in_that_makes_no_controller_is_refused_by_name(plug_in: Any) -> None:
+    plug_in(alike=f"{HERE}:LookAlike")
+    with pytest.raises(InputError, match="alike: makes a LookAlike, which derives from no"):
+        make_controller("alike", SETTINGS)
 
 
 def test_plug_ins_are_left_out_on_demand(plug_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:

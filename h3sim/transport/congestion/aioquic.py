@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.cube_root import cube_root_ns
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 __all__ = ["AioquicCubicController", "AioquicRenoController"]
 
-_SAMPLES = 5
-_SAMPLE_EVERY_NS = NS_PER_MS
-_INCREASES = 5
+_SAMPLES: Final = 5
+_SAMPLE_EVERY_NS: Final = NS_PER_MS
+_INCREASES: Final = 5
 
-_CUBIC_C = 0.4
-_CUBIC_BETA = 0.7
-_MAX_GROWTH = 1.5
-_MAX_IDLE_NS = 2 * NS_PER_S
-_FIRST_RTT_NS = 20 * NS_PER_MS
+_CUBIC_C: Final = 0.4
+_CUBIC_BETA: Final = 0.7
+_MAX_GROWTH: Final = 1.5
+_MAX_IDLE_NS: Final = 2 * NS_PER_S
+_FIRST_RTT_NS: Final = 20 * NS_PER_MS
 
 
 class _RttMonitor:

@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.bbr_model import PathModel
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["BbrController", "BbrState"]
 
-_MIN_PIPE_PACKETS = 4
-_UNKNOWN_RTT_NS = NS_PER_MS
-_SLOW_BPS = 1_200_000
-_FAST_BPS = 24_000_000
-_MAX_QUANTUM_BYTES = 65_536
+_MIN_PIPE_PACKETS: Final = 4
+_UNKNOWN_RTT_NS: Final = NS_PER_MS
+_SLOW_BPS: Final = 1_200_000
+_FAST_BPS: Final = 24_000_000
+_MAX_QUANTUM_BYTES: Final = 65_536
 
 
 # Looking a member of an enum up costs as much as the comparison with it.

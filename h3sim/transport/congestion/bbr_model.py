@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.congestion.delivery_rate import WindowedMaximum, delivery_rate_bps
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PathModel"]
 
-_BANDWIDTH_FILTER_ROUNDS = 10
-_MIN_RTT_FILTER_NS = 10 * NS_PER_S
-_FULL_GROWTH = 1.25
-_FULL_ROUNDS = 3
+_BANDWIDTH_FILTER_ROUNDS: Final = 10
+_MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
+_FULL_GROWTH: Final = 1.25
+_FULL_ROUNDS: Final = 3
 
 
 class PathModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.units import NS_PER_MS
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["GAINS", "BbrState", "GainCycle", "ProbeRtt"]
 
-_HIGH_GAIN = 2.8853900817779268
+_HIGH_GAIN: Final = 2.8853900817779268
 """2 / ln 2: the least gain that doubles the rate in each round."""
 _PROBE_GAINS = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-_PROBE_RTT_NS = 200 * NS_PER_MS
+_PROBE_RTT_NS: Final = 200 * NS_PER_MS
 
 
 class BbrState(enum.Enum):

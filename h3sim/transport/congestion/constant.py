@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.errors import InputError, Problem
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConstantRateController"]
 
-_UNLIMITED_BYTES = 1 << 62
+_UNLIMITED_BYTES: Final = 1 << 62
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 __all__ = ["cube_root", "cube_root_ns"]
 
-_NS3_PER_S3 = 1e27
+_NS3_PER_S3: Final = 1e27
 
 
 def cube_root(value: int) -> int:

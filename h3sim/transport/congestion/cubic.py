@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.cube_root import cube_root_ns
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CubicController"]
 
-_C = 0.4
-_BETA = 0.7
-_MAX_GROWTH = 1.5
+_C: Final = 0.4
+_BETA: Final = 0.7
+_MAX_GROWTH: Final = 1.5
 """The target is at most this times the window (RFC 9438 § 4.2)."""
 
 

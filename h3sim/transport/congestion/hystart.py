@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from h3sim.units import NS_PER_MS
 
 __all__ = ["HyStart"]
 
 # RFC 9406 § 4.3
-_MIN_RTT_THRESH_NS = 4 * NS_PER_MS
-_MAX_RTT_THRESH_NS = 16 * NS_PER_MS
-_MIN_RTT_DIVISOR = 8
-_N_RTT_SAMPLE = 8
-_CSS_GROWTH_DIVISOR = 4
-_CSS_ROUNDS = 5
-_L = 8
+_MIN_RTT_THRESH_NS: Final = 4 * NS_PER_MS
+_MAX_RTT_THRESH_NS: Final = 16 * NS_PER_MS
+_MIN_RTT_DIVISOR: Final = 8
+_N_RTT_SAMPLE: Final = 8
+_CSS_GROWTH_DIVISOR: Final = 4
+_CSS_ROUNDS: Final = 5
+_L: Final = 8
 """What one ACK may add, in packets; the value of RFC 9406 § 4.3 for senders that do not pace."""
 
 

@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["LinuxCubicController", "LinuxHyStart"]
 
-_C = 0.4
-_BETA = 717 / 1024
-_UPDATE_EVERY_NS = NS_PER_S // 32
+_C: Final = 0.4
+_BETA: Final = 717 / 1024
+_UPDATE_EVERY_NS: Final = NS_PER_S // 32
 """The curve is looked at again so long after the window last moved, at the earliest."""
-_FASTEST = 2
+_FASTEST: Final = 2
 """So many segments have to be acknowledged for one more in the window, at least."""
-_SLOWEST = 100
+_SLOWEST: Final = 100
 """So many windows of them, at most."""
-_SLOWEST_AT_FIRST = 20
+_SLOWEST_AT_FIRST: Final = 20
 """So many segments, at most, as long as no loss is remembered."""
-_EIGHTHS = 8
+_EIGHTHS: Final = 8
 
 
 class LinuxHyStart:

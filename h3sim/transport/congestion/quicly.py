@@ -9,7 +9,7 @@ here it does not.
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["QuiclyCubicController", "QuiclyRenoController"]
 
-_C = 0.4
-_BETA = 0.7
+_C: Final = 0.4
+_BETA: Final = 0.7
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

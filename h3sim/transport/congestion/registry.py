@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.errors import InputError, Problem
 from h3sim.plugins import NO_PLUGINS_VARIABLE, PluginRegistry
+from h3sim.transport.congestion.controller import CongestionController
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.transport.congestion.controller import CongestionController
     from h3sim.transport.congestion.settings import ControllerSettings
 
     Factory = Callable[[ControllerSettings], CongestionController]
@@ -48,7 +49,7 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
 
     Raises:
         UnknownNameError: if there is none.
-        InputError: if the settings lack what it needs.
+        InputError: if the settings lack what it needs, or a plug-in makes something else.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> make_controller("newrino", ControllerSettings(max_datagram_bytes=1200))
@@ -57,7 +58,11 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
     h3sim.errors.UnknownNameError: no controller is called 'newrino'; did you mean newreno? \
 (`h3sim list controllers` shows all)
     """
-    return REGISTRY.named(name)(settings)
+    made = REGISTRY.named(name)(settings)
+    if not isinstance(made, CongestionController):
+        message = f"makes a {type(made).__name__}, which derives from no CongestionController"
+        raise InputError([Problem(key=name, message=message)], "congestion control")
+    return made
 
 
 def is_controller(name: str) -> bool:

@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.loss_based import LossBasedController
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NewRenoController"]
 
-_K_LOSS_REDUCTION_FACTOR = 0.5
+_K_LOSS_REDUCTION_FACTOR: Final = 0.5
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

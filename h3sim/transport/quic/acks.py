@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from h3sim.ranges import Ranges
 from h3sim.transport.quic.packets import AckFrame
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AckState"]
 
-_MAX_SPANS = 8
+_MAX_SPANS: Final = 8
 """So many spans are told of; older ones were told of several times already."""
 
 Spans: TypeAlias = tuple[tuple[int, int], ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.quic.endpoint import QuicEndpoint
 from h3sim.units import NS_PER_MS
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EventLoop", "EventLoopEndpoint"]
 
-_TIMER_SLACK_NS = NS_PER_MS // 20
+_TIMER_SLACK_NS: Final = NS_PER_MS // 20
 """How late Linux wakes a process that sleeps for a time: up to 50 microseconds (prctl(2),
 PR_SET_TIMERSLACK; select_estimate_accuracy in fs/select.c, which epoll_wait uses)."""
 

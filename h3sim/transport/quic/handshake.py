@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.protocol import UNLIMITED_BYTES
 from h3sim.ranges import Ranges
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Handshake", "Mode", "Role"]
 
-_AMPLIFICATION = 3
+_AMPLIFICATION: Final = 3
 """A server sends at most three times what it got before the client's address is validated."""
 
 

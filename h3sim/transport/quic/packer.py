@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.quic.packets import Packet, StreamFrameHeader, ack_frame_bytes
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MIN_FRAME_BYTES", "Packer"]
 
-MIN_FRAME_BYTES = 32
+MIN_FRAME_BYTES: Final = 32
 """A frame with less of a stream than this is not worth its header."""
-_LEAST_ACK_BYTES = 5
+_LEAST_ACK_BYTES: Final = 5
 """Kept free for an ACK while a packet is filled; further ranges come on top."""
-_LIMIT_FRAME_BYTES = 6
+_LIMIT_FRAME_BYTES: Final = 6
 
 
 class Packer:

@@ -23,8 +23,8 @@ __all__ = [
     "varint_bytes",
 ]
 
-AEAD_TAG_BYTES = 16
-MAX_FRAME_HEADER_BYTES = 1 + 8 + 8 + 2
+AEAD_TAG_BYTES: Final = 16
+MAX_FRAME_HEADER_BYTES: Final = 1 + 8 + 8 + 2
 
 _ONE: Final = 1 << 6
 _TWO: Final = 1 << 14

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.rtt import K_GRANULARITY_NS, RttEstimator
 from h3sim.units import NS_PER_S
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["K_PACKET_THRESHOLD", "Recovery"]
 
-K_PACKET_THRESHOLD = 3
+K_PACKET_THRESHOLD: Final = 3
 """kPacketThreshold (RFC 9002 § 6.1.1)."""
-_K_PERSISTENT_CONGESTION_THRESHOLD = 3
+_K_PERSISTENT_CONGESTION_THRESHOLD: Final = 3
 
 
 class Recovery:

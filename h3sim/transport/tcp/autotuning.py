@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.tcp.records import SendStream
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["AutotunedSendStream"]
 
-_TIMESTAMPS_BYTES = 12
-_HEADROOM_BYTES = 320 + 320
+_TIMESTAMPS_BYTES: Final = 12
+_HEADROOM_BYTES: Final = 320 + 320
 """MAX_TCP_HEADER, and the aligned skb_shared_info behind the data, both on 64-bit machines."""
-_SK_BUFF_BYTES = 256
+_SK_BUFF_BYTES: Final = 256
 """An aligned sk_buff."""
-_INITIAL_SEGMENTS = 10
+_INITIAL_SEGMENTS: Final = 10
 """TCP_INIT_CWND."""
-_WINDOWS = 2
+_WINDOWS: Final = 2
 """CUBIC needs 1.7 in a recovery, says tcp_sndbuf_expand; BBR asks for 3 (bbr_sndbuf_expand)."""
 
 

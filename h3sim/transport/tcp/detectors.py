@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DUP_THRESH", "Detector", "SackDetector"]
 
-DUP_THRESH = 3
+DUP_THRESH: Final = 3
 """DupThresh (RFC 6675 § 2)."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.units import NS_PER_MS, NS_PER_S
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TailLossProbe"]
 
-_MAX_ACK_DELAY_NS = 200 * NS_PER_MS
+_MAX_ACK_DELAY_NS: Final = 200 * NS_PER_MS
 """TLP.max_ack_delay: how late the ACK of a lone segment may be."""
 
 

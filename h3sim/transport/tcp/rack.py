@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.tcp.detectors import DUP_THRESH, Detector
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RackDetector"]
 
-_PERSISTS = 16
+_PERSISTS: Final = 16
 """So many recoveries without a needless retransmission reset the reordering window."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.ranges import Ranges
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Reassembly"]
 
-_MAX_BLOCKS = 3
+_MAX_BLOCKS: Final = 3
 """What a header has room for beside timestamps (RFC 2018 § 3)."""
-_MAX_SPANS = 32
+_MAX_SPANS: Final = 32
 
 
 class Reassembly:

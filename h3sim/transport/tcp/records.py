@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.tcp.settings import (
     FRAME_HEADER_BYTES,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Message", "Record", "SendStream"]
 
-_RECORD_HEADER_BYTES = 5
+_RECORD_HEADER_BYTES: Final = 5
 
 
 class Message(enum.Enum):

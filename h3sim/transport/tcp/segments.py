@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from h3sim.protocol import IP_HEADER_BYTES
 from h3sim.transport.packets import SentPacket, WirePacket
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["HEADER_BYTES", "SYN_BYTES", "Segment", "SentSegment", "sack_option_bytes"]
 
-HEADER_BYTES = 20 + 12
+HEADER_BYTES: Final = 20 + 12
 """The header (RFC 9293 § 3.1) and the timestamps option, padded (RFC 7323 § 3.2, appendix A)."""
-SYN_BYTES = 40
+SYN_BYTES: Final = 40
 """A SYN's header: MSS, SACK-permitted, timestamps and window scale."""
-_BYTES_PER_BLOCK = 8
-_SACK_OPTION_BYTES = 4
+_BYTES_PER_BLOCK: Final = 8
+_SACK_OPTION_BYTES: Final = 4
 
 
 def sack_option_bytes(n_blocks: int) -> int:
