@@ -85,17 +85,10 @@ class EndpointTransport:
         server.arrivals.take = self._on_packet_up
         client.arrivals.take = self._on_packet_down
         if client.endpoint.is_ready:
-<<<<<<< HEAD
-            client.arrivals.take = on_packet_down
+            self._is_open = True
             application.on_connected(self._environment.now_ns)
         else:
-            client.arrivals.take = on_handshake
             client.flush_soon(self._environment.now_ns)
-=======
-            self._is_open = True
-            application.on_connected(0)
-        else:
-            client.flush_soon(0)
 
     def send_request(self, stream_id: int, n_bytes: int) -> None:
         """Send a request up."""

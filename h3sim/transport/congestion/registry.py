@@ -58,7 +58,7 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
     h3sim.errors.UnknownNameError: no controller is called 'newrino'; did you mean newreno? \
 (`h3sim list controllers` shows all)
     """
-    made = REGISTRY.named(name)(settings)
+    made: object = REGISTRY.named(name)(settings)
     if not isinstance(made, CongestionController):
         message = f"makes a {type(made).__name__}, which derives from no CongestionController"
         raise InputError([Problem(key=name, message=message)], "congestion control")

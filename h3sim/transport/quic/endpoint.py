@@ -89,13 +89,12 @@ class QuicEndpoint(Endpoint[Packet]):
         if packet.limits:
             for stream_id, limit in packet.limits:
                 self._source.on_limit(stream_id, limit)
-        frames = packet.frames
         flow = self._flow
-        for stream_id, offset, n_bytes in frames:
+        for stream_id, offset, n_bytes in packet.frames:
             raised = flow.on_bytes(stream_id, offset + n_bytes)
             if raised:
                 self._packer.limits += raised
-        return frames
+        return packet.frames
 
     def on_timer(self, now_ns: int) -> None:
         """Declare lost or probe, if that is what was due."""
@@ -193,9 +192,8 @@ class QuicEndpoint(Endpoint[Packet]):
         for each packet is done here in one loop, without what cannot be the case.
         """
         recovery, controller = self.recovery, self._controller
-        source, packer = self._source, self._packer
-        header = packer.header
-        pacer, full, header_bytes = self._pacer, self._datagram_bytes, self._header_bytes
+        source, packer, pacer = self._source, self._packer, self._pacer
+        header, full, header_bytes = packer.header, self._datagram_bytes, self._header_bytes
         is_paced = pacer.rate_bps is not None
         while True:
             room = full
