@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, ratio, table, terminal_width
+from h3sim.documents import shown
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.study import find, resolve_scheme
+from h3sim.study.arms import arms_of
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from h3sim.study import FoundRow, FoundScheme
 
@@ -26,11 +29,14 @@ _EPILOG = """\
 examples:
   h3sim find http2rulez --network cable --loss 1%
   h3sim find corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --which all
+  h3sim find http2rulez --scheme rr,wrr --vary turn_packets=1,4,16 --vary classes.font.weight=16,64
   h3sim find my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
 
 All schemes meet the same pages and seeds; the better half goes on, round by round, until what is
 best is sure or the seeds are used up. Then the choice is put over other networks, and over what
-may have been misjudged.
+may have been misjudged. With --vary, each scheme is tried with every combination of the values that
+it can have: of keys of its file (h3sim show scheme NAME), with dots between tables, or of
+buffer_kb, buffer_model, retransmit and cc, which servers choose.
 """
 _NETWORKS = "cable,4g,dsl"
 
@@ -46,6 +52,13 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     )
     add_pages(parser)
     add_schemes(parser)
+    parser.add_argument(
+        "--vary",
+        metavar="KEY=VALUES",
+        action="append",
+        default=[],
+        help="try these values of a parameter, with commas between; may be given several times",
+    )
     parser.add_argument(
         "--baseline",
         metavar="NAME",
@@ -80,6 +93,8 @@ def _find(options: argparse.Namespace) -> int:
     wanted = read_schemes(options, mistakes)
     mistakes.collect(partial(resolve_scheme, options.baseline))
     mistakes.collect(partial(_check, options))
+    vary = mistakes.collect(partial(_varied, options.vary)) or {}
+    mistakes.collect(partial(arms_of, wanted, vary))
     networks = [name for name in options.other_networks.split(",") if name]
     for name in networks:
         mistakes.collect(partial(catalog.load_network, name))
@@ -90,6 +105,7 @@ def _find(options: argparse.Namespace) -> int:
         found = find(
             pages,
             schemes=wanted,
+            vary=vary,
             which=options.which,
             baseline=options.baseline,
             n_seeds=options.seeds,
@@ -103,6 +119,29 @@ def _find(options: argparse.Namespace) -> int:
         return 0
     _show(found, terminal_width(options))
     return 0
+
+
+def _varied(given: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values that are tried, by key.
+
+    >>> _varied(["turn_packets=1,4", "classes.all.incremental=true"])
+    {'turn_packets': [1, 4], 'classes.all.incremental': [True]}
+    """
+    wrong = [text for text in given if not all(text.partition("=")[::2])]
+    if wrong:
+        message = f"must be like turn_packets=1,4, is {shown(wrong[0])}"
+        raise InputError([Problem(key="--vary", message=message)])
+    pairs = (text.partition("=")[::2] for text in given)
+    return {key: [_value(text) for text in values.split(",")] for key, values in pairs}
+
+
+def _value(text: str) -> Any:
+    """Return what *text* stands for in a scheme's file: a number, true, false, or itself."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, bool | int | float) else text
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -14,6 +15,7 @@ from h3sim.documents.values import Whole
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.results import in_words
 from h3sim.study.arguments import LEVEL, NETWORKS
+from h3sim.study.arms import Arm, arms_of
 from h3sim.study.compare import CONFIG, baseline_of, check_names, check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.race import race
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.results.load import Which
-    from h3sim.schemes import Scheme
     from h3sim.study.config import LoadConfig
     from h3sim.study.race import ArmRow, Race
     from h3sim.study.run import PageLike, SchemeLike
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["FoundRow", "FoundScheme", "RobustnessRow", "find"]
 
 _ARGUMENTS = (
-    *("schemes", "which", "baseline", "n_seeds", "confidence", "networks", "config", "progress"),
+    *("schemes", "vary", "which", "baseline", "n_seeds", "confidence", "networks", "config"),
+    "progress",
 )
 _MOST_SEEDS = 10_000
 _MISJUDGED = 2
@@ -48,6 +50,7 @@ _SOME_LOSS = 0.02
 class FoundRow(NamedTuple):
     """A scheme beside the best: how many times the best's ByteIndex its own is, by pairs.
 
+    Where parameters are tried, *scheme* names them as well: "rr turn_packets=16".
     *low* to *high* is the interval, None where there are too few pairs for one; *is_worse* says
     that it is surely behind.
     """
@@ -107,9 +110,7 @@ class FoundScheme(Told):
         if row.scheme == self.best:
             return head
         between = _percents(row)
-        tail = (
-            f"{self.baseline} takes {100 * (row.ratio - 1):.0f} % longer than {self.best}{between}."
-        )
+        tail = f"{self.baseline} takes {round(100 * (row.ratio - 1))} % longer than {self.best}{between}."
         return f"{head} {tail}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,7 +138,7 @@ class FoundScheme(Told):
 def _percents(row: FoundRow) -> str:
     if row.low is None or row.high is None or row.low == row.high:
         return ""
-    return f" ({100 * (row.low - 1):.0f} to {100 * (row.high - 1):.0f} %)"
+    return f" ({round(100 * (row.low - 1))} to {round(100 * (row.high - 1))} %)"
 
 
 @with_options
@@ -145,6 +146,7 @@ def find(
     pages: PageLike | Iterable[PageLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    vary: Mapping[str, Sequence[Any]] | None = None,
     which: Which = "atf",
     baseline: SchemeLike = "chrome-eps",
     n_seeds: int = 30,
@@ -162,6 +164,10 @@ def find(
     and seed what comes out is so. *progress* is told how many loads there
     were, and of how many at most the race is.
 
+    With *vary* the arms are the schemes with every combination of those values that they can have:
+    of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
+    of what a server chooses for a load ("buffer_kb", "buffer_model", "retransmit", "cc").
+
     `robustness` then says what the choice loses, at a few seeds, over each of *networks*, and where
     the network or the pages were misjudged: half or twice the RTT, 2 % loss, sizes that are wrong
     by up to a factor of 2; and, of four pages or more, on one half of them if chosen by the other.
@@ -176,15 +182,16 @@ def find(
     ('bucket-html', 3.22, ())
     """
     _check(which, n_seeds, confidence, networks, progress)
-    check_arguments(InputError, config=(CONFIG, config))
+    check_arguments(InputError, config=(CONFIG, config), vary=(_VARY, vary))
     given = config_of(options, known=_ARGUMENTS, changed=config)
-    ground = _ground(pages, schemes, baseline, which, progress)
+    ground = _ground(pages, schemes, vary or {}, baseline, which, progress)
     return ground.found(given, n_seeds, confidence, networks)
 
 
 def _ground(
     pages: PageLike | Iterable[PageLike],
     schemes: SchemeLike | Iterable[SchemeLike],
+    vary: Mapping[str, Sequence[Any]],
     baseline: SchemeLike,
     which: Which,
     progress: Callable[[int, int], None] | None,
@@ -197,16 +204,31 @@ def _ground(
     if not known:
         raise NothingToMeasureError(f"no page has bytes that count for {which!r}")
     base = baseline_of(baseline, wanted)
-    wanted += [base] if base not in wanted else []
-    check_names(pages=known, schemes=wanted)
-    return _Ground(known, wanted, base.name, which, progress)
+    arms = arms_of(wanted, vary)
+    if base not in (arm.scheme for arm in arms):
+        arms.append(Arm(base.name, base))  # as it is, whatever is tried
+    check_names(pages=known, schemes=[arm.scheme for arm in arms])
+    return _Ground(known, arms, base.name, which, progress)
 
 
-def _found_row(scheme: Scheme, row: ArmRow) -> FoundRow:
+def _found_row(arm: Arm, row: ArmRow) -> FoundRow:
     ends = _exp(row.low), _exp(row.high)
-    return FoundRow(scheme.name, row.n, math.exp(row.mean), *ends, row.is_worse)
+    return FoundRow(arm.name, row.n, math.exp(row.mean), *ends, row.is_worse)
 
 
+_VARY = Only(
+    "lists of values by key",
+    lambda value: (
+        value is None
+        or (
+            isinstance(value, Mapping)
+            and all(
+                isinstance(key, str) and isinstance(values, list | tuple)
+                for key, values in value.items()
+            )
+        )
+    ),
+)
 _WHICH = Only("'all' or 'atf'", lambda value: value in ("all", "atf"))
 
 
@@ -237,13 +259,13 @@ class _Ground:
     def __init__(
         self,
         pages: Sequence[Page],
-        schemes: Sequence[Scheme],
+        arms: Sequence[Arm],
         baseline: str,
         which: Which,
         progress: Callable[[int, int], None] | None,
     ) -> None:
         self._pages = pages
-        self._schemes = schemes
+        self._arms = arms
         self._baseline = baseline
         self._which = which
         self._progress = progress
@@ -256,10 +278,11 @@ class _Ground:
         """Return what comes of a race, and what the choice loses elsewhere."""
         ended = self._race(config, n_seeds, confidence)
         changes = tuple(self._robustness(ended.best, config, networks))
-        load = run_config(self._pages[0], self._schemes[ended.best], config)
-        rows = (_found_row(self._schemes[row.arm], row) for row in ended.rows)
+        best = self._arms[ended.best]
+        load = run_config(self._pages[0], best.scheme, best.config(config))
+        rows = (_found_row(self._arms[row.arm], row) for row in ended.rows)
         return FoundScheme(
-            best=self._schemes[ended.best].name,
+            best=best.name,
             which=self._which,
             baseline=self._baseline,
             confidence=confidence,
@@ -281,8 +304,8 @@ class _Ground:
             return self._log_index(pages[page], arm, replace(config, seed=seed))
 
         n = n_seeds if self._varies(pages[0], config) else 1
-        self._n_most = self.n_loads + len(self._schemes) * n * len(pages)
-        return race(len(self._schemes), log_index, n * len(pages), confidence=confidence)
+        self._n_most = self.n_loads + len(self._arms) * n * len(pages)
+        return race(len(self._arms), log_index, n * len(pages), confidence=confidence)
 
     def _varies(self, page: Page, config: LoadConfig) -> bool:
         """Return whether another seed makes another load."""
@@ -301,7 +324,7 @@ class _Ground:
             totals = self._totals(there, setting)
             best = min(range(len(totals)), key=totals.__getitem__)
             loss = math.exp((totals[chosen] - totals[best]) / len(there)) - 1
-            yield RobustnessRow(name, self._schemes[best].name, loss)
+            yield RobustnessRow(name, self._arms[best].name, loss)
         if len(self._pages) >= _LEAST_PAGES_TO_SPLIT:
             yield self._other_half(config)
 
@@ -312,7 +335,7 @@ class _Ground:
         chosen = min(range(len(one)), key=one.__getitem__)
         best = min(range(len(other)), key=other.__getitem__)
         loss = math.exp((other[chosen] - other[best]) / len(halves[1])) - 1
-        return RobustnessRow("chosen by other pages", self._schemes[best].name, loss)
+        return RobustnessRow("chosen by other pages", self._arms[best].name, loss)
 
     def _totals(self, pages: Sequence[Page], config: LoadConfig) -> list[float]:
         """Return the sum over pages of the mean logarithm over a few seeds, of each scheme."""
@@ -323,14 +346,15 @@ class _Ground:
                 for page in pages
                 for seed in range(n_seeds)
             )
-            for arm in range(len(self._schemes))
+            for arm in range(len(self._arms))
         ]
 
     def _load(self, page: Page, arm: int, config: LoadConfig) -> Load:
         self.n_loads += 1
         if self._progress is not None:
             self._progress(self.n_loads, max(self.n_loads, self._n_most))
-        return run_config(page, self._schemes[arm], config)
+        chosen = self._arms[arm]
+        return run_config(page, chosen.scheme, chosen.config(config))
 
 
 def _elsewhere(

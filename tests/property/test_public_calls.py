@@ -81,7 +81,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "regret": (h3sim.regret, {"pages": PAGE, "schemes": "fifo"}),
     "find": (
         h3sim.find,
-        {"pages": PAGE, "schemes": "fifo", "which": "all", "n_seeds": 2, "networks": ["4g"]},
+        {
+            **{"pages": PAGE, "schemes": "fifo", "which": "all", "n_seeds": 2, "networks": ["4g"]},
+            "vary": {"buffer_kb": [0]},
+        },
     ),
     "with_first_layout": (h3sim.page.with_first_layout, {"page": PAGE}),
     "with_cached": (h3sim.page.with_cached, {"page": PAGE, "names": "a.js"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.study.arms import arms_of
 from h3sim.study.race import race
 from tests.effort import scaled
 from tests.helpers import page_of
@@ -41,6 +43,19 @@ def test_a_planted_best_is_found_in_95_races_of_100() -> None:
         assert ended.n_measured < 200 * len(means)
     assert found >= 0.95 * _N_RACES
     assert sure >= 0.8 * _N_RACES
+
+
+def test_a_planted_best_is_found_among_many_that_differ_little_by_little() -> None:
+    # As parameters do: three with three values each, the nearest of them 4 % behind.
+    n_races = scaled(20)
+    found = 0
+    for seed in range(n_races):
+        means = [
+            0.04 * (one + two + three) for one, two, three in itertools.product(range(3), repeat=3)
+        ]
+        random.Random(seed).shuffle(means)
+        found += means[race(len(means), noisy(seed, means), 200).best] == 0
+    assert found >= 0.95 * n_races
 
 
 def test_of_equals_none_is_called_best() -> None:
@@ -131,3 +146,85 @@ def test_mistakes_are_told_together() -> None:
     ]
     with pytest.raises(NothingToMeasureError, match="no page has bytes that count"):
         h3sim.find(page_of({"id": "/", "kind": "document", "bytes": 5000}), schemes="rr")
+
+
+# Parameters
+
+
+def test_each_scheme_is_tried_with_the_values_that_it_can_have() -> None:
+    schemes = [h3sim.load_scheme(name) for name in ("rr", "wrr", "fifo")]
+    vary = {"turn_packets": [1, 16], "classes.script.weight": [8, 200], "buffer_kb": [0, 14]}
+    arms = arms_of(schemes, vary)
+    assert [arm.name for arm in arms] == [
+        *(f"rr turn_packets={turn} buffer_kb={kb}" for turn in (1, 16) for kb in (0, 14)),
+        *(f"wrr classes.script.weight={w} buffer_kb={kb}" for w in (8, 200) for kb in (0, 14)),
+        *(f"fifo buffer_kb={kb}" for kb in (0, 14)),
+    ]
+    assert arms[2].scheme.turn.packets == 16
+    weights = {cls.name: cls.weight for cls in arms[6].scheme.classes}
+    assert weights == {"document": 256, "script": 200, "font": 16, "other": 8}
+    assert arms[1].config(h3sim.LoadConfig()).buffer_kb == 14
+
+
+def test_values_that_no_scheme_can_have_are_told_by_key() -> None:
+    schemes = [h3sim.load_scheme(name) for name in ("rr", "fifo")]
+    with pytest.raises(InputError) as caught:
+        arms_of(schemes, {"classes.font.weight": [8], "turn_packets": [4, 0], "buffer_kb": []})
+    assert caught.value.lines() == [
+        "vary.classes.font.weight: no scheme has it: there is no table 'classes.font'",
+        "vary.turn_packets: rr: must be at least 1, is 0",
+        "vary.buffer_kb: at least one value is needed",
+    ]
+    with pytest.raises(InputError, match="vary: makes 1,001 arms, and may make 1,000"):
+        arms_of(schemes[:1], {"turn_packets": list(range(1, 1002))})
+    with pytest.raises(InputError, match="vary: must be lists of values by key"):
+        h3sim.find("davies-meenan", vary={"turn_packets": 4})  # type: ignore[dict-item]
+
+
+def test_the_best_parameters_are_found_where_they_are_known() -> None:
+    # Two images of ten packets, of which the second is seen and the first is not: the fewer
+    # packets a turn has, the later is the one that is seen, and an urgency of its own is best.
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 1400},
+        {
+            "id": "hidden.png",
+            "kind": "image",
+            "bytes": 14_000,
+            "discovered": {"by": "/", "at": "complete"},
+        },
+        {
+            "id": "hero.css",
+            "kind": "stylesheet",
+            "bytes": 14_000,
+            "above_the_fold": True,
+            "discovered": {"by": "/", "at": "complete"},
+        },
+    )
+    found = h3sim.find(
+        page,
+        schemes=["wrr"],
+        vary={"classes.other.weight": [256, 8]},
+        baseline="rr",
+        networks=[],
+    )
+    assert found.best == "wrr classes.other.weight=8"
+    assert [row.scheme for row in found.rows if row.is_worse] == [
+        "wrr classes.other.weight=256",
+        "rr",
+    ]
+
+
+def test_a_buffer_is_tried_beside_schemes_and_the_baseline_stays_as_it_is() -> None:
+    found = h3sim.find(
+        "davies-meenan",
+        schemes=["bucket-html"],
+        vary={"buffer_kb": [1000, 0]},
+        baseline="bucket-html",
+        networks=[],
+    )
+    assert [row.scheme for row in found.rows] == [
+        "bucket-html buffer_kb=0",
+        "bucket-html",
+        "bucket-html buffer_kb=1000",
+    ]
+    assert (found.level_with_best, found.gain) == (("bucket-html",), 1)
