@@ -143,6 +143,9 @@ class StalledError(H3SimError, RuntimeError):
     *n_events* how many events there had been by then, if that was the reason.
     """
 
+    GIVEN_UP = "given up after"
+    """What the message of a load has that was given up: rows of studies keep only that."""
+
     def __init__(
         self, waiting: Sequence[str], limit_ns: int | None = None, n_events: int | None = None
     ) -> None:
@@ -151,7 +154,7 @@ class StalledError(H3SimError, RuntimeError):
         self.n_events = n_events
         what = "nothing more can happen"
         if limit_ns is not None:
-            what = f"given up after {limit_ns / 1e9:g} s of simulated time"
+            what = f"{self.GIVEN_UP} {limit_ns / 1e9:g} s of simulated time"
         if n_events is not None:
             what = f"{what} and {n_events:,} events"
         shown = ", ".join(self.waiting[:_SHOWN])

@@ -65,7 +65,8 @@ def size_of(run: ExperimentRun) -> str:
     of = "header list" if run.experiment.is_about_headers else "page"
     counts = ((run.pages, of), (run.seeds, "seed"), (run.n_loads, "load"))
     failed = [f"{run.failed} failed"] if run.failed else []
-    return ", ".join([*(numbered(*count) for count in counts), *failed])
+    given_up = [f"{run.given_up} given up"] if run.given_up else []
+    return ", ".join([*(numbered(*count) for count in counts), *failed, *given_up])
 
 
 def tables_of(run: ExperimentRun) -> Iterator[Table]:

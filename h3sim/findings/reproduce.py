@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim._version import __version__
 from h3sim.documents.arguments import PATH, Only, check_arguments
 from h3sim.documents.values import Flag
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, Problem, StalledError
 from h3sim.findings import headers, maps, marx, others, sander
 from h3sim.findings.declared import list_findings
 from h3sim.findings.experiments import experiment_names, load_experiment, page_files
@@ -68,7 +68,7 @@ FIGURES: Mapping[str, Callable[[Any, Mapping[str, float]], dict[str, Figure]]] =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentRun:
-    """What came of one experiment; `loads` are its rows, `failed` how many loads have none."""
+    """What came of one experiment; `loads` are its rows, `failed` how many loads have an error."""
 
     experiment: Experiment
     figures: Mapping[str, Figure]
@@ -78,6 +78,8 @@ class ExperimentRun:
     seeds: int
     n_loads: int
     failed: int
+    given_up: int = 0
+    """How many loads did not end within the time that the study gives them."""
 
     @property
     def beside(self) -> list[tuple[str, float, Figure]]:
@@ -126,6 +128,7 @@ class Reproduction:
                     "seeds": run.seeds,
                     "loads": run.n_loads,
                     "failed": run.failed,
+                    "given_up": run.given_up,
                     "paper": dict(run.experiment.paper),
                     "figures": {key: value._asdict() for key, value in run.figures.items()},
                 }
@@ -230,6 +233,7 @@ def _run_loads(
 ) -> ExperimentRun:
     study = experiment.study(full=full, pages=pages)
     results = study.run(**how)
+    given_up = sum(StalledError.GIVEN_UP in error for error in results.errors)
     loads = Loads(results, results.resources() if study.has_resources else ())
     return ExperimentRun(
         experiment=experiment,
@@ -239,7 +243,8 @@ def _run_loads(
         pages=len(study.design.pages),
         seeds=len(study.design.seeds),
         n_loads=len(study),
-        failed=len(results.errors),
+        failed=len(results.errors) - given_up,
+        given_up=given_up,
     )
 
 

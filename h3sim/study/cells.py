@@ -71,8 +71,10 @@ def _as_named(setting: LoadConfig) -> dict[str, Any]:
     """Return the columns that say what was asked for, so that rows are found by it again."""
     network = setting.network
     named = {"network": getattr(network, "name", str(network))}
-    # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
-    return named | ({} if setting.headers is None else {"headers": setting.headers})
+    # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that;
+    # one that came to its end knows of no limit.
+    asked = {"headers": setting.headers, "max_simulated_s": setting.max_simulated_s}
+    return named | {key: value for key, value in asked.items() if value is not None}
 
 
 def row_of(load: Load) -> dict[str, Any]:

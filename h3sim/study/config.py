@@ -9,6 +9,7 @@ from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
+from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
 from h3sim.study.load_option import (
@@ -25,6 +26,7 @@ from h3sim.study.load_option import (
 from h3sim.study.network_changes import changed_network
 from h3sim.transport import Mode, Network, Protocol, TransportProfile
 from h3sim.transport.congestion import controller_names, is_controller
+from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,6 +43,7 @@ _OF_NETWORK = (
     *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "burst", "queue_bdp"),
     *("queue_bytes", "jitter"),
 )
+_LIMIT_S = Number(low=0, high=MAX_LOAD_NS / NS_PER_S, is_above=True)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -156,6 +159,9 @@ class LoadConfig:
     )
     seed: int = option(
         Whole(low=0, high=2**63 - 1, hint="2^63 - 1"), "of all that is random", "N", default=0
+    )
+    max_simulated_s: float | None = option(
+        _LIMIT_S, "when a load over links is given up, in simulated seconds (default: 3600)", "S"
     )
     browser: BrowserModel | str = option(
         Browser(BrowserMode),
@@ -303,6 +309,8 @@ def _refuse_what_the_network_lacks(config: LoadConfig, network: Network) -> None
         _refuse(["burst"], "says how losses cluster, and there is no loss: give that as well")
     if config.mode is Mode.ZERO_RTT and network.constant_rate is not None:
         _refuse(["handshake"], "'0-rtt' needs links: a constant rate has no handshake packets")
+    if config.max_simulated_s is not None and network.constant_rate is not None:
+        _refuse(["max_simulated_s"], "needs links: at a constant rate every load has its end")
     if config.header_compression is not None and network.constant_rate is not None:
         _refuse(["headers"], "needs links: at a constant rate requests have no packets")
 

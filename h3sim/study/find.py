@@ -109,8 +109,8 @@ class FoundScheme(Told):
         row = next(row for row in self.rows if row.scheme == self.baseline)
         if row.scheme == self.best:
             return head
-        between = _percents(row)
-        tail = f"{self.baseline} takes {round(100 * (row.ratio - 1))} % longer than {self.best}{between}."
+        longer = f"{round(100 * (row.ratio - 1))} % longer than {self.best}{_percents(row)}"
+        tail = f"{self.baseline} takes {longer}."
         return f"{head} {tail}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -45,6 +45,7 @@ class LoadOptions(TypedDict, total=False):
     handshake: bool | str
     headers: str | None
     seed: int
+    max_simulated_s: float | None
     browser: BrowserModel | str
     cpu_factor: float | None
     max_requests: int | None

@@ -14,7 +14,7 @@ from h3sim.http import BufferModel, Retransmit
 from h3sim.page import Page
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
 from h3sim.study.options import LoadOptions, config_of, with_options
-from h3sim.units import kbyte, ms
+from h3sim.units import NS_PER_S, kbyte, ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +132,14 @@ def engine_arguments(config: LoadConfig) -> dict[str, Any]:
         "mode": config.mode,
         "browser": config.browser_model,
         "headers": config.header_compression,
+        "limit_ns": _limit_ns(config),
     }
+
+
+def _limit_ns(config: LoadConfig) -> int:
+    """Return when a load over links is given up."""
+    limit_s = config.max_simulated_s
+    return engine.MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S)
 
 
 def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:

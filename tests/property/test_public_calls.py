@@ -82,7 +82,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "find": (
         h3sim.find,
         {
-            **{"pages": PAGE, "schemes": "fifo", "which": "all", "n_seeds": 2, "networks": ["4g"]},
+            "pages": PAGE,
+            "schemes": "fifo",
+            "which": "all",
+            "n_seeds": 2,
+            "networks": ["4g"],
             "vary": {"buffer_kb": [0]},
         },
     ),

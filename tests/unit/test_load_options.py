@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, UnknownOptionError
+from h3sim.errors import InputError, StalledError, UnknownOptionError
 from h3sim.study import LoadOptions
 from tests.helpers import page_of
 
@@ -105,3 +105,27 @@ def test_a_baseline_that_is_not_the_scheme_of_its_name_is_refused() -> None:
             schemes=[replace(h3sim.load_scheme("rr"), title="mine")],
             baseline=h3sim.load_scheme("rr"),
         )
+
+
+def test_a_load_over_links_is_given_up_when_it_is_told_to() -> None:
+    network = "sander-2mbps-100ms-2pct"
+    with pytest.raises(StalledError, match="given up after 3 s of simulated time"):
+        h3sim.simulate("davies-meenan", network=network, max_simulated_s=3)
+    load = h3sim.simulate("davies-meenan", network=network)
+    within = h3sim.simulate("davies-meenan", network=network, max_simulated_s=60)
+    assert within.trace == load.trace
+    with pytest.raises(InputError, match="max_simulated_s: needs links"):
+        h3sim.simulate("davies-meenan", max_simulated_s=60)
+
+
+def test_a_study_keeps_why_a_load_was_given_up_and_goes_on() -> None:
+    results = h3sim.sweep(
+        "davies-meenan",
+        schemes=["rr", "fifo"],
+        network=["sander-2mbps-100ms-2pct", "sander-10mbps-100ms"],
+        max_simulated_s=3,
+        executor="serial",
+    )
+    assert [row["network"] for row in results] == ["sander-10mbps-100ms"] * 2
+    assert len(results.errors) == 2
+    assert all("given up after 3 s" in error for error in results.errors)
