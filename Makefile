@@ -78,7 +78,8 @@ bench-million: $(READY) ## plan, interrupt, resume and sum up a study of a milli
 
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz
-fuzz: $(DEV) ## break recordings and sites for a minute, or for FUZZ_SECONDS=n
+fuzz: $(DEV) ## break what every reader reads for a minute, or for FUZZ_SECONDS=n; guided by coverage where atheris installs
+	@$(PIP) install --editable '.[fuzz]' || echo "atheris does not install: inputs are changed blindly"
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 LOADS ?= 10000

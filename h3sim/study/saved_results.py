@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
-from h3sim.documents import parse_json, read_text
+from h3sim.documents import parse_json, read_text, shown
 from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.documents.files import shown_path
 from h3sim.errors import Problem
@@ -55,7 +56,23 @@ def _of_lines(path: str | Path) -> Results:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         message = f"must be {FORMAT!r}: neither saved results nor a store"
         raise ResultsError([Problem(key="format", message=message)], str(path))
+    axes = document.get("axes", [])
+    problems = []
+    if not isinstance(axes, list) or not all(isinstance(axis, str) for axis in axes):
+        problems.append(Problem(key="axes", message=f"must be names of columns, is {shown(axes)}"))
+    problems += filter(None, map(_row_problem, itertools.count(2), lines))
+    if problems:
+        raise ResultsError(problems, str(path))
     texts: list[Stored] = [(line, None, None) for line in lines]
-    for line in lines:
-        parse_json(line, ResultsError, source=str(path))
-    return Results(lambda: iter(texts), axes=tuple(document.get("axes", ())))
+    return Results(lambda: iter(texts), axes=tuple(axes))
+
+
+def _row_problem(number: int, line: str) -> Problem | None:
+    """Return what is wrong with a line that should hold a row, None if it does."""
+    try:
+        row = parse_json(line, ResultsError, source="")
+    except ResultsError as error:
+        return Problem(key=f"line {number}", message=error.problems[0].message)
+    if not isinstance(row, dict):
+        return Problem(key=f"line {number}", message=f"must be an object, is {shown(row)}")
+    return None

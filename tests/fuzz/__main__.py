@@ -1,80 +1,122 @@
-"""`python -m tests.fuzz [SECONDS]`: break recordings until the time is over.
+"""`python -m tests.fuzz [SECONDS] [--table]`: break what readers read until the time is over.
 
-What fails is made as small as it gets and shown; the exit code is then 1.
+Each reader has its turn, in a process of its own; how many inputs it was given is added to what
+stands in `build/fuzz`, and so are the inputs that reached something new. An input that is not
+refused in whole lines, that takes longer than 10 s or more than 1 GiB is shown; the exit code is
+then 1. It belongs into `tests/fuzz/once_failed`, and what it led to is mended.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from tests.fuzz import structured
+from tests.fuzz.one import HANG_SECONDS
+from tests.fuzz.readers import READERS
 
-from tests.fuzz import broken, laws
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_EXAMPLES = 200
-_SETTINGS = settings(
-    max_examples=_EXAMPLES,
-    database=None,
-    deadline=None,
-    derandomize=False,
-    phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
-)
-
-
-def _recording(text: str) -> None:
-    laws.check_a_page_or_a_line_comes(text.encode(), "recording.har")
-    laws.check_no_secret_is_kept(text.encode(), "recording.har")
-
-
-TARGETS: dict[str, tuple[Any, Callable[[Any], None]]] = {
-    "recordings": (broken.broken_recordings(), _recording),
-    "bytes": (
-        broken.broken_bytes(),
-        lambda data: laws.check_a_page_or_a_line_comes(data, "recording.har"),
-    ),
-    "markup": (
-        broken.markup(),
-        lambda html: laws.check_a_page_or_a_line_comes(html.encode(), "index.html"),
-    ),
-    "tags": (broken.markup(), lambda html: laws.check_tags_are_found(html)),
-    "sheets": (
-        broken.sheets(),
-        lambda css: laws.check_a_page_or_a_line_comes(
-            f"<p><style>{css}</style>".encode("utf-8", "replace"), "index.html"
-        ),
-    ),
+FOLDER = Path("build/fuzz")
+_COUNTS = FOLDER / "counts.json"
+_START_SECONDS = 600.0
+"""What a busy machine may take to start and end a process."""
+_SAID = {
+    "inputs": (r"^read (\d+)$", r"^stat::number_of_executed_units: +(\d+)$"),
+    "slowest_s": (r"^slowest (\d+)$", r"^stat::slowest_unit_time_sec: +(\d+)$"),
+    "peak_mib": (r"^peak (\d+)$", r"^stat::peak_rss_mb: +(\d+)$"),
 }
-"""What is drawn, and what must hold for it."""
+"""How a process says what it did: blindly, or under libFuzzer."""
 
 
-def _run(name: str, number: int) -> None:
-    strategy, check = TARGETS[name]
-    seed(number)(_SETTINGS(given(strategy)(check)))()  # type: ignore[no-untyped-call]
+def _counts() -> dict[str, dict[str, Any]]:
+    kept: dict[str, dict[str, Any]] = {}
+    if _COUNTS.exists():
+        kept = json.loads(_COUNTS.read_text("utf-8"))
+    return kept
+
+
+def _said(text: str, key: str) -> int:
+    found = [int(n) for pattern in _SAID[key] for n in re.findall(pattern, text, re.MULTILINE)]
+    return found[-1] if found else 0
+
+
+def _read(name: str, seconds: float, seed: int) -> dict[str, Any]:
+    """Give one reader its turn; return what its process says, "failed" if it found something."""
+    command = [sys.executable, "-m", "tests.fuzz.one", name, str(seconds), str(FOLDER), str(seed)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=seconds + _START_SECONDS,
+    )
+    said = done.stdout + done.stderr
+    told: dict[str, Any] = {key: _said(said, key) for key in _SAID}
+    if done.returncode:
+        lines = [line for line in said.splitlines() if not line.startswith("#")]
+        told["failed"] = "\n".join(lines[-40:])
+    return told
+
+
+def _draw(name: str, seconds: float, seed: int) -> dict[str, Any]:
+    """Give one target of Hypothesis its turn."""
+    try:
+        done, _ = structured.fuzz(name, seconds, seed)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
+        notes = "\n".join(getattr(error, "__notes__", ()))
+        return {"failed": f"seed {seed}: {type(error).__name__}: {error}\n{notes}"}
+    return {"inputs": done}
+
+
+def table(counts: dict[str, dict[str, Any]]) -> str:
+    """Return how many inputs each reader was given, as Markdown.
+
+    >>> print(table({"page": {"inputs": 1200, "slowest_s": 0, "peak_mib": 61}}))
+    | reader | inputs | slowest | memory |
+    |---|--:|--:|--:|
+    | page | 1,200 | under 1 s | 61 MiB |
+    | all | 1,200 | | |
+    """
+    lines = ["| reader | inputs | slowest | memory |", "|---|--:|--:|--:|"]
+    for name, found in counts.items():
+        slowest = f"{found['slowest_s']} s" if found.get("slowest_s") else "under 1 s"
+        memory = f"{found['peak_mib']} MiB" if found.get("peak_mib") else ""
+        lines.append(f"| {name} | {found['inputs']:,} | {slowest} | {memory} |".replace("  ", " "))
+    total = sum(found["inputs"] for found in counts.values())
+    return "\n".join([*lines, f"| all | {total:,} | | |"])
 
 
 def main(arguments: list[str]) -> int:
-    """Fuzz each target in turn, each round with a seed of its own, for so many seconds."""
+    """Give every reader its share of the seconds."""
+    if "--table" in arguments:
+        print(table(_counts()))
+        return 0
     seconds = float(arguments[0]) if arguments else 60.0
-    until = time.monotonic() + seconds
-    number, done = 0, dict.fromkeys(TARGETS, 0)
-    while time.monotonic() < until:
-        for name in TARGETS:
-            try:
-                _run(name, number)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
-                print(f"{name}, seed {number}: {type(error).__name__}: {error}")
-                print("\n".join(getattr(error, "__notes__", ())))
-                return 1
-            done[name] += _EXAMPLES
-        number += 1
-    print(", ".join(f"{name} {n:,}" for name, n in done.items()), "examples, none failed")
-    return 0
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    counts, failed = _counts(), False
+    share = seconds / (len(READERS) + len(structured.TARGETS))
+    for name in (*READERS, *structured.TARGETS):
+        kept = counts.setdefault(name, {"inputs": 0, "turns": 0})
+        began = time.monotonic()
+        found = (_read if name in READERS else _draw)(name, share, kept["turns"] + 1)
+        if "failed" in found:
+            failed = True
+            print(f"{name}: failed; the input lies in {FOLDER}\n{found['failed']}\n", flush=True)
+        kept["inputs"] += found.get("inputs", 0)
+        kept["turns"] += 1
+        for key in ("slowest_s", "peak_mib"):
+            kept[key] = max(kept.get(key, 0), found.get(key, 0))
+        _COUNTS.write_text(json.dumps(counts), "utf-8")
+        print(f"{name}: {found.get('inputs', 0):,} in {time.monotonic() - began:.0f} s", flush=True)
+    print(table(counts))
+    if not failed:
+        print(f"none failed, took longer than {HANG_SECONDS} s or more than 1 GiB")
+    return int(failed)
 
 
 if __name__ == "__main__":
