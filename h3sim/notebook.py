@@ -1,14 +1,15 @@
-"""What a notebook shows: tables of HTML, with text as it is and numbers to the right."""
+"""What a notebook shows: tables of HTML, with text as it is and numbers to the right; sliders."""
 
 from __future__ import annotations
 
 import enum
+import importlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Listing", "html_table"]
+__all__ = ["Listing", "html_table", "with_sliders"]
 
 ValueT = TypeVar("ValueT")
 
@@ -64,6 +65,35 @@ def html_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     )
     more = f"<p>and {len(rows) - _SHOWN:,} more</p>" if len(rows) > _SHOWN else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def with_sliders(show: Callable[..., Any], **choices: Sequence[Any]) -> Any:
+    """Show what *show* returns for a choice of each of *choices*, with a slider for each.
+
+    The first of each is chosen at first. Where ipywidgets is not installed, what *show* returns for
+    these is returned, so that a notebook runs without sliders as well.
+
+    >>> import sys
+    >>> sys.modules["ipywidgets"] = None  # as if it were not installed
+    >>> with_sliders(lambda loss, rtt_ms: f"{loss:.0%}, {rtt_ms} ms", loss=[0.02, 0], rtt_ms=[50])
+    no sliders without ipywidgets: pip install 'h3sim[notebook]'
+    '2%, 50 ms'
+    >>> del sys.modules["ipywidgets"]
+    """
+    try:
+        widgets: Any = importlib.import_module("ipywidgets")
+    except ImportError:
+        print("no sliders without ipywidgets: pip install 'h3sim[notebook]'")
+        return show(**{name: values[0] for name, values in choices.items()})
+    sliders = {
+        # A move of the mouse passes many values: only where it stops is something simulated.
+        name: widgets.SelectionSlider(
+            options=list(values), description=name, continuous_update=False
+        )
+        for name, values in choices.items()
+    }
+    widgets.interact(show, **sliders)
+    return None
 
 
 def _html_cell(value: Any) -> str:

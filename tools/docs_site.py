@@ -30,10 +30,11 @@ SOURCE = ROOT / "build" / "docs" / "source"
 SECTIONS = {
     "Tutorials: learn by doing": (
         "README",
-        "notebooks/prioritization",
-        "notebooks/how-far-from-optimal",
-        "notebooks/own-scheduler",
-        "notebooks/study",
+        *("notebooks/01-prioritization", "notebooks/02-head-of-line-blocking"),
+        *("notebooks/03-eleven-schemes", "notebooks/04-when-round-robin-wins"),
+        *("notebooks/05-your-own-page", "notebooks/06-own-scheduler", "notebooks/07-study"),
+        *("notebooks/08-header-compression", "notebooks/09-how-far-from-optimal"),
+        "notebooks/10-processes",
     ),
     "How-to: one question each": (
         "docs/teaching",

@@ -43,14 +43,12 @@ def header_figure(rows: Sequence[HeaderRow]) -> Figure:
 
     With one round-trip time the panels are over losses.
     """
-    from matplotlib.figure import Figure
-
     by_rtt = len({row.rtt_ms for row in rows}) > 1 or len({row.loss for row in rows}) == 1
     losses = list(dict.fromkeys(row.loss for row in rows)) if by_rtt else [None]
     with in_style():
         width, height = _PANEL_IN
         size = (width * len(losses) + _LEGEND_IN, height * len(_MEASURES))
-        figure = Figure(figsize=size, layout="constrained")
+        figure = files.ShownFigure(figsize=size, layout="constrained")
         axes = figure.subplots(len(_MEASURES), len(losses), squeeze=False, sharey="row")
         for index, loss in enumerate(losses):
             shown = [row for row in rows if loss is None or row.loss == loss]

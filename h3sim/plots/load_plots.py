@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from functools import cached_property
 from typing import TYPE_CHECKING
-
-from matplotlib.figure import Figure
 
 from h3sim.documents import write_whole
 from h3sim.errors import InputError, Problem
@@ -136,7 +133,7 @@ class LoadPlots(LoadDetails):
             waterfall.draw(ax, load, self._palette, window, fold=fold)
         return ax
 
-    def figure(self, *, until_ms: float | None = None) -> Figure:
+    def figure(self, *, until_ms: float | None = None) -> files.ShownFigure:
         """Return a new figure of it all: the strip, its legend, and the ByteIndex.
 
         A single load comes with its waterfall. All share one axis of time, in ms since navigation
@@ -170,9 +167,7 @@ class LoadPlots(LoadDetails):
         write_whole(path, lambda file: files.render(figure, file, kind))
 
     def _repr_png_(self) -> bytes:
-        file = io.BytesIO()
-        files.render(self.figure(), file, "png")
-        return file.getvalue()
+        return self.figure()._repr_png_()
 
     def __repr__(self) -> str:
         return f"<Figures of {self._page.name}: {', '.join(labels.lane_labels(self.loads))}>"
@@ -204,7 +199,9 @@ class LoadPlots(LoadDetails):
         lines = sum(name.count("\n") + 1 for name in names)
         return max(_CURVE_IN, _ROW_IN * (lines + 2))
 
-    def _new_figure(self, more_in: list[float], *, title: str = "") -> tuple[Figure, list[Axes]]:
+    def _new_figure(
+        self, more_in: list[float], *, title: str = ""
+    ) -> tuple[files.ShownFigure, list[Axes]]:
         """Return a new figure and its axes: for the strip, and one of each height in *more_in*.
 
         The legend of the resources is there: beside the strip if that is high enough, else below.
@@ -225,5 +222,7 @@ class LoadPlots(LoadDetails):
         return figure, axes
 
 
-def _figure_of(height_in: float) -> Figure:
-    return Figure(figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained")
+def _figure_of(height_in: float) -> files.ShownFigure:
+    return files.ShownFigure(
+        figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained"
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from h3sim.documents import write_whole
@@ -131,7 +130,7 @@ class RegretPlots:
             raise NothingToMeasureError("no load has that regret: there is nothing to draw")
         if ax is None:
             height_in = _MARGIN_IN + _ROW_IN * len(self._schemes) * max(1.0, 0.55 * lanes)
-            ax = Figure(figsize=(_SIZE_IN, height_in), layout="constrained").subplots()
+            ax = files.ShownFigure(figsize=(_SIZE_IN, height_in), layout="constrained").subplots()
         return ax
 
     def _finish(self, ax: Axes, which: Which, told: str, lanes: int) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
 from h3sim.errors import InputError, Problem
 from h3sim.plots import scheme_plots
+from h3sim.plots.files import ShownFigure
 from h3sim.plots.labels import plain, value_label
 from h3sim.plots.style import SIGNIFICANT, SMALL, in_style, line
 
@@ -255,7 +254,7 @@ def _or(value: float | None, other: float) -> float:
 def _axes(ax: Axes | None, height_in: float = _SIZE_IN[1]) -> Axes:
     if ax is not None:
         return ax
-    return Figure(figsize=(_SIZE_IN[0], height_in), layout="constrained").subplots()
+    return ShownFigure(figsize=(_SIZE_IN[0], height_in), layout="constrained").subplots()
 
 
 def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float, bool]]) -> None:

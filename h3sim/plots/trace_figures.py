@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
 from h3sim.plots import byte_ranges, throughput
+from h3sim.plots.files import ShownFigure
 from h3sim.plots.labels import plain, shortened
 from h3sim.plots.style import in_style
 from h3sim.plots.throughput import bins_of
@@ -57,6 +56,6 @@ def throughput_of(trace: Trace, of: str, *, end_ms: float) -> Axes:
 
 def new_axes(height_in: float) -> Axes:
     """Return the axes of a new figure as wide as all, and as high as given, in inches."""
-    return Figure(
+    return ShownFigure(
         figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained"
     ).subplots()

@@ -48,10 +48,12 @@ def test_every_command_and_those_below_it_have_their_help(source: Path) -> None:
 
 
 def test_a_notebook_becomes_a_page_that_leads_to_it(source: Path) -> None:
-    text = (source / "notebooks" / "study.md").read_text("utf-8")
-    assert text.startswith("# A study in fifteen lines\n\n[study.ipynb](study.ipynb) is this page")
+    text = (source / "notebooks" / "07-study.md").read_text("utf-8")
+    assert text.startswith(
+        "# A study in fifteen lines\n\n[07-study.ipynb](07-study.ipynb) is this page"
+    )
     assert "```python\nimport os\n" in text
-    assert (source / "notebooks" / "study.ipynb").is_file()
+    assert (source / "notebooks" / "07-study.ipynb").is_file()
 
 
 def test_files_that_pages_link_to_come_along(source: Path) -> None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.notebook import Listing, html_table
+from h3sim.notebook import Listing, html_table, with_sliders
 from tests.helpers import page_of
+
+if TYPE_CHECKING:
+    import pytest
 
 _WITHOUT_EXTRAS = """
 import sys
@@ -30,6 +35,29 @@ def test_help_and_completion_work_without_any_extra() -> None:
         [sys.executable, "-c", _WITHOUT_EXTRAS], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_every_figure_is_a_picture_in_a_notebook() -> None:
+    load = h3sim.simulate("davies-meenan", network="4g")
+    pictures = [load.plot, load.plot.multiplexing().figure, load.plot.throughput().figure]
+    assert [picture._repr_png_()[:4] for picture in pictures] == [b"\x89PNG"] * 3
+
+
+def test_sliders_choose_among_what_is_given_and_show_the_first_without_widgets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: dict[str, Any] = {}
+    widgets = SimpleNamespace(
+        SelectionSlider=lambda **settings: settings,
+        interact=lambda show, **sliders: made.update(sliders),
+    )
+    monkeypatch.setitem(sys.modules, "ipywidgets", widgets)
+    assert with_sliders(str, loss=[0.02, 0.0]) is None
+    assert made["loss"]["options"] == [0.02, 0.0]
+    assert made["loss"]["description"] == "loss"
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    assert with_sliders(lambda loss: f"loss {loss}", loss=[0.02, 0.0]) == "loss 0.02"
+    assert "pip install 'h3sim[notebook]'" in capsys.readouterr().out
 
 
 def test_lists_and_traces_are_short_when_printed() -> None:

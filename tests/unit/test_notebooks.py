@@ -1,11 +1,14 @@
 """The notebooks run from top to bottom, and are committed without output."""
 
+import itertools
+import re
 import warnings
 from pathlib import Path
 
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 TIMEOUT_S = 120
 
 with warnings.catch_warnings():
@@ -44,11 +47,33 @@ def test_a_notebook_is_committed_without_output(path: Path) -> None:
 
 
 def test_a_whole_study_takes_fifteen_lines_at_most() -> None:
-    (path,) = [path for path in NOTEBOOKS if path.stem == "study"]
+    (path,) = [path for path in NOTEBOOKS if path.stem == "07-study"]
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    first_part = itertools.takewhile(lambda cell: "## " not in cell.source, notebook.cells)
+    code = [cell.source for cell in first_part if cell.cell_type == "code"]
+    assert code
     assert sum(bool(line.strip()) for source in code for line in source.splitlines()) <= 15
 
 
-def test_there_is_a_notebook() -> None:
-    assert NOTEBOOKS
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_begins_with_what_it_teaches_and_ends_with_folded_answers(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    title, *cells = notebook.cells
+    assert title.source.startswith("# ")
+    assert "You will" in title.source
+    assert "to work through" in title.source or "minutes" in title.source
+    text = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    (begin,) = [index for index, cell in enumerate(cells) if "## Answers" in cell.source]
+    assert any("## Exercises" in source for source in text)
+    for cell in cells[begin:]:
+        if cell.cell_type == "code":
+            assert cell.metadata["jupyter"]["source_hidden"]
+        else:
+            assert cell.source.removeprefix("## Answers").strip().startswith("<details>")
+
+
+def test_the_notebooks_are_those_that_teachers_are_told_of_in_order() -> None:
+    text = (ROOT / "docs" / "teaching.md").read_text("utf-8")
+    told = re.findall(r"\(\.\./notebooks/([\w-]+)\.ipynb\)", text)
+    assert told == [path.stem for path in NOTEBOOKS]
+    assert [stem[:2] for stem in told] == [f"{n:02}" for n in range(1, len(told) + 1)]
