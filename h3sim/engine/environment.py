@@ -123,7 +123,9 @@ class LoadEnvironment(Environment):
         at hand stays at hand.
         """
         queue = self._queue
-        own = (at_ns, rank, next(self._eid), _take_nothing, None)
+        # An object, to be known again: compiled, a tuple of known types is no object before it is
+        # put somewhere, and then another one each time.
+        own: Any = (at_ns, rank, next(self._eid), _take_nothing, None)
         heappush(queue, own)
         while True:
             entry = queue[0]

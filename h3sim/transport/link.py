@@ -107,6 +107,7 @@ class PlainLink(Link):
     __slots__ = (
         "_backlog_bytes",
         "_burst",
+        "_is_bounded",
         "_lost",
         "_most_bytes",
         "_most_packets",
@@ -131,9 +132,12 @@ class PlainLink(Link):
         limit_bytes = profile.queue_limit_bytes(rtt_ns)
         self._most_bytes = UNLIMITED if limit_bytes is None else limit_bytes
         self._most_packets = UNLIMITED if profile.queue_packets is None else profile.queue_packets
+        self._is_bounded = min(self._most_bytes, self._most_packets) < UNLIMITED
         self._waiting: deque[tuple[int, int]] = deque()
-        """When each packet that waits leaves, rising, and how large it is."""
+        """When each packet that waits leaves, rising, and how large it is; those that have left
+        are taken out once it seems that there is no more room."""
         self._backlog_bytes = 0
+        """The bytes of those."""
         self._spent_until = 0
         self._lost = None if self._loss is None else draws_of(self._loss)
 
@@ -146,22 +150,25 @@ class PlainLink(Link):
     def send(self, now_ns: int, size_bytes: int) -> int | None:
         """Return when a packet of so many bytes, sent now, arrives; None: it never does."""
         self.offered += 1
-        waiting = self._waiting
-        while waiting and waiting[0][0] <= now_ns:
-            self._backlog_bytes -= waiting.popleft()[1]
         wire_bytes = size_bytes + self._overhead_bytes
         backlog_bytes = self._backlog_bytes + wire_bytes
+        waiting = self._waiting
         if backlog_bytes > self._most_bytes or len(waiting) >= self._most_packets:
-            self.queue_drops += 1
-            return None
+            while waiting and waiting[0][0] <= now_ns:
+                backlog_bytes -= waiting.popleft()[1]
+            self._backlog_bytes = backlog_bytes - wire_bytes
+            if backlog_bytes > self._most_bytes or len(waiting) >= self._most_packets:
+                self.queue_drops += 1
+                return None
         spent = now_ns * self._per_ns
         if spent < self._spent_until:
             spent = self._spent_until
         self._spent_until = spent = spent + wire_bytes * self._per_byte
         leaves_at_ns = (spent - self._burst) // self._per_ns
         if leaves_at_ns > now_ns:
-            waiting.append((leaves_at_ns, wire_bytes))
-            self._backlog_bytes = backlog_bytes
+            if self._is_bounded:
+                waiting.append((leaves_at_ns, wire_bytes))
+                self._backlog_bytes = backlog_bytes
         else:
             leaves_at_ns = now_ns
         if self._lost is not None and next(self._lost):
