@@ -216,8 +216,12 @@ def _show(load: Load, *, order: bool, width: int | None) -> None:
     print(printable(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(figures(_figures(load), width=width))
     print()
+    number_of = load.trace.connection_of
+    if number_of:
+        print(f"{_connections(load, width)}\n")
     rows = (
         (
+            *number_of[index : index + 1],
             timing.stream_id,
             timing.id,
             timing.kind,
@@ -227,15 +231,33 @@ def _show(load: Load, *, order: bool, width: int | None) -> None:
             in_ms(timing.first_byte_ms),
             in_ms(timing.finished_ms),
         )
-        for timing in load.timings
+        for index, timing in enumerate(load.timings)
     )
-    headers = ("stream", "resource", "kind", "bytes", "above fold")
+    headers = (*("on",) * bool(number_of), "stream", "resource", "kind", "bytes", "above fold")
     times = ("requested ms", "first byte ms", "finished ms")
     print(table((*headers, *times), rows, width=width, shorten=True))
     if order:
         runs = ((stream, len(list(group))) for stream, group in itertools.groupby(load.trace.order))
         print("\norder of packets (stream x packets in a row):")
         print(" ".join(f"{stream}x{n}" for stream, n in runs))
+
+
+def _connections(load: Load, width: int | None) -> str:
+    """Return what the connections were as a table."""
+    rows = [
+        (
+            connection.number,
+            ", ".join(connection.hosts),
+            in_ms(connection.rtt_ms),
+            in_ms(connection.opened_ms),
+            in_ms(connection.ready_ms),
+            connection.n_requests,
+            f"{connection.stream_bytes:,}",
+        )
+        for connection in load.connections
+    ]
+    headers = ("connection", "hosts", "RTT ms", "opened ms", "ready ms", "requests", "bytes")
+    return table(headers, rows, width=width, shorten=True)
 
 
 def _path(load: Load, width: int | None) -> str:

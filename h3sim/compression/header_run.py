@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from h3sim.compression.base import Held
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["HeaderRun", "SectionTimes"]
 
@@ -38,6 +42,19 @@ class HeaderRun:
     n_packets: int = 0
     n_lost: int = 0
     max_held: Held = _NOTHING_HELD
+
+    @classmethod
+    def over(cls, runs: Iterable[HeaderRun]) -> HeaderRun:
+        """Return what came of several connections taken together; of what is held, the most."""
+        whole = cls()
+        for run in runs:
+            whole.sections += run.sections
+            whole.n_bytes += run.n_bytes
+            whole.uncompressed_bytes += run.uncompressed_bytes
+            whole.n_packets += run.n_packets
+            whole.n_lost += run.n_lost
+            whole.note_held(run.max_held)
+        return whole
 
     def note_held(self, held: Held) -> None:
         """Note what a decoder holds now."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from h3sim.browser import BrowserModel
     from h3sim.engine.endpoint_factory import EndpointFactory
     from h3sim.engine.plan import Plan
-    from h3sim.engine.transport import Transport
+    from h3sim.engine.transport import Progress, Transport
     from h3sim.http import ByteMarks
     from h3sim.transport import ConstantRate
 
@@ -114,23 +114,25 @@ class LinkConnector(_Connector):
             changes_links=bool(plan.processes),
         )
         self._n_packets = plan.packets(self._factory.turn_bytes)
+        self._n_sent: list[int] = []
+        """How many packets each connection has sent, where somebody wants to know."""
         max_events = _MIN_EVENTS + _EVENTS_PER_PACKET * self._n_packets
         self._begin(plan, LoadEnvironment(max_events=max_events), browser)
         if plan.processes:
             self._give_links()
 
-    def connection(self) -> HttpConnection:
-        """Return a connection."""
+    def connection(self, rtt_ns: int | None = None) -> HttpConnection:
+        """Return a connection; *rtt_ns* is its round-trip time, where not the network's."""
         from h3sim.engine.endpoint_transport import QuicTransport, TcpTransport
 
         plan, marks = self._plan, self._plan.make_marks()
         streams = _response_streams(plan, self._factory, marks)
         log = PacketLog(
-            records_wire=plan.records_wire, progress=plan.progress, n_packets=self._n_packets
+            records_wire=plan.records_wire, progress=self._progress(), n_packets=self._n_packets
         )
         transport: Transport
         make = TcpTransport if plan.is_http2 else QuicTransport
-        transport = endpoints = make(self.environment, self._factory, streams, log)
+        transport = endpoints = make(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
         if plan.headers is not None and isinstance(streams, SectionSender):
             from h3sim.engine.header_transport import HeaderTransport
 
@@ -138,6 +140,20 @@ class LinkConnector(_Connector):
                 self.environment, endpoints, streams, plan.page, plan.headers
             )
         return self._connection(transport, marks, is_http2=plan.is_http2)
+
+    def _progress(self) -> Progress | None:
+        """Return who is told how far another connection is: the sum of all is passed on."""
+        progress, n_sent = self._plan.progress, self._n_sent
+        if progress is None:
+            return None
+        number = len(n_sent)
+        n_sent.append(0)
+
+        def report(n: int, n_packets: int) -> None:
+            n_sent[number] = n
+            progress(min(sum(n_sent), n_packets), n_packets)
+
+        return report
 
     def _give_links(self) -> None:
         """Let processes beside the load change links."""

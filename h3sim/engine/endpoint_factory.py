@@ -11,6 +11,7 @@ from h3sim.transport.changing_link import ChangingLink
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import Link, make_link
 from h3sim.transport.quic import EventLoopEndpoint
+from h3sim.transport.remote_link import RemoteLink
 from h3sim.transport.tcp import TcpEndpoint
 from h3sim.transport.tcp.segments import HEADER_BYTES as TCP_HEADER_BYTES
 
@@ -92,12 +93,22 @@ class EndpointFactory:
         peer = self._profile.quic_client if role is Role.SERVER else self._profile.quic
         return peer.stream_window_bytes, peer.connection_window_bytes
 
-    def end(self, role: Role, source: Source) -> End:
-        """Return the end of that role, which gives out what *source* has."""
+    def end(self, role: Role, source: Source, *, rtt_ns: int | None = None) -> End:
+        """Return the end of that role, which gives out what *source* has.
+
+        *rtt_ns* is the round-trip time to the server, where that is not the network's.
+        """
+        network_ns = self._network.rtt_ns
+        path_ns = network_ns if rtt_ns is None else rtt_ns
         link = self.links[role]
+        extra_ns = _one_way_ns(path_ns, role) - _one_way_ns(network_ns, role)
+        if extra_ns:
+            link = RemoteLink(self.links[role], extra_ns)
+        # An established connection has measured its path.
+        known_ns = path_ns if self._mode.is_established else None
         if self._protocol is Protocol.TCP:
-            return End(role, self._tcp(role, source), link, IP_HEADER_BYTES)
-        return End(role, self._quic(role, source), link, self._profile.quic.ip_bytes)
+            return End(role, self._tcp(role, source, known_ns), link, IP_HEADER_BYTES)
+        return End(role, self._quic(role, source, known_ns), link, self._profile.quic.ip_bytes)
 
     def _link(self, role: Role, make: Callable[..., Link]) -> Link:
         network = self._network
@@ -111,7 +122,7 @@ class EndpointFactory:
         upward = role is Role.CLIENT
         return make(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
 
-    def _quic(self, role: Role, source: Source) -> QuicEndpoint:
+    def _quic(self, role: Role, source: Source, path_rtt_ns: int | None) -> QuicEndpoint:
         is_server = role is Role.SERVER
         settings = self._profile.quic if is_server else self._profile.quic_client
         peer = self._profile.quic_client if is_server else self._profile.quic
@@ -122,15 +133,13 @@ class EndpointFactory:
             source,
             Handshake(self._profile.quic, role, self._mode),
             peer_max_ack_delay_ns=peer.max_ack_delay_ns,
-            path_rtt_ns=self._path_rtt_ns(),
+            path_rtt_ns=path_rtt_ns,
         )
 
-    def _tcp(self, role: Role, source: Source) -> TcpEndpoint:
+    def _tcp(self, role: Role, source: Source, path_rtt_ns: int | None) -> TcpEndpoint:
         settings = self._profile.tcp if role is Role.SERVER else self._profile.tcp_client
         controller = self._controller(role, settings.mss_bytes)
-        return TcpEndpoint(
-            settings, controller, source, role, self._mode, path_rtt_ns=self._path_rtt_ns()
-        )
+        return TcpEndpoint(settings, controller, source, role, self._mode, path_rtt_ns=path_rtt_ns)
 
     def _packet_bytes(self, role: Role) -> int:
         """Return the size of a full packet of that end, with IP's header."""
@@ -140,10 +149,6 @@ class EndpointFactory:
             return tcp.mss_bytes + TCP_HEADER_BYTES + IP_HEADER_BYTES
         quic = self._profile.quic if is_server else self._profile.quic_client
         return quic.datagram_bytes + _PROBE_BYTES + self._profile.quic.ip_bytes
-
-    def _path_rtt_ns(self) -> int | None:
-        """An established connection has measured its path."""
-        return self._network.rtt_ns if self._mode.is_established else None
 
     def _controller(self, role: Role, datagram_bytes: int) -> CongestionController:
         profile = self._profile
@@ -156,3 +161,8 @@ class EndpointFactory:
             rate_bps=None if down is None else down.rate_bps,
         )
         return make_controller(profile.cc if role is Role.SERVER else _CLIENT_CONTROLLER, settings)
+
+
+def _one_way_ns(rtt_ns: int, role: Role) -> int:
+    """Return what one way takes from that end on, as `Link` has it."""
+    return rtt_ns // 2 if role is Role.SERVER else rtt_ns - rtt_ns // 2

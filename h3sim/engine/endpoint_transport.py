@@ -29,7 +29,8 @@ class EndpointTransport:
     """The `Transport` of a network of links: client and server as *factory* makes them.
 
     *log* takes down what leaves. Each request, and each frame of the control stream, goes up as a
-    stream of its own; what derives from it says in what order responses come down.
+    stream of its own; what derives from it says in what order responses come down. *rtt_ns* is the
+    round-trip time to the server, where that is not the network's.
     """
 
     def __init__(
@@ -38,6 +39,8 @@ class EndpointTransport:
         factory: EndpointFactory,
         response_streams: StreamSender,
         log: PacketLog,
+        *,
+        rtt_ns: int | None = None,
     ) -> None:
         self._environment = environment
         self._log = log
@@ -52,8 +55,8 @@ class EndpointTransport:
             connection_window_bytes=connection_bytes,
         )
         self._messages = WholeMessages()
-        client = factory.end(Role.CLIENT, self.request_streams)
-        server = factory.end(Role.SERVER, response_streams)
+        client = factory.end(Role.CLIENT, self.request_streams, rtt_ns=rtt_ns)
+        server = factory.end(Role.SERVER, response_streams, rtt_ns=rtt_ns)
         self._client = EndpointDriver(
             client, environment, log=log.of(client.endpoint, is_down=False)
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from h3sim.http import ByteMarks
     from h3sim.page import Page, Resource, Standing
     from h3sim.schemes import Scheme
-    from h3sim.trace import Delivery
+    from h3sim.trace import Activity, Delivery
 
 __all__ = ["HttpConnection"]
 
@@ -84,10 +84,13 @@ class HttpConnection:
         # Streams are closed in the order in which they end.
         self._closings = Lane(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
+        self.opened_at_ns = self.ready_at_ns = 0
+        """When it began to connect, and when requests could leave."""
 
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
         """Connect; *on_ready* is told when requests may leave."""
         self._on_ready = on_ready
+        self.opened_at_ns = self._environment.now_ns
         self.transport.begin(self)
 
     def request(self, resource: int, now_ns: int) -> None:
@@ -109,6 +112,7 @@ class HttpConnection:
 
     def on_connected(self, now_ns: int) -> None:
         """Open the placeholders, and say that requests may leave."""
+        self.ready_at_ns = now_ns
         self._environment.at(now_ns, _REQUEST, self._on_begun, None)
         if self._on_ready is not None:
             self._on_ready(now_ns)
@@ -194,8 +198,8 @@ class HttpConnection:
 
     # What happened
 
-    def trace(self, delivery: Delivery) -> Trace:
-        """Return what happened on the connection."""
+    def trace(self, delivery: Delivery, activities: tuple[Activity, ...] = ()) -> Trace:
+        """Return what happened on the connection, with what the browser did."""
         carried = self.transport.carried()
         return Trace(
             delivery=delivery,
@@ -204,7 +208,7 @@ class HttpConnection:
             packet_rows=carried.packet_rows,
             wire=carried.wire,
             recovery=carried.recovery,
-            activities=self._browser.activities,
+            activities=activities,
         )
 
     def _signals(self) -> tuple[SignalSent, ...]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from h3sim.engine.environment import Process
     from h3sim.engine.transport import Progress
     from h3sim.page import Page
+    from h3sim.page.hosts import RecordedHosts
     from h3sim.schedulers import Scheduler
     from h3sim.schemes import Scheme
     from h3sim.transport import Network
@@ -42,6 +43,7 @@ class Plan:
     headers: HeaderCompression | None
     progress: Progress | None
     processes: tuple[Process, ...]
+    hosts: RecordedHosts | None
 
     def make_marks(self) -> ByteMarks | None:
         """Return what calls where a response has come so far; None where nobody asks."""

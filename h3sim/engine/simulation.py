@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.browser import BrowserModel
 from h3sim.engine.connecting import LinkConnector, RateConnector
 from h3sim.engine.load_run import run_load
 from h3sim.engine.plan import Plan
 from h3sim.http import BufferModel
+from h3sim.page.hosts import host_names
+from h3sim.results.connections import Connection
 from h3sim.results.load import Load
+from h3sim.trace import merged_trace
 from h3sim.transport import Mode, Protocol, TransportProfile
 from h3sim.units import NS_PER_S
 
@@ -20,10 +23,12 @@ if TYPE_CHECKING:
     from h3sim.compression.header_run import HeaderRun
     from h3sim.engine.environment import Process
     from h3sim.engine.http_connection import HttpConnection
+    from h3sim.engine.load_run import Connections
     from h3sim.engine.transport import Progress
     from h3sim.page import Page
+    from h3sim.page.hosts import RecordedHosts
     from h3sim.schemes import Scheme
-    from h3sim.trace import Trace
+    from h3sim.trace import Activity, Trace
     from h3sim.transport import Network
 
 __all__ = ["MAX_LOAD_NS", "simulate"]
@@ -49,21 +54,20 @@ def simulate(
     headers: HeaderCompression | None = None,
     progress: Progress | None = None,
     processes: Iterable[Process] = (),
+    hosts: RecordedHosts | None = None,
 ) -> Load:
     """Return what happens when *page* is loaded.
 
     A network with a constant rate is loaded at that rate; over one with links, *profile* says how
-    the two ends send, acknowledge and recover. *buffer_bytes* is the size of the server's send
-    buffer, 0 for none, and *buffer_model* says when it takes something in; *mode* how the
-    connection begins; *browser* what asks for resources. With *records_wire* the trace holds every
-    packet both ways. *progress* is told, every so many packets, how many were sent and how many
-    there are. Each of *processes* runs beside the load.
+    the two ends send and recover, and with *hosts* each that the page names has a connection. The
+    server's send buffer has *buffer_bytes*, 0 for none; connections begin as *mode* says. With
+    *records_wire* the trace holds every packet both ways. *progress* is told, every so many
+    packets, how many were sent and how many there are. Each of *processes* runs beside the load.
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
         NetworkError: if a queue of *network* cannot hold a packet of *profile*.
-        StalledError: if the load cannot come to its end, or not within *limit_ns* or as many events
-            as many loads of that size take.
+        StalledError: if the load does not end, or not within *limit_ns*, or in too many events.
     """
     plan = Plan(
         page=page,
@@ -79,6 +83,7 @@ def simulate(
         headers=headers,
         progress=progress,
         processes=tuple(processes),
+        hosts=hosts,
     )
     return _run(plan, browser or BrowserModel(), limit_ns)
 
@@ -86,18 +91,96 @@ def simulate(
 def _run(plan: Plan, browser: BrowserModel, limit_ns: int) -> Load:
     """Return the load that was planned."""
     rate = plan.network.constant_rate
+    if rate is None and plan.hosts is not None:
+        return _from_hosts(plan, plan.hosts.dns_ns, browser, limit_ns)
     connector = LinkConnector(plan, browser) if rate is None else RateConnector(plan, rate, browser)
-    environment = connector.environment
-    for process in plan.processes:
-        environment.run_beside(process)
     connection = connector.connection()
     # At a constant rate all that happens has an end, but processes may go on for ever.
     is_bounded = rate is not None and not plan.processes
-    run_load(environment, connector.driver, connection, limit_ns=None if is_bounded else limit_ns)
-    trace = connection.trace(plan.protocol.delivery)
+    _run_over(plan, connector, connection, limit_ns=None if is_bounded else limit_ns)
+    activities = connector.driver.browser.activities
+    whole = _whole(
+        plan, connection, host_names(plan.page.resources, plan.page.root), activities=activities
+    )
+    return _load(plan, browser, [whole], whole.connection.trace)
+
+
+def _from_hosts(plan: Plan, dns_ns: int, browser: BrowserModel, limit_ns: int) -> Load:
+    """Return the load over a connection for each group of the page's hosts."""
+    from h3sim.engine.host_connections import HostConnections  # on use: most loads have one
+
+    connector = LinkConnector(plan, browser)
+    connections = HostConnections(
+        plan.page,
+        connector.environment,
+        lambda group: connector.connection(group.rtt_ns),
+        dns_ns=dns_ns,
+    )
+    _run_over(plan, connector, connections, limit_ns=limit_ns)
+    activities = connector.driver.browser.activities
+    is_one = len(connections.opened) == 1
+    wholes = [
+        _whole(
+            plan,
+            entry.connection,
+            tuple(host.name for host in entry.group.hosts),
+            number=number,
+            rtt_ns=entry.group.rtt_ns,
+            activities=activities if is_one else (),
+        )
+        for number, entry in enumerate(connections.opened)
+    ]
+    traces = [whole.connection.trace for whole in wholes]
+    trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
+    return _load(plan, browser, wholes, trace)
+
+
+def _run_over(
+    plan: Plan,
+    connector: LinkConnector | RateConnector,
+    connections: Connections,
+    *,
+    limit_ns: int | None,
+) -> None:
+    for process in plan.processes:
+        connector.environment.run_beside(process)
+    run_load(connector.environment, connector.driver, connections, limit_ns=limit_ns)
+
+
+class _Whole(NamedTuple):
+    """A connection that is done with, and what came of its headers."""
+
+    connection: Connection
+    header_runs: tuple[HeaderRun, HeaderRun] | None
+
+
+def _whole(
+    plan: Plan,
+    connection: HttpConnection,
+    hosts: tuple[str, ...],
+    *,
+    activities: tuple[Activity, ...],
+    number: int = 0,
+    rtt_ns: int | None = None,
+) -> _Whole:
+    """Return what happened on a connection, with what the browser did if that is all of it."""
+    trace = connection.trace(plan.protocol.delivery, activities)
     header_runs = None
     if plan.headers is not None:
         trace, header_runs = _with_sections(connection, trace)
+    made = Connection(
+        number=number,
+        hosts=hosts,
+        rtt_ns=plan.network.rtt_ns if rtt_ns is None else rtt_ns,
+        opened_at_ns=connection.opened_at_ns,
+        ready_at_ns=connection.ready_at_ns,
+        trace=trace,
+    )
+    return _Whole(made, header_runs)
+
+
+def _load(plan: Plan, browser: BrowserModel, wholes: list[_Whole], trace: Trace) -> Load:
+    runs = [whole.header_runs for whole in wholes if whole.header_runs is not None]
     return Load(
         page=plan.page,
         scheme=plan.scheme,
@@ -107,12 +190,22 @@ def _run(plan: Plan, browser: BrowserModel, limit_ns: int) -> Load:
         buffer_model=plan.buffer_model,
         seed=plan.seed,
         trace=trace,
-        profile=plan.profile if rate is None else None,
+        profile=plan.profile if plan.network.constant_rate is None else None,
         mode=plan.mode,
         browser=browser,
         headers=plan.headers,
-        header_runs=header_runs,
+        header_runs=_headers_over(runs) if runs else None,
+        hosts=plan.hosts,
+        connections=tuple(whole.connection for whole in wholes),
     )
+
+
+def _headers_over(runs: list[tuple[HeaderRun, HeaderRun]]) -> tuple[HeaderRun, HeaderRun]:
+    """Return what came of requests, and of responses, on all connections."""
+    from h3sim.compression.header_run import HeaderRun
+
+    requests, responses = zip(*runs, strict=True)
+    return HeaderRun.over(requests), HeaderRun.over(responses)
 
 
 def _with_sections(

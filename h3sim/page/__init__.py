@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
 from h3sim.page.first_layout import with_first_layout
+from h3sim.page.hosts import Host, HostMode
 from h3sim.page.model import Page
 from h3sim.page.resource import (
     FLAGS,
@@ -40,6 +41,8 @@ __all__ = [
     "Discovery",
     "FetchPriority",
     "Group",
+    "Host",
+    "HostMode",
     "Kind",
     "Level",
     "Page",

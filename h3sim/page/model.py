@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import parse_json, read_text
 from h3sim.documents.declared import read_document, says, settle, write_table
-from h3sim.documents.nested import Table
+from h3sim.documents.nested import Named, Table
 from h3sim.documents.values import ListOf, TableOf, Text
 from h3sim.errors import PageError, UnknownNameError
 from h3sim.notebook import escaped, html_table
 from h3sim.page.checks import graph_problems
 from h3sim.page.edits import edited_resource
+from h3sim.page.hosts import Host, host_problems
 from h3sim.page.resource import Resource
 from h3sim.page.triggers import Triggers, children_of, triggers_of
 
@@ -67,12 +68,20 @@ class Page:
         )
     )
 
+    hosts: tuple[Host, ...] = field(
+        default=(),
+        metadata=says(
+            Named(Host), "what is known of hosts, an object by host: see [Hosts](#hosts)"
+        ),
+    )
+
     def __post_init__(self) -> None:
         settle(self, PageError, self.name)
 
     def mistakes(self) -> Iterator[Problem]:
-        """Yield what is wrong with its resources taken together."""
-        return graph_problems(self.resources)
+        """Yield what is wrong with its resources, and its hosts, taken together."""
+        yield from graph_problems(self.resources)
+        yield from host_problems(self.resources, self.hosts)
 
     def __hash__(self) -> int:
         return hash((self.name, self.resources))
@@ -105,13 +114,13 @@ class Page:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of its resources, as a page file has them: equal for pages that load alike.
+        """The SHA-256 of its resources and hosts, as files have them: equal for equal loads.
 
         Name, address and provenance are not in it.
         """
         import hashlib  # on use: importing h3sim should stay quick
 
-        entries = [write_table(resource) for resource in self.resources]
+        entries = [write_table(entry) for entry in (*self.resources, *self.hosts)]
         text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -150,15 +159,9 @@ class Page:
     @property
     def graph(self) -> nx.DiGraph[str]:
         """The dependency graph: an edge, labelled `at`, from each parent to what it triggers."""
-        import networkx
+        from h3sim.page.graph import graph_of  # on use: networkx takes longer than most loads
 
-        graph: nx.DiGraph[str] = networkx.DiGraph(name=self.name)
-        for resource in self.resources:
-            graph.add_node(resource.id, kind=resource.kind.value, bytes=resource.size_bytes)
-        for resource in self.resources:
-            if resource.discovered is not None and resource.discovered.by is not None:
-                graph.add_edge(resource.discovered.by, resource.id, at=resource.discovered.at.value)
-        return graph
+        return graph_of(self.name, self.resources)
 
     # As text
 
@@ -223,7 +226,7 @@ class Page:
             UnknownNameError: if there is no such resource.
             PageError: listing every mistake, with the keys of a page file.
 
-        >>> from h3sim.page import Discovery, Kind
+        >>> from h3sim.page import At, Discovery, Kind
         >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10)
         >>> late = Discovery(at=At.COMPLETE, by="/")
         >>> script = Resource(id="a.js", kind=Kind.SCRIPT, size_bytes=10, discovered=late)
@@ -258,13 +261,15 @@ class Page:
         return self.with_resources(kept, name=name)
 
     def with_resources(self, resources: Iterable[Resource], *, name: str | None = None) -> Page:
-        """Return the page with other resources; *name* as in `with_`.
+        """Return the page with other resources, and their hosts; *name* as in `with_`.
 
         Raises:
             PageError: listing every mistake in them, taken together.
         """
         given = tuple(resources) if isinstance(resources, Iterable) else resources
-        edited = replace(self, resources=given)
+        edited = replace(self, resources=given, hosts=())
+        used = {resource.host for resource in edited.resources}
+        edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))
         if name is None and edited.resources != self.resources:
             was_edited = self.name.rpartition(_EDITED)
             name = f"{was_edited[0] or self.name}{_EDITED}{edited.digest[:_DIGEST_CHARS]}"

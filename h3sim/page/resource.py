@@ -85,6 +85,10 @@ def _flag(about: str, used_by: str = "schemes", key: str = "") -> Any:
     return field(default=False, metadata=says(Flag(), about, used_by=used_by, key=key))
 
 
+def _time(about: str, used_by: str) -> Any:
+    return field(default=0, metadata=says(_DELAY, about, used_by=used_by))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
     """Why and when a resource is asked for: *delay_ns* after event *at* of resource *by*.
@@ -121,6 +125,9 @@ class Discovery:
             yield Problem(key="offset_bytes", message="is needed where at is 'offset'")
         if self.at is not At.OFFSET and self.offset_bytes is not None:
             yield Problem(key="offset_bytes", message="goes only with at = 'offset'")
+
+
+_TRIGGER = Table(Discovery, noun="an object", is_kept=True)
 
 
 class Level(enum.Enum):
@@ -182,7 +189,7 @@ class RecordedPriority:
     when: Discovery | None = field(
         default=None,
         metadata=says(
-            Table(Discovery, noun="an object", is_kept=True),
+            _TRIGGER,
             "the trigger of a later change, as for `discovered`",
             stand_in=Discovery(at=At.TIME),
         ),
@@ -214,7 +221,7 @@ class PriorityChange:
 
     when: Discovery = field(
         metadata=says(
-            Table(Discovery, noun="an object", is_kept=True),
+            _TRIGGER,
             "the trigger, as for `discovered`",
             stand_in=Discovery(at=At.TIME),
         )
@@ -260,6 +267,10 @@ class Resource:
     mime: str = field(
         default="", metadata=says(Text(), "its media type; `kind` decides, not this", used_by="-")
     )
+    host: str = field(
+        default="",
+        metadata=says(Text(), "its host (default: the root's)", used_by="[hosts](hosts.md)"),
+    )
     size_bytes: int = field(
         metadata=says(
             _SIZE,
@@ -285,23 +296,10 @@ class Resource:
             used_by="the link up",
         ),
     )
-    parse_ns: int = field(
-        default=0,
-        metadata=says(
-            _DELAY, "how long it is parsed once it is there", used_by="the trigger `executed`"
-        ),
-    )
-    execute_ns: int = field(
-        default=0,
-        metadata=says(_DELAY, "how long it then runs", used_by="the trigger `executed`"),
-    )
-    server_ns: int = field(
-        default=0,
-        metadata=says(
-            _DELAY,
-            "how long the server thinks before the response can be sent",
-            used_by="the server",
-        ),
+    parse_ns: int = _time("how long it is parsed once it is there", "the trigger `executed`")
+    execute_ns: int = _time("how long it then runs", "the trigger `executed`")
+    server_ns: int = _time(
+        "how long the server thinks before the response can be sent", "the server"
     )
     response_offsets: tuple[int, ...] = field(
         default=(),
@@ -373,7 +371,7 @@ class Resource:
     discovered: Discovery | None = field(
         default=None,
         metadata=says(
-            Table(Discovery, noun="an object", is_kept=True),
+            _TRIGGER,
             "what makes the browser ask for it: see [Triggers](#triggers); only the root has none",
             used_by="the browser",
             stand_in=Discovery(at=At.TIME),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
 from h3sim.http import BufferModel
+from h3sim.page import HostMode
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
 
@@ -56,6 +57,8 @@ def configuration(load: Load) -> dict[str, Any]:
         "seed": load.seed,
         **_browser(load),
         "headers": None if load.headers is None else load.headers.codec,
+        "hosts": (HostMode.ONE if load.hosts is None else HostMode.RECORDED).value,
+        "dns_ms": None if load.hosts is None else to_ms(load.hosts.dns_ns),
     }
 
 
@@ -119,8 +122,17 @@ def in_words(load: Load) -> dict[str, str]:
         "handshake": _HANDSHAKES[load.mode],
         **_browser_words(load),
         **({} if load.headers is None else {"headers": f"headers by {load.headers.codec}"}),
+        **_host_words(load),
         "seed": f"seed {load.seed}",
     }
+
+
+def _host_words(load: Load) -> dict[str, str]:
+    """Return nothing where all hosts are one, as they are unless asked for."""
+    if load.hosts is None:
+        return {}
+    dns = f", DNS {to_ms(load.hosts.dns_ns):g} ms" if load.hosts.dns_ns else ""
+    return {"hosts": f"hosts as recorded{dns}"}
 
 
 def _scheme_words(load: Load) -> dict[str, str]:
@@ -223,7 +235,7 @@ def notes(load: Load) -> list[str]:
     if not n_hosts:
         return []
     found = []
-    if n_hosts != "1":
+    if n_hosts != "1" and load.hosts is None:
         found.append(f"{n_hosts} hosts of the recording share one connection here")
     if load.network.constant_rate is not None and not load.network.rtt_ns:
         rate = in_words(load)["rate"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics
@@ -15,8 +17,7 @@ from h3sim.transport import Protocol, network_to_dict, profile_to_dict
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from h3sim.results.connections import Connection
     from h3sim.results.load import Load
     from h3sim.trace import Trace
 
@@ -82,9 +83,18 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     }
     if load.first_paint_ms is not None:
         document |= document_of(load, is_computed=True)
+    if load.trace.connection_of:
+        _add_connections(document, load)
     if order:
         document["order"] = load.trace.order
     return document | {"inputs": _inputs(load)}
+
+
+def _add_connections(document: dict[str, Any], load: Load) -> None:
+    """Say of several connections what they were, and which of them brought each resource."""
+    document["connections"] = [connection.to_dict() for connection in load.connections]
+    for row, number in zip(document["resources"], load.trace.connection_of, strict=True):
+        row["connection"] = number
 
 
 def _above_the_fold(load: Load) -> dict[str, Any]:
@@ -95,18 +105,24 @@ def _above_the_fold(load: Load) -> dict[str, Any]:
     return {"resources": len(marked), "bytes": sum(resource.size_bytes for resource in marked)}
 
 
-def hol_figures(trace: Trace) -> dict[str, Any]:
-    """Return the figures of head-of-line blocking by their names in the document."""
-    exact = metrics.hol_blocking(trace)
-    counted = metrics.count_sander(trace)
+def hol_figures(*traces: Trace) -> dict[str, Any]:
+    """Return the figures of head-of-line blocking by their names in the document.
+
+    There is a trace for each connection: what is sent over one of them never waits for another.
+    """
+    exact = [metrics.hol_blocking(trace) for trace in traces]
+    counted = [metrics.count_sander(trace) for trace in traces]
+    stacks: Counter[int] = Counter()
+    for trace in traces:
+        stacks.update(metrics.stacks(trace))
     return {
-        "stream_bytes": exact.stream_bytes,
-        "stream_delay_ms": to_ms(exact.stream_delay_ns),
-        "connection_bytes": exact.connection_bytes,
-        "connection_delay_ms": to_ms(exact.connection_delay_ns),
-        "sander_stream_bytes": counted.stream_bytes,
-        "sander_connection_bytes": counted.connection_bytes,
-        "stack_histogram": metrics.stacks(trace),
+        "stream_bytes": sum(each.stream_bytes for each in exact),
+        "stream_delay_ms": to_ms(sum(each.stream_delay_ns for each in exact)),
+        "connection_bytes": sum(each.connection_bytes for each in exact),
+        "connection_delay_ms": to_ms(sum(each.connection_delay_ns for each in exact)),
+        "sander_stream_bytes": sum(each.stream_bytes for each in counted),
+        "sander_connection_bytes": sum(each.connection_bytes for each in counted),
+        "stack_histogram": dict(sorted(stacks.items())),
     }
 
 
@@ -123,13 +139,30 @@ def told(load: Load) -> str:
 def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> None:
     """Write *load* as a qlog: FILE.qlog has both ends' logs, FILE.sqlog the client's.
 
+    A log is of one connection. Of several each has a file: FILE-1.qlog and so on.
+
     Raises:
-        LogError: if the file cannot be written.
+        LogError: if a file cannot be written.
     """
+    for connection in load.connections:
+        _write_qlog(load, connection, qlog_path(load, path, connection), dialect)
+
+
+def qlog_path(load: Load, path: str | Path, connection: Connection) -> Path:
+    """Return the file for the log of a connection: *path* where there is only one."""
+    file = Path(path)
+    if len(load.connections) == 1:
+        return file
+    name, *endings = file.name.split(".")
+    return file.with_name(".".join((f"{name}-{connection.number + 1}", *endings)))
+
+
+def _write_qlog(load: Load, connection: Connection, path: Path, dialect: str) -> None:
     # On use: importing h3sim should stay quick.
     from h3sim.qlog import LoggedResource, write_qlog
 
-    requested = {row.stream_id: load.page.resources[row.resource] for row in load.trace.requests}
+    requests = connection.trace.requests
+    requested = {row.stream_id: load.page.resources[row.resource] for row in requests}
     is_http2 = load.protocol is Protocol.TCP and load.profile is not None
     request_bytes = request_sizer(load.page, is_http2=is_http2)
     resources = {
@@ -142,7 +175,7 @@ def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> No
     }
     told = [*in_words(load).values(), f"h3sim {__version__}", f"page {load.page.digest}"]
     write_qlog(
-        load.trace,
+        connection.trace,
         path,
         title=load.page.name,
         description=f"scheme {load.scheme.name}, {', '.join(told)}",

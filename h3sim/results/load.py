@@ -16,6 +16,7 @@ from h3sim.notebook import escaped, html_table
 from h3sim.page import Kind
 from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
+from h3sim.results.connections import one_way_ns
 from h3sim.results.document import hol_figures, identity, load_to_dict
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from h3sim.compression.header_run import HeaderRun
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
+    from h3sim.page.hosts import RecordedHosts
     from h3sim.results.bounds import Given
+    from h3sim.results.connections import Connection
     from h3sim.results.multiplexing import Multiplexing
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
@@ -100,6 +103,10 @@ class Load(WithMilestones):
     """How headers were compressed; None where they took what the page says."""
     header_runs: tuple[HeaderRun, HeaderRun] | None = field(default=None, compare=False)
     """What came of the field sections of requests, and of responses, where they were compressed."""
+    hosts: RecordedHosts | None = None
+    """How hosts were come by; None where all of them were one."""
+    connections: tuple[Connection, ...] = field(default=(), compare=False)
+    """The connections in the order in which they were opened, each with its trace."""
 
     def byte_index(
         self, which: Which = "all", *, sample_ms: float | None = metrics.SAMPLE_MS
@@ -189,8 +196,8 @@ class Load(WithMilestones):
 
     @cached_property
     def hol(self) -> Hol:
-        """Head-of-line blocking."""
-        return Hol(**hol_figures(self.trace))
+        """Head-of-line blocking: on several connections the sum, as none blocks another."""
+        return Hol(**hol_figures(*(connection.trace for connection in self.connections)))
 
     @cached_property
     def packets(self) -> PacketCount:
@@ -286,7 +293,7 @@ class Load(WithMilestones):
 
     @cached_property
     def _milestones(self) -> Milestones:
-        return Milestones(self.page, self.trace, self._timings, self.network.one_way_ns)
+        return Milestones(self.page, self.trace, self._timings, one_way_ns(self.connections))
 
     @property
     def _origin_ns(self) -> int:

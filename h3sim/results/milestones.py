@@ -12,7 +12,7 @@ from h3sim.trace import Rows, Work
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from h3sim.metrics import PathStep, Timing
     from h3sim.page import Page
@@ -64,7 +64,8 @@ class Milestones:
     page: Page
     trace: Trace
     timings: Sequence[Timing]
-    one_way_ns: int
+    one_way_ns: Mapping[int, int]
+    """How long a packet takes from the server to the client, by resource."""
 
     def at_ms(self, work: Work) -> float | None:
         """Return when the page came to a milestone."""
@@ -104,7 +105,7 @@ class Milestones:
             request.resource: request.arrived_at_ns
             - request.requested_at_ns
             + self.page.resources[request.resource].server_ns
-            + self.one_way_ns
+            + self.one_way_ns[request.resource]
             for request in self.trace.requests
         }
         steps = metrics.critical_path(self.trace.activities, latency_ns, to=to)

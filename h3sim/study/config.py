@@ -12,6 +12,7 @@ from h3sim.documents.values import Number, Text, Whole
 from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
+from h3sim.page import HostMode
 from h3sim.study.load_option import (
     NO_CODEC,
     Browser,
@@ -157,6 +158,18 @@ class LoadConfig:
         " none (default: they take what the page says, and block nothing)",
         "CODEC",
     )
+    hosts: str = option(
+        NameOf(HostMode),
+        "over links: one connection for all, or one for each host that the page names, but for"
+        " those that share a server and a certificate",
+        default=HostMode.ONE.value,
+    )
+    dns_ms: float | None = option(
+        Number(low=0, high=600_000),
+        "how long it takes to look up a host that the page says nothing of, with hosts = recorded"
+        " (default: 0)",
+        "MS",
+    )
     seed: int = option(
         Whole(low=0, high=2**63 - 1, hint="2^63 - 1"), "of all that is random", "N", default=0
     )
@@ -181,7 +194,7 @@ class LoadConfig:
     def __post_init__(self) -> None:
         problems = settled(self)
         names = {key for key in ("network", "transport_profile", "cc") if not _told(problems, key)}
-        unknown = [item for item in self._unknown_names() if item[0] in names]
+        unknown = [item for item in _unknown_names(self) if item[0] in names]
         if unknown and not problems and len(unknown) == 1:
             raise unknown[0][1]
         problems += (Problem(key=key, message=str(error)) for key, error in unknown)
@@ -203,6 +216,8 @@ class LoadConfig:
         """Yield what is wrong between its values."""
         if self.rate_mbps is not None and self.interval_ms is not None:
             yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
+        if self.dns_ms is not None and self.hosts != HostMode.RECORDED.value:
+            yield Problem(key="dns_ms", message="goes only with hosts = 'recorded'")
         if self.browser == BrowserMode.REPLAY.value:
             for key in self._given_of_browser():
                 if key in OF_PARSING:
@@ -213,20 +228,6 @@ class LoadConfig:
         options = (entry.attribute for entry in declared(LoadConfig))
         given = {name: getattr(self, name) for name in options if name in OF_BROWSER}
         return {name: value for name, value in given.items() if value is not None}
-
-    def _unknown_names(self) -> Iterator[tuple[str, UnknownNameError]]:
-        """Yield what is given by name and not known, all of it: a network's own names follow."""
-        for key, named, load in (
-            ("network", self.network, catalog.load_network),
-            ("transport_profile", self.transport_profile, catalog.load_profile),
-        ):
-            if isinstance(named, str):
-                try:
-                    load(named)
-                except UnknownNameError as error:
-                    yield key, error
-        if isinstance(self.cc, str) and not is_controller(self.cc):
-            yield "cc", UnknownNameError("controller", self.cc, controller_names())
 
     @property
     def protocol(self) -> Protocol:
@@ -298,6 +299,21 @@ class LoadConfig:
         return named if isinstance(named, Network) else catalog.load_network(named)
 
 
+def _unknown_names(config: LoadConfig) -> Iterator[tuple[str, UnknownNameError]]:
+    """Yield what is given by name and not known, all of it: a network's own names follow."""
+    for key, named, load in (
+        ("network", config.network, catalog.load_network),
+        ("transport_profile", config.transport_profile, catalog.load_profile),
+    ):
+        if isinstance(named, str):
+            try:
+                load(named)
+            except UnknownNameError as error:
+                yield key, error
+    if isinstance(config.cc, str) and not is_controller(config.cc):
+        yield "cc", UnknownNameError("controller", config.cc, controller_names())
+
+
 def _refuse_what_the_network_lacks(config: LoadConfig, network: Network) -> None:
     """Refuse options that do nothing over *network*, which is what *config* makes of its own."""
     if network.constant_rate is None and config.named_network().constant_rate is None:
@@ -313,6 +329,9 @@ def _refuse_what_the_network_lacks(config: LoadConfig, network: Network) -> None
         _refuse(["max_simulated_s"], "needs links: at a constant rate every load has its end")
     if config.header_compression is not None and network.constant_rate is not None:
         _refuse(["headers"], "needs links: at a constant rate requests have no packets")
+    if config.hosts == HostMode.RECORDED.value and network.constant_rate is not None:
+        message = "'recorded' needs links: at a constant rate one connection has all of the rate"
+        _refuse(["hosts"], message)
 
 
 def _refuse(keys: list[str], message: str) -> None:

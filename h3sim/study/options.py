@@ -44,6 +44,8 @@ class LoadOptions(TypedDict, total=False):
     retention_ms: float | None
     handshake: bool | str
     headers: str | None
+    hosts: str
+    dns_ms: float | None
     seed: int
     max_simulated_s: float | None
     browser: BrowserModel | str

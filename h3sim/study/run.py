@@ -11,7 +11,8 @@ from h3sim import catalog, engine
 from h3sim.documents.arguments import Only, check_arguments
 from h3sim.errors import InputError, Problem
 from h3sim.http import BufferModel, Retransmit
-from h3sim.page import Page
+from h3sim.page import HostMode, Page
+from h3sim.page.hosts import RecordedHosts
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.units import NS_PER_S, kbyte, ms
@@ -132,6 +133,7 @@ def engine_arguments(config: LoadConfig) -> dict[str, Any]:
         "mode": config.mode,
         "browser": config.browser_model,
         "headers": config.header_compression,
+        "hosts": _recorded_hosts(config),
         "limit_ns": _limit_ns(config),
     }
 
@@ -140,6 +142,13 @@ def _limit_ns(config: LoadConfig) -> int:
     """Return when a load over links is given up."""
     limit_s = config.max_simulated_s
     return engine.MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S)
+
+
+def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
+    """Return how hosts are come by; None where all of them are one."""
+    if config.hosts == HostMode.ONE.value:
+        return None
+    return RecordedHosts(dns_ns=ms(config.dns_ms or 0))
 
 
 def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:

@@ -10,7 +10,7 @@ from h3sim.browser import OF_BROWSER, BrowserMode, BrowserModel
 from h3sim.documents import DocumentReader, listed, open_input, parse_json, read_text
 from h3sim.errors import InputError, Problem
 from h3sim.http import BufferModel
-from h3sim.page import page_from_dict
+from h3sim.page import HostMode, page_from_dict
 from h3sim.results import FORMAT
 from h3sim.schemes import scheme_from_dict
 from h3sim.study.config import LoadConfig
@@ -205,6 +205,8 @@ def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
         seed=document["seed"],
         browser=BrowserModel(mode=BrowserMode(mode), **of_browser),
         headers=given.get("headers"),
+        hosts=given.get("hosts", HostMode.ONE.value),
+        dns_ms=given.get("dns_ms"),
     )
 
 

@@ -9,7 +9,17 @@ from h3sim.trace.delivery import (
     StreamOrder,
 )
 from h3sim.trace.in_order import delivered_in_one_order, delivered_per_stream, with_delivery
-from h3sim.trace.model import Delivery, Packet, RecoveryRow, Request, SignalSent, Trace, WireRow
+from h3sim.trace.merged import merged_trace
+from h3sim.trace.model import (
+    ConnectionPacket,
+    Delivery,
+    Packet,
+    RecoveryRow,
+    Request,
+    SignalSent,
+    Trace,
+    WireRow,
+)
 from h3sim.trace.packet_rows import PacketColumns, PacketRow, PacketRows, SentRow, rows_of
 from h3sim.trace.recorder import MAX_PENDING, RowRecorder, SteadyRecorder
 from h3sim.trace.rows import Rows
@@ -18,6 +28,7 @@ __all__ = [
     "MAX_PENDING",
     "Activity",
     "ConnectionOrder",
+    "ConnectionPacket",
     "Delivery",
     "DeliveryTimes",
     "Packet",
@@ -39,6 +50,7 @@ __all__ = [
     "Work",
     "delivered_in_one_order",
     "delivered_per_stream",
+    "merged_trace",
     "rows_of",
     "with_delivery",
 ]

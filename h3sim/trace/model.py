@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.notebook import escaped
 from h3sim.trace.packet_rows import PacketRows
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from h3sim.trace.activity import Activity
 
 __all__ = [
+    "ConnectionPacket",
     "Delivery",
     "Packet",
     "RecoveryRow",
@@ -78,6 +79,19 @@ class Packet(NamedTuple):
     delivered_at_ns: int | None
 
 
+class ConnectionPacket(NamedTuple):
+    """A `Packet` of a load with several connections, and the number of its own."""
+
+    sent_at_ns: int
+    arrived_at_ns: int | None
+    stream_id: int
+    offset: int
+    length_bytes: int
+    number: int
+    delivered_at_ns: int | None
+    connection: int
+
+
 class WireRow(NamedTuple):
     """A packet as both ends of the link see it, whatever it carries.
 
@@ -126,11 +140,20 @@ class Trace:
     """The server's recovery, if it was asked for."""
     activities: tuple[Activity, ...] = ()
     """What the browser did with the page, if it computed that."""
+    connection_of: tuple[int, ...] = ()
+    """The number of the connection of each request, where there were several."""
 
     @cached_property
-    def packets(self) -> Rows[Packet]:
-        """The packets as named rows."""
-        return Rows(Packet, NamedRows(Packet, self.packet_rows))
+    def packets(self) -> Rows[Any]:
+        """The packets as named rows, where there were several connections with that of each."""
+        if not self.connection_of:
+            return Rows(Packet, NamedRows(Packet, self.packet_rows))
+        numbers = {
+            request.stream_id: number
+            for request, number in zip(self.requests, self.connection_of, strict=True)
+        }
+        rows = ((*row, numbers[row[2]]) for row in self.packet_rows)
+        return Rows(ConnectionPacket, map(ConnectionPacket._make, rows))
 
     @property
     def delivered_at_ns(self) -> list[int | None]:
@@ -166,4 +189,6 @@ class Trace:
             yield f"{separator}{row!r}"
             separator = ", "
         yield ",)" if len(self.packet_rows) == 1 else ")"
+        if self.connection_of:
+            yield f", {self.connection_of!r}"
         yield f", {self.activities!r})" if self.activities else ")"

@@ -132,6 +132,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Page.with_": (PAGE.with_, {"id_": "a.js", "bytes": 3, "defer": True, "discovered": {}}),
     "Page.without": (PAGE.without, {"id_": "a.js"}),
     "read_page": (h3sim.read_page, {"path": "no-such.json"}),
+    "Host": (h3sim.page.Host, {"name": "cdn.example"}),
     "page_from_dict": (h3sim.page.page_from_dict, {"document": DOCUMENT}),
     "schema": (h3sim.page.schema, {}),
     "synthetic": (h3sim.page.synthetic, {"seed": 1}),

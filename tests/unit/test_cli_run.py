@@ -51,6 +51,8 @@ CONFIGURATION = {
     "tight_mode": None,
     "background_at_ms": None,
     "headers": None,
+    "hosts": "one",
+    "dns_ms": None,
 }
 
 

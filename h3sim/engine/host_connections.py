@@ -1,0 +1,137 @@
+"""The connections of a load from several hosts: looked up, opened on first use, and shared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.engine.environment import Rank
+from h3sim.page.hosts import host_groups, host_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from h3sim.engine.environment import LoadEnvironment
+    from h3sim.engine.http_connection import HttpConnection
+    from h3sim.page import Page, Resource, Standing
+    from h3sim.page.hosts import HostGroup
+
+__all__ = ["HostConnection", "HostConnections"]
+
+_REQUEST = int(Rank.REQUEST)
+
+
+class HostConnection:
+    """The connection that the hosts of a *group* share; requests wait until it is there."""
+
+    def __init__(
+        self, group: HostGroup, connection: HttpConnection, environment: LoadEnvironment
+    ) -> None:
+        self.group = group
+        self.connection = connection
+        self._environment = environment
+        self._is_open = False
+        self._waiting: list[tuple[int, int]] = []
+        """The resources that wait, and when they were asked for."""
+
+    def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
+        """Connect; *on_ready* is told when requests may leave."""
+
+        def on_connected(now_ns: int) -> None:
+            # Behind the placeholders, which are declared at this instant.
+            self._environment.at(now_ns, _REQUEST, self._on_open, None)
+            if on_ready is not None:
+                on_ready(now_ns)
+
+        self.connection.begin(on_connected)
+
+    def request(self, resource: int, asked_at_ns: int) -> None:
+        """Ask for a resource as soon as that can be."""
+        if self._is_open:
+            self.connection.request(resource, asked_at_ns)
+        else:
+            self._waiting.append((resource, asked_at_ns))
+
+    def _on_open(self, value: None, now_ns: int) -> None:
+        del value, now_ns
+        self._is_open = True
+        for resource, asked_at_ns in self._waiting:
+            self.connection.request(resource, asked_at_ns)
+
+
+class HostConnections:
+    """One connection for the hosts that share a certificate and a server, as *page* says it.
+
+    The name of each host is looked up once, which takes *dns_ns* unless the page knows better. A
+    host that may share a connection waits for the one that is being set up: a browser knows of
+    the certificate only once it is there. *connect* makes one of a group.
+    """
+
+    def __init__(
+        self,
+        page: Page,
+        environment: LoadEnvironment,
+        connect: Callable[[HostGroup], HttpConnection],
+        *,
+        dns_ns: int,
+    ) -> None:
+        self._environment = environment
+        self._connect = connect
+        self._root = page.root
+        names = host_names(page.resources, page.root)
+        own = names[0]
+        self._names = [resource.host or own for resource in page.resources]
+        self._group_of: dict[str, HostGroup] = {}
+        self._dns_ns: dict[str, int] = {}
+        for group in host_groups(names, page.hosts):
+            for host in group.hosts:
+                self._group_of[host.name] = group
+                self._dns_ns[host.name] = dns_ns if host.dns_ns is None else host.dns_ns
+        self._known_at_ns: dict[str, int] = {}
+        self.opened: list[HostConnection] = []
+        """The connections in the order in which they were opened."""
+        self._by_group: dict[HostGroup, HostConnection] = {}
+
+    def begin(self, on_ready: Callable[[int], None]) -> None:
+        """Look the page's own host up and connect to it; *on_ready* is told when that is done."""
+        known_at_ns = self._look_up(self._names[self._root], 0)
+        if known_at_ns:
+            self._environment.at(known_at_ns, _REQUEST, self._on_root_known, on_ready)
+        else:
+            self._on_root_known(on_ready, 0)
+
+    def request(self, resource: int, now_ns: int) -> None:
+        """Ask for a resource once the name of its host is known."""
+        known_at_ns = self._look_up(self._names[resource], now_ns)
+        if known_at_ns > now_ns:
+            self._environment.at(known_at_ns, _REQUEST, self._on_known, (resource, now_ns))
+        else:
+            self._connection_of(resource).request(resource, now_ns)
+
+    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+        """Record that more is known of a resource, or of all, on every connection."""
+        for entry in self.opened:
+            entry.connection.on_changed(resource, change, now_ns)
+
+    def _look_up(self, name: str, now_ns: int) -> int:
+        """Return when the name is known, or has been since."""
+        return self._known_at_ns.setdefault(name, now_ns + self._dns_ns[name])
+
+    def _on_root_known(self, on_ready: Callable[[int], None], now_ns: int) -> None:
+        del now_ns
+        self._open(self._group_of[self._names[self._root]]).begin(on_ready)
+
+    def _on_known(self, asked: tuple[int, int], now_ns: int) -> None:
+        del now_ns
+        self._connection_of(asked[0]).request(*asked)
+
+    def _connection_of(self, resource: int) -> HostConnection:
+        group = self._group_of[self._names[resource]]
+        if group not in self._by_group:
+            self._open(group).begin()
+        return self._by_group[group]
+
+    def _open(self, group: HostGroup) -> HostConnection:
+        entry = HostConnection(group, self._connect(group), self._environment)
+        self._by_group[group] = entry
+        self.opened.append(entry)
+        return entry

@@ -1,0 +1,145 @@
+"""The hosts of a page's resources, and which of them share a connection."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.documents.declared import says, settle
+from h3sim.documents.values import Milliseconds, Text
+from h3sim.errors import PageError, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from h3sim.page.resource import Resource
+
+__all__ = [
+    "UNNAMED",
+    "Host",
+    "HostGroup",
+    "HostMode",
+    "RecordedHosts",
+    "host_groups",
+    "host_names",
+    "host_problems",
+]
+
+UNNAMED = "(page)"
+"""What the page's own host is called where the page does not name it."""
+_MOST_MS = 600_000
+
+
+class HostMode(enum.Enum):
+    """From how many hosts a page is loaded."""
+
+    ONE = "one"
+    """All hosts are one, and share one connection."""
+    RECORDED = "recorded"
+    """As the page says; each has a connection, but for those that share one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedHosts:
+    """Hosts as the page names them; those of which it says nothing are looked up in *dns_ns*."""
+
+    dns_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What is known of a host: hosts of one *server* with one *certificate* share a connection.
+
+    So RFC 9113 § 9.1.1 has it, and RFC 9114 § 3.3. Where either is not known, a host has a
+    connection of its own.
+
+    Raises:
+        PageError: listing every value that is of another type or out of range.
+
+    >>> Host(name="cdn.example", certificate="example", server="192.0.2.1").rtt_ns is None
+    True
+    """
+
+    name: str = field(metadata=says(Text(is_needed=True), "as resources have it"))
+    certificate: str = field(
+        default="",
+        metadata=says(Text(), "the name of its certificate: any text, equal for equal ones"),
+    )
+    server: str = field(
+        default="",
+        metadata=says(Text(), "the address that it resolves to, or a name for the machine"),
+    )
+    rtt_ns: int | None = field(
+        default=None,
+        metadata=says(
+            Milliseconds(low=0, high=_MOST_MS), "the round-trip time (default: the network's)"
+        ),
+    )
+    dns_ns: int | None = field(
+        default=None,
+        metadata=says(
+            Milliseconds(low=0, high=_MOST_MS),
+            "how long it takes to look its name up (default: as the load says; 0)",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, PageError, self.name)
+
+    @property
+    def shared(self) -> tuple[str, str] | None:
+        """What it shares a connection by; None where it has one of its own."""
+        return (self.certificate, self.server) if self.certificate and self.server else None
+
+
+class HostGroup(NamedTuple):
+    """Hosts that share a connection, in the order of the page's resources."""
+
+    hosts: tuple[Host, ...]
+
+    @property
+    def rtt_ns(self) -> int | None:
+        """The round-trip time to their server; None for the network's."""
+        return self.hosts[0].rtt_ns
+
+
+def host_names(resources: Sequence[Resource], root: int) -> tuple[str, ...]:
+    """Return the hosts of *resources*, that of the *root* first, which is the page's own."""
+    own = resources[root].host or UNNAMED
+    return tuple(dict.fromkeys((own, *(resource.host or own for resource in resources))))
+
+
+def host_groups(names: Sequence[str], known: Sequence[Host]) -> list[HostGroup]:
+    """Return the hosts of these *names* by the connection that they share, in that order.
+
+    >>> shared = [Host(name=name, certificate="c", server="192.0.2.1") for name in ("a", "b")]
+    >>> [[host.name for host in group.hosts] for group in host_groups(["a", "x", "b"], shared)]
+    [['a', 'b'], ['x']]
+    """
+    by_name = {host.name: host for host in known}
+    groups: dict[tuple[str, ...], list[Host]] = {}
+    for name in names:
+        host = by_name.get(name) or Host(name=name)
+        groups.setdefault(host.shared or (name,), []).append(host)
+    return [HostGroup(tuple(hosts)) for hosts in groups.values()]
+
+
+def host_problems(resources: Sequence[Resource], known: Sequence[Host]) -> Iterator[Problem]:
+    """Yield what is wrong with hosts taken together; keys are `hosts.NAME...`."""
+    used = {resource.host for resource in resources}
+    first: dict[tuple[str, str], Host] = {}
+    seen: set[str] = set()
+    for host in known:
+        key = f"hosts.{host.name}"
+        if host.name in seen:
+            yield Problem(key=key, message="stands twice")
+        seen.add(host.name)
+        if host.name not in used:
+            yield Problem(key=key, message="is the host of no resource")
+        if host.shared is None:
+            continue
+        other = first.setdefault(host.shared, host)
+        if other.rtt_ns != host.rtt_ns:
+            message = f"is not that of {other.name}, with which it shares a server"
+            yield Problem(key=f"{key}.rtt_ms", message=message)

@@ -1,0 +1,82 @@
+"""The connections of a load, each with what happened on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from h3sim import metrics
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from h3sim.trace import Trace
+
+__all__ = ["Connection", "one_way_ns"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Connection:
+    """A connection of a load: streams in its `trace` have the ids that they have on it.
+
+    Hosts are those that share it, by name ("(page)" where the page does not name its own). It
+    was begun at *opened_at_ns*, and requests could leave from *ready_at_ns* on.
+    """
+
+    number: int
+    hosts: tuple[str, ...]
+    rtt_ns: int
+    opened_at_ns: int
+    ready_at_ns: int
+    trace: Trace
+
+    @property
+    def rtt_ms(self) -> float:
+        """The round-trip time to its server, in ms."""
+        return to_ms(self.rtt_ns)
+
+    @property
+    def opened_ms(self) -> float:
+        """When it was begun, in ms since navigation start."""
+        return to_ms(self.opened_at_ns)
+
+    @property
+    def ready_ms(self) -> float:
+        """When requests could leave, in ms since navigation start."""
+        return to_ms(self.ready_at_ns)
+
+    @property
+    def n_requests(self) -> int:
+        """How many requests went over it."""
+        return len(self.trace.requests)
+
+    @property
+    def stream_bytes(self) -> int:
+        """What its responses have in all, headers included."""
+        return sum(request.length_bytes for request in self.trace.requests)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its row in a document of format `h3sim-load/1`."""
+        sent, lost, again = metrics.count_packets(self.trace)
+        return {
+            "hosts": list(self.hosts),
+            "rtt_ms": self.rtt_ms,
+            "opened_ms": self.opened_ms,
+            "ready_ms": self.ready_ms,
+            "requests": self.n_requests,
+            "stream_bytes": self.stream_bytes,
+            "packets": {"sent": sent, "lost": lost, "retransmitted": again},
+        }
+
+    def __repr__(self) -> str:
+        return f"<Connection {self.number} to {', '.join(self.hosts)}: {self.n_requests} requests>"
+
+
+def one_way_ns(connections: Iterable[Connection]) -> dict[int, int]:
+    """Return how long a packet takes from the server to the client, by resource."""
+    return {
+        request.resource: connection.rtt_ns // 2
+        for connection in connections
+        for request in connection.trace.requests
+    }
