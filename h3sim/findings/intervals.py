@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import statistics
+import operator
 from typing import TYPE_CHECKING, Any
 
 from h3sim.findings.model import Figure
@@ -87,13 +87,17 @@ def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
     """
     if len({*left}) < 2 or len({*right}) < 2:
         return None
-    return statistics.correlation(_ranks(left), _ranks(right))
+    # In whole numbers: the library's own correlation differs between versions of Python.
+    x, y = _centred_ranks(left), _centred_ranks(right)
+    squares = sum(map(operator.mul, x, x)) * sum(map(operator.mul, y, y))
+    return sum(map(operator.mul, x, y)) / math.sqrt(squares)
 
 
-def _ranks(values: Sequence[float]) -> list[float]:
-    """Return the rank of each value, equal ones their mean."""
+def _centred_ranks(values: Sequence[float]) -> list[int]:
+    """Return twice how far each value's rank is above the mean rank; equal ones share theirs."""
     ordered = sorted(values)
-    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+    n = len(values)
+    return [2 * ordered.index(value) + ordered.count(value) - n for value in values]
 
 
 def _sign(a: float, b: float) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from h3sim.findings.intervals import mean, median
 from h3sim.findings.model import Figure
+from h3sim.metrics import slope
 from h3sim.page.classes import size_class
 
 if TYPE_CHECKING:
@@ -141,5 +143,5 @@ def _over_networks(loads: Loads, scheme: str, *, loss: float) -> dict[str, float
 
 def _slope(values: Sequence[Any]) -> float:
     """Return by how much values rise from one to the next: the least-squares line's slope."""
-    slope: float = statistics.linear_regression(range(len(values)), values).slope
-    return slope
+    # Exactly, and rounded once: the library's own differs between versions of Python.
+    return float(slope([Fraction(value) for value in values]) or 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import TYPE_CHECKING
 
 from h3sim.metrics.bound import tick_sums
@@ -43,7 +45,7 @@ def least_mean_tick(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float 
     >>> round(least_mean_tick([first, behind, beside]), 6)  # (1 + 8 * 11) / 9
     9.888889
     """
-    total = sum(part.weight for part in parts)
+    total = math.fsum(part.weight for part in parts)
     if not total:
         return None
     starts = ([0.0] * len(parts), _levelled(parts))
@@ -82,7 +84,8 @@ def _bound(parts: Sequence[Part], moved: Sequence[float]) -> tuple[float, list[f
             weights[part.after] += moved[index]
             added += moved[index] * _least_gap(part)
     ends = _ends(parts, weights)
-    return added + sum(weight * end for weight, end in zip(weights, ends, strict=True)), ends
+    # Rounded once, and so alike everywhere: `sum` rounds otherwise from Python 3.12 on.
+    return added + math.fsum(map(operator.mul, weights, ends)), ends
 
 
 def _least_gap(part: Part) -> int:

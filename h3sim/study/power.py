@@ -140,7 +140,7 @@ def _means(pairs: Iterable[Pair]) -> dict[str, list[float]]:
 def _spread(means: Mapping[str, list[float]]) -> _Spread:
     own = list(means.values())
     freedom = sum(len(seeds) - 1 for seeds in own)
-    squares = sum(_squares(seeds) for seeds in own)
+    squares = math.fsum(_squares(seeds) for seeds in own)
     within = squares / freedom if freedom else 0.0
     # The mean over pages of what a seed adds to the variance of its page's mean.
     per_page = math.fsum(1 / len(seeds) for seeds in own) / len(own)

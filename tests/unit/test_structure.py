@@ -74,3 +74,28 @@ def test_only_loaders_import_modules_of_h3sim_by_name(call: str) -> None:
         if called == call and not is_others:
             found.add(name)
     assert found <= LOADERS.keys()
+
+
+WRITERS = {
+    "h3sim/cli/main.py": "stands in for a standard stream that was closed",
+    "h3sim/documents/files.py": "drafts, which take the place of a file when they are whole",
+}
+"""What may open files for writing, and what for; all other files are written by `write_whole`."""
+
+
+def writes(call: ast.Call) -> bool:
+    called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    values = [each.value for each in given if isinstance(each, ast.Constant)]
+    modes = [value for value in values if isinstance(value, str) and len(value) <= 3]
+    is_opened = called in ("open", "fdopen") and any({*mode} & {*"wax+"} for mode in modes)
+    return called in ("write_text", "write_bytes") or is_opened
+
+
+def test_one_function_writes_files() -> None:
+    found = {
+        name
+        for name, node in nodes(ast.Call)
+        if name.startswith("h3sim/") and isinstance(node, ast.Call) and writes(node)
+    }
+    assert found == WRITERS.keys()

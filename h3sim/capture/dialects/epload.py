@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,7 +110,7 @@ def _add_object(entry: Fields, objects: list[_Loaded], activities: dict[str, _Ac
         if name:
             activities.setdefault(name, _Activity(index, len(times_ms)))
         times_ms.append(_computed_ms(comp))
-    request.execute_ms = sum(times_ms)
+    request.execute_ms = math.fsum(times_ms)
     starts_early = entry.number("when_comp_start") == _ON_THE_FIRST_BYTES
     objects.append(_Loaded(request, tuple(times_ms), starts_early))
     for name in (_name(download, "id"), _name(entry, "id")):
@@ -146,7 +147,7 @@ def _trigger(parent: _Loaded, source: _Activity, time_ms: float) -> Trigger:
         if time_ms < 0:
             return Trigger(at=At.COMPLETE, by=source.object_index)
         return Trigger(at=At.REQUEST, by=source.object_index, delay_ms=time_ms)
-    before_ms = sum(parent.times_ms[: source.computation])
+    before_ms = math.fsum(parent.times_ms[: source.computation])
     delay_ms = before_ms + (parent.times_ms[source.computation] if time_ms < 0 else time_ms)
     if parent.starts_early and time_ms >= 0:
         return Trigger(at=At.OFFSET, by=source.object_index, offset_bytes=0, delay_ms=delay_ms)

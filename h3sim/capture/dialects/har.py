@@ -7,6 +7,7 @@ an underscore are the writers' own.
 from __future__ import annotations
 
 import base64
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +150,7 @@ class HarReader:
         ]
         total = entry.duration("time")
         if total is None and any(part is not None for part in parts):
-            total = sum(part or 0.0 for part in parts)
+            total = math.fsum(part or 0.0 for part in parts)
         if at_us is None:
             return
         if self._zero_us is None:

@@ -1,0 +1,261 @@
+"""Whatever ends a command, a file that it writes is there whole or not at all.
+
+Nothing stays beside it but after a kill.
+
+A full disk, a folder that nothing can be put into, an interrupt at any call, the process killed in
+the middle, a reader of the output that has seen enough.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from h3sim.cli import main
+from tests.effort import scaled
+from tests.helpers import page_file
+from tests.recordings import SAMPLES, write_recording
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+MOMENTS = 12
+"""At how many calls each command is interrupted."""
+
+
+def _page(folder: Path) -> str:
+    return page_file(
+        folder,
+        {"id": "/", "kind": "document", "bytes": 3000},
+        {
+            "id": "a.css",
+            "kind": "stylesheet",
+            "bytes": 9000,
+            "discovered": {"by": "/", "at": "complete"},
+        },
+    )
+
+
+WRITERS: dict[str, tuple[str, Callable[[Path, str], list[str]]]] = {
+    "run --qlog": (
+        "x.qlog",
+        lambda folder, to: ["run", _page(folder), "--scheme", "rr", "--qlog", to],
+    ),
+    "run --har": (
+        "x.har",
+        lambda folder, to: ["run", _page(folder), "--scheme", "rr", "--har", to],
+    ),
+    "run --plot": (
+        "x.svg",
+        lambda folder, to: ["run", _page(folder), "--scheme", "rr", "--plot", to],
+    ),
+    "compare --csv": (
+        "x.csv",
+        lambda folder, to: [
+            "compare",
+            _page(folder),
+            "--scheme",
+            "rr",
+            "--seeds",
+            "2",
+            "--csv",
+            to,
+        ],
+    ),
+    "compare --plot": (
+        "x.svg",
+        lambda folder, to: ["compare", _page(folder), "--scheme", "rr,fifo", "--plot", to],
+    ),
+    "report": ("x.html", lambda folder, to: ["report", _page(folder), "--scheme", "rr", "-o", to]),
+    "import": (
+        "x.json",
+        lambda folder, to: ["import", str(write_recording(folder, SAMPLES["har"])), "-o", to],
+    ),
+}
+"""What writes a file: its name, and the command. `record` and studies have tests of their own."""
+QUICK = ["run --qlog", "run --har", "compare --csv", "import"]
+every_writer = pytest.mark.parametrize("name", WRITERS)
+
+
+def command(name: str, folder: Path, target: Path) -> list[str]:
+    given = folder / "given"
+    given.mkdir(exist_ok=True)
+    return WRITERS[name][1](given, str(target))
+
+
+@pytest.fixture
+def target(tmp_path: Path, name: str) -> Path:
+    """Where a file already stands that is to be replaced."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    path = folder / WRITERS[name][0]
+    path.write_bytes(b"old")
+    return path
+
+
+def left(target: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in target.parent.iterdir()}
+
+
+@every_writer
+def test_a_disk_that_is_full_leaves_the_old_file(
+    name: str,
+    tmp_path: Path,
+    target: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arguments = command(name, tmp_path, target)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The system refuses what goes beyond 100 bytes, as it does where no block is left.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        code = main(arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    said = capsys.readouterr().err.splitlines()
+    assert (code, len(said)) == (2, 1)
+    assert "cannot be written: File too large" in said[0]
+    assert left(target) == {target.name: b"old"}
+
+
+@every_writer
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that refuses even root")
+def test_a_folder_that_takes_no_file_is_told_in_one_line(
+    name: str, tmp_path: Path, target: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(command(name, tmp_path, Path("/proc") / target.name))
+    said = capsys.readouterr().err.splitlines()
+    assert (code, len(said)) == (2, 1)
+    assert "cannot be written" in said[0]
+
+
+class _Interrupt:
+    """Raises what Ctrl-C raises at the n-th call of one of h3sim's functions."""
+
+    def __init__(self, at_call: int) -> None:
+        self.calls = 0
+        self._at_call = at_call
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event != "call" or "h3sim" not in code.co_filename or code.co_name == "__del__":
+            return
+        self.calls += 1
+        if self.calls == self._at_call:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+
+def interrupted(arguments: list[str], at_call: int) -> tuple[int, int]:
+    """Return the exit code, and how many calls there were up to the interrupt."""
+    interrupt, before = _Interrupt(at_call), sys.getprofile()
+    sys.setprofile(interrupt)
+    try:
+        code = main(arguments)
+    finally:
+        sys.setprofile(before)
+    return code, interrupt.calls
+
+
+@pytest.mark.parametrize("name", QUICK)
+# What was opened by a call that was interrupted is closed by whoever collects it, and says so.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_an_interrupt_at_any_call_leaves_the_old_file_or_the_new_one(
+    name: str, tmp_path: Path, target: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = command(name, tmp_path, target)
+    main(arguments)  # what is loaded on first use is loaded
+    new, said = target.read_bytes(), capsys.readouterr()
+    target.write_bytes(b"old")
+    whole, calls = interrupted(arguments, at_call=0)
+    assert (whole, target.read_bytes()) == (0, new)
+    moments = scaled(MOMENTS)
+    # Calls are most at the beginning and in the load; the last ones write.
+    chosen = {3 + calls * n // moments for n in range(moments)} | set(range(calls - 10, calls - 2))
+    for at_call in sorted(chosen):
+        target.write_bytes(b"old")
+        code, made = interrupted(arguments, at_call)
+        # With what an earlier one left in caches there may be fewer calls than that.
+        assert code == (130 if made == at_call else 0), at_call
+        assert left(target).keys() == {target.name}, at_call
+        assert target.read_bytes() in (b"old", new), at_call
+    lines = set(capsys.readouterr().err.splitlines())
+    assert lines <= {"h3sim: interrupted", *said.err.splitlines()}
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from h3sim.cli import main
+
+left = int(sys.argv[1])
+
+def dying(function):
+    def call(*arguments, **options):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **options)
+    return call
+
+os.fsync = dying(os.fsync)
+Path.replace = dying(Path.replace)
+Path.unlink = dying(Path.unlink)
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_new"), [(1, False), (2, False), (3, True)], ids=["sync", "replace", "tidy"]
+)
+@pytest.mark.parametrize("name", ["import"])
+def test_killed_while_it_writes_a_command_leaves_the_old_file_or_the_new_one(
+    name: str, tmp_path: Path, target: Path, moment: int, is_new: bool
+) -> None:
+    # All go through one function, which a test below sees to; so one command stands for all.
+    arguments = command(name, tmp_path, target)
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(moment), *arguments],
+        check=False,
+        capture_output=True,
+        timeout=600,
+    )
+    assert done.returncode == -signal.SIGKILL
+    written = target.read_bytes()
+    assert main(arguments) == 0
+    assert written == (target.read_bytes() if is_new else b"old")
+    drafts = [path.name for path in target.parent.iterdir() if path != target]
+    assert all(draft.startswith(".h3sim-") and draft.endswith(".tmp") for draft in drafts)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["list", "schemes"], ["show", "scheme", "dfifo"], ["run", "http2rulez", "--scheme", "rr"]],
+)
+def test_a_reader_that_has_seen_enough_ends_the_command_in_silence(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "h3sim", *arguments],
+            check=False,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=600,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
