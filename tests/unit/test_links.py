@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from h3sim.errors import NetworkError
+from h3sim.transport.codel import CoDelState
 from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
 from h3sim.transport.link import make_link
 from h3sim.transport.link_profile import CoDel, LinkProfile
@@ -185,6 +186,39 @@ def test_codel_drops_first_an_interval_after_its_target_was_exceeded_and_then_mo
     # Packet 5 is the first whose turn comes 5 ms after it came; turns are 1 ms apart. The next
     # drop is 100 ms after the first, then 100/sqrt(2), 100/sqrt(3), as each drop saves a turn.
     assert drops[:4] == [105, 206, 278, 337]
+
+
+def test_codel_begins_anew_where_the_last_drops_are_long_ago() -> None:
+    """RFC 8289 § 5.5: only within 16 intervals does it go on at the rate that it had."""
+
+    def second_gap_ms(pause_ms: int) -> float:
+        """Return how long after the first drop of a second congestion the next one comes."""
+        state = CoDelState(target_ns=ms(5), interval_ns=ms(100))
+        now_ms, drops = 0, []
+        for length_ms in (600, 400):
+            drops = []
+            for _ in range(length_ms):
+                if state.drops(ms(now_ms), ms(20), 9000, 1000):
+                    drops.append(now_ms)
+                    # The next one's turn comes at the same instant.
+                    assert not state.drops(ms(now_ms), ms(20), 9000, 1000)
+                now_ms += 1
+            # One packet that did not wait ends it.
+            state.drops(ms(now_ms), 0, 9000, 1000)
+            now_ms += pause_ms
+        return drops[1] - drops[0]
+
+    # The first drops at 100, 200, 271, 329, 379, 423, 464, 502, 537, 571: its count is 10, and
+    # 9 more than where it began. So soon after, the gap is 100/sqrt(9); long after, 100/sqrt(1).
+    assert second_gap_ms(100) == pytest.approx(100 / 3, abs=1)
+    assert second_gap_ms(2000) == pytest.approx(100, abs=1)
+
+
+@pytest.mark.parametrize("limit", [{"queue_packets": 2}, {"queue_bytes": 2999}])
+def test_a_queue_is_full_with_codel_too(limit: dict[str, int]) -> None:
+    down = link(rate_bps=8_000, burst_bytes=0, codel=CoDel(), **limit)
+    # A packet takes a second: all that come at once wait.
+    assert [down.send(0, 1000) is None for _ in range(4)] == [False, False, True, True]
 
 
 def test_codel_lets_one_packet_wait_however_long_that_takes() -> None:

@@ -93,6 +93,14 @@ class TestPlaceholders:
         scheduler.update(-1, at(0, below=-2))
         assert turns(scheduler, 1) == [0]
 
+    def test_a_placeholder_that_lost_what_was_active_below_it_is_passed_over(self) -> None:
+        signals = {-1: at(50), 0: at(below=-1), 4: at(20)}
+        scheduler = opened(StrictScheduler(), signals)
+        assert turns(scheduler, 1) == [0]
+        scheduler.update(0, at(10))
+        # -1 stands above both, and nothing below it can send.
+        assert drain_order(scheduler, 3) == [4, 0, None]
+
     def test_one_that_is_moved_below_its_own_first_lets_that_one_have_its_place(self) -> None:
         signals = {-1: at(50), -2: at(9, below=-1), 0: at(below=-2), 4: at(20)}
         scheduler = opened(StrictScheduler(), signals)

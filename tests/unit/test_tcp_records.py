@@ -145,8 +145,10 @@ def test_no_record_is_taken_while_enough_waits_unsent(lowat: Any) -> None:
     assert unsent - (FULL + 31) < lowat
 
 
-def test_without_a_mark_the_send_buffer_fills_up() -> None:
-    settings = TcpSettings(notsent_lowat_bytes=None, send_buffer_bytes=100_000)
+@pytest.mark.parametrize("send_buffer_bytes", [100_000, 7 * (FULL + 31)])
+def test_without_a_mark_the_send_buffer_fills_up(send_buffer_bytes: int) -> None:
+    """One that is full to the byte takes no more (Linux, `sk_stream_memory_free`)."""
+    settings = TcpSettings(notsent_lowat_bytes=None, send_buffer_bytes=send_buffer_bytes)
     pair = Pair(settings=settings, server_controller=FixedWindow(20 * MSS))
     pair.put(SERVER, 0, 500_000)
     pair.ends[SERVER].packets_to_send(0)

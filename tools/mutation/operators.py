@@ -221,7 +221,10 @@ def _statements(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             yield "condition", ast.IfExp(ast.UnaryOp(ast.Not(), test), value, other)
         case ast.While(test=test) if _is_plain(test) and not isinstance(test, ast.Constant):
             yield "condition", ast.While(ast.UnaryOp(ast.Not(), test), node.body, node.orelse)
-        case ast.Expr(value=ast.Call()) | ast.Delete():
+        case ast.Expr(value=ast.Call()):
+            yield "statement", ast.Pass()
+        case ast.Delete(targets=[ast.Attribute() | ast.Subscript(), *_]):
+            # A name is deleted only to say that an argument is not used.
             yield "statement", ast.Pass()
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield "statement", ast.Pass()
