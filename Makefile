@@ -37,6 +37,22 @@ test: lint ## lint, types, floors, then every test, on all cores
 test-thorough: $(READY) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (hours; ARGS="tests/stateful" for a part)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --numprocesses auto --h3sim-profile=thorough $(or $(ARGS),tests/property tests/stateful tests/mutants tests/unit tests/theory)
 
+RUNS ?= 20
+.PHONY: test-orders
+test-orders: $(DEV) ## the tests 20 times, or RUNS=n, in random orders by 1 to 4 workers: all must find the same (an hour; ARGS="tests/unit" for a part)
+	$(BIN)/python -m tests.orders $(RUNS) $(ARGS)
+
+PYTHONS ?= python3.11 python3.12 python3.13
+.PHONY: test-pythons
+test-pythons: ## what was recorded and the laws of loads, under each Python that is installed (minutes; ARGS="tests" for all, PYTHONS=... for others)
+	@for python in $(PYTHONS); do \
+	  $$python -c '' 2>/dev/null || { echo "$$python is not installed: left out"; continue; }; \
+	  venv=build/$$(basename $$python); \
+	  $$python -m venv $$venv && $$venv/bin/pip install --quiet --disable-pip-version-check --editable '.[dev]' \
+	    && $$venv/bin/python -m pytest -p no:cacheprovider --numprocesses auto $(or $(ARGS),tests/golden tests/property/test_determinism.py tests/property/test_load_laws.py) \
+	    || exit 1; \
+	done
+
 .PHONY: lint
 lint: $(DEV) ## ruff, mypy and the floors (import-linter)
 	$(BIN)/ruff check .

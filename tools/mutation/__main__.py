@@ -2,7 +2,8 @@
 
 Mutants come in an order that the seed alone decides, so what has been run at any moment is a sample
 of all, and the next run goes on after it. *PART* keeps those whose file and function contain it;
-`--survivors` tries again what survived, with the tests as they are now; `--table` only prints.
+`--survivors` tries again what survived, with the tests as they are now; `--table` only prints;
+`--costs` prints how long each file of tests took, and how many mutants it was the first to notice.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tools.mutation import children
 from tools.mutation.operators import Mutant, code_with, mutants_of
 from tools.mutation.reach import Reach, record, sources
-from tools.mutation.report import rows_of, table
+from tools.mutation.report import costs, rows_of, table
 from tools.mutation.store import KILLED, SURVIVED, TIMED_OUT, UNREACHED, Equivalents, Result, Store
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--survivors", action="store_true")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--costs", action="store_true")
     return parser.parse_args(given)
 
 
@@ -153,6 +155,10 @@ def main(given: Sequence[str]) -> int:
     every = [mutant for file, text in sources() for mutant in mutants_of(file, text)]
     store, listed = Store(_FOLDER / "results.jsonl"), Equivalents(_EQUIVALENTS)
     chosen = [m for m in every if all(part in f"{m.file} {m.function}" for part in options.parts)]
+    if options.costs:
+        noticed = [result.test for m in every if (result := store.of(m)) is not None]
+        print(costs(Reach(_FOLDER / "reach").seconds, noticed))
+        return 0
     if not options.table:
         _run(options, _order(chosen, options.seed), store)
     known = [(mutant, result) for mutant in chosen if (result := store.of(mutant)) is not None]

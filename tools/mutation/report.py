@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from tools.mutation.store import TIMED_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tools.mutation.operators import Mutant
     from tools.mutation.store import Result
 
-__all__ = ["rows_of", "table", "wilson"]
+__all__ = ["costs", "rows_of", "table", "wilson"]
 
 _Z = 1.959964
 """Of the normal distribution: 95 % lie within so many deviations."""
@@ -95,3 +95,20 @@ def table(rows: Sequence[Sequence[str]]) -> str:
         f"|{'|'.join(line)}|" if line[0] == "---" else f"| {' | '.join(line)} |" for line in lines
     ]
     return "\n".join(marked)
+
+
+def costs(seconds: Mapping[str, float], killers: Iterable[str]) -> str:
+    """Return what each file of tests costs and how many mutants it noticed first, dearest first.
+
+    >>> print(costs({"a.py::x": 1.5, "a.py::y": 0.5, "b.py::z": 3.0}, ["a.py::y"]))
+         3.0 s      0  b.py
+         2.0 s      1  a.py
+    """
+    spent: dict[str, float] = defaultdict(float)
+    noticed: dict[str, int] = defaultdict(int)
+    for test, took in seconds.items():
+        spent[test.split("::")[0]] += took
+    for test in killers:
+        noticed[test.split("::")[0]] += 1
+    ordered = sorted(spent, key=lambda file: (-spent[file], file))
+    return "\n".join(f"{spent[file]:8.1f} s {noticed[file]:6,}  {file}" for file in ordered)
