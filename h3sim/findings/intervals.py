@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from typing import TYPE_CHECKING, Any
 
 from h3sim.findings.model import Figure
@@ -89,8 +88,8 @@ def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
         return None
     # In whole numbers: the library's own correlation differs between versions of Python.
     x, y = _centred_ranks(left), _centred_ranks(right)
-    squares = sum(map(operator.mul, x, x)) * sum(map(operator.mul, y, y))
-    return sum(map(operator.mul, x, y)) / math.sqrt(squares)
+    squares = sum(rank * rank for rank in x) * sum(rank * rank for rank in y)
+    return sum(a * b for a, b in zip(x, y, strict=True)) / math.sqrt(squares)
 
 
 def _centred_ranks(values: Sequence[float]) -> list[int]:

@@ -144,4 +144,5 @@ def _over_networks(loads: Loads, scheme: str, *, loss: float) -> dict[str, float
 def _slope(values: Sequence[Any]) -> float:
     """Return by how much values rise from one to the next: the least-squares line's slope."""
     # Exactly, and rounded once: the library's own differs between versions of Python.
-    return float(slope([Fraction(value) for value in values]) or 0)
+    exact: list[int | Fraction] = [Fraction(value) for value in values]
+    return float(slope(exact) or 0)

@@ -194,7 +194,7 @@ def reprioritization_delays_ns(
     return found
 
 
-def slope(values: Sequence[int] | Sequence[Fraction]) -> Fraction | None:
+def slope(values: Sequence[int | Fraction]) -> Fraction | None:
     """Return how much *values* rise from one to the next, by least squares; None of fewer than 2.
 
     Of the times to first byte in the order of requests it is Koshiba's measure (2016): without

@@ -194,7 +194,8 @@ def test_codel_begins_anew_where_the_last_drops_are_long_ago() -> None:
     def second_gap_ms(pause_ms: int) -> float:
         """Return how long after the first drop of a second congestion the next one comes."""
         state = CoDelState(target_ns=ms(5), interval_ns=ms(100))
-        now_ms, drops = 0, []
+        now_ms = 0
+        drops: list[int] = []
         for length_ms in (600, 400):
             drops = []
             for _ in range(length_ms):
@@ -215,7 +216,7 @@ def test_codel_begins_anew_where_the_last_drops_are_long_ago() -> None:
 
 
 @pytest.mark.parametrize("limit", [{"queue_packets": 2}, {"queue_bytes": 2999}])
-def test_a_queue_is_full_with_codel_too(limit: dict[str, int]) -> None:
+def test_a_queue_is_full_with_codel_too(limit: dict[str, Any]) -> None:
     down = link(rate_bps=8_000, burst_bytes=0, codel=CoDel(), **limit)
     # A packet takes a second: all that come at once wait.
     assert [down.send(0, 1000) is None for _ in range(4)] == [False, False, True, True]
