@@ -6,7 +6,8 @@
 True
 
 - one load: `simulate`, a `Load`: figures, timings, `load.plot`, `load.lower_bound`
-- many loads: `compare` (a table), `sweep` (a study), `sweep_until`, `sensitivity`, `regret`
+- many loads: `compare` (a table), `sweep` (a study), `sweep_until`, `sensitivity`, `regret`,
+  `what_if`
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
 - files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
 - recordings: `import_page`, `read_har`; `measure` reads a qlog
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from h3sim.study.sequential import sweep_until
     from h3sim.study.server_check import ServerCheck, check_server
     from h3sim.study.sweep import Study, study_of, sweep
+    from h3sim.study.what_if import WhatIf, what_if
     from h3sim.transport import Network, read_network
     from h3sim.versions import show_versions
 
@@ -81,6 +83,7 @@ __all__ = [
     "Scheme",
     "ServerCheck",
     "Study",
+    "WhatIf",
     "__version__",
     "build",
     "check_rules",
@@ -112,6 +115,7 @@ __all__ = [
     "study_of",
     "sweep",
     "sweep_until",
+    "what_if",
 ]
 
 _HOMES = {
@@ -131,7 +135,7 @@ _HOMES = {
         *("Comparison", "FoundScheme", "LoadConfig", "Range", "Regret", "Results", "SavedLoad"),
         *("RuleCheck", "ServerCheck", "Study", "check_rules", "check_server", "compare"),
         *("find", "read_load", "read_results", "regret", "sensitivity", "simulate", "study_of"),
-        *("sweep", "sweep_until"),
+        *("sweep", "sweep_until", "WhatIf", "what_if"),
     ),
     "transport": ("Network", "read_network"),
     "versions": ("show_versions",),

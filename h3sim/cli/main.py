@@ -32,6 +32,7 @@ COMMANDS = {
     "run": "load one page with one scheme",
     "compare": "load pages with several schemes",
     "report": "write loads, a study or a log as one file of HTML",
+    "what-if": "show what load events wait for, and what they would be without",
     "regret": "show how far schemes are from the optimum",
     "find": "find the scheme that serves pages best, and say how sure that is",
     "sweep": "run a study: many loads, kept and resumed",
@@ -126,6 +127,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.compare import add_command
         case "report":
             from h3sim.cli.report import add_command
+        case "what-if":
+            from h3sim.cli.what_if import add_command
         case "regret":
             from h3sim.cli.regret import add_command
         case "find":

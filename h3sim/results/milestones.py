@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import metrics
 from h3sim.page import Kind
+from h3sim.results.activities import Activities
 from h3sim.trace import Rows, Work
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import networkx as nx
+
     from h3sim.metrics import PathStep, Timing
     from h3sim.page import Page
+    from h3sim.results.activities import ActivityRow, ContributionRow
     from h3sim.trace import Trace
 
 __all__ = ["Milestones", "PathRow", "Visual", "WithMilestones"]
@@ -101,6 +105,14 @@ class Milestones:
 
     def critical_path(self, to: Work) -> Rows[PathRow]:
         """Return the steps to a milestone."""
+        return Rows(PathRow, map(self._row, self._steps(to)))
+
+    @property
+    def activities(self) -> Activities:
+        """What the browser did."""
+        return Activities(self.page, self.trace.activities, self._steps(Work.LOAD))
+
+    def _steps(self, to: Work) -> list[PathStep]:
         latency_ns = {
             request.resource: request.arrived_at_ns
             - request.requested_at_ns
@@ -108,8 +120,7 @@ class Milestones:
             + self.one_way_ns[request.resource]
             for request in self.trace.requests
         }
-        steps = metrics.critical_path(self.trace.activities, latency_ns, to=to)
-        return Rows(PathRow, map(self._row, steps))
+        return metrics.critical_path(self.trace.activities, latency_ns, to=to)
 
     def _at_ns(self, work: Work) -> int | None:
         return next((done.began_at_ns for done in self.trace.activities if done.work is work), None)
@@ -193,3 +204,26 @@ class WithMilestones:
         if to not in names:
             raise ValueError(f"to must be one of {', '.join(names)}, is {to!r}")
         return self._milestones.critical_path(Work(to))
+
+    def activities(self) -> Rows[ActivityRow]:
+        """Return what the browser did, as it began: why each waited, and how long it could have.
+
+        Empty unless the browser computed the load (`browser="parse"`).
+        """
+        return self._milestones.activities.rows()
+
+    def activity_graph(self) -> nx.DiGraph[int]:
+        """Return `activities` as a graph, whose edges say by which policy of WProf one waited."""
+        return self._milestones.activities.graph()
+
+    def contributions(self, by: str = "policy") -> Rows[ContributionRow]:
+        """Return what the way to the load event goes to, largest first.
+
+        *by* "policy" (of what let each step begin: "F", "O", "B", "R", or "start"), "kind" (of
+        resource; "page" for milestones) or "part" (network, bandwidth, computation, blocking).
+        The times add up to that of the load event, but for what went by before the first request.
+
+        Raises:
+            ValueError: if *by* is none of the three.
+        """
+        return self._milestones.activities.contributions(by)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from h3sim.study.server_check import ServerCheck, ServerCheckRow, check_server
     from h3sim.study.store import Store, StoreError
     from h3sim.study.sweep import Plan, Study, study_of, sweep
+    from h3sim.study.what_if import WhatIf, WhatIfRow, what_if
 
 __all__ = [
     "ClassRegretRow",
@@ -81,6 +82,8 @@ __all__ = [
     "Store",
     "StoreError",
     "Study",
+    "WhatIf",
+    "WhatIfRow",
     "baseline_of",
     "check_names",
     "check_rules",
@@ -103,6 +106,7 @@ __all__ = [
     "study_of",
     "sweep",
     "sweep_until",
+    "what_if",
     "with_scheduler",
 ]
 
@@ -127,4 +131,5 @@ __getattr__, __dir__ = attach(
     server_check="ServerCheck ServerCheckRow check_server",
     store="Store StoreError",
     sweep="Plan Study study_of sweep",
+    what_if="WhatIf WhatIfRow what_if",
 )

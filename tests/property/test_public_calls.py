@@ -79,6 +79,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "simulate, over links": (h3sim.simulate, {"page": PAGE, **MANY}),
     "compare": (h3sim.compare, {"pages": PAGE, "schemes": "fifo", "baseline": "fifo"}),
     "regret": (h3sim.regret, {"pages": PAGE, "schemes": "fifo"}),
+    "what_if": (h3sim.what_if, {"pages": PAGE, "scheme": "fifo"}),
     "find": (
         h3sim.find,
         {

@@ -1,0 +1,155 @@
+"""Why each activity of a browser waited for another: the policies of WProf, and slack.
+
+Wang et al. (WProf, NSDI 2013, table 1) tell four kinds of dependency between activities apart: the
+*flow* of what needs the other's result, the *output* that must come in an order, *binding*, early
+or late, of what could come at another time, and *resources* that are scarce.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.page import At, Kind
+from h3sim.trace import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from h3sim.page import Page, Resource
+    from h3sim.trace import Activity
+
+__all__ = ["Dependency", "Policy", "dependencies", "slacks_ns"]
+
+
+class Policy(enum.Enum):
+    """The kinds of dependency."""
+
+    FLOW = "F"
+    """The one needs what the other brings: a tag is parsed, a script has come (F1 to F6)."""
+    OUTPUT = "O"
+    """They must not be seen in another order: the parser waits for a script (O1), a script and the
+    first paint for stylesheets (O2, O3), deferred scripts for the end of the document."""
+    BINDING = "B"
+    """It could be earlier or later: what a style names waits for a layout, what is lazy for a paint
+    (B1, B2); the preload scanner asks before the parser comes (B3)."""
+    RESOURCE = "R"
+    """It waits for a turn: the main thread is busy (R3)."""
+
+
+class Dependency(NamedTuple):
+    """The activity *after* waited for *before* (indices); if *is_last*, for nothing longer."""
+
+    before: int
+    after: int
+    policy: Policy
+    is_last: bool
+
+
+def dependencies(activities: Sequence[Activity], page: Page) -> list[Dependency]:
+    """Return what waited for what, by *after* and then by *before*.
+
+    Of each activity there is the one that it waited for longest, as the browser noted it. Besides,
+    what is computed waits for its own download, and the load event for all that ended before it.
+
+    >>> from h3sim.page import Kind, Page, Resource
+    >>> from h3sim.trace import Activity
+    >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+    >>> done = [Activity(Work.DOWNLOAD, 0, 0, 4, None), Activity(Work.PARSE, 0, 4, 9, 0)]
+    >>> [(each.before, each.after, each.policy.value) for each in dependencies(done, page)]
+    [(0, 1, 'F')]
+    """
+    downloads = {
+        done.resource: index for index, done in enumerate(activities) if done.work is Work.DOWNLOAD
+    }
+    found = []
+    for index, done in enumerate(activities):
+        waited = set() if done.after is None else {done.after}
+        if done.work in (Work.STYLE, Work.EXECUTE) and done.resource in downloads:
+            waited.add(downloads[done.resource])
+        if done.work is Work.LOAD:
+            began_ns = done.began_at_ns
+            waited.update(n for n in range(index) if activities[n].ended_at_ns <= began_ns)
+        for before in sorted(waited):
+            policy = _policy(activities[before], done, page)
+            found.append(Dependency(before, index, policy, before == done.after))
+    return found
+
+
+def slacks_ns(
+    activities: Sequence[Activity], edges: Iterable[Dependency], page: Page
+) -> list[int | None]:
+    """Return how much later each activity could have ended, and the load event been no later.
+
+    At most so much: it may have been waited for in ways that *edges* do not have. None where
+    nothing that leads to the load event waited for it. Where a part of a download was enough, its
+    end was not what was waited for. A delay that the page has is no slack.
+    """
+    found: list[int | None] = [0 if done.work is Work.LOAD else None for done in activities]
+    for edge in sorted(edges, key=lambda edge: -edge.after):
+        later_ns = found[edge.after]
+        if later_ns is None:
+            continue
+        before, after = activities[edge.before], activities[edge.after]
+        if before.ended_at_ns > after.began_at_ns:
+            continue
+        gap_ns = after.began_at_ns - before.ended_at_ns
+        may_ns = later_ns + max(0, gap_ns - _delay_ns(after, page))
+        known_ns = found[edge.before]
+        found[edge.before] = may_ns if known_ns is None else min(known_ns, may_ns)
+    return found
+
+
+def _delay_ns(after: Activity, page: Page) -> int:
+    """Return how long a request is held back by what was recorded."""
+    if after.work is not Work.DOWNLOAD or after.resource is None:
+        return 0
+    discovery = page.resources[after.resource].discovered
+    return 0 if discovery is None else discovery.delay_ns
+
+
+def _policy(before: Activity, after: Activity, page: Page) -> Policy:
+    resource = None if after.resource is None else page.resources[after.resource]
+    if after.work is Work.DOWNLOAD and resource is not None:
+        return _of_download(before, resource, page)
+    if after.work is Work.PARSE:
+        return _of_parser(before, page)
+    if after.work is Work.STYLE:
+        return Policy.FLOW if before.resource == after.resource else Policy.RESOURCE
+    if after.work is Work.EXECUTE and resource is not None:
+        return _of_script(before, after, resource)
+    if after.work is Work.FIRST_PAINT and before.work is Work.STYLE:
+        return Policy.OUTPUT
+    return Policy.FLOW
+
+
+def _of_download(before: Activity, resource: Resource, page: Page) -> Policy:
+    if before.work.is_milestone:
+        return Policy.BINDING
+    discovery = resource.discovered
+    is_named_in = discovery is not None and discovery.at is At.OFFSET
+    if before.work is Work.DOWNLOAD and before.resource == page.root and is_named_in:
+        return Policy.BINDING  # the scanner saw it; the parser comes later
+    return Policy.FLOW
+
+
+def _of_parser(before: Activity, page: Page) -> Policy:
+    if before.work in (Work.DOWNLOAD, Work.PARSE) and before.resource == page.root:
+        return Policy.FLOW
+    script = None if before.resource is None else page.resources[before.resource]
+    is_waited_for = (
+        before.work is Work.EXECUTE
+        and script is not None
+        and not (script.is_async or script.is_defer or script.preload)
+    )
+    return Policy.OUTPUT if is_waited_for else Policy.RESOURCE
+
+
+def _of_script(before: Activity, after: Activity, script: Resource) -> Policy:
+    if before.work is Work.DOWNLOAD and before.resource == after.resource:
+        return Policy.FLOW
+    is_in_order = script.kind is Kind.SCRIPT and not (script.is_async or script.preload)
+    has_order = before.work in (Work.PARSE, Work.STYLE) or (
+        before.work is Work.EXECUTE and script.is_defer
+    )
+    return Policy.OUTPUT if is_in_order and has_order else Policy.RESOURCE

@@ -1,0 +1,191 @@
+"""What if nothing were computed, or the network cost nothing? Asked of load events, as by WProf."""
+
+from __future__ import annotations
+
+import html
+import statistics
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+from h3sim._version import __version__
+from h3sim.browser import BrowserMode
+from h3sim.documents.arguments import CALLABLE, check_arguments
+from h3sim.errors import InputError
+from h3sim.page.variants import with_cached
+from h3sim.results import in_words
+from h3sim.study.compare import CONFIG, check_names, check_some
+from h3sim.study.config import LoadConfig
+from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.run import resolve_pages, resolve_schemes, run_config
+from h3sim.study.told import Told
+from h3sim.trace import Rows
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from h3sim.page import Page
+    from h3sim.results import Load
+    from h3sim.schemes import Scheme
+    from h3sim.study.run import PageLike, SchemeLike
+
+__all__ = ["WHAT_IFS", "PathShareRow", "WhatIf", "WhatIfRow", "what_if"]
+
+WHAT_IFS = ("as it is", "no computation", "no network", "half the RTT", "all cached")
+"""What is asked of each page, in this order; the last leaves the document to come."""
+_ARGUMENTS = ("scheme", "config", "progress")
+_AT_ONCE: dict[str, Any] = {"network": "marx-2019", "rate_mbps": 10_000.0, "rtt_ms": 0.0}
+"""As good as no network: 2 MB in 1.6 ms, and no controller or acknowledgement that waits."""
+
+
+class WhatIfRow(NamedTuple):
+    """A load: the page's load event *if* so, and its part of that of the page as it is."""
+
+    page: str
+    what: str
+    load_event_ms: float
+    first_paint_ms: float
+    part: float
+
+
+class PathShareRow(NamedTuple):
+    """What of the way to the load event goes to *name*: the mean part over pages, and the most."""
+
+    by: str
+    name: str
+    mean_ms: float
+    mean_part: float
+    largest_part: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf(Told):
+    """Rows by page and by what is asked, in the order of `WHAT_IFS`."""
+
+    rows: Rows[WhatIfRow]
+    contributions: Rows[PathShareRow]
+    """Where the time of the pages as they are goes: by policy, by kind and by part."""
+
+    def mean_part(self, what: str) -> float:
+        """Return the geometric mean over pages of the part that is left if so."""
+        return statistics.geometric_mean(row.part for row in self.rows if row.what == what)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as a document of format `h3sim-what-if/1`."""
+        return {
+            "format": "h3sim-what-if/1",
+            **self._identity(),
+            "rows": [row._asdict() for row in self.rows],
+            "contributions": [row._asdict() for row in self.contributions],
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.told())}</p>{self.rows._repr_html_()}"
+
+
+@with_options
+def what_if(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    scheme: SchemeLike = "rr",
+    config: LoadConfig | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Unpack[LoadOptions],
+) -> WhatIf:
+    """Load each page as it is, and as it would be without computation, network and so on.
+
+    The browser computes every load (`browser="parse"`). Without a network packets come at 10 Gbit/s
+    and without delay. In the load of which all is cached the document alone comes over the network,
+    and the main thread takes as long for all as before. The other arguments are those of
+    `LoadConfig`, and change *config* where that is given. *progress* is told after each load how
+    many are done and how many there are.
+
+    Raises:
+        InputError: listing every mistake in what was given.
+        UnknownNameError: if a name is not known.
+        UnknownOptionError: if there is no such argument.
+
+    >>> found = what_if("davies-meenan", scheme="dfifo", network="cable")
+    >>> [round(row.part, 2) for row in found.rows]
+    [1.0, 1.0, 0.0, 0.98, 0.07]
+    """
+    check_arguments(
+        InputError,
+        config=(CONFIG, config),
+        **{} if progress is None else {"progress": (CALLABLE, progress)},
+    )
+    wanted = config_of(options, known=_ARGUMENTS, changed=config)
+    run_with = replace(wanted, browser=replace(wanted.browser_model, mode=BrowserMode.PARSE))
+    found = resolve_pages(pages)
+    schemes = resolve_schemes(scheme)
+    check_some(pages=found, schemes=schemes)
+    check_names(pages=found, schemes=schemes)
+    rows: list[WhatIfRow] = []
+    as_they_are: list[Load] = []
+    for page in found:
+        for row, load in _asked(page, schemes[0], run_with):
+            rows.append(row)
+            if row.what == WHAT_IFS[0]:
+                as_they_are.append(load)
+            if progress is not None:
+                progress(len(rows), len(found) * len(WHAT_IFS))
+    first = as_they_are[0]
+    return WhatIf(
+        rows=Rows(WhatIfRow, rows),
+        contributions=Rows(PathShareRow, _contributions(as_they_are)),
+        version=__version__,
+        configuration={**first.configuration, "scheme": schemes[0].name},
+        words={**in_words(first), "scheme": schemes[0].name},
+        page_digests={page.name: page.digest for page in found},
+    )
+
+
+def _asked(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[tuple[WhatIfRow, Load]]:
+    rtt_ms = to_ms(config.resolved_network().rtt_ns)
+    asked = {
+        "as it is": (page, config),
+        "no computation": (_without_computation(page), config),
+        "no network": (page, LoadConfig(browser=config.browser, **_AT_ONCE)),
+        "half the RTT": (page, replace(config, rtt_ms=rtt_ms / 2)),
+        "all cached": (_with_all_cached(page), config),
+    }
+    whole_ms = 0.0
+    for what in WHAT_IFS:
+        changed_page, changed = asked[what]
+        load = run_config(changed_page, scheme, changed)
+        event_ms, paint_ms = load.load_event_ms or 0.0, load.first_paint_ms or 0.0
+        whole_ms = whole_ms or event_ms
+        yield WhatIfRow(page.name, what, event_ms, paint_ms, event_ms / whole_ms), load
+
+
+def _without_computation(page: Page) -> Page:
+    return page.with_resources(
+        replace(resource, parse_ns=0, execute_ns=0) for resource in page.resources
+    )
+
+
+def _with_all_cached(page: Page) -> Page:
+    """Return *page* of which the document alone is not cached; that takes all computing time."""
+    others = [resource for n, resource in enumerate(page.resources) if n != page.root]
+    if not others:
+        return page
+    computing_ns = sum(resource.parse_ns + resource.execute_ns for resource in others)
+    warm = with_cached(page, [resource.id for resource in others])
+    root = warm.resources[warm.root]
+    return warm.with_resources([replace(root, execute_ns=root.execute_ns + computing_ns)])
+
+
+def _contributions(loads: list[Load]) -> Iterator[PathShareRow]:
+    for by in ("policy", "kind", "part"):
+        found: dict[str, list[tuple[float, float]]] = {}
+        for load in loads:
+            for row in load.contributions(by):
+                found.setdefault(row.name, []).append((row.time_ms, row.share))
+        n_loads = len(loads)
+        means = {
+            name: (sum(ms for ms, _ in values) / n_loads, sum(part for _, part in values) / n_loads)
+            for name, values in found.items()
+        }
+        for name in sorted(means, key=lambda name: -means[name][1]):
+            most = max(share for _, share in found[name])
+            yield PathShareRow(by, name, *means[name], most)
