@@ -45,7 +45,9 @@ FONT = {
     "discovered": {"by": "s.css", "at": "complete"},
 }
 MORE = {
-    **{"id": "more", "kind": "fetch", "bytes": 2800},
+    "id": "more",
+    "kind": "fetch",
+    "bytes": 2800,
     "discovered": {"by": "a.js", "at": "executed"},
 }
 PAGE = page_of(ROOT, STYLE, SCRIPT, IMAGE, FONT, MORE)
