@@ -129,14 +129,19 @@ def what_if(
                 as_they_are.append(load)
             if progress is not None:
                 progress(len(rows), len(found) * len(WHAT_IFS))
-    first = as_they_are[0]
+    return _told(rows, as_they_are)
+
+
+def _told(rows: list[WhatIfRow], loads: list[Load]) -> WhatIf:
+    """Return the rows with what was run, by the *loads* of the pages as they are."""
+    first = loads[0]
     return WhatIf(
         rows=Rows(WhatIfRow, rows),
-        contributions=Rows(PathShareRow, _contributions(as_they_are)),
+        contributions=Rows(PathShareRow, _contributions(loads)),
         version=__version__,
-        configuration={**first.configuration, "scheme": schemes[0].name},
-        words={**in_words(first), "scheme": schemes[0].name},
-        page_digests={page.name: page.digest for page in found},
+        configuration={**first.configuration, "scheme": first.scheme.name},
+        words={**in_words(first), "scheme": first.scheme.name},
+        page_digests={load.page.name: load.page.digest for load in loads},
     )
 
 
