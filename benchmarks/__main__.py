@@ -103,7 +103,13 @@ def _import_time() -> str:
             ),
             *(
                 (f"h3sim {words}", ("-m", "h3sim", *words.split()))
-                for words in ("--version", "--help", "list schemes", "run davies-meenan")
+                for words in (
+                    "--version",
+                    "--help",
+                    "list pages",
+                    "list schemes",
+                    "run davies-meenan",
+                )
             ),
         )
     }

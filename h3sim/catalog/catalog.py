@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from h3sim import transport
 from h3sim.catalog.roots import root
 from h3sim.catalog.sets import shipped_sets
 from h3sim.documents import read_text, shown, shown_path
@@ -17,8 +18,7 @@ from h3sim.page import page_from_dict, read_page
 from h3sim.page.classes import SIZES, size_class
 from h3sim.schemes import read_scheme
 from h3sim.schemes.reader import scheme_from_toml
-from h3sim.transport import network_from_toml, profile_from_toml, read_network
-from h3sim.transport.profile import read_profile
+from h3sim.transport import network_from_toml, read_network
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,6 +102,8 @@ def load_profile(name: str | Path) -> TransportProfile:
     >>> load_profile("quicly").quic.datagram_bytes
     1280
     """
+    from h3sim.transport.profile import read_profile  # on use: a constant rate has none
+
     return _load(name, "profile", "toml", _profiles(), _shipped_profile, read_profile)
 
 
@@ -259,7 +261,7 @@ def _shipped_profile(file: Traversable) -> TransportProfile:
 @cache
 def _profile_in(file_name: str) -> TransportProfile:
     file = _profiles()[file_name.removesuffix(".toml")]
-    return profile_from_toml(file.read_text(encoding="utf-8"), source=file_name)
+    return transport.profile_from_toml(file.read_text(encoding="utf-8"), source=file_name)
 
 
 def _shipped_scheme(file: Traversable) -> Scheme:

@@ -147,12 +147,12 @@ def _pages() -> _Listing:
     rows = (
         (
             page.name,
-            str(len(page.resources)),
+            str(page.n_resources),
             f"{page.total_bytes / 1000:,.0f}",
-            str(sum(resource.above_the_fold for resource in page.resources)),
-            page.provenance.get("source", "-"),
+            str(page.n_above_the_fold),
+            page.source,
         )
-        for page in catalog.list_pages()
+        for page in catalog.page_summaries()
     )
     return _Listing(headers, rows, is_one_line=True)
 

@@ -12,10 +12,11 @@ from h3sim._version import __version__, build
 from h3sim.cli.parsing import BAD_INPUT, FAILED, Parser, RawHelp
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError, InputError
+from h3sim.lazy import without_collecting
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
@@ -56,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
         with exits_on_sigterm():
-            return _run(arguments)
+            return _run(arguments, is_own_process=argv is None)
     except InputError as error:
         _complain(*error.lines())
         return BAD_INPUT
@@ -75,28 +76,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return FAILED
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run(arguments: Sequence[str], *, is_own_process: bool) -> int:
     """Run the command, and write what it printed: a full disk may say so only then."""
     try:
-        with _without_collecting():
+        with without_collecting():
             options = make_parser(arguments).parse_args(arguments)
+            if is_own_process:
+                gc.freeze()  # what was imported stays to the end: nobody need look at it again
         options.arguments = arguments
         code: int = options.command(options)
     finally:
         sys.stdout.flush()
     return code
-
-
-@contextlib.contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Look for no garbage: importing leaves none, and looking takes a tenth of its time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
@@ -110,7 +101,12 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"h3sim {__version__} ({build()})")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     wanted = next((word for word in arguments if not word.startswith("-")), "")
+    # Where the first word is a command nothing is said of the others, whose parsers take as long as
+    # reading a page.
+    is_first = arguments[:1] == [wanted] and wanted in COMMANDS
     for name, summary in COMMANDS.items():
+        if is_first and name != wanted:
+            continue
         if name == wanted:
             _add_command(name)(commands, summary)
         else:

@@ -17,7 +17,6 @@ from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.results import told
 from h3sim.results.document import write_load_qlog
-from h3sim.results.har import check_har_path, write_load_har
 from h3sim.study import is_saved_load, read_load, run_config
 
 if TYPE_CHECKING:
@@ -183,7 +182,10 @@ def _run(options: argparse.Namespace) -> int:
     cell = _saved(options, mistakes) if is_saved_load(options.page) else _given(options, mistakes)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: _check_qlog(options))
-    mistakes.collect(lambda: check_har_path(options.har, key="--har"))
+    if options.har is not None:
+        from h3sim.results.har import check_har_path  # on use: most loads are not written so
+
+        mistakes.collect(lambda: check_har_path(options.har, key="--har"))
     if cell is None or mistakes.lines:
         return mistakes.tell("run")
     with progress_bar("packet") as progress:
@@ -193,6 +195,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.qlog is not None:
         write_load_qlog(load, options.qlog, dialect=options.qlog_dialect)
     if options.har is not None:
+        from h3sim.results.har import write_load_har
+
         write_load_har(load, options.har)
     if options.json:
         print(json.dumps(load.to_dict(order=options.order), allow_nan=False))

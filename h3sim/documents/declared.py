@@ -28,7 +28,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from h3sim.documents.refused import ABSENT, RefusedError
 from h3sim.documents.shown import listed, shown
@@ -67,16 +67,18 @@ class Declared:
     default: Any
     stand_in: Any
     is_premise: bool
+    keys: tuple[str, ...] = dataclasses.field(init=False)
+    """The keys of a file that it takes up."""
+    is_needed: bool = dataclasses.field(init=False)
+    """Whether a file must have it."""
+    is_optional: bool = dataclasses.field(init=False)
+    """Whether a file may do without, and nothing is to be looked up then."""
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of a file that it takes up."""
-        return self.kind.keys or (self.key,)
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether a file must have it."""
-        return self.default is ABSENT and not self.kind.keys
+    def __post_init__(self) -> None:
+        is_required = self.default is ABSENT
+        object.__setattr__(self, "keys", self.kind.keys or (self.key,))
+        object.__setattr__(self, "is_needed", is_required and not self.kind.keys)
+        object.__setattr__(self, "is_optional", not is_required)
 
     def given_in(self, table: Mapping[str, Any]) -> Any:
         """Return what a file says of it, or ABSENT."""
@@ -85,8 +87,7 @@ class Declared:
         return {key: table[key] for key in self.kind.keys if key in table} or ABSENT
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _Said(NamedTuple):
     kind: ValueType
     about: str
     used_by: str
@@ -194,6 +195,8 @@ def settled(value: Any) -> list[Problem]:
     stand_ins: dict[str, Any] = {}
     for field in declared(type(value)):
         given = getattr(value, field.attribute)
+        if given is field.default:
+            continue  # most are left as they are, in thousands of resources
         if given is None and not isinstance(field.kind, OrNone):
             if field.default is not None:
                 problems.append(Problem(key=field.key, message="must be given, is None"))
@@ -227,6 +230,8 @@ def _with_mistakes(value: Any, problems: list[Problem]) -> list[Problem]:
     mistakes = getattr(value, "mistakes", None)
     if mistakes is None:
         return problems
+    if not problems:
+        return [*mistakes()]
     reported = {problem.key for problem in problems}
     if any(field.is_premise and field.key in reported for field in declared(type(value))):
         return problems
@@ -282,11 +287,15 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
     """
     if not isinstance(given, Mapping):
         raise RefusedError(f"must be {noun}, is {shown(given)}", _stand_in_for(cls, fixed))
-    fields = [field for field in declared(cls) if field.attribute not in fixed]
-    problems = list(_key_problems(given, [key for field in fields for key in field.keys]))
+    fields = declared(cls)
+    if fixed:
+        fields = tuple(field for field in fields if field.attribute not in fixed)
+    problems = list(_key_problems(given, fields))
     values: dict[str, Any] = dict(fixed)
     for field in fields:
-        found = field.given_in(given)
+        found = field.given_in(given) if field.kind.keys else given.get(field.key, ABSENT)
+        if found is ABSENT and field.is_optional:
+            continue
         if found is ABSENT and field.kind.keys and field.default is ABSENT:
             found = {}  # which of its keys are needed it says itself
         if found is ABSENT:
@@ -308,10 +317,10 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
     raise RefusedError(_with_mistakes(stand_in, problems), stand_in)
 
 
-def _key_problems(given: Mapping[str, Any], known: Iterable[str]) -> Iterable[Problem]:
+def _key_problems(given: Mapping[str, Any], fields: Iterable[Declared]) -> Iterable[Problem]:
     for name in getattr(given, "twice", ()):
         yield Problem(key=name, message="stands twice in one object")
-    known = tuple(known)
+    known = [key for field in fields for key in field.keys]
     for name in given:
         if name not in known:
             allowed = f"allowed are {listed(known, near=name)}" if known else "none is allowed here"

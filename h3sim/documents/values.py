@@ -139,25 +139,20 @@ class Number(ValueType):
             if isinstance(value, int | float) and not isinstance(value, bool):  # not finite, huge
                 raise RefusedError(f"{self._range(1)}, is {shown(value)}")
             raise RefusedError(f"must be {self._noun}{self._example}, is {shown(value)}")
-        self.check(value, shown(value))
+        if not self.holds(value):
+            raise RefusedError(f"{self._range(value)}, is {shown(value)}")
         number: float = value
         return number
 
-    def check(self, value: float, said: str) -> None:
-        """Refuse a *value* out of range, and show what was *said*.
-
-        Raises:
-            RefusedError: if it is.
-        """
+    def holds(self, value: float) -> bool:
+        """Return whether *value* is in the range."""
         low, high = self.low, self.high
-        is_in = (
+        return (
             (low is None or value >= low)
             and (high is None or value <= high)
             and not (self.is_above and value == low)
             and not (self.is_below and value == high)
         )
-        if not is_in:
-            raise RefusedError(f"{self._range(value)}, is {said}")
 
     def _range(self, value: float) -> str:
         low, high = self.low, self.high
@@ -196,7 +191,8 @@ class Whole(Number):
     def accept(self, value: Any) -> int:
         if type(value) is not int:
             value = _as_int(value)
-        self.check(value, shown(value))
+        if not self.holds(value):
+            raise RefusedError(f"{self._range(value)}, is {shown(value)}")
         number: int = value
         return number
 
@@ -225,15 +221,19 @@ class _Scaled(Number):
         whole = value if type(value) is int else _as_int(value)
         if abs(whole) > _HUGE:
             raise RefusedError(f"{self._range(1)}, is {shown(whole)}")
-        self.check(self.write(whole), f"{self.write(whole):g}")
+        written = self.write(whole)
+        if not self.holds(written):
+            raise RefusedError(f"{self._range(written)}, is {written:g}")
         return whole
 
     def read(self, given: Any) -> int:
         if not is_quantity(given):
             raise RefusedError(f"must be a number, is {shown(given)}")
         value = self._scaled(given)
-        # What is shown is what stands in the file, before it was rounded.
-        self.check(self.write(value), shown(given))
+        written = self.write(value)
+        if not self.holds(written):
+            # What is shown is what stands in the file, before it was rounded.
+            raise RefusedError(f"{self._range(written)}, is {shown(given)}")
         return value
 
     def _scaled(self, given: float) -> int:

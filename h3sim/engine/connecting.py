@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim import http  # what only some loads have is imported on use
 from h3sim.engine.browser_driver import BrowserDriver
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
-from h3sim.engine.packet_log import PacketLog
-from h3sim.http import HeadersFirstSender, Retransmit, SectionSender, StreamSender
+from h3sim.http import Retransmit, StreamSender
 from h3sim.results.requests import request_sizer
 from h3sim.transport import Mode, Role
 
@@ -107,7 +107,7 @@ class LinkConnector(_Connector):
 
         self._factory = EndpointFactory(
             plan.network,
-            plan.profile,
+            plan.profile_of_ends,
             plan.protocol,
             mode=plan.mode,
             seed=plan.seed,
@@ -124,6 +124,7 @@ class LinkConnector(_Connector):
     def connection(self, rtt_ns: int | None = None) -> HttpConnection:
         """Return a connection; *rtt_ns* is its round-trip time, where not the network's."""
         from h3sim.engine.endpoint_transport import QuicTransport, TcpTransport
+        from h3sim.engine.packet_log import PacketLog
 
         plan, marks = self._plan, self._plan.make_marks()
         streams = _response_streams(plan, self._factory, marks)
@@ -133,7 +134,7 @@ class LinkConnector(_Connector):
         transport: Transport
         make = TcpTransport if plan.is_http2 else QuicTransport
         transport = endpoints = make(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
-        if plan.headers is not None and isinstance(streams, SectionSender):
+        if plan.headers is not None and isinstance(streams, http.SectionSender):
             from h3sim.engine.header_transport import HeaderTransport
 
             transport = HeaderTransport(
@@ -170,13 +171,14 @@ def _response_streams(
     plan: Plan, factory: EndpointFactory, marks: ByteMarks | None
 ) -> StreamSender:
     """Return the streams that the server sends over links."""
-    profile, scheme, turn_bytes = plan.profile, plan.scheme, factory.turn_bytes
+    profile, scheme, turn_bytes = plan.profile_of_ends, plan.scheme, factory.turn_bytes
     retransmit = scheme.retransmission or Retransmit(profile.retransmit)
     by_priority = retransmit is Retransmit.PRIORITY
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
-    make: Callable[..., StreamSender] = HeadersFirstSender if plan.is_http2 else StreamSender
+    make: Callable[..., StreamSender]
+    make = http.HeadersFirstSender if plan.is_http2 else StreamSender
     if plan.headers is not None:
-        make = SectionSender
+        make = http.SectionSender
     streams = make(
         plan.make_scheduler(turn_bytes, marks),
         turn_bytes=turn_bytes,
@@ -189,6 +191,6 @@ def _response_streams(
         stream_window_bytes=stream_bytes,
         connection_window_bytes=connection_bytes,
     )
-    if isinstance(streams, SectionSender):
+    if plan.headers is not None and isinstance(streams, http.SectionSender):
         streams.is_http2 = plan.is_http2
     return streams

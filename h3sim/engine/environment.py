@@ -123,18 +123,15 @@ class LoadEnvironment(Environment):
         at hand stays at hand.
         """
         queue = self._queue
-        # An object, to be known again: compiled, a tuple of known types is no object before it is
-        # put somewhere, and then another one each time.
-        own: Any = (at_ns, rank, next(self._eid), _take_nothing, None)
-        heappush(queue, own)
+        own_number: int = next(self._eid)
+        heappush(queue, (at_ns, rank, own_number, _take_nothing, None))
         while True:
-            entry = queue[0]
-            if len(entry) == _N_OF_CALL:
-                heappop(queue)
-                self._now = now_ns = entry[0]
-                if entry is own:
+            if len(queue[0]) == _N_OF_CALL:
+                now_ns, _, number, call, value = heappop(queue)
+                self._now = now_ns
+                if number == own_number:  # compiled, a tuple is not the same when it comes back
                     return
-                entry[3](entry[4], now_ns)
+                call(value, now_ns)
             else:
                 super().step()
 
@@ -259,13 +256,14 @@ class Lane:
         self._is_queued = False
         self.take: Call = take or _take_nothing
         self._call_first: Call = self._on_first
-        self.under_way: deque[tuple[int, int, int, Call, Any]] = deque()
-        """What comes in rising order, without what overtakes: each as the queue has it."""
+        self.under_way: deque[Any] = deque()
+        """What comes in rising order, without what overtakes: each as the queue has it. No tuple
+        by its type, which would be taken apart and made anew wherever it is compiled."""
 
     def put(self, at_ns: int, value: Any) -> None:
         """Schedule *value* at *at_ns*."""
         under_way = self.under_way
-        entry = (at_ns, self._rank, next(self._numbers), self._call_first, value)
+        entry: Any = (at_ns, self._rank, next(self._numbers), self._call_first, value)
         if not self._is_queued:
             self._is_queued = True
             under_way.append(entry)
@@ -283,7 +281,7 @@ class Lane:
             if not under_way:
                 self._is_queued = False
                 return
-            first = under_way[0]
+            first: Any = under_way[0]
             if queue and queue[0] < first:
                 heappush(queue, first)
                 return

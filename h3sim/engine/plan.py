@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim import http, transport
 from h3sim.engine.server_word import has_marks
 from h3sim.errors import PageError, Problem
-from h3sim.http import BufferModel, ByteMarks
-from h3sim.transport import Mode, Protocol, TransportProfile
+from h3sim.transport import Mode, Protocol
 
 if TYPE_CHECKING:
     from h3sim.compression import HeaderCompression
     from h3sim.engine.environment import Process
     from h3sim.engine.transport import Progress
+    from h3sim.http import BufferModel, ByteMarks
     from h3sim.page import Page
     from h3sim.page.hosts import RecordedHosts
     from h3sim.schedulers import Scheduler
     from h3sim.schemes import Scheme
-    from h3sim.transport import Network
+    from h3sim.transport import Network, TransportProfile
 
 __all__ = ["MAX_PACKETS", "Plan", "packets_of"]
 
@@ -26,15 +26,15 @@ MAX_PACKETS = 5_000_000
 """The largest load that is taken on; it takes about 2 GB and half a minute."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """What `simulate` was given."""
 
     page: Page
     scheme: Scheme
     network: Network
     protocol: Protocol
-    profile: TransportProfile
+    profile: TransportProfile | None
+    """None where it is the usual one, or the rate constant: then no ends could have one."""
     buffer_bytes: int
     buffer_model: BufferModel
     mode: Mode
@@ -47,12 +47,17 @@ class Plan:
 
     def make_marks(self) -> ByteMarks | None:
         """Return what calls where a response has come so far; None where nobody asks."""
-        return ByteMarks() if has_marks(self.page, self.scheme) else None
+        return http.ByteMarks() if has_marks(self.page, self.scheme) else None
 
     def make_scheduler(self, turn_bytes: int, marks: ByteMarks | None) -> Scheduler:
         """Return what schedules the server's streams of one connection."""
         made = self.scheme.make_scheduler(turn_bytes=turn_bytes)
         return made if marks is None else marks.around(made)
+
+    @property
+    def profile_of_ends(self) -> TransportProfile:
+        """The profile of a load over links."""
+        return self.profile or transport.TransportProfile(name="default")
 
     @property
     def is_http2(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.http import AdviceJudge
+from h3sim import http
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +56,7 @@ class ServerWord:
         self._now_ns = now_ns
         self._marks = marks
         self._wanted: dict[int, Signal] = {}
-        self._judge = AdviceJudge() if scheme.doubts_clients else None
+        self._judge = http.AdviceJudge() if scheme.doubts_clients else None
         self.record: list[tuple[int, int, Signal]] = []
         """What it told the scheduler of its own accord, as `PrioritySignalling.record` has it."""
 

@@ -13,7 +13,7 @@ from h3sim.page.hosts import host_names
 from h3sim.results.connections import Connection
 from h3sim.results.load import Load
 from h3sim.trace import merged_trace
-from h3sim.transport import Mode, Protocol, TransportProfile
+from h3sim.transport import Mode, Protocol
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from h3sim.page.hosts import RecordedHosts
     from h3sim.schemes import Scheme
     from h3sim.trace import Activity, Trace
-    from h3sim.transport import Network
+    from h3sim.transport import Network, TransportProfile
 
 __all__ = ["MAX_LOAD_NS", "simulate"]
 
@@ -74,7 +74,7 @@ def simulate(
         scheme=scheme,
         network=network,
         protocol=protocol,
-        profile=profile or TransportProfile(name="default"),
+        profile=profile,
         buffer_bytes=buffer_bytes,
         buffer_model=buffer_model,
         mode=mode,
@@ -190,7 +190,7 @@ def _load(plan: Plan, browser: BrowserModel, wholes: list[_Whole], trace: Trace)
         buffer_model=plan.buffer_model,
         seed=plan.seed,
         trace=trace,
-        profile=plan.profile if plan.network.constant_rate is None else None,
+        profile=plan.profile_of_ends if plan.network.constant_rate is None else None,
         mode=plan.mode,
         browser=browser,
         headers=plan.headers,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from itertools import compress, groupby, islice
-from operator import le, ne
+from itertools import compress, groupby, islice, repeat
+from operator import is_, is_not, le, ne
 from typing import TYPE_CHECKING
 
 from h3sim.metrics.sander import Frame, SanderCount, count_frames, sander_count
 from h3sim.ranges import Ranges
+from h3sim.trace import PacketRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,17 +26,13 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
     if rows.is_sent_once:
         return len(rows), 0, 0
     _, arrived, streams, offsets, lengths, numbers, _ = rows.columns
-    lost: dict[int, None] = {}
+    lost = dict.fromkeys(compress(numbers, map(is_, arrived, repeat(None))))
     again: dict[int, None] = {}
     ends: dict[int, int] = {}
     """Up to where all of a stream has been sent."""
     known: dict[int, Ranges] = {}
     """What has been sent of streams of which a part was left out: logs have such."""
-    for arrived_at_ns, stream_id, offset, n_bytes, number in zip(
-        arrived, streams, offsets, lengths, numbers, strict=True
-    ):
-        if arrived_at_ns is None:
-            lost[number] = None
+    for stream_id, offset, n_bytes, number in zip(streams, offsets, lengths, numbers, strict=True):
         end = ends.get(stream_id, 0)
         if offset == end and stream_id not in known:
             ends[stream_id] = end + n_bytes
@@ -67,9 +65,18 @@ def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
     >>> loss_bursts([(0, None, 0, 0, 9, n) for n in range(3)] + [(0, 5, 0, 0, 9, 3)])
     {3: 1}
     """
-    fates = {row[5]: row[1] is None for row in rows}
-    runs = [len([*run]) for is_lost, run in groupby(fates[n] for n in sorted(fates)) if is_lost]
-    return dict(sorted(Counter(runs).items()))
+    if isinstance(rows, PacketRows):
+        fates = dict(zip(rows.columns.number, rows.columns.arrived_at_ns, strict=True))
+    else:
+        fates = {row[5]: row[1] for row in rows}
+    lost = [number for number, arrived_at_ns in fates.items() if arrived_at_ns is None]
+    if not lost:
+        return {}
+    # One behind the other are those of which no number lies between: logs may leave some out.
+    numbers = sorted(fates)
+    places = enumerate(bisect_left(numbers, number) for number in sorted(lost))
+    runs = groupby(places, lambda place: place[1] - place[0])
+    return dict(sorted(Counter(len([*run]) for _, run in runs).items()))
 
 
 def count_sander(trace: Trace) -> SanderCount:
@@ -81,7 +88,7 @@ def count_sander(trace: Trace) -> SanderCount:
     if not all(map(le, numbers, islice(numbers, 1, None))):
         return sander_count(frames_by_number(trace))
     frames = zip(streams, offsets, lengths, strict=True)
-    return count_frames(compress(frames, (at_ns is not None for at_ns in arrived)))
+    return count_frames(compress(frames, map(is_not, arrived, repeat(None))))
 
 
 def frames_by_number(trace: Trace) -> Iterator[list[Frame] | None]:

@@ -56,7 +56,9 @@ def _blocked(rows: PacketRows, until: Sequence[int | None]) -> tuple[int, int]:
     """Return the bytes that waited, and for how long their packets did."""
     blocked_bytes = delay_ns = 0
     _, arrived, _, _, lengths, *_ = rows.columns
-    for arrived_at_ns, n_bytes, at_ns in zip(arrived, lengths, until, strict=True):
+    # Most did not wait: of those no more is asked than whether the two times are one.
+    waited = compress(zip(arrived, lengths, until, strict=True), map(ne, arrived, until))
+    for arrived_at_ns, n_bytes, at_ns in waited:
         if at_ns is not None and arrived_at_ns is not None and at_ns > arrived_at_ns:
             blocked_bytes += n_bytes
             delay_ns += at_ns - arrived_at_ns

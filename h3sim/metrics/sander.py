@@ -39,13 +39,15 @@ class _Stream:
     Times are numbers of blocked frames, counted over all streams.
     """
 
-    __slots__ = ("born", "end", "ends", "got", "holes", "since", "times")
+    __slots__ = ("born", "end", "ends", "got", "head", "holes", "since", "times")
 
     def __init__(self, born: int) -> None:
         self.born = born
         """So many frames were blocked before its first one came."""
         self.end = 0
         """How far it has come."""
+        self.head = 0
+        """How far it has come without a hole."""
         self.since = born
         """From when on it has come so far."""
         self.got: Ranges | None = None
@@ -62,12 +64,18 @@ class _Stream:
         if got is None:
             got = self.got = Ranges()
             got.add(0, self.end)
-        before = got.contiguous
+        before = self.head
         unseen = got.add(offset, offset + n_bytes)
-        contiguous, end = got.contiguous, got.end
-        if contiguous == end:
+        self.head, end = got.contiguous, got.end
+        if self.head == end:
             self.got = None
-        return unseen, contiguous != before, end
+        return unseen, self.head != before, end
+
+    def note(self, time: int) -> None:
+        """Write down how far it had come until now; it comes farther."""
+        self.times.append(self.since)
+        self.ends.append(self.end)
+        self.since = time
 
     def end_at(self, time: int) -> int:
         """Return how far it had come when that frame was blocked."""
@@ -77,12 +85,13 @@ class _Stream:
 
     def first_hole(self, since: int) -> int | None:
         """Return when it was first seen to be blocked, *since* then, where it still is."""
-        holes, contiguous = self.holes, self.end if self.got is None else self.got.contiguous
-        while holes and holes[0][1] <= contiguous:
+        holes, head = self.holes, self.head
+        while holes and holes[0][1] <= head:
             holes.popleft()
-        if holes and holes[0][0] >= since:
-            return holes[0][0]
-        return next((time for time, at in holes if time >= since and at > contiguous), None)
+        for time, at in holes:
+            if time >= since and at > head:
+                return time
+        return None
 
 
 def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
@@ -117,21 +126,22 @@ def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
             end = offset + n_bytes
             if blocking and _is_withheld(stream, offset, blocking):
                 connection_bytes += n_bytes
-        else:
-            unseen, has_grown, end = stream.add(offset, n_bytes)
-            if not has_grown:
-                stream_bytes += unseen
-                connection_bytes += unseen
-                stream.holes.append((n_blocked, offset))
-                blocking[stream_id] = stream
-                n_blocked += 1
-            elif blocking and _is_withheld(stream, offset, blocking):
-                connection_bytes += unseen
+            if stream.since != n_blocked:
+                stream.note(n_blocked)
+            stream.head = stream.end = end
+            continue
+        unseen, has_grown, end = stream.add(offset, n_bytes)
+        if not has_grown:
+            stream_bytes += unseen
+            connection_bytes += unseen
+            stream.holes.append((n_blocked, offset))
+            blocking[stream_id] = stream
+            n_blocked += 1
+        elif blocking and _is_withheld(stream, offset, blocking):
+            connection_bytes += unseen
         if end != stream.end:
             if stream.since != n_blocked:
-                stream.times.append(stream.since)
-                stream.ends.append(stream.end)
-                stream.since = n_blocked
+                stream.note(n_blocked)
             stream.end = end
     return SanderCount(stream_bytes, connection_bytes)
 
@@ -142,12 +152,18 @@ def _is_withheld(stream: _Stream, offset: int, blocking: dict[int, _Stream]) -> 
     How far a stream has come only grows, so of the times at which another was seen to be blocked,
     and still is, the first one says it.
     """
-    for stream_id, other in list(blocking.items()):
+    is_withheld = False
+    filled: list[int] = []
+    for stream_id, other in blocking.items():
         if other is stream:
             continue
         time = other.first_hole(stream.born)
-        if not other.holes:
-            del blocking[stream_id]
-        if time is not None and offset > stream.end_at(time):
-            return True
-    return False
+        if time is None:
+            if not other.holes:
+                filled.append(stream_id)
+        elif offset > stream.end_at(time):
+            is_withheld = True
+            break
+    for stream_id in filled:
+        del blocking[stream_id]
+    return is_withheld

@@ -6,14 +6,14 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim import metrics
+from h3sim import metrics, transport
 from h3sim._version import __version__
 from h3sim.page import page_to_dict
 from h3sim.results.configuration import build, configuration, in_words, notes
 from h3sim.results.figures import document_of
 from h3sim.results.requests import request_sizer
 from h3sim.schemes import scheme_to_dict
-from h3sim.transport import Protocol, network_to_dict, profile_to_dict
+from h3sim.transport import Protocol, network_to_dict
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ def _inputs(load: Load) -> dict[str, Any]:
         "page": page_to_dict(load.page),
         "scheme": scheme_to_dict(load.scheme),
         "network": network_to_dict(load.network),
-        "transport_profile": None if load.profile is None else profile_to_dict(load.profile),
+        "transport_profile": None
+        if load.profile is None
+        else transport.profile_to_dict(load.profile),
     }
 
 

@@ -7,13 +7,12 @@ and a row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, methodcaller
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from h3sim import metrics
 from h3sim.errors import NothingToMeasureError
-from h3sim.metrics import loss_bursts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,8 +56,7 @@ class Measured(Protocol):
         """Return the ByteIndex, None where it cannot be given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class Figure(NamedTuple):
     """A figure: its name, with the unit, as columns have it; for people its title, and what it is.
 
     *key* is where it stands in a document, from the outside in; empty where it does not.
@@ -207,7 +205,9 @@ FIGURES: tuple[Figure, ...] = (
         title="packets: longest burst",
         about="the most that were lost one behind the other",
         # Without loss, the usual case, rows need not be gone through for it.
-        of=lambda load: max(loss_bursts(load.trace.packet_rows)) if load.packets.lost else 0,
+        of=lambda load: (
+            max(metrics.loss_bursts(load.trace.packet_rows)) if load.packets.lost else 0
+        ),
     ),
 )
 

@@ -95,18 +95,23 @@ class StrictScheduler:
 
     def pick(self) -> int | None:
         """Go down from the root, at each placeholder to who is next below it."""
-        element_id = self._groups[None].next
-        while element_id is not None and element_id < 0:
-            element_id = self._groups[element_id].next
-        return element_id
+        highest = self._groups[None].highest
+        while highest is not None:
+            element_id = highest.pick()
+            if element_id is None or element_id >= 0:
+                return element_id
+            highest = self._groups[element_id].highest
+        return None
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge *n_bytes* to the stream, and a turn to each placeholder above it."""
         element_id: int | None = stream_id
         while element_id is not None:
             wanted = self._wanted[element_id]
-            self._groups[wanted.depends_on].charge(element_id, wanted.strict, n_bytes)
-            element_id = wanted.depends_on
+            parent = wanted.depends_on
+            # In its level a placeholder pays for a turn whatever was sent.
+            self._groups[parent].levels[wanted.strict].charge(element_id, n_bytes)
+            element_id = parent
 
     def _resolved(self, element_id: int, signal: Signal) -> StrictPriority:
         """Return what is wanted, below the root or a placeholder that is there."""
@@ -180,17 +185,19 @@ class _Group:
 
     def __init__(self, turn_bytes: int) -> None:
         self._turn_bytes = turn_bytes
-        self._levels: dict[int, TreeScheduler] = {}
+        self.levels: dict[int, TreeScheduler] = {}
+        """By strict priority."""
         self._elements: dict[int, dict[int, None]] = {}
         """By strict priority, as they came: who looks for them need not look at all there are."""
         self._active = OrderedStreams()
         """The strict priorities of which something is active."""
+        self.highest: TreeScheduler | None = None
+        """The level of the first of them."""
 
     @property
     def next(self) -> int | None:
         """Who is next: of the highest strict priority, by weight."""
-        strict = self._active.first
-        return None if strict is None else self._levels[strict].pick()
+        return None if self.highest is None else self.highest.pick()
 
     @property
     def elements(self) -> list[int]:
@@ -200,35 +207,37 @@ class _Group:
     def put(self, element_id: int, wanted: StrictPriority) -> None:
         """Take up an element."""
         strict = wanted.strict
-        if strict not in self._levels:
-            self._levels[strict] = TreeScheduler(turn_bytes=self._turn_bytes)
+        if strict not in self.levels:
+            self.levels[strict] = TreeScheduler(turn_bytes=self._turn_bytes)
             self._elements[strict] = {}
-        self._levels[strict].open(element_id, H2Priority(weight=wanted.weight))
+        self.levels[strict].open(element_id, H2Priority(weight=wanted.weight))
         self._elements[strict][element_id] = None
 
     def take(self, element_id: int, strict: int) -> None:
         """Forget an element, which is not active."""
-        self._levels[strict].close(element_id)
+        self.levels[strict].close(element_id)
         del self._elements[strict][element_id]
         if not self._elements[strict]:
-            del self._levels[strict], self._elements[strict]
+            del self.levels[strict], self._elements[strict]
 
     def reweigh(self, element_id: int, wanted: StrictPriority) -> None:
         """Give an element another weight."""
-        self._levels[wanted.strict].update(element_id, H2Priority(weight=wanted.weight))
+        self.levels[wanted.strict].update(element_id, H2Priority(weight=wanted.weight))
 
     def activate(self, element_id: int, strict: int) -> None:
         """Activate an element."""
-        self._levels[strict].activate(element_id)
+        self.levels[strict].activate(element_id)
         if strict not in self._active:
             self._active.put(strict, (-strict, strict))
+            self._find_highest()
 
     def deactivate(self, element_id: int, strict: int) -> None:
         """Take an element out of the running."""
-        self._levels[strict].deactivate(element_id)
-        if self._levels[strict].pick() is None:
+        self.levels[strict].deactivate(element_id)
+        if self.levels[strict].pick() is None:
             self._active.drop(strict)
+            self._find_highest()
 
-    def charge(self, element_id: int, strict: int, n_bytes: int) -> None:
-        """Charge an element; a placeholder pays for a turn whatever was sent."""
-        self._levels[strict].charge(element_id, n_bytes)
+    def _find_highest(self) -> None:
+        strict = self._active.first
+        self.highest = None if strict is None else self.levels[strict]

@@ -7,27 +7,11 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim import schedulers  # each is imported when it is made: a load needs one
 from h3sim.errors import Problem, SchemeError
-from h3sim.schedulers import (
-    AdaptiveRoundRobinScheduler,
-    BucketScheduler,
-    EpsScheduler,
-    FifoScheduler,
-    GuardedScheduler,
-    Mixed,
-    Queueing,
-    RankScheduler,
-    RoundRobinScheduler,
-    StrictScheduler,
-    TreeRules,
-    TreeScheduler,
-    Turn,
-    UnknownParent,
-    Weights,
-    raised_words,
-)
+from h3sim.schedulers import Mixed, Queueing, TreeRules, Turn, UnknownParent, Weights
 from h3sim.signals import Signalling
 from h3sim.units import NS_PER_MS
 
@@ -62,8 +46,7 @@ class SignalKind(enum.Enum):
     """A rank (`Rank`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchedulerSettings:
+class SchedulerSettings(NamedTuple):
     """What a scheduler is made with; each takes what it has a use for.
 
     *turn_bytes* is what a packet is expected to carry. *signalling* says what a tree makes of a
@@ -76,8 +59,7 @@ class SchedulerSettings:
     signalling: Signalling
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(NamedTuple):
     """What there is to know of a kind of scheduler: who adds one adds a row.
 
     *weights* is what weights mean to it, *has_turns* whether a turn may be more than a packet,
@@ -103,7 +85,9 @@ def _tree(weights: Weights, about: str) -> _Row:
 
     def make(settings: SchedulerSettings) -> Scheduler:
         parent = _UNKNOWN_PARENTS.get(settings.signalling, UnknownParent.DEFAULT)
-        return TreeScheduler(turn_bytes=settings.turn_bytes, weights=weights, unknown_parent=parent)
+        return schedulers.TreeScheduler(
+            turn_bytes=settings.turn_bytes, weights=weights, unknown_parent=parent
+        )
 
     signals = SignalKind.TREE
     return _Row(make=make, signal_kind=signals, weights=weights, has_orphans=True, about=about)
@@ -113,7 +97,7 @@ def _tree_of(server: Queueing, about: str) -> _Row:
     """Return the row of the tree that a server of HTTP/2 has."""
 
     def make(settings: SchedulerSettings) -> Scheduler:
-        return TreeScheduler.of_server(server, turn_bytes=settings.turn_bytes)
+        return schedulers.TreeScheduler.of_server(server, turn_bytes=settings.turn_bytes)
 
     return _Row(
         make=make,
@@ -150,14 +134,16 @@ class SchedulerKind(enum.Enum):
         kind._row = row
         return kind
 
-    FIFO = "fifo", _Row(make=lambda _: FifoScheduler())
+    FIFO = "fifo", _Row(make=lambda _: schedulers.FifoScheduler())
     ROUND_ROBIN = (
         "round-robin",
-        _Row(make=lambda settings: RoundRobinScheduler(turn=settings.turn), has_turns=True),
+        _Row(
+            make=lambda settings: schedulers.RoundRobinScheduler(turn=settings.turn), has_turns=True
+        ),
     )
     ADAPTIVE_ROUND_ROBIN = (
         "adaptive-round-robin",
-        _Row(make=lambda _: AdaptiveRoundRobinScheduler()),
+        _Row(make=lambda _: schedulers.AdaptiveRoundRobinScheduler()),
     )
     TREE = (
         "tree",
@@ -177,24 +163,24 @@ class SchedulerKind(enum.Enum):
     )
     BUCKETS = (
         "buckets",
-        _Row(make=lambda _: BucketScheduler(), signal_kind=SignalKind.BUCKETS),
+        _Row(make=lambda _: schedulers.BucketScheduler(), signal_kind=SignalKind.BUCKETS),
     )
     STRICT = (
         "strict",
         _Row(
-            make=lambda settings: StrictScheduler(turn_bytes=settings.turn_bytes),
+            make=lambda settings: schedulers.StrictScheduler(turn_bytes=settings.turn_bytes),
             signal_kind=SignalKind.STRICT,
         ),
     )
     EPS = (
         "eps",
         _Row(
-            make=lambda settings: EpsScheduler(mixed=settings.mixed, turn=settings.turn),
+            make=lambda settings: schedulers.EpsScheduler(mixed=settings.mixed, turn=settings.turn),
             signal_kind=SignalKind.EPS,
             has_turns=True,
         ),
     )
-    RANKS = "ranks", _Row(make=lambda _: RankScheduler(), signal_kind=SignalKind.RANKS)
+    RANKS = "ranks", _Row(make=lambda _: schedulers.RankScheduler(), signal_kind=SignalKind.RANKS)
     NGHTTP2_TREE = (
         "nghttp2-tree",
         _tree_of(Queueing.NGHTTP2, "The tree in whole cycles, the rest carried on (nghttp2)"),
@@ -306,7 +292,7 @@ class CustomScheduler:
         """
         del settings
         made = new_scheduler(self.factory, turn_bytes=turn_bytes, name=self.value)
-        return GuardedScheduler(made, name=self.value)
+        return schedulers.GuardedScheduler(made, name=self.value)
 
 
 def new_scheduler(
@@ -323,7 +309,7 @@ def new_scheduler(
         made = _made(factory, turn_bytes)
     # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
     except (Exception, SystemExit) as error:
-        message = f"making one raised {raised_words(error)}"
+        message = f"making one raised {schedulers.raised_words(error)}"
         raise SchemeError([Problem(key="scheduler", message=message)], name) from error
     missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
     if missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,7 +26,7 @@ from h3sim.study.load_option import (
     option,
 )
 from h3sim.study.network_changes import changed_network
-from h3sim.transport import Mode, Network, Protocol, TransportProfile
+from h3sim.transport import Mode, Network, Protocol
 from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.units import NS_PER_S
 
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.compression import HeaderCompression
+    from h3sim.transport import TransportProfile
 
-__all__ = ["LoadConfig"]
+__all__ = ["LoadConfig", "has_profile"]
 
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
@@ -66,7 +68,7 @@ class LoadConfig:
     """
 
     network: NetworkLike = option(
-        NameOr(Network), "a shipped network or a file.toml", "NAME", default="marx-2019"
+        NameOr("Network"), "a shipped network or a file.toml", "NAME", default="marx-2019"
     )
     transport: str | None = option(
         NameOf(Protocol),
@@ -76,7 +78,7 @@ class LoadConfig:
         Text(), "the congestion controller: newreno, cubic, bbr, constant, ...", "NAME"
     )
     transport_profile: ProfileLike | None = option(
-        NameOr(TransportProfile),
+        NameOr("TransportProfile"),
         "how a stack sends and recovers: a shipped profile or a file.toml",
         "NAME",
     )
@@ -201,7 +203,8 @@ class LoadConfig:
         if problems:
             raise InputError(problems)
         _refuse_what_the_network_lacks(self, self.resolved_network())
-        self.resolved_profile()
+        if has_profile(self):
+            self.resolved_profile()
 
     def __repr__(self) -> str:
         """Return only what is not as usual."""
@@ -234,7 +237,7 @@ class LoadConfig:
         """The transport that is meant."""
         if self.transport is not None:
             return Protocol(self.transport)
-        return self.resolved_profile().protocol
+        return self.resolved_profile().protocol if has_profile(self) else Protocol.QUIC
 
     @property
     def browser_model(self) -> BrowserModel:
@@ -280,7 +283,7 @@ class LoadConfig:
         """Return the transport profile with what is changed of it."""
         network = self.named_network()
         named = self.transport_profile or network.profile or "default"
-        profile = named if isinstance(named, TransportProfile) else catalog.load_profile(named)
+        profile = catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
         # A profile that was asked for goes before what the network suggests.
         suggested = None if self.transport_profile is not None else network.cc
         cc = self.cc or suggested or profile.cc
@@ -312,6 +315,13 @@ def _unknown_names(config: LoadConfig) -> Iterator[tuple[str, UnknownNameError]]
                 yield key, error
     if isinstance(config.cc, str) and not is_controller(config.cc):
         yield "cc", UnknownNameError("controller", config.cc, controller_names())
+
+
+def has_profile(config: LoadConfig) -> bool:
+    """Return whether a transport profile is used or asked for: else none need be read."""
+    network = config.resolved_network()
+    asked = (config.transport_profile, config.cc, config.retransmit, network.profile, network.cc)
+    return network.constant_rate is None or any(name is not None for name in asked)
 
 
 def _refuse_what_the_network_lacks(config: LoadConfig, network: Network) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import field, fields
+from typing import Any, NamedTuple
 
+from h3sim import transport
 from h3sim.browser import BrowserModel
 from h3sim.documents import not_one_of, shown
 from h3sim.documents.declared import declared, says
@@ -30,8 +31,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class Option(NamedTuple):
     """How the command line says an option of a load, beside what its declaration says of it.
 
     *switches* are flags that set it, each with the value and a line of help; *is_share* takes 2%
@@ -67,15 +67,19 @@ def of_browser(name: str, metavar: str = "", switch: tuple[str, bool] | None = N
 
 
 class NameOr(ValueType):
-    """A shipped name, a path, or a value of a class."""
+    """A shipped name, a path, or a value of that class of `h3sim.transport`."""
 
-    def __init__(self, cls: type) -> None:
-        self._cls = cls
+    def __init__(self, class_name: str) -> None:
+        self._class_name = class_name
 
     def accept(self, value: Any) -> Any:
-        if isinstance(value, (self._cls, str, os.PathLike)):
+        # The class is imported where a value may be one: profiles take a tenth of all importing,
+        # and loads at a constant rate have none.
+        if isinstance(value, str | os.PathLike):
             return value
-        what = f"a name, a path or a {self._cls.__name__}"
+        if isinstance(value, getattr(transport, self._class_name)):
+            return value
+        what = f"a name, a path or a {self._class_name}"
         raise RefusedError(f"must be {what}, is {shown(value)}")
 
 

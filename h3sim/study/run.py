@@ -14,6 +14,7 @@ from h3sim.http import BufferModel, Retransmit
 from h3sim.page import HostMode, Page
 from h3sim.page.hosts import RecordedHosts
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
+from h3sim.study.config import has_profile
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.units import NS_PER_S, kbyte, ms
 
@@ -127,7 +128,7 @@ def engine_arguments(config: LoadConfig) -> dict[str, Any]:
     return {
         "network": config.resolved_network(),
         "protocol": config.protocol,
-        "profile": config.resolved_profile(),
+        "profile": config.resolved_profile() if has_profile(config) else None,
         "buffer_bytes": kbyte(config.buffer_kb),
         "buffer_model": BufferModel(config.buffer_model),
         "mode": config.mode,

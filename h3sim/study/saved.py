@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from h3sim import transport
 from h3sim.browser import OF_BROWSER, BrowserMode, BrowserModel
 from h3sim.documents import DocumentReader, listed, open_input, parse_json, read_text
 from h3sim.errors import InputError, Problem
@@ -15,7 +16,7 @@ from h3sim.results import FORMAT
 from h3sim.schemes import scheme_from_dict
 from h3sim.study.config import LoadConfig
 from h3sim.study.run import resolve_scheme, run_config
-from h3sim.transport import Mode, network_from_dict, profile_from_dict
+from h3sim.transport import Mode, network_from_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,7 +135,9 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     page = _input(problems, "page", page_from_dict, inputs["page"])
     network = _input(problems, "network", network_from_dict, inputs["network"])
     scheme = _input(problems, "scheme", scheme_from_dict, inputs["scheme"])
-    profile = _input(problems, "transport_profile", profile_from_dict, inputs["transport_profile"])
+    profile = _input(
+        problems, "transport_profile", transport.profile_from_dict, inputs["transport_profile"]
+    )
     if page is not None and page.digest != document["page_digest"]:
         message = "is not that of inputs.page: one of the two was edited"
         problems.append(Problem(key="page_digest", message=message))

@@ -7,15 +7,16 @@ say, and for asking when bytes would have been delivered in another order.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import accumulate, compress
-from typing import TYPE_CHECKING
+from itertools import accumulate, compress, count, islice, repeat
+from operator import is_, is_not, itemgetter, le
+from typing import TYPE_CHECKING, Any
 
 from h3sim.trace.delivery import StreamOrder
 from h3sim.trace.model import Delivery
 from h3sim.trace.packet_rows import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from h3sim.trace.delivery import DeliveryTimes
     from h3sim.trace.packet_rows import PacketRows, SentRow
@@ -39,14 +40,15 @@ def with_delivery(rows: Sequence[SentRow], delivery: Delivery) -> PacketRows:
 
 def delivered_per_stream(rows: PacketRows) -> DeliveryTimes:
     """Return when each row's bytes are delivered if each stream goes by itself."""
-    _, arrived_at_ns, stream_id, offset, length_bytes, *_ = rows.columns
+    _, arrived_at_ns, streams, offsets, lengths, *_ = rows.columns
     order = StreamOrder([None] * len(rows))
-    arrived = [(at_ns, index) for index, at_ns in enumerate(arrived_at_ns) if at_ns is not None]
-    arrived.sort()
-    order.on_packets(
-        (index, stream_id[index], offset[index], length_bytes[index], at_ns)
-        for at_ns, index in arrived
-    )
+    every = zip(range(len(rows)), streams, offsets, lengths, arrived_at_ns, strict=True)
+    came: Iterable[Any] = compress(every, map(is_not, arrived_at_ns, repeat(None)))
+    times = [at_ns for at_ns in arrived_at_ns if at_ns is not None]
+    if not all(map(le, times, islice(times, 1, None))):
+        # Those that came at one instant stay in the order sent.
+        came = sorted(came, key=itemgetter(4))
+    order.on_packets(came)
     return order.delivered_at_ns
 
 
@@ -56,11 +58,8 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
     *per_stream* says when they are if each goes by itself. A row waits until everything has come
     that was sent for the first time before its last byte was: what is sent again keeps its place.
     """
-    came_ns = _Coming(rows, per_stream)
-    reached: dict[int, int] = {}
-    """How far each stream has been sent."""
-    ends: dict[int, list[int]] = {}
-    until: dict[int, list[int | None]] = {}
+    coming = _Coming(rows, per_stream)
+    sent: dict[int, list[tuple[int, int | None]]] = {}
     """For each stream: where rows end that sent something new, and when all up to there came."""
     latest: int | None = 0
     times: DeliveryTimes = []
@@ -69,23 +68,21 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
         streams, offsets, lengths, per_stream, strict=True
     ):
         end = offset + n_bytes
-        known = reached.get(stream_id)
-        if known is None:
-            ends[stream_id], until[stream_id] = [], []
-        if known is None or end > known:
+        pairs = sent.get(stream_id)
+        if pairs is None:
+            pairs = sent[stream_id] = []
+        if not pairs or end > pairs[-1][0]:
             # When its stream had come so far is when it was delivered, if it was.
-            at_ns = came_ns.up_to(stream_id, end) if own_ns is None else own_ns
+            at_ns = coming.up_to(stream_id, end) if own_ns is None else own_ns
             if latest is not None and (at_ns is None or at_ns > latest):
                 latest = at_ns
-            reached[stream_id] = end
-            ends[stream_id].append(end)
-            until[stream_id].append(latest)
+            pairs.append((end, latest))
             # What comes last of all that was sent before comes no earlier than the row itself.
             times.append(None if own_ns is None else latest)
             continue
-        first_ends = ends[stream_id]
-        index = bisect_right(first_ends, max(end - 1, 0)) if end > first_ends[0] else 0
-        until_ns = until[stream_id][index]
+        is_later = end > pairs[0][0]
+        index = bisect_right(pairs, max(end - 1, 0), key=itemgetter(0)) if is_later else 0
+        until_ns = pairs[index][1]
         if own_ns is None or until_ns is None:
             times.append(None)
         else:
@@ -94,37 +91,58 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
 
 
 class _Coming:
-    """When streams had come how far; worked out only for those of which something was lost."""
+    """When streams had come how far: asked for rows of which nothing was delivered."""
 
     def __init__(self, rows: PacketRows, per_stream: Sequence[int | None]) -> None:
         self._rows = rows
         self._per_stream = per_stream
-        self._delivered: dict[int, list[tuple[int, int]]] | None = None
+        self._known = self._resent()
         self._reached: dict[int, tuple[list[int], list[int]]] = {}
 
     def up_to(self, stream_id: int, end: int) -> int | None:
         """Return when a stream had come to *end*, None if it never did."""
-        known = self._reached.get(stream_id)
-        if known is None:
-            if self._delivered is None:
-                self._delivered = self._delivered_of_lossy()
-            known = self._reached[stream_id] = _reached(self._delivered[stream_id])
-        ends, times = known
+        at_ns = self._known.get((stream_id, end))
+        if at_ns is not None:
+            return at_ns
+        if stream_id not in self._reached:
+            self._reached[stream_id] = self._reached_by(stream_id)
+        ends, times = self._reached[stream_id]
         at = bisect_left(ends, end)
         return times[at] if at < len(ends) else None
 
-    def _delivered_of_lossy(self) -> dict[int, list[tuple[int, int]]]:
-        """Return where rows that were delivered end, and when they were, of each such stream."""
+    def _resent(self) -> dict[tuple[int, int], int]:
+        """Return when streams had come to where lost rows end that were sent again as they were.
+
+        So are most. Who was the first to bring the last bytes before there was delivered just when
+        the stream had come so far.
+        """
         _, _, streams, offsets, lengths, *_ = self._rows.columns
         per_stream = self._per_stream
-        lost = (at_ns is None for at_ns in per_stream)
-        found: dict[int, list[tuple[int, int]]] = {s: [] for s in compress(streams, lost)}
+        missing = map(is_, per_stream, repeat(None))
+        wanted = {(streams[i], offsets[i] + lengths[i]) for i in compress(count(), missing)}
+        if not wanted:
+            return {}
+        known: dict[tuple[int, int], int] = {}
         for stream_id, offset, n_bytes, at_ns in zip(
             streams, offsets, lengths, per_stream, strict=True
         ):
-            if at_ns is not None and stream_id in found:
-                found[stream_id].append((offset + n_bytes, at_ns))
-        return found
+            end = (stream_id, offset + n_bytes)
+            # An end without a byte may come later than the bytes before it.
+            if n_bytes and at_ns is not None and end in wanted:
+                known[end] = at_ns
+        return known
+
+    def _reached_by(self, stream_id: int) -> tuple[list[int], list[int]]:
+        """Return where rows of a stream end that were delivered, rising, and when they were."""
+        _, _, streams, offsets, lengths, *_ = self._rows.columns
+        delivered = [
+            (offset + n_bytes, at_ns)
+            for of, offset, n_bytes, at_ns in zip(
+                streams, offsets, lengths, self._per_stream, strict=True
+            )
+            if of == stream_id and at_ns is not None
+        ]
+        return _reached(delivered)
 
 
 def _reached(delivered: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

@@ -37,6 +37,19 @@ def test_schemes_are_listed_in_the_order_of_the_table_and_then_by_name() -> None
     assert catalog.scheme_set("sander-2022") == SANDER_2022
 
 
+def test_summaries_say_what_the_pages_themselves_say() -> None:
+    assert catalog.page_summaries() == [
+        (
+            page.name,
+            len(page.resources),
+            page.total_bytes,
+            sum(resource.above_the_fold for resource in page.resources),
+            page.provenance.get("source", "-"),
+        )
+        for page in catalog.list_pages()
+    ]
+
+
 def test_pages_and_networks_are_listed_by_name() -> None:
     pages = [page.name for page in h3sim.list_pages()]
     assert pages == sorted(pages)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
 import pytest
+
+from h3sim.cli import main
 
 _PROBE = """\
 import sys
@@ -33,6 +36,17 @@ RARE = (
     *("importlib.metadata", "importlib.resources", "difflib", "html", "email"),
 )
 """What few loads need."""
+OVER_LINKS = (
+    *("h3sim.transport.profile", "h3sim.transport.quic.settings", "h3sim.transport.tcp.settings"),
+    *("h3sim.engine.packet_log", "h3sim.http.headers_first_sender", "h3sim.http.section_sender"),
+)
+OTHER_MECHANISMS = (
+    *("h3sim.schedulers.tree.scheduler", "h3sim.schedulers.buckets", "h3sim.schedulers.strict"),
+    *("h3sim.schedulers.adaptive", "h3sim.schedulers.fifo", "h3sim.schedulers.guarded"),
+)
+OTHER_OUTPUTS = ("h3sim.results.har", "h3sim.results.multiplexing", "h3sim.metrics.multiplexing")
+MOST_FOR_A_LOAD = 135
+"""So many modules of h3sim `h3sim run` may import for a page at a constant rate: 120 in 2026."""
 
 
 def modules_of(*arguments: str) -> set[str]:
@@ -47,6 +61,8 @@ def modules_of(*arguments: str) -> set[str]:
     [
         (("--version",), (*HEAVY, *OTHERS, "simpy", "h3sim.study", "h3sim.catalog")),
         (("run", "davies-meenan"), (*HEAVY, *OTHERS, *ENDPOINTS, *STUDIES, *RARE)),
+        (("run", "davies-meenan"), (*OVER_LINKS, *OTHER_MECHANISMS, *OTHER_OUTPUTS)),
+        (("list", "pages"), (*HEAVY, "h3sim.page", "h3sim.schemes", "h3sim.transport.network")),
         (("list", "networks"), (*HEAVY, *OTHERS, *ENDPOINTS, "simpy", "h3sim.engine")),
         (("show", "scheme", "rr"), (*HEAVY, *OTHERS, *ENDPOINTS, "simpy", "h3sim.engine")),
     ],
@@ -57,6 +73,17 @@ def test_a_command_imports_what_it_needs(
     imported = modules_of(*arguments)
     assert "h3sim.cli.main" in imported
     assert sorted(imported & set(forbidden)) == []
+
+
+def test_a_small_page_takes_few_modules() -> None:
+    imported = modules_of("run", "davies-meenan")
+    assert sum(name.startswith("h3sim") for name in imported) <= MOST_FOR_A_LOAD
+
+
+def test_whoever_calls_the_command_line_as_a_function_keeps_its_garbage_collector() -> None:
+    before = gc.get_freeze_count(), gc.isenabled()
+    assert main(["list", "sets"]) == 0
+    assert (gc.get_freeze_count(), gc.isenabled()) == before
 
 
 @pytest.mark.parametrize("first", ["import simpy", "import h3sim; h3sim.simulate('davies-meenan')"])

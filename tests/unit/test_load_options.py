@@ -11,6 +11,7 @@ import pytest
 import h3sim
 from h3sim.errors import InputError, StalledError, UnknownOptionError
 from h3sim.study import LoadOptions
+from h3sim.study.config import has_profile
 from tests.helpers import page_of
 
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}
@@ -129,3 +130,32 @@ def test_a_study_keeps_why_a_load_was_given_up_and_goes_on() -> None:
     assert [row["network"] for row in results] == ["sander-10mbps-100ms"] * 2
     assert len(results.errors) == 2
     assert all("given up after 3 s" in error for error in results.errors)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_read"),
+    [
+        ({}, False),
+        ({"rate_mbps": 3.0, "transport": "tcp"}, False),
+        ({"loss": 0.02}, True),
+        ({"queue_bytes": 20_000}, True),
+        ({"cc": "constant"}, True),
+        ({"transport_profile": "quicly"}, True),
+        ({"network": "sander-2mbps-100ms"}, True),
+    ],
+)
+def test_a_profile_is_read_where_there_are_links_or_it_is_asked_for(
+    options: dict[str, Any], is_read: bool
+) -> None:
+    assert has_profile(h3sim.LoadConfig(**options)) is is_read
+
+
+def test_without_a_profile_the_transport_is_that_of_the_usual_one() -> None:
+    assert h3sim.LoadConfig().protocol is h3sim.load_profile("default").protocol
+
+
+def test_a_constant_rate_with_loss_becomes_links_with_the_usual_profile() -> None:
+    suggested = h3sim.simulate("davies-meenan", loss=0.02)
+    asked = h3sim.simulate("davies-meenan", loss=0.02, transport_profile="default")
+    assert suggested.profile == asked.profile is not None
+    assert suggested.trace.digest() == asked.trace.digest()

@@ -204,11 +204,27 @@ class Nghttp2Cycles(FairQueueing):
         parent.n_listed += 1
         return self._next(node, parent.last, node.n_bytes), parent.n_listed
 
-    def served(self, node: Node, parent: Node, time: float, n_bytes: int) -> tuple[float, int]:
-        """Go on from the cycle at which it was served."""
-        parent.last = time
-        parent.n_listed += 1
-        return self._next(node, time, n_bytes), parent.n_listed
+    def charge(self, node: Node, n_bytes: int) -> None:
+        """Charge *n_bytes* to the node and all above it, which go on from where they were served.
+
+        The loop of the base class, written out: the browsers' trees are run by nghttp2's rules.
+        """
+        parent, entry = node.parent, node.entry
+        while parent is not None and entry is not None:
+            time = parent.last = entry[0]
+            number = parent.n_listed = parent.n_listed + 1
+            node.n_bytes = n_bytes
+            cycles, node.carry = divmod(n_bytes * MAX_WEIGHT + node.carry, node.weight)
+            node.entry = moved = (time + cycles, number, node)
+            heap = parent.heap
+            if heap[0] is not entry:
+                relist(parent, entry, moved)
+            else:
+                heapreplace(heap, moved)
+                if parent.stale:
+                    settle(parent)
+            node = parent
+            parent, entry = node.parent, node.entry
 
     def reweigh(self, node: Node, weight: int) -> None:
         """Charge the last turn at the new weight, but never go back in time."""
