@@ -85,7 +85,8 @@ class EndpointDriver:
         at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
             under_way = self.arrivals.under_way
-            if not under_way or not now_ns < under_way[0][0] <= at_ns:
+            next_at_ns: int = under_way[0][0] if under_way else now_ns
+            if not now_ns < next_at_ns <= at_ns:
                 self._arm(at_ns, now_ns)
 
     def flush_soon(self, now_ns: int) -> None:
@@ -105,8 +106,9 @@ class EndpointDriver:
         of them precedes: as a rule that packet puts the timer off, or does away with it.
         """
         for packet in self.arrivals.under_way:
-            if packet[0] > now_ns:
-                if packet[0] <= at_ns:
+            arrives_at_ns: int = packet[0]
+            if arrives_at_ns > now_ns:
+                if arrives_at_ns <= at_ns:
                     return
                 break
         if self._armed_at_ns is None or at_ns < self._armed_at_ns:

@@ -7,6 +7,7 @@ is what independent streams save. Both are asked of any load: what was, and what
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from itertools import chain, compress, count, islice
 from operator import ne, sub
@@ -97,7 +98,7 @@ def _heights(delivered_at_ns: Iterable[int | None]) -> Iterator[int]:
     """Return how many packets were delivered at each instant, in the order of time."""
     times = sorted(at_ns for at_ns in delivered_at_ns if at_ns is not None)
     # A count of each instant would take an entry of a hundred bytes for nearly every packet.
-    ends = list(compress(count(1), map(ne, times, islice(times, 1, None))))
+    ends = array("q", compress(count(1), map(ne, times, islice(times, 1, None))))
     if times:
         ends.append(len(times))
     return map(sub, ends, chain((0,), ends))

@@ -195,9 +195,9 @@ class Recovery:
         if low <= self._lowest:
             low = self._lowest
             self._lowest = high + 1 if high < self.next_number else self.next_number
-        take, in_flight = self._sent.pop, self.bytes_in_flight
+        sent, in_flight = self._sent, self.bytes_in_flight
         for number in range(low, high + 1):
-            packet = take(number, None)
+            packet = sent.pop(number, None)
             if packet is not None:
                 acked.append(packet)
                 in_flight -= packet.size_bytes
