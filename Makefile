@@ -125,6 +125,18 @@ docs: $(READY) ## build the documentation site into build/docs/html; warnings ar
 	rm -rf $(DOCS)
 	$(BIN)/python -m tools.docs_site
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -c docs $(DOCS)/source $(DOCS)/html
+	$(BIN)/python -m tools.site_links $(DOCS)/html
+
+.PHONY: figures
+figures: $(READY) ## draw every figure for five pages into build/figures: full size, 800 pixels, grey, and an index (minutes; ARGS="FOLDER PAGE...")
+	$(BIN)/python -m tools.figures $(ARGS)
+
+AXE := build/axe
+.PHONY: check-report
+check-report: $(DEV) ## open reports and animations in Chromium: console, network, keyboard, axe-core (a minute; needs Chromium and npm)
+	@mkdir -p $(AXE)
+	cd $(AXE) && npm pack --silent axe-core && tar xzf axe-core-*.tgz package/axe.min.js
+	$(BIN)/python -m tools.check_report $(AXE)/package/axe.min.js
 
 .PHONY: formats
 formats: $(READY) ## write the published schemas of pages and results anew, from their declarations

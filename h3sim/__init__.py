@@ -10,7 +10,7 @@ True
   `what_if`
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
 - files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
-- recordings: `import_page`, `read_har`; `measure` reads a qlog
+- recordings: `import_page`, `read_har`; `measure` reads a qlog; `load.to_har` writes a HAR
 - checks: `check_server`, `check_rules`, `reproduce` (the papers), `show_versions`
 - options: `help(h3sim.LoadConfig)` explains those that `simulate` and the others take
 - your own: `help(h3sim.schedulers)`, `help(h3sim.conformance)`, `help(h3sim.engine)`
@@ -161,6 +161,8 @@ _MODULES = (
 
 # Figures stand above loads and results, and load matplotlib: nobody pays for them who draws none.
 provide("load.plot", lambda load: importlib.import_module("h3sim.plots").LoadPlots([load]))
+provide("measured.plot", lambda log: importlib.import_module("h3sim.plots").LogPlots([log]))
+provide("page.plot", lambda page: importlib.import_module("h3sim.plots").PagePlots(page))
 provide("regret.plot", lambda regret: importlib.import_module("h3sim.plots").RegretPlots(regret))
 provide("results.plot", lambda results: importlib.import_module("h3sim.plots").StudyPlots(results))
 

@@ -63,9 +63,15 @@ _HELP_COLUMNS = "88"
 """What a block of the site shows without scrolling."""
 
 
+_SCHEME_PAGE = "docs/schemes.md"
+_PICTURES = "docs/images/schemes"
+_EXAMPLE = "davies-meenan"
+
+
 def main() -> None:
-    """Write the source of the site into build/docs/source."""
+    """Write the source of the site into build/docs/source, with a picture of each scheme."""
     write_source(SOURCE)
+    write_pictures(SOURCE)
 
 
 def write_source(folder: Path) -> None:
@@ -75,6 +81,8 @@ def write_source(folder: Path) -> None:
         _copy(path, folder)
         for linked in _linked_files(path):
             _copy(linked, folder)
+    schemes = (ROOT / _SCHEME_PAGE).read_text("utf-8")
+    _write(folder / _SCHEME_PAGE, scheme_page(schemes))
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         _copy(path, folder)
         _write(folder / "notebooks" / f"{path.stem}.md", notebook_page(path))
@@ -83,6 +91,26 @@ def write_source(folder: Path) -> None:
     _write(folder / "reference" / "api.md", api_index())
     for name in ("h3sim", *(f"h3sim.{package}" for package in PACKAGES)):
         _write(folder / "reference" / f"{name}.md", api_page(name))
+
+
+def write_pictures(folder: Path) -> None:
+    """Draw what each shipped scheme makes of one page into *folder*; `scheme_page` shows it."""
+    (folder / _PICTURES).mkdir(parents=True, exist_ok=True)
+    for scheme in h3sim.list_schemes():
+        plots = h3sim.simulate(_EXAMPLE, scheme=scheme).plot
+        figure = plots.multiplexing().figure
+        figure.savefig(folder / _PICTURES / f"{scheme.name}.png", dpi=80)
+
+
+def scheme_page(text: str) -> str:
+    """Return the page of schemes with a picture below the heading of each shipped one."""
+    for scheme in h3sim.list_schemes():
+        alt = f"The packets of {_EXAMPLE} with {scheme.name}, in the order delivered"
+        picture = f"![{alt}]({Path(_PICTURES).name}/{scheme.name}.png)"
+        picture = picture.replace("](", "](images/")
+        heading = f"\n### {scheme.name}\n"
+        text = text.replace(heading, f"{heading}\n{picture}\n")
+    return text
 
 
 def _pages() -> list[Path]:

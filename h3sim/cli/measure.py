@@ -7,11 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
-from h3sim.cli.run import batches
+from h3sim.cli.run import batches, check_plot_path
 from h3sim.cli.tables import add_wide, figures, in_ms, table, terminal_width
+from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.qlog import read_qlog
-from h3sim.results.measured import measured_to_dict
+from h3sim.results.measured import Measurement, measured_to_dict
 
 if TYPE_CHECKING:
     import argparse
@@ -26,6 +27,7 @@ examples:
   h3sim measure client.sqlog.gz --json > load.json
   h3sim measure two-connections.qlog --trace 2
   h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim measure load.qlog
+  h3sim measure client.qlog --beside load.qlog --plot both.png
 
 One connection is measured: from the client's log, from the server's, or best from both in one
 file. All dialects of qlog are read, from draft-00 on, as JSON or as a JSON text sequence.
@@ -50,6 +52,14 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--trace", type=int, metavar="N", help="measure log N alone of a file that holds several"
     )
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw which bytes came when: FILE.png, .svg or .pdf"
+    )
+    parser.add_argument(
+        "--beside",
+        metavar="FILE",
+        help="another qlog, drawn below with --plot: of a real stack, one of `h3sim run --qlog`",
+    )
     add_wide(parser)
     parser.set_defaults(command=_measure)
 
@@ -57,8 +67,15 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _measure(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     log = mistakes.collect(lambda: read_qlog(options.file, trace=options.trace))
-    if log is None:
+    mistakes.collect(lambda: check_plot_path(options.plot))
+    mistakes.collect(lambda: _check_beside(options))
+    other = None
+    if options.beside is not None:
+        other = mistakes.collect(lambda: read_qlog(options.beside))
+    if log is None or mistakes.lines:
         return mistakes.tell("measure")
+    if options.plot is not None:
+        _draw([log] if other is None else [log, other], options.plot)
     document = measured_to_dict(log)
     if options.json:
         print(json.dumps(document, allow_nan=False))
@@ -67,6 +84,17 @@ def _measure(options: argparse.Namespace) -> int:
     for what in log.unknown:
         print(f"h3sim measure: not known: {what}", file=sys.stderr)
     return 0
+
+
+def _check_beside(options: argparse.Namespace) -> None:
+    if options.beside is not None and options.plot is None:
+        raise InputError([Problem(key="--beside", message="goes only with --plot")])
+
+
+def _draw(logs: list[MeasuredLog], path: str) -> None:
+    from h3sim.plots import LogPlots  # on use: most logs are only measured
+
+    LogPlots([Measurement(log) for log in logs]).save(path)
 
 
 def _show(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:

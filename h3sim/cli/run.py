@@ -30,7 +30,19 @@ if TYPE_CHECKING:
 
 __all__ = ["add_command", "batches", "check_plot_path"]
 
-_OUTPUTS = ("page", "json", "order", "plot", "qlog", "qlog_dialect", "har", "critical_path", "wide")
+_OUTPUTS = (
+    "page",
+    "json",
+    "order",
+    "plot",
+    "qlog",
+    "qlog_dialect",
+    "har",
+    "against",
+    "animate",
+    "critical_path",
+    "wide",
+)
 """The options that do not say what is loaded."""
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 _EPILOG = """\
@@ -39,6 +51,8 @@ examples:
   h3sim run my-page.json --scheme fifo --transport tcp --jitter 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run load.json --plot load.png
+  h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
+  h3sim run shop.json --scheme chrome-eps --against shop-preload.json --plot moved.png
   h3sim run davies-meenan --scheme fifo --qlog load.qlog --har load.har
   h3sim run davies-meenan --scheme dfifo --browser parse --cpu-factor 4 --critical-path
 """
@@ -77,6 +91,16 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the load as h3sim-load/1")
     parser.add_argument("--order", action="store_true", help="add the stream id of each packet")
     parser.add_argument("--plot", metavar="FILE", help="draw the load: FILE.png, .svg or .pdf")
+    parser.add_argument(
+        "--animate",
+        metavar="FILE",
+        help="write packets on the wire, and what TCP and QUIC hold back: FILE.html or .gif",
+    )
+    parser.add_argument(
+        "--against",
+        metavar="PAGE",
+        help="another version of the page, loaded alike: --plot draws both, and what moved",
+    )
     parser.add_argument(
         "--qlog",
         metavar="FILE",
@@ -119,6 +143,14 @@ def check_plot_path(path: str | None) -> None:
     check_output(path, key="--plot")
 
 
+def _check_animation(path: str | None) -> None:
+    """Refuse, before anything runs, an animation that could not be written."""
+    if path is not None:
+        from h3sim.plots.animations import check_animation_path  # on use: few loads are animated
+
+        check_animation_path(path, key="--animate")
+
+
 def _check_qlog(options: argparse.Namespace) -> None:
     """Refuse, before anything runs, a log that could not be written."""
     if options.qlog is None:
@@ -134,6 +166,14 @@ def _check_qlog(options: argparse.Namespace) -> None:
 def _check_path(options: argparse.Namespace) -> None:
     if options.critical_path and options.browser != "parse":
         raise InputError([Problem(key="--critical-path", message="goes only with --browser parse")])
+
+
+def _other_page(options: argparse.Namespace) -> Page | None:
+    if options.against is None:
+        return None
+    if options.plot is None:
+        raise InputError([Problem(key="--against", message="goes only with --plot")])
+    return catalog.load_page(options.against)
 
 
 def _scheme(name: str) -> Scheme:
@@ -186,14 +226,20 @@ def _run(options: argparse.Namespace) -> int:
         from h3sim.results.har import check_har_path  # on use: most loads are not written so
 
         mistakes.collect(lambda: check_har_path(options.har, key="--har"))
+    mistakes.collect(lambda: _check_animation(options.animate))
+    other = mistakes.collect(lambda: _other_page(options))
     if cell is None or mistakes.lines:
         return mistakes.tell("run")
     with progress_bar("packet") as progress:
         load = run_config(*cell, records_wire=options.qlog is not None, progress=progress)
-    if options.plot is not None:
+    if other is not None:
+        load.plot.save_against(run_config(other, *cell[1:]), options.plot)
+    elif options.plot is not None:
         load.plot.save(options.plot)
     if options.qlog is not None:
         write_load_qlog(load, options.qlog, dialect=options.qlog_dialect)
+    if options.animate is not None:
+        load.plot.animation(options.animate)
     if options.har is not None:
         from h3sim.results.har import write_load_har
 

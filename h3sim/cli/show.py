@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.cli.parsing import Mistakes, RawHelp
+from h3sim.cli.run import check_plot_path
 from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.page import At
@@ -26,6 +27,7 @@ examples:
   h3sim show scheme dfifo
   h3sim show page davies-meenan
   h3sim show scheme chrome-eps --toml > mine.toml && h3sim run http2rulez --scheme mine.toml
+  h3sim show page davies-meenan --plot page.png
   h3sim show page davies-meenan --json > my-page.json
 
 --toml and --json print the file itself: pages are JSON; schemes, networks and profiles are TOML.
@@ -55,6 +57,11 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     as_file = parser.add_mutually_exclusive_group()
     as_file.add_argument("--toml", action="store_true", help="print the file, which is TOML")
     as_file.add_argument("--json", action="store_true", help="print a page's file, which is JSON")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="draw a page, what it weighs and what asks for what: FILE.png, .svg or .pdf",
+    )
     add_wide(parser)
     parser.set_defaults(command=_show)
 
@@ -62,9 +69,12 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _show(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     mistakes.collect(lambda: _check_form(options))
+    mistakes.collect(lambda: check_plot_path(options.plot))
     found: Any = mistakes.collect(lambda: _LOADERS[options.what](options.name))
     if found is None or mistakes.lines:
         return mistakes.tell("show")
+    if options.plot is not None:
+        found.plot.save(options.plot)
     text = catalog.text_of(options.what, options.name)
     if options.toml or options.json:
         print(text.removesuffix("\n"))
@@ -78,6 +88,8 @@ def _show(options: argparse.Namespace) -> int:
 def _check_form(options: argparse.Namespace) -> None:
     if options.toml and options.what == "page":
         raise InputError([Problem(key="--toml", message="a page is JSON: --json")])
+    if options.plot is not None and options.what != "page":
+        raise InputError([Problem(key="--plot", message=f"goes with pages, not a {options.what}")])
     if options.json and options.what != "page":
         message = f"a {options.what} is TOML: --toml"
         raise InputError([Problem(key="--json", message=message)])

@@ -19,6 +19,7 @@ from h3sim.page.edits import edited_resource
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.resource import Resource
 from h3sim.page.triggers import Triggers, children_of, triggers_of
+from h3sim.provided import provided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -155,6 +156,11 @@ class Page:
         if not any(resource.above_the_fold for resource in self.resources):
             return "nothing of the page is"
         return "what is marked has no bytes"
+
+    @property
+    def plot(self) -> Any:
+        """Figures of this page: `plot.dependencies()`, `plot.kinds()`."""
+        return provided("page.plot", self)
 
     @property
     def graph(self) -> nx.DiGraph[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.plots.labels import plain, resource_label, shortened
+from h3sim.plots.labels import ATF_MARK, plain, shortened
 from h3sim.plots.style import SMALL
 
 if TYPE_CHECKING:
@@ -14,18 +14,20 @@ if TYPE_CHECKING:
 
     from h3sim.results import Load
 
-__all__ = ["MAX_ROWS", "Delta", "deltas_of", "draw", "shown"]
+__all__ = ["MAX_ROWS", "Delta", "deltas_of", "draw", "shown", "unshared"]
 
 MAX_ROWS = 60
 """Of more resources those are shown that moved most."""
 _SOONER, _LATER = "#0b4f8c", "#d4622a"
 _BAR_HEIGHT = 0.64
+_MOST_NAMED = 4
 
 
 class Delta(NamedTuple):
     """When a resource was complete in either load; *delta_ms* below 0 is sooner in the second.
 
-    A time is None where a load never asked for the resource.
+    A time is None where a load never asked for the resource. Of variants of a page, *bytes* and the
+    rest are those of the first that has it.
     """
 
     id: str
@@ -38,15 +40,36 @@ class Delta(NamedTuple):
 
 
 def deltas_of(first: Load, second: Load) -> list[Delta]:
-    """Return a row per resource of the page, in its order."""
+    """Return a row per resource: of the first load's page in its order, then what is new.
+
+    Resources of two variants of a page are the same where their ids are.
+    """
     times = [{row.id: row.finished_ms for row in load.timings} for load in (first, second)]
+    resources = {each.id: each for load in (second, first) for each in load.page.resources}
     rows = []
-    for resource in first.page.resources:
-        one, other = (found.get(resource.id) for found in times)
+    for id_ in dict.fromkeys(each.id for load in (first, second) for each in load.page.resources):
+        one, other = (found.get(id_) for found in times)
         delta_ms = None if one is None or other is None else other - one
-        kind, is_above = resource.kind.value, resource.above_the_fold
-        rows.append(Delta(resource.id, kind, resource.size_bytes, is_above, one, other, delta_ms))
+        own = resources[id_]
+        kind, is_above = own.kind.value, own.above_the_fold
+        rows.append(Delta(id_, kind, own.size_bytes, is_above, one, other, delta_ms))
     return rows
+
+
+def unshared(rows: Sequence[Delta]) -> str:
+    """Return in words what only one of two loads asked for, "" if nothing.
+
+    >>> unshared([Delta("a.js", "script", 9, False, 3.0, None, None)])
+    'only in the first: a.js'
+    """
+    told = []
+    for name, own, other in (("first", 4, 5), ("second", 5, 4)):
+        ids = [row.id for row in rows if row[own] is not None and row[other] is None]
+        names = ", ".join(plain(shortened(id_)) for id_ in ids[:_MOST_NAMED])
+        more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+        if ids:
+            told.append(f"only in the {name}: {names}{more}")
+    return "; ".join(told)
 
 
 def shown(rows: Sequence[Delta]) -> list[tuple[int, float]]:
@@ -86,15 +109,23 @@ def draw(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> None:
     widest = max(map(abs, values), default=0.0) or 1.0
     ax.set_xlim(-1.05 * widest, 1.05 * widest)
     ax.set_ylim(max(1, len(bars)) - 0.4, -0.6)
-    ax.set_yticks(places, [resource_label(first.page, index) for index, _ in bars])
+    ax.set_yticks(places, [_label(rows[index], index) for index, _ in bars])
     ax.tick_params(labelsize=SMALL)
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="x", color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
-    page = plain(shortened(first.page.name, 40))
     one, other = names
-    ax.set_title(f"{page}: {other} against {one}", fontsize=SMALL + 1, loc="left")
-    cut = f"; the {len(bars)} of {len(rows)} that moved most" if len(bars) < len(rows) else ""
+    pages = dict.fromkeys(plain(shortened(load.page.name, 40)) for load in (second, first))
+    ax.set_title(
+        f"{' against '.join(pages)}: {other} against {one}", fontsize=SMALL + 1, loc="left"
+    )
+    n_both = sum(row.delta_ms is not None for row in rows)
+    cut = f"; the {len(bars)} of {n_both} that moved most" if len(bars) < n_both else ""
     label = f"complete so many ms sooner (left) or later (right) with {other}"
-    ax.set_xlabel(f"{label}{cut}\n\u25b2 above the fold", fontsize=SMALL)
+    own = unshared(rows)
+    ax.set_xlabel(f"{label}{cut}\n\u25b2 above the fold{f'; {own}' if own else ''}", fontsize=SMALL)
+
+
+def _label(row: Delta, index: int) -> str:
+    return f"{index + 1}  {plain(shortened(row.id))}{f' {ATF_MARK}' * row.above_the_fold}"

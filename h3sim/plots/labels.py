@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from h3sim.results import Load
 
 __all__ = [
+    "ATF_MARK",
     "NAME_CHARS",
     "folded",
     "lane_labels",
@@ -33,7 +34,8 @@ NAME_CHARS = 28
 
 _LINE_CHARS = 40
 _TITLE_CHARS = 150
-_ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
+ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
+"""Stands behind what is above the fold."""
 _NO_GLYPH = "\N{WHITE SQUARE}"
 
 
@@ -75,7 +77,7 @@ def folded(text: str) -> str:
 def resource_label(page: Page, index: int) -> str:
     """Return the number, name and, where it is above the fold, the mark of a resource."""
     resource: Resource = page.resources[index]
-    mark = f" {_ATF_MARK}" if resource.above_the_fold else ""
+    mark = f" {ATF_MARK}" if resource.above_the_fold else ""
     return f"{index + 1}  {plain(shortened(resource.id))}{mark}"
 
 

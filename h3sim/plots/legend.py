@@ -10,6 +10,8 @@ from matplotlib.transforms import blended_transform_factory
 from h3sim.plots.style import SMALL
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
     from h3sim.plots.palette import Palette
@@ -41,9 +43,12 @@ def beside(ax: Axes, palette: Palette) -> None:
     )
 
 
-def below(ax: Axes, palette: Palette) -> None:
-    """Put the legend of *palette* in place of *ax*, over the whole width of the figure."""
-    handles = _handles(palette)
+def below(ax: Axes, palette: Palette, *more: Palette) -> None:
+    """Put the legend of *palette* in place of *ax*, over the whole width of the figure.
+
+    With *more*, which are by kind as well, it names the kinds of all, and not what they weigh.
+    """
+    handles = _handles_of_kinds((palette, *more)) if more else _handles(palette)
     ax.set_axis_off()
     legend = ax.legend(
         handles=handles,
@@ -63,6 +68,14 @@ def below(ax: Axes, palette: Palette) -> None:
 
 def _handles(palette: Palette) -> list[Patch]:
     return [_handle(palette, group) for group in sorted(set(palette.groups))]
+
+
+def _handles_of_kinds(palettes: Sequence[Palette]) -> list[Patch]:
+    homes = {group: palette for palette in palettes for group in palette.groups}
+    handles = [_handle(homes[group], group) for group in sorted(homes)]
+    for handle in handles:
+        handle.set_label(str(handle.get_label()).partition(":")[0])
+    return handles
 
 
 def _handle(palette: Palette, group: int) -> Patch:

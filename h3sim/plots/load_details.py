@@ -6,13 +6,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from h3sim.errors import InputError, Problem
-from h3sim.plots import byte_ranges, congestion, deltas, dependencies, labels, throughput
+from h3sim.plots import (
+    byte_ranges,
+    congestion,
+    deltas,
+    dependencies,
+    labels,
+    priority_state,
+    priority_tree,
+    throughput,
+    variants,
+)
+from h3sim.plots.alt_texts import alt_of
+from h3sim.plots.files import ShownFigure, check_ending, save_figure
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import in_style
 from h3sim.plots.trace_figures import CURVE_IN, byte_ranges_height_in, new_axes
-from h3sim.plots.window import window_of
+from h3sim.plots.window import instant_ns, window_of
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
 
     from matplotlib.axes import Axes
@@ -24,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["LoadDetails"]
 
 _ROW_IN, _FRAME_IN = 0.19, 1.1
-_NODE_IN, _TITLE_IN = 0.36, 0.5
 
 
 class LoadDetails:
@@ -92,6 +105,28 @@ class LoadDetails:
             deltas.draw(ax, first, second, (one, other))
         return ax
 
+    def against(self, other: Load, *, until_ms: float | None = None) -> ShownFigure:
+        """Return a figure of the first load above *other*, and of what moved between the two.
+
+        *other* is a load of the same page or of a variant of it (`page.with_(...)`): resources are
+        the same where their ids are. Both waterfalls have one axis of time, which ends as that of
+        `multiplexing`; colours are those of kinds.
+        """
+        with in_style():
+            return variants.figure_of(self.loads[0], other, until_ms=until_ms)
+
+    def save_against(
+        self, other: Load, path: str | os.PathLike[str], *, until_ms: float | None = None
+    ) -> None:
+        """Write the figure of `against` to *path*, as `save` writes the others.
+
+        Raises:
+            InputError: if the ending is none of .png, .svg and .pdf, or it cannot be written.
+        """
+        check_ending(path)
+        figure = self.against(other, until_ms=until_ms)
+        save_figure(figure, path, alt=alt_of("deltas", (self.loads[0], other)))
+
     def dependencies(self, ax: Axes | None = None) -> Axes:
         """Draw what made the browser ask for what, and the chain that the end waited for.
 
@@ -99,10 +134,43 @@ class LoadDetails:
         a kind share one. Returns *ax*, or the axes of a new figure.
         """
         load = self.loads[0]
-        n_rows = max(node.row for node in dependencies.nodes_of(load)) + 1
+        chain = dependencies.chain_of(load)
+        finished = {row.id: row.finished_ms for row in load.timings}
+
+        def when(resources: tuple[int, ...]) -> str:
+            ids = [load.page.resources[index].id for index in resources]
+            known = [finished[id_] for id_ in ids if id_ in finished]
+            return f"{max(known):,.0f} ms" if known else "not asked for"
+
+        page, scheme, network = self._names
+        title = (
+            f"What asked for what on {page}, and when it was complete with {scheme} over {network}"
+        )
         with in_style():
-            ax = ax or new_axes(_NODE_IN * n_rows + _TITLE_IN)
-            dependencies.draw(ax, load, self._palette)
+            ax = ax or new_axes(dependencies.height_in(dependencies.nodes_of(load.page, chain)))
+            dependencies.draw(ax, load.page, self._palette, title, when, chain=chain)
+        return ax
+
+    def priority_tree(self, ax: Axes | None = None, *, at_ms: float | None = None) -> Axes:
+        """Draw what the server's scheduler knew of the first load *at_ms* after navigation start.
+
+        The dependency tree as it stood, or, where there is none, the groups of streams (urgencies,
+        buckets) in the order in which they are served. Without *at_ms* it is the first instant at
+        which most responses waited to be sent. Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if *at_ms* is no time.
+        """
+        load = self.loads[0]
+        at_ns = priority_state.busiest_ns(load) if at_ms is None else instant_ns(at_ms)
+        found = priority_tree.boxes_of(load.page, priority_state.elements_of(load, at_ns))
+        page, scheme, network = self._names
+        title = f"Priorities at the server of {page} with {scheme} over {network}"
+        with in_style():
+            ax = ax or new_axes(priority_tree.height_in(found))
+            priority_tree.draw(
+                ax, found, self._palette, f"{title}, {to_ms(at_ns):,.0f} ms after navigation start"
+            )
         return ax
 
     def _over_time(
@@ -114,13 +182,22 @@ class LoadDetails:
         height_in: float = CURVE_IN,
     ) -> Axes:
         load, window = self.loads[0], window_of(self.loads[:1], until_ms)
-        names = (load.page.name, load.scheme.name, load.network.name)
-        page, scheme, network = (labels.shortened(name, 40) for name in names)
+        page, scheme, network = self._names
         with in_style():
             ax = ax or new_axes(height_in)
             title = f"{what} of {page} with {scheme} over {network}"
             draw(ax, load.trace, title, end_ms=window.end_ms, note=window.note)
         return ax
+
+    @property
+    def _names(self) -> tuple[str, str, str]:
+        """The page, the scheme and the network of the first load, as titles have them."""
+        load = self.loads[0]
+        page, scheme, network = (
+            labels.plain(labels.shortened(name, 40))
+            for name in (load.page.name, load.scheme.name, load.network.name)
+        )
+        return page, scheme, network
 
     @property
     def _page(self) -> Page:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from h3sim.documents import write_whole
 from h3sim.errors import InputError, Problem
-from h3sim.plots import files, labels, lanes, legend, progress, strip, waterfall
+from h3sim.plots import alt_texts, animations, labels, lanes, legend, progress, strip, waterfall
+from h3sim.plots.files import Saved, ShownFigure
 from h3sim.plots.load_details import LoadDetails
+from h3sim.plots.palette import Palette
 from h3sim.plots.style import SMALL, in_style
 from h3sim.plots.window import window_of
 
@@ -30,10 +31,12 @@ _ROW_IN = 0.19
 _LINE_IN = 0.14
 _CURVE_IN = 2.5
 _AXIS_IN = 0.6
+_FRAME_IN = 1.1
+"""What a title above and a guide below take of a figure of one picture."""
 _TITLE_IN = 0.5
 
 
-class LoadPlots(LoadDetails):
+class LoadPlots(LoadDetails, Saved):
     """Draws *loads*, which are of one page: one lane or line each, in the order given.
 
     Nothing is shown: each method returns what it drew on, and `save` writes it. A notebook shows
@@ -126,14 +129,16 @@ class LoadPlots(LoadDetails):
             message = f"must be 'host' or 'kind', is {fold!r}"
             raise InputError([Problem(key="fold", message=message)])
         load, window = self.loads[0], window_of(self.loads[:1], until_ms)
+        # What is folded by kind or host has no resource's own colour.
+        palette = self._palette if fold is None else Palette(load.page, is_by_kind=True)
         with in_style():
             if ax is None:
-                n_rows = len(waterfall.rows_of(load, self._palette, fold))
-                ax = _figure_of(_ROW_IN * n_rows + _AXIS_IN).subplots()
-            waterfall.draw(ax, load, self._palette, window, fold=fold)
+                n_rows = len(waterfall.rows_of(load, palette, fold))
+                ax = _figure_of(_ROW_IN * n_rows + _FRAME_IN).subplots()
+            waterfall.draw(ax, load, palette, window, fold=fold)
         return ax
 
-    def figure(self, *, until_ms: float | None = None) -> files.ShownFigure:
+    def figure(self, *, until_ms: float | None = None) -> ShownFigure:
         """Return a new figure of it all: the strip, its legend, and the ByteIndex.
 
         A single load comes with its waterfall. All share one axis of time, in ms since navigation
@@ -154,20 +159,25 @@ class LoadPlots(LoadDetails):
                 ax.set_xlim(first.get_xlim())
         return figure
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `figure` to *path*, whose ending says how: .png, .svg or .pdf.
+    def alt_text(self, name: str = "figure") -> str:
+        """Return in words what the method *name* draws, for who does not see it.
 
-        The file is written whole or not at all, and equal loads give equal bytes.
+        Raises:
+            InputError: if there is no such picture.
+        """
+        return alt_texts.alt_of(name, self.loads)
+
+    def animation(self, path: str | os.PathLike[str]) -> None:
+        """Write packets on the wire, and what either order of delivery holds back, to *path*.
+
+        Of the first load: as a page that plays by itself (.html), or some seconds of it (.gif).
+        For the same packets it shows QUIC, which delivers each stream in its own order, above TCP,
+        which has one order for all (Marx 2019 § 2, Sander 2022 § 4). Equal loads give equal bytes.
 
         Raises:
             InputError: if the ending is another, or the file cannot be written.
         """
-        kind = files.check_ending(path)
-        figure = self.figure()
-        write_whole(path, lambda file: files.render(figure, file, kind))
-
-    def _repr_png_(self) -> bytes:
-        return self.figure()._repr_png_()
+        animations.write(self.loads[0], self._palette, path)
 
     def __repr__(self) -> str:
         return f"<Figures of {self._page.name}: {', '.join(labels.lane_labels(self.loads))}>"
@@ -201,7 +211,7 @@ class LoadPlots(LoadDetails):
 
     def _new_figure(
         self, more_in: list[float], *, title: str = ""
-    ) -> tuple[files.ShownFigure, list[Axes]]:
+    ) -> tuple[ShownFigure, list[Axes]]:
         """Return a new figure and its axes: for the strip, and one of each height in *more_in*.
 
         The legend of the resources is there: beside the strip if that is high enough, else below.
@@ -222,7 +232,5 @@ class LoadPlots(LoadDetails):
         return figure, axes
 
 
-def _figure_of(height_in: float) -> files.ShownFigure:
-    return files.ShownFigure(
-        figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained"
-    )
+def _figure_of(height_in: float) -> ShownFigure:
+    return ShownFigure(figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained")

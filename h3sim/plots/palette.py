@@ -10,6 +10,8 @@ from h3sim.plots.labels import resource_label
 from h3sim.plots.paints import DARK, LIGHT, Paint, paint
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from h3sim.page import Page
 
 __all__ = ["KINDS", "MAX_OWN", "Palette"]
@@ -33,11 +35,14 @@ _ORDER = tuple(KINDS)
 
 
 class Palette:
-    """The colours of a *page*. A *group* is what looks alike: a resource, or all of a kind."""
+    """The colours of a *page*. A *group* is what looks alike: a resource, or all of a kind.
 
-    def __init__(self, page: Page) -> None:
+    *is_by_kind* has even a small page coloured by kind: beside another page, where numbers differ.
+    """
+
+    def __init__(self, page: Page, *, is_by_kind: bool = False) -> None:
         self._page = page
-        self.is_by_kind = len(page.resources) > MAX_OWN
+        self.is_by_kind = is_by_kind or len(page.resources) > MAX_OWN
 
     @cached_property
     def groups(self) -> tuple[int, ...]:
@@ -54,6 +59,11 @@ class Palette:
     def look(self, group: int) -> Paint:
         """Return how the resources of a group are painted."""
         return KINDS[_ORDER[group]] if self.is_by_kind else paint(group)
+
+    def look_of_all(self, resources: Sequence[int]) -> Paint | None:
+        """Return how resources that share a box are painted, None where they differ."""
+        groups = dict.fromkeys(self.groups[index] for index in resources)
+        return self.look(next(iter(groups))) if len(groups) == 1 else None
 
     def label(self, group: int) -> str:
         """Return what a legend says of a group."""

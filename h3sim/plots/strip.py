@@ -66,8 +66,9 @@ def draw(
     ax.set_xlim(0, window.end_ms)
     ax.set_ylim(0, len(lanes))
     bottoms = [len(lanes) - number - 0.5 - _LANE_SHARE / 2 for number in range(len(lanes))]
+    hatched = _hatched_runs(lanes, palette, _points_per_ms(ax))
     for number, (lane, bottom) in enumerate(zip(lanes, bottoms, strict=True)):
-        _draw_lane(ax, lane, bottom, highest, f"lane-{number + 1}", palette)
+        _draw_lane(ax, lane, hatched[number], bottom, highest, f"lane-{number + 1}", palette)
         _mark_losses(ax, lane, bottom, is_alone=len(lanes) == 1)
         if annotate and not palette.is_by_kind:
             _number_runs(ax, lane, bottom, highest)
@@ -103,13 +104,18 @@ def _mark_losses(ax: Axes, lane: Lane, bottom: float, *, is_alone: bool) -> None
 
 
 def _draw_lane(
-    ax: Axes, lane: Lane, bottom: float, highest: int, name: str, palette: Palette
+    ax: Axes,
+    lane: Lane,
+    runs: Sequence[Box],
+    bottom: float,
+    highest: int,
+    name: str,
+    palette: Palette,
 ) -> None:
-    """Draw a collection per group; an artist per packet would be far slower."""
+    """Draw a collection per group, with hatches in *runs*; an artist per packet would be slow."""
     name = f"{name}-{palette.noun}"
-    points_per_ms = _points_per_ms(ax)
     faces = _by_group(lane.drawn, bottom, highest)
-    hatched = _by_group(_wide_runs(lane, palette, points_per_ms), bottom, highest)
+    hatched = _by_group(runs, bottom, highest)
     for group, corners in sorted(faces.items()):
         collection = PolyCollection(corners, facecolors=palette.look(group).face, linewidths=0)
         collection.set_gid(f"{name}-{group + 1}")
@@ -122,24 +128,29 @@ def _draw_lane(
     if not lane.is_merged:
         every = [corner for corners in faces.values() for corner in corners]
         narrowest = min((box.stop_ms - box.start_ms for box in lane.drawn), default=0.0)
-        width = min(_EDGE, _EDGE_SHARE * narrowest * points_per_ms)
+        width = min(_EDGE, _EDGE_SHARE * narrowest * _points_per_ms(ax))
         edges = PolyCollection(every, facecolors="none", edgecolors="white", linewidths=width)
         edges.set_gid(f"{name.rpartition('-')[0]}-edges")
         ax.add_collection(edges, autolim=False)
 
 
-def _wide_runs(lane: Lane, palette: Palette, points_per_ms: float) -> list[Box]:
-    """Return what shows its hatch: narrow runs go without, in which their colour would be lost.
+def _hatched_runs(lanes: Sequence[Lane], palette: Palette, points_per_ms: float) -> list[list[Box]]:
+    """Return what of each lane shows its hatch: in narrow runs their colour would be lost.
 
     Where kinds are shown, a hatch here and there would look as if it meant something: there nearly
-    all of a lane is hatched, or nothing.
+    all of each lane is hatched, or nothing of any.
     """
-    runs = list(joined(lane.packets))
-    wide = [run for run in runs if (run.stop_ms - run.start_ms) * points_per_ms >= _MIN_HATCHED]
-    if palette.is_by_kind:
-        all_ms, wide_ms = (sum(run.stop_ms - run.start_ms for run in some) for some in (runs, wide))
-        return wide if wide_ms >= _MOSTLY * all_ms else []
-    return wide
+    wide: list[list[Box]] = []
+    is_mostly_wide = True
+    for lane in lanes:
+        runs = list(joined(lane.packets))
+        wide.append([run for run in runs if _length_ms([run]) * points_per_ms >= _MIN_HATCHED])
+        is_mostly_wide = is_mostly_wide and _length_ms(wide[-1]) >= _MOSTLY * _length_ms(runs)
+    return wide if is_mostly_wide or not palette.is_by_kind else [[] for _ in lanes]
+
+
+def _length_ms(runs: Iterable[Box]) -> float:
+    return sum(run.stop_ms - run.start_ms for run in runs)
 
 
 def _by_group(

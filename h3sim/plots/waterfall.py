@@ -45,7 +45,7 @@ _FOLDED_GUIDE = (
     "\nrows without a number: several resources, from the first request to the last byte"
 )
 _SHOWN_KINDS = 2
-_MIXED = Paint("#f4f4f4", "", "#303030")
+_MIXED = Paint("#8a8a8a", "", "#ffffff")
 _MILESTONES = {
     "first_paint_ms": ("first paint", "-"),
     "largest_paint_ms": ("largest paint", "--"),

@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.documents import is_quantity, shown
+from h3sim.errors import InputError, Problem
+from h3sim.units import ms
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.results import Load
 
-__all__ = ["Window", "window_of"]
+__all__ = ["Window", "instant_ns", "window_of"]
 
 _GAP_SHARE, _LATE_SHARE = 0.5, 0.02
 """What comes after a pause of half the time before it, and is no more than 2 % of the bytes, would
@@ -23,6 +27,21 @@ class Window(NamedTuple):
 
     end_ms: float
     note: str
+
+
+def instant_ns(at_ms: float) -> int:
+    """Return an instant that was given in ms since navigation start.
+
+    Raises:
+        InputError: if it is none.
+
+    >>> instant_ns(1.5)
+    1500000
+    """
+    if not is_quantity(at_ms) or at_ms < 0:
+        message = f"must be a time in ms, is {shown(at_ms)}"
+        raise InputError([Problem(key="at_ms", message=message)])
+    return ms(at_ms)
 
 
 def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:

@@ -20,6 +20,8 @@ _EVENTS = {
     "created": ("http:frame_created", "http3:frame_created"),
     "parsed": ("http:frame_parsed", "http3:frame_parsed"),
 }
+_CONTROL_STREAM = 2
+"""The client's first unidirectional stream, on which PRIORITY_UPDATE goes (RFC 9218 § 7.2)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,10 @@ class QlogSchema:
             frames = [self._frame(frame) for frame in data["frames"]]
             return {**data, "frames": frames}
         if self.is_draft:
+            if "frame" in data and "length" in data:
+                # HTTP3FrameParsed has no length of its own: that is the frame's (h3-events § 3.2).
+                raw = {"raw": {"length": data["length"]}}
+                return {"stream_id": data["stream_id"], "frame": {**data["frame"], **raw}}
             if "length" in data:
                 return {
                     **{key: value for key, value in data.items() if key != "length"},
@@ -78,7 +84,7 @@ class QlogSchema:
                     "stream_id": frame["element_id"],
                     "priority_field_value": frame["value"],
                 }
-                return {"frame": spelt}
+                return {"stream_id": _CONTROL_STREAM, "frame": spelt}
         return data
 
     def _frame(self, frame: StreamFrame | dict[str, Any]) -> dict[str, Any]:

@@ -130,8 +130,8 @@ def _inline_svg(name: str, picture: Picture) -> str:
     """Return the SVG as a part of the page: its ids its own, its size the reader's."""
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", picture.svg, flags=re.DOTALL)
     svg = svg[svg.index("<svg") :]
-    # A thousandth of a point cannot be seen, and fills half of the file.
-    svg = re.sub(r"(\d\.\d\d)\d+", r"\1", svg)
+    # A thousandth of a point cannot be seen, and fills half of the file; of a scale it can.
+    svg = re.sub(r"scale\([^)]*\)|(\d\.\d\d)\d+", lambda number: number[1] or number[0], svg)
     svg = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", svg)

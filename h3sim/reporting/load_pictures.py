@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.plots import LoadPlots, congestion, dependencies
+from h3sim.plots.alt_texts import alt_of
 from h3sim.plots.deltas import deltas_of
 from h3sim.plots.throughput import bins_of
 from h3sim.plots.window import window_of
@@ -41,14 +42,11 @@ def pictures_of_one(load: Load) -> list[Picture]:
 def pictures_of_two(first: Pair, second: Pair) -> list[Picture]:
     """Return what was complete sooner, and what later, with the second of two loads."""
     rows = deltas_of(first.load, second.load)
-    moved = [row for row in rows if row.delta_ms is not None]
-    sooner, later = (sum(sign * (row.delta_ms or 0) > 0 for row in moved) for sign in (-1, 1))
     return [
         picture(
             LoadPlots([first.load, second.load]).deltas(),
             title=f"{first.load.page.name}: what moved with {second.name} against {first.name}",
-            alt=f"A bar per resource: {sooner} of {len(rows)} are complete sooner with"
-            f" {second.name}, {later} later.",
+            alt=alt_of("deltas", [first.load, second.load]),
             data=Table(
                 title=f"When resources were complete with {first.name} and {second.name}",
                 columns=(
@@ -83,8 +81,7 @@ def _byte_ranges(load: Load) -> Picture:
     return picture(
         load.plot.byte_ranges(),
         title=f"{load.page.name}: byte ranges per stream",
-        alt="A row per stream, in which its bytes rise over time; an area shows what was delivered"
-        f" in order. {load.hol.stream_bytes:,} bytes waited for others of their stream.",
+        alt=alt_of("byte_ranges", [load]),
         data=Table(
             title="Packets by resource, times in ms",
             columns=("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
@@ -98,27 +95,23 @@ def _byte_ranges(load: Load) -> Picture:
 
 def _throughput(load: Load) -> Picture:
     bins = bins_of(load.trace, window_of([load]).end_ms)
-    peak = max(bins, key=lambda span: span.arrived_mbps)
     return picture(
         load.plot.throughput(),
         title=f"{load.page.name}: throughput",
-        alt=f"Arriving bytes peak at {peak.arrived_mbps:.2f} Mbit/s, from {peak.start_ms:,.0f} ms"
-        " on; a line shows what was delivered in order.",
+        alt=alt_of("throughput", [load]),
         data=table_of_bins(bins),
     )
 
 
 def _congestion(load: Load) -> Picture:
     samples = congestion.samples_of(load.trace)
-    lost = sum(sample.n_lost for sample in samples)
-    largest = max(sample.congestion_window for sample in samples)
     # Losses stay; between them every so many rows tell enough.
     step = -(-len(samples) // _MAX_SAMPLES)
     shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]
     return picture(
         load.plot.congestion(),
         title=f"{load.page.name}: congestion window and bytes in flight",
-        alt=f"The window grows to {largest:,} bytes at most; {lost:,} packets were declared lost.",
+        alt=alt_of("congestion", [load]),
         data=Table(
             title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
             columns=("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
@@ -140,7 +133,7 @@ def _dependencies(load: Load) -> Picture:
     return picture(
         load.plot.dependencies(),
         title=f"{page.name}: what asked for what",
-        alt=f"A tree of requests; the end waited for {', then '.join(chain)}.",
+        alt=alt_of("dependencies", [load]),
         data=Table(
             title="What made the browser ask for each resource",
             columns=("resource", "asked for by", "at", "finished ms", "on the chain to the end"),

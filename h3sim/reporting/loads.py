@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import NothingToMeasureError
 from h3sim.plots import LoadPlots
+from h3sim.plots.alt_texts import alt_of, byte_index_alt
 from h3sim.plots.labels import lane_labels
 from h3sim.plots.progress import curve, shown_set
 from h3sim.reporting.document import Part, Table
@@ -153,7 +153,7 @@ def _strip_and_curves(pairs: Sequence[Pair]) -> list[Picture]:
         picture(
             plots.multiplexing(),
             title=f"{page}: whose bytes reached the application when",
-            alt=_strip_alt(pairs),
+            alt=alt_of("multiplexing", plots.loads),
             data=_by_resource(pairs),
         )
     ]
@@ -164,32 +164,11 @@ def _strip_and_curves(pairs: Sequence[Pair]) -> list[Picture]:
             picture(
                 plots.byte_index(which=which),
                 title=f"{page}: share of the bytes that is there, {what}",
-                alt=f"A line per load rises from 0 to 1: {_indexes(pairs, which)}.",
+                alt=byte_index_alt(plots.loads, which),
                 data=_shares(pairs, which, what),
             )
         )
     return made
-
-
-def _strip_alt(pairs: Sequence[Pair]) -> str:
-    runs = [
-        f"{pair.name}: {_changes(pair.load):,} changes from one resource to another among"
-        f" {len(pair.load.trace.packet_rows):,} packets"
-        for pair in pairs
-    ]
-    return f"A lane per load, a rectangle per packet, coloured by resource. {'; '.join(runs)}."
-
-
-def _changes(load: Load) -> int:
-    return sum(left != right for left, right in pairwise(load.trace.order))
-
-
-def _indexes(pairs: Sequence[Pair], which: Which) -> str:
-    return ", ".join(
-        f"{pair.name} has a ByteIndex of {index_ms:,.0f} ms"
-        for pair in pairs
-        if (index_ms := pair.load.byte_index_or_none(which)) is not None
-    )
 
 
 def _waterfalls(pairs: Sequence[Pair]) -> list[Picture]:
@@ -199,7 +178,7 @@ def _waterfalls(pairs: Sequence[Pair]) -> list[Picture]:
         picture(
             pair.load.plot.waterfall(),
             title=f"{pair.load.page.name}: waterfall with {pair.name}",
-            alt=f"A row per resource, in request order: {_waterfall_words(pair.load)}.",
+            alt=alt_of("waterfall", [pair.load]),
             data=Table(
                 title=f"Resources with {pair.name}, in request order, times in ms",
                 columns=(
@@ -217,15 +196,6 @@ def _waterfalls(pairs: Sequence[Pair]) -> list[Picture]:
         )
         for pair in pairs
     ]
-
-
-def _waterfall_words(load: Load) -> str:
-    last = max(load.timings, key=_finished)
-    waits = max(load.timings, key=lambda row: row.first_byte_ms - row.requested_ms)
-    return (
-        f"{last.id} ends last, at {last.finished_ms:,.0f} ms; {waits.id} waits longest for its"
-        f" first byte, {waits.first_byte_ms - waits.requested_ms:,.0f} ms"
-    )
 
 
 def _by_resource(pairs: Sequence[Pair]) -> Table:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics
 from h3sim._version import __version__
+from h3sim.provided import provided
 from h3sim.qlog import read_qlog
 from h3sim.results.document import FORMAT, hol_figures
 from h3sim.results.figures import document_of
@@ -39,6 +40,11 @@ class Measurement:
     def to_dict(self) -> dict[str, Any]:
         """Return the document of format `h3sim-load/1`; what the log cannot say is None."""
         return measured_to_dict(self.log)
+
+    @property
+    def plot(self) -> Any:
+        """Figures of this log: `plot.byte_ranges()`, `plot.progress()`."""
+        return provided("measured.plot", self)
 
     @property
     def trace(self) -> Trace:

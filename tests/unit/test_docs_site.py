@@ -10,6 +10,7 @@ import pytest
 import h3sim
 from h3sim.cli.main import COMMANDS
 from tools import docs_site
+from tools.site_links import broken_links
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,3 +67,31 @@ def test_a_second_writing_leaves_nothing_of_the_first(tmp_path: Path) -> None:
     (tmp_path / "source" / "gone.md").write_text("# Gone\n", encoding="utf-8")
     docs_site.write_source(tmp_path / "source")
     assert not (tmp_path / "source" / "gone.md").exists()
+
+
+def test_every_scheme_has_its_picture_and_its_source(source: Path) -> None:
+    text = (source / "docs" / "schemes.md").read_text("utf-8")
+    sections = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##|\Z)", text, re.M | re.S))
+    for scheme in h3sim.list_schemes():
+        assert f"(images/schemes/{scheme.name}.png)" in sections[scheme.name], scheme.name
+        assert "Source" in sections[scheme.name] or "as `" in sections[scheme.name], scheme.name
+
+
+def test_every_network_stands_on_its_page(source: Path) -> None:
+    text = (source / "docs" / "networks.md").read_text("utf-8")
+    missing = [each.name for each in h3sim.list_networks() if f"`{each.name}`" not in text]
+    assert missing == []
+
+
+def test_links_to_nothing_are_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top">a</h1><a href="#top">x</a><a href="b/#here">x</a><a href="b/#gone">x</a>'
+        '<a href="c.html">x</a><a href="https://example.org/gone">x</a><img src="no.png">'
+    )
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "index.html").write_text('<p id="here">b <a href="../a.html">x</a>')
+    assert list(broken_links(tmp_path)) == [
+        "a.html: b/#gone: there is no such heading",
+        "a.html: c.html: there is no such file",
+        "a.html: no.png: there is no such file",
+    ]

@@ -145,7 +145,7 @@ def test_the_chain_leads_to_the_last_resource_and_leaves_of_a_kind_share_a_box()
     load = h3sim.simulate(chain_page(), scheme="fifo")
     ids = [load.page.resources[index].id for index in dependencies.chain_of(load)]
     assert ids == ["index.html", "a.css", "b.woff2"]
-    nodes = dependencies.nodes_of(load)
+    nodes = dependencies.nodes_of(load.page, dependencies.chain_of(load))
     assert [node.resources for node in nodes] == [(0,), (1,), (5,), (2, 3, 4)]
     assert [node.is_on_chain for node in nodes] == [True, True, True, False]
     assert [node.parent for node in nodes] == [None, 0, 1, 0]
@@ -154,12 +154,23 @@ def test_the_chain_leads_to_the_last_resource_and_leaves_of_a_kind_share_a_box()
 @pytest.mark.parametrize("name", ["davies-meenan", "http2rulez", "dijit-bidi-inheritance"])
 def test_each_resource_stands_in_one_box_and_no_two_boxes_overlap(name: str) -> None:
     load = h3sim.simulate(name, scheme="fifo")
-    nodes = dependencies.nodes_of(load)
+    nodes = dependencies.nodes_of(load.page, dependencies.chain_of(load))
     indexes = sorted(index for node in nodes for index in node.resources)
     assert indexes == list(range(len(load.page.resources)))
     assert len({(node.row, node.left) for node in nodes}) == len(nodes)
     for node in nodes:
         assert node.parent is None or nodes[node.parent].depth == node.depth - 1
+
+
+def test_of_a_large_graph_what_is_deep_is_counted_and_not_drawn() -> None:
+    page = h3sim.page.synthetic(seed=1, n_resources=600)
+    nodes = dependencies.nodes_of(page)
+    assert len(nodes) <= 100
+    shown = sum(len(node.resources) for node in nodes)
+    assert shown + sum(node.n_below for node in nodes) == 600
+    chain = dependencies.chain_of(h3sim.simulate(page, scheme="fifo"))
+    on_chain = [node.resources for node in dependencies.nodes_of(page, chain) if node.is_on_chain]
+    assert on_chain == [(index,) for index in chain]
 
 
 def test_the_chunks_of_a_bar_are_when_its_bytes_came() -> None:

@@ -134,7 +134,7 @@ def test_every_library_that_is_imported_is_asked_for() -> None:
     for extra in config()["options.extras_require"]:
         for line in lines("options.extras_require", extra):
             asked_for.add(re.match(r"[A-Za-z0-9_-]+", line)[0].replace("-", "_").lower())
-    asked_for |= {"websocket", "_pytest", "h3sim", "mpl_toolkits"}
+    asked_for |= {"websocket", "_pytest", "h3sim", "mpl_toolkits", "PIL"}
     found: dict[str, Path] = {}
     for path in (CHECKOUT / "h3sim").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

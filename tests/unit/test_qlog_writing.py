@@ -171,6 +171,22 @@ def test_the_current_drafts_have_other_words_for_the_same() -> None:
         "to": "application",
         "raw": {"length": 100},
     }
+    # HTTP3FrameParsed has a stream and a frame, and nothing else.
+    parsed = [event["data"] for event in client["events"] if event["name"].endswith("_parsed")]
+    assert [sorted(data) for data in parsed] == [["frame", "stream_id"]]
+    assert parsed[0]["frame"]["raw"] == {"length": 20}
+
+
+def test_the_current_drafts_have_updates_of_priority_on_the_control_stream() -> None:
+    signals = (SignalSent(1 * MS, 0, Eps()), SignalSent(2 * MS, 0, Eps(urgency=0)))
+    document = qlog_document(made(signals=signals), title="small", dialect="draft")
+    updates = [
+        event["data"]
+        for event in ends(document)["server"]
+        if event["data"].get("frame", {}).get("frame_type") == "priority_update"
+    ]
+    frame = {"frame_type": "priority_update", "stream_id": 0, "priority_field_value": "u=0"}
+    assert updates == [{"stream_id": 2, "frame": frame}]
 
 
 def test_tcp_hands_over_in_the_order_of_the_connection() -> None:

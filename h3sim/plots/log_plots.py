@@ -1,0 +1,145 @@
+"""Figures of measured logs: of a real stack, and of a simulated connection beside it."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from h3sim.errors import InputError, Problem
+from h3sim.plots import byte_ranges
+from h3sim.plots.files import Saved, ShownFigure
+from h3sim.plots.labels import plain, shortened
+from h3sim.plots.style import SMALL, in_style, line
+from h3sim.plots.trace_figures import CURVE_IN, byte_ranges_height_in, new_axes
+from h3sim.units import to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from h3sim.results.measured import Measurement
+    from h3sim.trace import Trace
+
+__all__ = ["LogPlots", "delivered_curve"]
+
+_WIDTH_IN, _MAX_HEIGHT_IN = 12.0, 200.0
+_MARGIN = 1.005
+_NAME_CHARS = 60
+
+
+def delivered_curve(trace: Trace) -> tuple[list[float], list[int]]:
+    """Return when the application had how many bytes, all in order: times in ms, and sums."""
+    columns = trace.packet_rows.columns
+    came = sorted(
+        (at_ns, n_bytes)
+        for at_ns, n_bytes in zip(columns.delivered_at_ns, columns.length_bytes, strict=True)
+        if at_ns is not None
+    )
+    times = [0.0, *(to_ms(at_ns) for at_ns, _ in came)]
+    return times, [0, *accumulate(n_bytes for _, n_bytes in came)]
+
+
+class LogPlots(Saved):
+    """Draws measured *logs* over one axis of time, which begins where each log does.
+
+    Nothing is shown: each method returns what it drew on, and `save` writes it.
+
+    Raises:
+        InputError: if there is no log.
+    """
+
+    def __init__(self, logs: Sequence[Measurement]) -> None:
+        self.logs = tuple(logs)
+        if not self.logs:
+            raise InputError([Problem(key="logs", message="at least one is needed")])
+
+    def byte_ranges(self, ax: Axes | None = None, *, number: int = 1) -> Axes:
+        """Draw of log *number*, from 1 on, which bytes of each stream came when, as qvis does.
+
+        Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such log.
+        """
+        if number not in range(1, len(self.logs) + 1):
+            message = f"must be 1 to {len(self.logs)}, is {number!r}"
+            raise InputError([Problem(key="number", message=message)])
+        measured = self.logs[number - 1]
+        trace, resources = measured.trace, measured.log.resources
+        names = {
+            request.stream_id: plain(shortened(resources[request.resource].id))
+            for request in trace.requests
+        }
+        with in_style():
+            ax = ax or new_axes(byte_ranges_height_in(trace))
+            title = f"Byte ranges per stream of {self._names[number - 1]}"
+            byte_ranges.draw(ax, trace, names, title, end_ms=self._end_ms)
+            ax.set_xlabel("time since the log began in ms")
+        return ax
+
+    def progress(self, ax: Axes | None = None) -> Axes:
+        """Draw how many bytes the application had when, a line per log.
+
+        Returns *ax*, or the axes of a new figure.
+        """
+        with in_style():
+            ax = ax or new_axes(CURVE_IN)
+            for number, (measured, name) in enumerate(zip(self.logs, self._names, strict=True)):
+                look = line(number)
+                times, sums = delivered_curve(measured.trace)
+                ax.step(
+                    [*times, self._end_ms],
+                    [n_bytes / 1000 for n_bytes in (*sums, sums[-1])],
+                    where="post",
+                    color=look.color,
+                    linestyle=look.linestyle,
+                    label=f"{name}: {measured.page_load_ms:,.0f} ms",
+                )
+            ax.set_xlim(0, self._end_ms)
+            ax.set_ylim(bottom=0)
+            ax.set_xlabel("time since the log began in ms")
+            ax.set_ylabel("kB")
+            ax.set_title("Bytes delivered in order", fontsize=SMALL + 1, loc="left")
+            ax.grid(color="0.9", linewidth=0.6)
+            ax.spines[["top", "right"]].set_visible(False)
+            ax.legend(loc="lower right", fontsize=SMALL)
+        return ax
+
+    def figure(self) -> ShownFigure:
+        """Return a new figure of all logs: their byte ranges one above the other, and progress."""
+        heights_in = [byte_ranges_height_in(measured.trace) for measured in self.logs]
+        heights_in.append(CURVE_IN)
+        with in_style():
+            height_in = min(sum(heights_in), _MAX_HEIGHT_IN)
+            figure = ShownFigure(figsize=(_WIDTH_IN, height_in), layout="constrained")
+            *ranges, last = figure.subplots(len(heights_in), height_ratios=heights_in)
+            for number, ax in enumerate(ranges, start=1):
+                self.byte_ranges(ax, number=number)
+            self.progress(last)
+        return figure
+
+    def alt_text(self) -> str:
+        """Return in words what `figure` shows, for who does not see it."""
+        told = (
+            f"{name}: {len(measured.log.resources)} responses, the last complete after"
+            f" {measured.page_load_ms:,.0f} ms, {measured.hol.stream_bytes:,} bytes waited for"
+            " others of their stream"
+            for name, measured in zip(self._names, self.logs, strict=True)
+        )
+        return f"A row per stream, in which its bytes rise over time. {'; '.join(told)}."
+
+    def __repr__(self) -> str:
+        return f"<Figures of {', '.join(measured.log.title for measured in self.logs)}>"
+
+    @property
+    def _end_ms(self) -> float:
+        return max(measured.page_load_ms for measured in self.logs) * _MARGIN or 1.0
+
+    @property
+    def _names(self) -> list[str]:
+        """The titles of the logs, with numbers where several say the same."""
+        titles = [plain(shortened(measured.log.title, _NAME_CHARS)) for measured in self.logs]
+        if len(set(titles)) == len(titles):
+            return titles
+        return [f"{title} ({number})" for number, title in enumerate(titles, start=1)]

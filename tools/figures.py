@@ -1,0 +1,101 @@
+"""Draws every figure for pages small and large: `python -m tools.figures [FOLDER] [PAGE...]`.
+
+For slides, and to be looked at: each stands in FOLDER as a PNG at full size, 800 pixels wide, and
+in grey, with an index that has their alternative texts.
+"""
+
+from __future__ import annotations
+
+import html
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+import h3sim
+from h3sim.plots import LoadPlots
+from h3sim.plots.files import save_figure
+from h3sim.plots.style import in_style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+__all__ = ["FOLDER", "PAGES", "drawn", "main", "page_named"]
+
+FOLDER = Path(__file__).parents[1] / "build" / "figures"
+PAGES = (
+    "davies-meenan",
+    "synthetic-60",
+    "dijit-bidi-inheritance",
+    "synthetic-289",
+    "synthetic-1200",
+)
+"""Of 9, 60, 111, 289 and 1,200 resources."""
+_SMALL_PX = 800
+_LOSSY: dict[str, Any] = {"network": "cable", "loss": 0.05, "seed": 1, "records_wire": True}
+
+
+def main() -> None:
+    """Draw all figures of the pages that were named, or of `PAGES`."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for name in sys.argv[2:] or PAGES:
+        for what, figure, alt in drawn(page_named(name)):
+            path = folder / f"{name}-{what}.png"
+            with in_style():
+                save_figure(figure, path)
+            _shrink(path)
+            entries.append((path, alt))
+            print(f"{path.name}: {alt}")
+    (folder / "index.html").write_text(_index(entries), encoding="utf-8")
+
+
+def page_named(name: str) -> h3sim.Page:
+    """Return a shipped page, or one of so many resources that is made up."""
+    made_up, _, n_resources = name.partition("synthetic-")
+    if made_up or not n_resources:
+        return h3sim.load_page(name)
+    return h3sim.page.synthetic(seed=1, n_resources=int(n_resources))
+
+
+def drawn(page: h3sim.Page) -> Iterator[tuple[str, Any, str]]:
+    """Yield what each figure is called, the figure, and its alternative text."""
+    schemes = h3sim.catalog.scheme_set("marx-2019")
+    eleven = LoadPlots([h3sim.simulate(page, scheme=name) for name in schemes or ()])
+    yield "schemes", eleven.figure(), eleven.alt_text()
+    load = h3sim.simulate(page, scheme="rr", **_LOSSY)
+    other = h3sim.simulate(page, scheme="chrome-eps", **_LOSSY)
+    one, two = load.plot, LoadPlots([load, other])
+    yield "load", one.figure(), one.alt_text()
+    for name in ("byte_ranges", "throughput", "congestion", "dependencies", "priority_tree"):
+        yield name, getattr(one, name)().figure, one.alt_text(name)
+    tree = h3sim.simulate(page, scheme="firefox", **_LOSSY).plot
+    yield "priority_tree-firefox", tree.priority_tree().figure, tree.alt_text("priority_tree")
+    yield "deltas", two.deltas().figure, two.alt_text("deltas")
+    yield "against", one.against(other), two.alt_text("deltas")
+    for fold in ("kind", "host"):
+        yield f"waterfall-{fold}", one.waterfall(fold=fold).figure, one.alt_text("waterfall")
+    yield "page", page.plot.figure(), page.plot.alt_text()
+
+
+def _shrink(path: Path) -> None:
+    """Write the figure at *path* at 800 pixels, and in grey, beside it."""
+    with Image.open(path) as image:
+        height = max(1, image.height * _SMALL_PX // image.width)
+        small = image.convert("RGB").resize((_SMALL_PX, height), Image.Resampling.LANCZOS)
+        small.save(path.with_name(f"{path.stem}.800.png"))
+        small.convert("L").save(path.with_name(f"{path.stem}.grey.png"))
+
+
+def _index(entries: list[tuple[Path, str]]) -> str:
+    figures = "".join(
+        f'<figure><img src="{html.escape(path.name)}" alt="{html.escape(alt)}" width="800">'
+        f"<figcaption>{html.escape(path.stem)}</figcaption></figure>\n"
+        for path, alt in entries
+    )
+    return f'<!DOCTYPE html><html lang="en"><title>Figures</title><body>\n{figures}</body></html>\n'
+
+
+if __name__ == "__main__":
+    main()
