@@ -31,17 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["add_command", "batches", "check_plot_path"]
 
 _OUTPUTS = (
-    "page",
-    "json",
-    "order",
-    "plot",
-    "qlog",
-    "qlog_dialect",
-    "har",
-    "against",
-    "animate",
-    "critical_path",
-    "wide",
+    *("page", "json", "order", "plot", "qlog", "qlog_dialect", "har"),
+    *("against", "animate", "critical_path", "wide"),
 )
 """The options that do not say what is loaded."""
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
