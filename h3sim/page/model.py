@@ -149,13 +149,7 @@ class Page:
 
         Where nobody said what is above the fold, that is unknown, and not nothing.
         """
-        if any(resource.above_the_fold and resource.size_bytes for resource in self.resources):
-            return ""
-        if not self.knows_above_the_fold:
-            return "unknown, the page does not say"
-        if not any(resource.above_the_fold for resource in self.resources):
-            return "nothing of the page is"
-        return "what is marked has no bytes"
+        return _why_nothing_visible(self)
 
     @property
     def plot(self) -> Any:
@@ -301,3 +295,13 @@ def _row(resource: Resource) -> tuple[Any, ...]:
     found = resource.discovered
     why = (None, None) if found is None else (found.by, found.at.value)
     return (resource.id, resource.kind.value, resource.size_bytes, *why)
+
+
+def _why_nothing_visible(page: Page) -> str:
+    if any(resource.above_the_fold and resource.size_bytes for resource in page.resources):
+        return ""
+    if not page.knows_above_the_fold:
+        return "unknown, the page does not say"
+    if not any(resource.above_the_fold for resource in page.resources):
+        return "nothing of the page is"
+    return "what is marked has no bytes"
