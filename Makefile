@@ -159,6 +159,10 @@ test-playground: $(DEV) ## build the playground, run its core under Node and its
 clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info
 
+.PHONY: validate-hosts
+validate-hosts: $(DEV) ## what a connection for each host costs the shipped pages, by scheme (a minute)
+	$(BIN)/python -m validation.hosts
+
 .PHONY: validate-synthetic
 validate-synthetic: $(DEV) ## compare made-up pages with recorded ones (seconds; needs the recordings beside the checkout)
 	$(BIN)/python -m validation.synthetic
