@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.browser import BrowserModel
+    from h3sim.engine.cross_traffic import CrossTraffic
     from h3sim.engine.endpoint_factory import EndpointFactory
     from h3sim.engine.plan import Plan
     from h3sim.engine.transport import Progress, Transport
@@ -60,6 +61,10 @@ class _Connector:
             marks=marks,
             request_bytes=request_sizer(self._page, is_http2=is_http2),
         )
+
+    def cross_traffic(self) -> list[CrossTraffic]:
+        """Return the flows of others, which start when it is time; none at a constant rate."""
+        return []
 
 
 class RateConnector(_Connector):
@@ -141,6 +146,16 @@ class LinkConnector(_Connector):
                 self.environment, endpoints, streams, plan.page, plan.headers
             )
         return self._connection(transport, marks, is_http2=plan.is_http2)
+
+    def cross_traffic(self) -> list[CrossTraffic]:
+        """Return the flows of others, which start when it is time."""
+        plan = self._plan
+        if not plan.cross_traffic:
+            return []
+        from h3sim.engine.cross_traffic import CrossTraffic
+
+        links = self._factory.links
+        return [CrossTraffic(plan, flow, self.environment, links) for flow in plan.cross_traffic]
 
     def _progress(self) -> Progress | None:
         """Return who is told how far another connection is: the sum of all is passed on."""

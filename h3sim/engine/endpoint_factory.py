@@ -17,7 +17,7 @@ from h3sim.transport.tcp.segments import HEADER_BYTES as TCP_HEADER_BYTES
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from h3sim.transport import Mode, Network, TransportProfile
     from h3sim.transport.congestion import CongestionController
@@ -49,6 +49,8 @@ class End:
 class EndpointFactory:
     """Makes the client's and the server's ends of connections that share the links of a network.
 
+    It makes those, unless it is given *links* that others send over as well.
+
     Raises:
         NetworkError: if a queue of the network cannot hold a packet of the profile.
     """
@@ -62,6 +64,7 @@ class EndpointFactory:
         mode: Mode,
         seed: int,
         changes_links: bool = False,
+        links: Mapping[Role, Link] | None = None,
     ) -> None:
         self._network = network
         self._profile = profile
@@ -72,7 +75,7 @@ class EndpointFactory:
             down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
         )
         make = ChangingLink if changes_links else make_link
-        self.links = {role: self._link(role, make) for role in Role}
+        self.links = links or {role: self._link(role, make) for role in Role}
         """The links over which the ends of each role send."""
 
     @property

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
     from h3sim.schemes import Scheme
     from h3sim.transport import Network, TransportProfile
+    from h3sim.transport.cross_traffic import CrossFlow
 
 __all__ = ["MAX_PACKETS", "Plan", "packets_of"]
 
@@ -44,6 +45,7 @@ class Plan(NamedTuple):
     progress: Progress | None
     processes: tuple[Process, ...]
     hosts: RecordedHosts | None
+    cross_traffic: tuple[CrossFlow, ...]
 
     def make_marks(self) -> ByteMarks | None:
         """Return what calls where a response has come so far; None where nobody asks."""

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from h3sim.engine.transport import Progress
     from h3sim.page import Page
     from h3sim.page.hosts import RecordedHosts
+    from h3sim.results.cross_traffic import Carried
     from h3sim.schemes import Scheme
     from h3sim.trace import Activity, Trace
     from h3sim.transport import Network, TransportProfile
+    from h3sim.transport.cross_traffic import CrossFlow
 
 __all__ = ["MAX_LOAD_NS", "simulate"]
 
@@ -55,14 +57,13 @@ def simulate(
     progress: Progress | None = None,
     processes: Iterable[Process] = (),
     hosts: RecordedHosts | None = None,
+    cross_traffic: tuple[CrossFlow, ...] = (),
 ) -> Load:
     """Return what happens when *page* is loaded.
 
-    A network with a constant rate is loaded at that rate; over one with links, *profile* says how
-    the two ends send and recover, and with *hosts* each that the page names has a connection. The
-    server's send buffer has *buffer_bytes*, 0 for none; connections begin as *mode* says. With
-    *records_wire* the trace holds every packet both ways. *progress* is told, every so many
-    packets, how many were sent and how many there are. Each of *processes* runs beside the load.
+    Over links, *profile* says how both ends send and recover; with *hosts* each that the page names
+    has a connection, and *cross_traffic* shares the links. The server's send buffer has
+    *buffer_bytes*, 0 for none. *progress* is told at times how many packets of how many were sent.
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
@@ -84,6 +85,7 @@ def simulate(
         progress=progress,
         processes=tuple(processes),
         hosts=hosts,
+        cross_traffic=cross_traffic,
     )
     return _run(plan, browser or BrowserModel(), limit_ns)
 
@@ -97,12 +99,12 @@ def _run(plan: Plan, browser: BrowserModel, limit_ns: int) -> Load:
     connection = connector.connection()
     # At a constant rate all that happens has an end, but processes may go on for ever.
     is_bounded = rate is not None and not plan.processes
-    _run_over(plan, connector, connection, limit_ns=None if is_bounded else limit_ns)
+    others = _run_over(plan, connector, connection, limit_ns=None if is_bounded else limit_ns)
     activities = connector.driver.browser.activities
     whole = _whole(
         plan, connection, host_names(plan.page.resources, plan.page.root), activities=activities
     )
-    return _load(plan, browser, [whole], whole.connection.trace)
+    return _load(plan, browser, [whole], whole.connection.trace, others)
 
 
 def _from_hosts(plan: Plan, dns_ns: int, browser: BrowserModel, limit_ns: int) -> Load:
@@ -116,7 +118,7 @@ def _from_hosts(plan: Plan, dns_ns: int, browser: BrowserModel, limit_ns: int) -
         lambda group: connector.connection(group.rtt_ns),
         dns_ns=dns_ns,
     )
-    _run_over(plan, connector, connections, limit_ns=limit_ns)
+    others = _run_over(plan, connector, connections, limit_ns=limit_ns)
     activities = connector.driver.browser.activities
     is_one = len(connections.opened) == 1
     wholes = [
@@ -132,7 +134,7 @@ def _from_hosts(plan: Plan, dns_ns: int, browser: BrowserModel, limit_ns: int) -
     ]
     traces = [whole.connection.trace for whole in wholes]
     trace = traces[0] if is_one else merged_trace(traces, connector.driver.asked_for, activities)
-    return _load(plan, browser, wholes, trace)
+    return _load(plan, browser, wholes, trace, others)
 
 
 def _run_over(
@@ -141,10 +143,13 @@ def _run_over(
     connections: Connections,
     *,
     limit_ns: int | None,
-) -> None:
+) -> tuple[Carried, ...]:
+    """Load the page; return what other flows carried meanwhile."""
     for process in plan.processes:
         connector.environment.run_beside(process)
+    flows = connector.cross_traffic()
     run_load(connector.environment, connector.driver, connections, limit_ns=limit_ns)
+    return tuple(flow.carried() for flow in flows)
 
 
 class _Whole(NamedTuple):
@@ -179,7 +184,13 @@ def _whole(
     return _Whole(made, header_runs)
 
 
-def _load(plan: Plan, browser: BrowserModel, wholes: list[_Whole], trace: Trace) -> Load:
+def _load(
+    plan: Plan,
+    browser: BrowserModel,
+    wholes: list[_Whole],
+    trace: Trace,
+    others: tuple[Carried, ...],
+) -> Load:
     runs = [whole.header_runs for whole in wholes if whole.header_runs is not None]
     return Load(
         page=plan.page,
@@ -197,6 +208,7 @@ def _load(plan: Plan, browser: BrowserModel, wholes: list[_Whole], trace: Trace)
         header_runs=_headers_over(runs) if runs else None,
         hosts=plan.hosts,
         connections=tuple(whole.connection for whole in wholes),
+        cross_traffic=others,
     )
 
 

@@ -58,6 +58,7 @@ def configuration(load: Load) -> dict[str, Any]:
         **_browser(load),
         "headers": None if load.headers is None else load.headers.codec,
         "hosts": (HostMode.ONE if load.hosts is None else HostMode.RECORDED).value,
+        "cross_traffic": _cross_traffic(load),
         "dns_ms": None if load.hosts is None else to_ms(load.hosts.dns_ns),
     }
 
@@ -123,8 +124,14 @@ def in_words(load: Load) -> dict[str, str]:
         **_browser_words(load),
         **({} if load.headers is None else {"headers": f"headers by {load.headers.codec}"}),
         **_host_words(load),
+        **({"cross traffic": f"beside {_cross_traffic(load)}"} if load.cross_traffic else {}),
         "seed": f"seed {load.seed}",
     }
+
+
+def _cross_traffic(load: Load) -> str | None:
+    """Return the flows of others as their option says them."""
+    return " + ".join(carried.flow.text for carried in load.cross_traffic) or None
 
 
 def _host_words(load: Load) -> dict[str, str]:

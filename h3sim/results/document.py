@@ -85,6 +85,8 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     }
     if load.first_paint_ms is not None:
         document |= document_of(load, is_computed=True)
+    if load.cross_traffic:
+        document["cross_traffic"] = [carried.to_dict() for carried in load.cross_traffic]
     if load.trace.connection_of:
         _add_connections(document, load)
     if order:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from h3sim.page.hosts import RecordedHosts
     from h3sim.results.bounds import Given
     from h3sim.results.connections import Connection
+    from h3sim.results.cross_traffic import Carried
     from h3sim.results.multiplexing import Multiplexing
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
@@ -105,6 +106,8 @@ class Load(WithMilestones):
     """What came of the field sections of requests, and of responses, where they were compressed."""
     hosts: RecordedHosts | None = None
     """How hosts were come by; None where all of them were one."""
+    cross_traffic: tuple[Carried, ...] = ()
+    """What other flows carried through the same links while the page was loaded."""
     connections: tuple[Connection, ...] = field(default=(), compare=False)
     """The connections in the order in which they were opened, each with its trace."""
 
@@ -192,7 +195,7 @@ class Load(WithMilestones):
     @cached_property
     def timings(self) -> Rows[ResourceTiming]:
         """When each resource was asked for and came, in request order."""
-        return Rows(ResourceTiming, map(self._row, self._timings))
+        return Rows(ResourceTiming, (_row(self.page, timing) for timing in self._timings))
 
     @cached_property
     def hol(self) -> Hol:
@@ -320,19 +323,20 @@ class Load(WithMilestones):
         what = "above the fold: " if which == "atf" else ""
         return NothingToMeasureError(f"{self.page.name}: {what}{self.why_none(which)}")
 
-    def _row(self, timing: Timing) -> ResourceTiming:
-        resource = self.page.resources[timing.resource]
-        return ResourceTiming(
-            id=resource.id,
-            kind=resource.kind.value,
-            stream_id=timing.stream_id,
-            bytes=resource.size_bytes,
-            above_the_fold=resource.above_the_fold,
-            requested_ms=to_ms(timing.requested_at_ns),
-            first_byte_ms=to_ms(timing.first_byte_at_ns),
-            finished_ms=to_ms(timing.finished_at_ns),
-            completion_ms=timing.completion_ms,
-        )
+
+def _row(page: Page, timing: Timing) -> ResourceTiming:
+    resource = page.resources[timing.resource]
+    return ResourceTiming(
+        id=resource.id,
+        kind=resource.kind.value,
+        stream_id=timing.stream_id,
+        bytes=resource.size_bytes,
+        above_the_fold=resource.above_the_fold,
+        requested_ms=to_ms(timing.requested_at_ns),
+        first_byte_ms=to_ms(timing.first_byte_at_ns),
+        finished_ms=to_ms(timing.finished_at_ns),
+        completion_ms=timing.completion_ms,
+    )
 
 
 def _positive_ns(sample_ms: float) -> int:

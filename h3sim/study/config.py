@@ -18,6 +18,7 @@ from h3sim.study.load_option import (
     NO_CODEC,
     Browser,
     CodecName,
+    CrossTrafficText,
     Handshake,
     JitterText,
     NameOf,
@@ -172,6 +173,12 @@ class LoadConfig:
         " (default: 0)",
         "MS",
     )
+    cross_traffic: str | None = option(
+        CrossTrafficText(),
+        "over links: flows of others through the same queues, each from a time in ms on: cubic,"
+        " bbr@500, or a video of 3 Mbit/s, on-off:3, with + between them",
+        "FLOWS",
+    )
     seed: int = option(
         Whole(low=0, high=2**63 - 1, hint="2^63 - 1"), "of all that is random", "N", default=0
     )
@@ -217,14 +224,7 @@ class LoadConfig:
 
     def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
-        if self.rate_mbps is not None and self.interval_ms is not None:
-            yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
-        if self.dns_ms is not None and self.hosts != HostMode.RECORDED.value:
-            yield Problem(key="dns_ms", message="goes only with hosts = 'recorded'")
-        if self.browser == BrowserMode.REPLAY.value:
-            for key in self._given_of_browser():
-                if key in OF_PARSING:
-                    yield Problem(key=key, message="goes only with browser = 'parse'")
+        return _mistakes(self)
 
     def _given_of_browser(self) -> dict[str, Any]:
         """Return the settings of a browser that are changed; some only a `BrowserModel` has."""
@@ -302,6 +302,18 @@ class LoadConfig:
         return named if isinstance(named, Network) else catalog.load_network(named)
 
 
+def _mistakes(config: LoadConfig) -> Iterator[Problem]:
+    """Yield what is wrong between its values."""
+    if config.rate_mbps is not None and config.interval_ms is not None:
+        yield Problem(key="rate_mbps", message="says the same as interval_ms: give only one")
+    if config.dns_ms is not None and config.hosts != HostMode.RECORDED.value:
+        yield Problem(key="dns_ms", message="goes only with hosts = 'recorded'")
+    if config.browser == BrowserMode.REPLAY.value:
+        for key in config._given_of_browser():
+            if key in OF_PARSING:
+                yield Problem(key=key, message="goes only with browser = 'parse'")
+
+
 def _unknown_names(config: LoadConfig) -> Iterator[tuple[str, UnknownNameError]]:
     """Yield what is given by name and not known, all of it: a network's own names follow."""
     for key, named, load in (
@@ -342,6 +354,8 @@ def _refuse_what_the_network_lacks(config: LoadConfig, network: Network) -> None
     if config.hosts == HostMode.RECORDED.value and network.constant_rate is not None:
         message = "'recorded' needs links: at a constant rate one connection has all of the rate"
         _refuse(["hosts"], message)
+    if config.cross_traffic is not None and network.constant_rate is not None:
+        _refuse(["cross_traffic"], "needs links: at a constant rate nothing is shared")
 
 
 def _refuse(keys: list[str], message: str) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "OPTION",
     "Browser",
     "CodecName",
+    "CrossTrafficText",
     "Handshake",
     "JitterText",
     "NameOf",
@@ -94,6 +95,22 @@ class JitterText(Text):
             raise RefusedError(
                 Problem(key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message)
                 for problem in error.problems
+            ) from error
+        return text
+
+
+class CrossTrafficText(Text):
+    """What `parse_cross_traffic` reads."""
+
+    def accept(self, value: Any) -> str:
+        text = super().accept(value)
+        from h3sim.transport.cross_traffic import parse_cross_traffic  # on use: few loads have any
+
+        try:
+            parse_cross_traffic(text)
+        except InputError as error:
+            raise RefusedError(
+                Problem(key="", message=problem.message) for problem in error.problems
             ) from error
         return text
 

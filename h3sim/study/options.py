@@ -46,6 +46,7 @@ class LoadOptions(TypedDict, total=False):
     headers: str | None
     hosts: str
     dns_ms: float | None
+    cross_traffic: str | None
     seed: int
     max_simulated_s: float | None
     browser: BrowserModel | str

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from h3sim.results import Load
     from h3sim.schedulers import Scheduler
     from h3sim.study.config import LoadConfig
+    from h3sim.transport.cross_traffic import CrossFlow
 
 __all__ = [
     "engine_arguments",
@@ -135,6 +136,7 @@ def engine_arguments(config: LoadConfig) -> dict[str, Any]:
         "browser": config.browser_model,
         "headers": config.header_compression,
         "hosts": _recorded_hosts(config),
+        "cross_traffic": _cross_traffic(config),
         "limit_ns": _limit_ns(config),
     }
 
@@ -143,6 +145,15 @@ def _limit_ns(config: LoadConfig) -> int:
     """Return when a load over links is given up."""
     limit_s = config.max_simulated_s
     return engine.MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S)
+
+
+def _cross_traffic(config: LoadConfig) -> tuple[CrossFlow, ...]:
+    """Return the flows of others."""
+    if config.cross_traffic is None:
+        return ()
+    from h3sim.transport.cross_traffic import parse_cross_traffic  # on use: few loads have any
+
+    return parse_cross_traffic(config.cross_traffic)
 
 
 def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:

@@ -210,6 +210,7 @@ def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
         headers=given.get("headers"),
         hosts=given.get("hosts", HostMode.ONE.value),
         dns_ms=given.get("dns_ms"),
+        cross_traffic=given.get("cross_traffic"),
     )
 
 

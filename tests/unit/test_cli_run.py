@@ -53,6 +53,7 @@ CONFIGURATION = {
     "headers": None,
     "hosts": "one",
     "dns_ms": None,
+    "cross_traffic": None,
 }
 
 

@@ -1,0 +1,115 @@
+"""Other flows through the links of a load: endpoints like its own, and nobody who waits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from h3sim.engine.endpoint_factory import EndpointFactory
+from h3sim.engine.endpoint_transport import QuicTransport, TcpTransport
+from h3sim.engine.environment import Rank
+from h3sim.engine.packet_log import PacketLog
+from h3sim.http import Retransmit, StreamSender
+from h3sim.protocol import STREAM_ID_STEP
+from h3sim.results.cross_traffic import Carried
+from h3sim.schedulers import FifoScheduler
+from h3sim.signals import H2Priority
+from h3sim.transport import Mode, Protocol, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from h3sim.engine.environment import LoadEnvironment
+    from h3sim.engine.plan import Plan
+    from h3sim.transport.cross_traffic import CrossFlow
+    from h3sim.transport.link import Link
+
+__all__ = ["CrossTraffic"]
+
+_ENDLESS_BYTES = 2**50
+"""What a flow has to send that always has something: at 10 Gbit/s ten days of it."""
+_NEVER_BYTES = 2**62
+"""Nobody asks how far the flow has come."""
+
+
+class CrossTraffic:
+    """A *flow* over *links*, to be begun before the load; it goes on until that ends."""
+
+    def __init__(
+        self, plan: Plan, flow: CrossFlow, environment: LoadEnvironment, links: Mapping[Role, Link]
+    ) -> None:
+        self._flow = flow
+        self._environment = environment
+        profile = plan.profile
+        cc = profile.own_cubic if flow.cc == "cubic" else flow.cc
+        # What the profile says of its own controller says nothing of another one.
+        beta = profile.beta if cc == profile.cc else None
+        factory = EndpointFactory(
+            plan.network,
+            replace(profile, cc=cc, beta=beta),
+            plan.protocol,
+            mode=Mode.NONE,
+            seed=plan.seed,
+            links=links,
+        )
+        stream_bytes, connection_bytes = factory.windows(Role.SERVER)
+        self._streams = StreamSender(
+            FifoScheduler(),
+            turn_bytes=factory.turn_bytes,
+            retransmit=Retransmit.FIRST,
+            keeps_unacked=True,
+            stream_window_bytes=stream_bytes,
+            connection_window_bytes=connection_bytes,
+        )
+        make = TcpTransport if plan.protocol is Protocol.TCP else QuicTransport
+        self._transport = make(environment, factory, self._streams, PacketLog(records_wire=False))
+        self._n_streams = 0
+        environment.at(flow.starts_at_ns, Rank.RESPONSE, self._on_start, None)
+
+    def carried(self) -> Carried:
+        """Return what was delivered of it until now."""
+        columns = self._transport.carried().packet_rows.columns
+        rows = zip(columns.length_bytes, columns.delivered_at_ns, strict=True)
+        n_bytes = sum(length for length, at_ns in rows if at_ns is not None)
+        began_at_ns = self._flow.starts_at_ns
+        return Carried(self._flow, n_bytes, max(0, self._environment.now_ns - began_at_ns))
+
+    def _on_start(self, value: None, now_ns: int) -> None:
+        del value, now_ns
+        self._transport.begin(self)
+
+    def _on_turn(self, value: None, now_ns: int) -> None:
+        """Give it more to send, and come back in time."""
+        del value, now_ns
+        stream_id = STREAM_ID_STEP * self._n_streams
+        self._n_streams += 1
+        self._streams.open(stream_id, H2Priority())
+        self._transport.watch(stream_id, _NEVER_BYTES)
+        self._streams.send(stream_id, self._flow.segment_bytes or _ENDLESS_BYTES)
+        self._transport.pump()
+        if self._flow.segment_bytes is not None:
+            self._environment.after(self._flow.period_ns, Rank.RESPONSE, self._on_turn, None)
+
+    # What the transport tells
+
+    def on_connected(self, now_ns: int) -> None:
+        """Begin to send."""
+        self._on_turn(None, now_ns)
+
+    def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
+        """Nothing is asked for."""
+
+    def on_signal_arrived(self, number: int, now_ns: int) -> None:
+        """Nothing is said."""
+
+    def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
+        """Nobody waits for it."""
+
+    def on_drained(self) -> None:
+        """Forget segments that are done with."""
+        for stream_id in self._streams.take_drained():
+            self._streams.close(stream_id)
+
+    def resource_of(self, stream_id: int) -> int:
+        """Nothing of the page is in it."""
+        raise NotImplementedError

@@ -1,0 +1,116 @@
+"""Flows of others through the same bottleneck, as values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from h3sim.documents import shown
+from h3sim.errors import NetworkError, Problem
+from h3sim.transport.congestion import controller_names, is_controller
+from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms, to_mbps, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CrossFlow", "parse_cross_traffic"]
+
+_FLOW = re.compile(r"(?P<name>[a-z0-9-]+)(?P<rates>(:[0-9.]+)*)(@(?P<start>[0-9.]+))?")
+_ON_OFF = "on-off"
+_USUAL_PERIOD_MS = 2000.0
+"""How long a segment of a video usually plays."""
+_MOST_MBPS, _MOST_MS = 1e5, 600_000.0
+_EXAMPLE = "cubic, bbr@500, on-off:3 or on-off:3:4000@100, with + between flows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossFlow:
+    """A flow down over an established connection, under *cc*, from *starts_at_ns* on.
+
+    It always has something to send; or with *mean_bps*, as a video has, a segment every *period_ns*
+    that comes to this rate, which goes as fast as it may.
+    """
+
+    cc: str
+    starts_at_ns: int = 0
+    mean_bps: int | None = None
+    period_ns: int = 0
+
+    @property
+    def segment_bytes(self) -> int | None:
+        """What is to be sent every period; None for all the time."""
+        if self.mean_bps is None:
+            return None
+        return max(1, self.mean_bps * self.period_ns // (BITS_PER_BYTE * NS_PER_S))
+
+    @property
+    def text(self) -> str:
+        """What `parse_cross_traffic` reads."""
+        name = self.cc
+        if self.mean_bps is not None:
+            name = f"{_ON_OFF}:{to_mbps(self.mean_bps):g}:{to_ms(self.period_ns):g}"
+        return f"{name}@{to_ms(self.starts_at_ns):g}" if self.starts_at_ns else name
+
+
+def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
+    """Return the flows that *text* says, each with when it starts, in ms.
+
+    Raises:
+        NetworkError: listing every mistake.
+
+    >>> [flow.text for flow in parse_cross_traffic("cubic + bbr@500 + on-off:3")]
+    ['cubic', 'bbr@500', 'on-off:3:2000']
+    """
+    flows: list[CrossFlow] = []
+    problems: list[Problem] = []
+    for part in text.split("+"):
+        match = _FLOW.fullmatch(part.strip())
+        if match is None:
+            message = f"must be such as {_EXAMPLE}, is {shown(part.strip())}"
+            problems.append(Problem(key="cross_traffic", message=message))
+            continue
+        found = list(_mistakes(match))
+        problems += (Problem(key="cross_traffic", message=message) for message in found)
+        if not found:
+            flows.append(_flow(match))
+    if problems:
+        raise NetworkError(problems)
+    return tuple(flows)
+
+
+def _mistakes(match: re.Match[str]) -> Iterator[str]:
+    name, rates = match["name"], match["rates"].split(":")[1:]
+    given = shown(match[0])
+    if name == _ON_OFF:
+        if not 1 <= len(rates) <= 2:
+            yield f"on-off needs its mean in Mbit/s and may have a period in ms, is {given}"
+    elif not is_controller(name):
+        yield f"there is no controller {name!r}; there are {', '.join(controller_names())}"
+    elif rates:
+        yield f"only on-off has a rate, is {given}"
+    limits = (*zip(rates, (_MOST_MBPS, _MOST_MS), strict=False), (match["start"] or "1", _MOST_MS))
+    for number, most in limits:
+        value = _number(number)
+        if value is None or value > most or (value <= 0 and number in rates):
+            yield f"{number} must be more than 0, to {most:,.0f}, in {given}"
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _flow(match: re.Match[str]) -> CrossFlow:
+    starts_at_ns = ms(float(match["start"] or 0))
+    if match["name"] != _ON_OFF:
+        return CrossFlow(cc=match["name"], starts_at_ns=starts_at_ns)
+    rate, *period = (float(number) for number in match["rates"].split(":")[1:])
+    return CrossFlow(
+        cc="cubic",
+        starts_at_ns=starts_at_ns,
+        mean_bps=mbps(rate),
+        period_ns=ms(period[0] if period else _USUAL_PERIOD_MS),
+    )

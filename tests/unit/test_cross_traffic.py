@@ -1,0 +1,104 @@
+"""Flows of others beside a load, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import h3sim
+from h3sim.cli import main
+from h3sim.errors import InputError
+from h3sim.transport import LinkProfile, Network
+from h3sim.transport.cross_traffic import CrossFlow, parse_cross_traffic
+from h3sim.transport.quic.settings import QuicSettings
+from h3sim.units import mbps, ms
+from tests.helpers import page_of
+
+PAGE = page_of({"id": "/", "kind": "document", "bytes": 600})
+LINKS = Network(
+    name="x",
+    rtt_ns=ms(20),
+    down=LinkProfile(rate_bps=mbps(1), burst_bytes=0, queue_bytes=100_000),
+    up=LinkProfile(),
+)
+
+
+def loaded(flows: str | None = None, **options: Any) -> h3sim.Load:
+    return h3sim.simulate(PAGE, network=LINKS, handshake=False, cross_traffic=flows, **options)
+
+
+def test_what_another_flow_sends_is_waited_for() -> None:
+    quic = QuicSettings()
+    # A STREAM frame has its type, the stream and a length of two bytes (RFC 9000 § 19.8).
+    wire_bytes = quic.ip_bytes + quic.header_bytes + 4 + 1000
+    # A segment of 0.8 Mbit/s for 10 ms leaves at 9 ms, for `wire_bytes` at 1 Mbit/s; the request
+    # comes at 10.
+    load = loaded("on-off:0.8:10@9")
+    late_ms = 9 + wire_bytes * 8 / 1000 - 10
+    assert load.page_load_ms == pytest.approx(loaded().page_load_ms + late_ms, abs=1e-6)
+    (carried,) = load.cross_traffic
+    assert (carried.n_bytes, carried.flow.segment_bytes) == (1000, 1000)
+
+
+def test_a_flow_that_comes_too_late_changes_nothing() -> None:
+    load = loaded("cubic@500 + on-off:1@600")
+    assert load.trace.digest() == loaded().trace.digest()
+    assert [(each.n_bytes, each.rate_mbps) for each in load.cross_traffic] == [(0, None)] * 2
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+def test_it_shares_with_every_connection(transport: str) -> None:
+    options: Any = {"network": "fibre", "rate_mbps": 10, "transport": transport}
+    page = h3sim.load_page("creative").with_("css/styles.css", host="cdn")
+    quiet, busy = (
+        h3sim.simulate(page, hosts="recorded", cross_traffic=flows, **options)
+        for flows in (None, "bbr")
+    )
+    assert len(busy.connections) == 2
+    assert busy.page_load_ms > 1.05 * quiet.page_load_ms
+    assert busy.cross_traffic[0].n_bytes > 0
+
+
+def test_flows_are_said_in_text() -> None:
+    flows = parse_cross_traffic(" cubic+newreno@1.5 + on-off:3:4000@100")
+    video = CrossFlow(cc="cubic", starts_at_ns=ms(100), mean_bps=mbps(3), period_ns=ms(4000))
+    assert flows == (CrossFlow(cc="cubic"), CrossFlow(cc="newreno", starts_at_ns=ms(1.5)), video)
+    assert video.segment_bytes == 1_500_000
+    assert parse_cross_traffic(" + ".join(flow.text for flow in flows)) == flows
+
+
+def test_a_load_says_its_flows_and_runs_again(capsys: Any) -> None:
+    load = loaded("cubic + on-off:0.5")
+    document = json.loads(json.dumps(load.to_dict()))
+    assert document["configuration"]["cross_traffic"] == "cubic + on-off:0.5:2000"
+    assert [each["flow"] for each in document["cross_traffic"]] == ["cubic", "on-off:0.5:2000"]
+    assert h3sim.study.load_from_dict(document).run().to_dict() == load.to_dict()
+    assert main(("run", "davies-meenan", "--network", "fibre", "--cross-traffic", "cubic")) == 0
+    assert "beside cubic" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "mistakes"),
+    [
+        ("", ["must be such as cubic"]),
+        ("cubic@-1", ["must be such as cubic"]),
+        ("cubic:3", ["only on-off has a rate"]),
+        ("reno", ["there is no controller 'reno'"]),
+        ("on-off", ["on-off needs its mean in Mbit/s"]),
+        ("on-off:0 + on-off:1:0", ["0 must be more than 0", "0 must be more than 0"]),
+        ("on-off:1.2.3@900000", ["1.2.3 must be more than 0", "900000 must be more than 0"]),
+    ],
+)
+def test_every_mistake_is_told(text: str, mistakes: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        h3sim.LoadConfig(network="fibre", cross_traffic=text)
+    assert [problem.key for problem in caught.value.problems] == ["cross_traffic"] * len(mistakes)
+    for problem, start in zip(caught.value.problems, mistakes, strict=True):
+        assert problem.message.startswith(start)
+
+
+def test_a_constant_rate_is_shared_with_nobody() -> None:
+    with pytest.raises(InputError, match="cross_traffic: needs links"):
+        h3sim.LoadConfig(cross_traffic="cubic")
