@@ -40,7 +40,7 @@ class CrossTraffic:
     ) -> None:
         self._flow = flow
         self._environment = environment
-        profile = plan.profile
+        profile = plan.profile_of_ends
         cc = profile.own_cubic if flow.cc == "cubic" else flow.cc
         # What the profile says of its own controller says nothing of another one.
         beta = profile.beta if cc == profile.cc else None
