@@ -209,7 +209,7 @@ validate-send-buffer: $(DEV) ## readings of the send buffer of Marx 2019 beside 
 	$(BIN)/python -m validation.send_buffer
 
 .PHONY: validate-h3sim-1
-validate-h3sim-1: $(READY) ## how far scheme h3sim-1 is from the optimum, on pages that made no rule (a minute; ARGS=links: minutes)
+validate-h3sim-1: $(READY) ## how far scheme h3sim-1 is from the optimum, on pages that made no rule (a minute; ARGS=links: minutes; ARGS=split: the halves)
 	$(BIN)/python -m validation.h3sim_1 $(ARGS)
 
 .PHONY: validate-headers

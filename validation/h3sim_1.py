@@ -185,10 +185,22 @@ def ablations() -> list[Scheme]:
     ]
 
 
+def split_told(made_with: Sequence[Site], kept: Sequence[Site]) -> str:
+    """Return which pages are in which half."""
+    lines = [f"split by site, with seed {SPLIT_SEED}"]
+    for title, sites in (("made with", made_with), ("kept for the test", kept)):
+        lines.append(f"{title}: {len(sites)} sites, {sum(len(site.pages) for site in sites)} pages")
+        lines += [f"  {site.name}: {', '.join(page.name for page in site.pages)}" for site in sites]
+    return "\n".join(lines)
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Print the tables; with an argument "links" those over links, too."""
+    """Print the tables; with an argument "links" those over links, too; with "split" the halves."""
     pages = [h3sim.load_page(row.name) for row in h3sim.list_pages()]
     made_with, kept = halves([with_first_layout(page) for page in pages])
+    if "split" in arguments:
+        print(split_told(made_with, kept))
+        return 0
     schemes = [h3sim.load_scheme(name) for name in (*_SCHEMES, *_KNOWING)]
     drawn = [with_first_layout(synthetic(seed=seed)) for seed in _MADE_UP]
     made_up = [Site(page.name, (page,)) for page in drawn]

@@ -32,12 +32,14 @@ examples:
   h3sim reproduce marx-2019-table-2
   h3sim reproduce marx-7 koshiba-2016 --figures figures
   h3sim reproduce all --store papers.db -j 2 --json > findings.json
+  h3sim reproduce all --full --dry-run
   h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
 
 A finding is named as in docs/findings.md; all experiments that it needs are done. What is finished
 is kept in the store, whatever happens; the same command again runs the rest.
 """
 _FAILED = 1
+_MINUTE_S = 60
 
 
 def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
@@ -60,6 +62,11 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="all pages, and as many seeds as the paper had runs (hours; default: minutes)",
     )
     parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say how many loads there are and about how long they take, after trying a few",
+    )
+    parser.add_argument(
         "--pages", metavar="DIR", help="load the page files of this folder in place of the corpus"
     )
     parser.add_argument("--store", metavar="FILE", help="keep and reuse what is finished")
@@ -71,7 +78,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "--markdown",
         metavar="FILE",
         help="write verdicts and tables there; fails, and writes nothing, if the file stands and"
-        " has another verdict (see --accept)",
+        " has another verdict (see --accept). In a file that has the lines"
+        f" {report.BEGIN!r} and {report.END!r} only what is between them is written",
     )
     parser.add_argument(
         "--accept", action="store_true", help="with --markdown: write changed verdicts, too"
@@ -96,6 +104,8 @@ def _reproduce(options: argparse.Namespace) -> int:
         mistakes.lines.append(f"--workers: must be at least 1, is {options.workers}")
     if mistakes.lines:
         return mistakes.tell("reproduce")
+    if options.dry_run:
+        return _plan(options)
     with progress_bar("load") as progress:
         done = reproduce(
             options.names,
@@ -125,6 +135,25 @@ def _list(options: argparse.Namespace) -> int:
         rows.append((name, experiment.title, quick))
     headers = ("experiment", "what it is", "quick variant")
     print(table(headers, rows, width=terminal_width(options)))
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    """Print for each experiment how many loads it is, and about how long they take on one core."""
+    files = None if options.pages is None else page_files(options.pages)
+    rows, seconds = [], 0.0
+    for name in chosen_experiments(options.names):
+        experiment = load_experiment(name)
+        if experiment.is_about_headers:
+            rows.append((name, f"{len(experiment.headers()):,}", "-", "-"))
+            continue
+        plan = experiment.study(full=options.full, pages=files).plan(store=options.store)
+        seconds += plan.seconds
+        known = f"{plan.reused:,}"
+        rows.append((name, f"{plan.loads:,}", known, f"{plan.seconds / _MINUTE_S:,.1f}"))
+    headers = ("experiment", "loads", "known", "minutes on one core")
+    print(table(headers, rows, width=terminal_width(options)))
+    print(f"\nabout {seconds / _MINUTE_S:,.0f} minutes on one core")
     return 0
 
 
@@ -165,9 +194,9 @@ def _show_judgement(judgement: Judgement, width: int | None) -> None:
 
 def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
     """Write the document unless a verdict changed that nobody accepted; return whether it was."""
-    text = report.markdown(done)
-    before = report.verdicts_in(path.read_text(encoding="utf-8")) if path.exists() else {}
-    now = report.verdicts_in(text)
+    stands = path.read_text(encoding="utf-8") if path.exists() else ""
+    text = report.written_into(stands, done)
+    before, now = report.verdicts_in(stands), report.verdicts_in(text)
     changed = [
         f"{name}: was {before[name]!r}, is {now.get(name, 'not judged')!r}"
         for name in before

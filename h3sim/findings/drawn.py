@@ -72,7 +72,8 @@ def figure_of(run: ExperimentRun) -> Figure | None:
                 ]
             )
         case "marx-2019-buffers":
-            return _of(h3sim.plots.StudyPlots(results).buffers("byte_index_atf_ms"))
+            refilled = results.filter(buffer_model=(None, "refilled"))
+            return _of(h3sim.plots.StudyPlots(refilled).buffers("byte_index_atf_ms"))
         case "koshiba-2016":
             return _waterfalls()
         case "sander-2022-fig-7":

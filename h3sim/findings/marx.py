@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from typing import TYPE_CHECKING, Any
 
 from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
+from h3sim.findings.loads import Loads
 from h3sim.findings.model import Figure
 from h3sim.page.classes import SIZES, size_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from h3sim.findings.loads import Loads
 
 __all__ = [
     "buffers",
@@ -90,7 +90,21 @@ def scatter(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 
 def buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return what send buffers do to speedups above the fold, and to the page of two authors."""
+    """Return what send buffers do to speedups above the fold, by how the buffer is filled."""
+    found = _buffers(_filled(loads, "refilled"))
+    in_bursts = _filled(loads, "bursts")
+    if len({row["buffer_kb"] for row in in_bursts.rows}) > 1:
+        found |= {f"bursts.{name}": figure for name, figure in _buffers(in_bursts).items()}
+    return found
+
+
+def _filled(loads: Loads, model: str) -> Loads:
+    """Return the loads without a buffer, and those whose buffer is filled as *model* has it."""
+    return Loads(row for row in loads.rows if row["buffer_model"] in (None, model))
+
+
+def _buffers(loads: Loads) -> Figures:
+    """Return what buffers of one model do, also to the page of Davies and Meenan."""
     sizes = dict.fromkeys(row["buffer_kb"] for row in loads.rows)
     by_size = {size: _speedups(loads, _ATF, size, with_baseline=True) for size in sizes}
     n_bytes = {row["page"]: row["page_bytes"] for row in loads.rows}
@@ -253,7 +267,20 @@ def _what_helps(
     def rho(index: int) -> Figure:
         return over_pages(rows, lambda sample: spearman([*sample[:, 0]], [*sample[:, index]]) or 0)
 
-    return {"rho.above-fold": rho(1), "rho.size": rho(2)}
+    return {
+        "rho.above-fold": rho(1),
+        "rho.size": rho(2),
+        "rho.size-given-share": over_pages(rows, _rho_of_size_given_share),
+    }
+
+
+def _rho_of_size_given_share(sample: Any) -> float:
+    """Return the partial rank correlation of speedup and size, once the share is known."""
+    speedups, shares, sizes = ([*column] for column in sample.T)
+    size, share_ = (spearman(speedups, column) or 0.0 for column in (sizes, shares))
+    between = spearman(sizes, shares) or 0.0
+    left = (1 - share_**2) * (1 - between**2)
+    return (size - share_ * between) / math.sqrt(left) if left else 0.0
 
 
 def _by_page(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim._version import __version__
 from h3sim.findings.experiments import numbered
 from h3sim.findings.maps import (
     METRICS,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from h3sim.findings.reproduce import ExperimentRun, Reproduction
 
 __all__ = [
+    "BEGIN",
+    "END",
     "Table",
     "claim_rows",
     "counted",
@@ -31,7 +34,11 @@ __all__ = [
     "size_of",
     "tables_of",
     "verdicts_in",
+    "written_into",
 ]
+
+BEGIN, END = "<!-- reproduced -->", "<!-- end of what is reproduced -->"
+"""The lines of a document between which a reproduction is written."""
 
 _PAPER_OF = {
     "marx": "Marx 2019",
@@ -143,13 +150,36 @@ def markdown(reproduction: Reproduction) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _section(judgement: Judgement) -> list[str]:
+def written_into(text: str, reproduction: Reproduction) -> str:
+    """Return what takes the place of *text*: the document, or what stands between its marks.
+
+    Between marks stand verdicts and tables only: how they came about is for what is around them.
+    """
+    before, begin, rest = text.partition(f"{BEGIN}\n")
+    inside, end, after = rest.partition(END)
+    if not begin or not end:
+        return markdown(reproduction)
+    del inside
+    verdicts = Table(
+        "",
+        ("finding", "what was published", "verdict"),
+        [(j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements],
+    )
+    lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", *_pipe_table(verdicts), ""]
+    for judgement in reproduction.judgements:
+        lines += _section(judgement, with_reason=False)
+    for run in reproduction.runs.values():
+        lines += _experiment(run)
+    return f"{before}{begin}{chr(10).join(lines)}{end}{after}"
+
+
+def _section(judgement: Judgement, *, with_reason: bool = True) -> list[str]:
     finding, verdict, claims = judgement
     lines = [f"**{finding.id}: {verdict.value}.** {_sentence(finding.says)} ({finding.source})", ""]
     if claims:
         table = Table("", ("", "claim", "h3sim", "wanted"), claim_rows(judgement))
         lines += [*_pipe_table(table), ""]
-    reason = finding.cannot or finding.reason
+    reason = with_reason and (finding.cannot or finding.reason)
     return [*lines, reason, ""] if reason else lines
 
 
@@ -228,23 +258,25 @@ def _by_size(run: ExperimentRun) -> Table:
     headers = ("pages", "how many", "share of bytes below the fold", "mean speedup above the fold")
     title = (
         "speedups by size of page; Spearman's rho of a page's mean speedup with its share above the"
-        f" fold: {run.figures['rho.above-fold']}, with its size: {run.figures['rho.size']}"
+        f" fold: {run.figures['rho.above-fold']}, with its size: {run.figures['rho.size']}, with"
+        f" its size where that share is the same: {run.figures['rho.size-given-share']}"
     )
     return Table(title, headers, rows)
 
 
 def _by_buffer(run: ExperimentRun) -> Table:
     """Return by how much each buffer changes speedups above the fold, by size of page."""
-    sizes = [name.removeprefix("kept.") for name in run.figures if name.startswith("kept.")]
     rows = [
         (
-            f"{size} kB",
+            f"{name.removeprefix(start)} kB{said}",
             *(
-                str(run.figures.get(f"change.{size}{of}", "-"))
+                str(run.figures.get(name.replace("kept", "change", 1) + of, "-"))
                 for of in ("", ".small", ".medium", ".large")
             ),
         )
-        for size in sizes
+        for start, said in (("kept.", ""), ("bursts.kept.", ", filled in bursts"))
+        for name in run.figures
+        if name.startswith(start) and not (said and name.endswith(".0"))
     ]
     headers = ("send buffer", "all pages", "small", "medium", "large")
     return Table("median over pages of how far speedups above the fold move", headers, rows)
@@ -318,14 +350,18 @@ over links it takes some of them, spread over their sizes, and fewer seeds (`h3s
 --list` says how many)."""
 
 
-def _introduction(reproduction: Reproduction) -> str:
+def _variant(reproduction: Reproduction) -> str:
     variant = "the full variant" if reproduction.is_full else "the quick variant"
     where = "the shipped pages" if reproduction.pages is None else reproduction.pages
+    return f"{variant}, over {where}"
+
+
+def _introduction(reproduction: Reproduction) -> str:
     what = f"""\
 Every result of the papers that h3sim could meet, each judged by a rule that was written down with
 it: {counted(reproduction)}.
 
-`make findings` writes this page, and fails if a verdict has changed unnoticed. This is {variant},
-over {where}. `h3sim reproduce marx-2` does one finding or experiment again, `--full` with as many
-seeds as the paper had runs, `--pages DIR` over other pages."""
+`make findings` writes this page, and fails if a verdict has changed unnoticed. This is
+{_variant(reproduction)}. `h3sim reproduce marx-2` does one finding or experiment again, `--full`
+with as many seeds as the paper had runs, `--pages DIR` over other pages."""
     return "\n\n".join((what, _RULES, _PAGES))

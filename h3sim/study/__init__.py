@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from h3sim.study.find import FoundRow, FoundScheme, RobustnessRow, find
     from h3sim.study.optimum import Optimum, least_total
     from h3sim.study.options import LoadOptions
+    from h3sim.study.plan import Plan
     from h3sim.study.regret import (
         ClassRegretRow,
         Regret,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from h3sim.study.sequential import Sequential, sweep_until
     from h3sim.study.server_check import ServerCheck, ServerCheckRow, check_server
     from h3sim.study.store import Store, StoreError
-    from h3sim.study.sweep import Plan, Study, study_of, sweep
+    from h3sim.study.sweep import Study, study_of, sweep
     from h3sim.study.what_if import WhatIf, WhatIfRow, what_if
 
 __all__ = [
@@ -118,6 +119,7 @@ __getattr__, __dir__ = attach(
     find="FoundRow FoundScheme RobustnessRow find",
     optimum="Optimum least_total",
     options="LoadOptions",
+    plan="Plan",
     regret="ClassRegretRow Regret RegretRow SchemeRegretRow regret",
     results="Results",
     rows="Counts",
@@ -130,6 +132,6 @@ __getattr__, __dir__ = attach(
     sequential="Sequential sweep_until",
     server_check="ServerCheck ServerCheckRow check_server",
     store="Store StoreError",
-    sweep="Plan Study study_of sweep",
+    sweep="Study study_of sweep",
     what_if="WhatIf WhatIfRow what_if",
 )

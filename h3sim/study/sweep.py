@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.documents.arguments import Only, check_arguments
@@ -16,19 +16,20 @@ from h3sim.study.compare import check_names
 from h3sim.study.config import LoadConfig
 from h3sim.study.design import Combinations, Design, Range, check_axes, sampled
 from h3sim.study.driver import Progress, run_cells
-from h3sim.study.executors import pool_of
 from h3sim.study.identity import CellKeys, model_version
+from h3sim.study.plan import plan_cells
 from h3sim.study.results import Results
 from h3sim.study.run import resolve_pages, resolve_schemes
-from h3sim.study.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from h3sim.study.plan import Plan
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.study.stopping import StoppingRule
+    from h3sim.study.store import Store
 
-__all__ = ["Plan", "Study", "study_of", "sweep"]
+__all__ = ["Study", "study_of", "sweep"]
 
 _ARGUMENTS = (
     *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
@@ -37,8 +38,6 @@ _ARGUMENTS = (
 _CHECKED = 2000
 """So many settings are tried before anything runs; those of a larger study fail one by one."""
 _TOLD = 20
-_CHUNK = 1000
-_PROBED, _PROBE_S = 5, 2.0
 
 
 _MOST_SEEDS = 10**9
@@ -61,25 +60,6 @@ _TAKEN = {
     "name": Text(),
 }
 """What the arguments of `study_of` may be."""
-
-
-class Plan(NamedTuple):
-    """What a study would run: how many loads, how many are known, and how long the rest takes."""
-
-    loads: int
-    reused: int
-    to_run: int
-    workers: int
-    seconds: float
-    """On one worker, by a few loads that were tried."""
-
-    def __str__(self) -> str:
-        long = self.seconds / self.workers
-        shown = f"{long:.1f} s" if long < 90 else f"{long / 60:,.0f} min"
-        return (
-            f"{self.loads:,} loads: {self.reused:,} known, {self.to_run:,} to run,"
-            f" about {shown} on {self.workers} workers"
-        )
 
 
 @dataclass(kw_only=True)
@@ -135,29 +115,7 @@ class Study:
         Raises:
             StoreError: if the store cannot be read.
         """
-        import os.path  # a store that is not there yet has nothing
-
-        keys = self.keys()
-        missing: list[int] = []
-        n_missing = len(self.design)
-        if store is not None and os.path.exists(store):  # noqa: PTH110 - text or path
-            n_missing = 0
-            with Store(store, may_write=False) as known:
-                for first in range(0, len(self.design), _CHUNK):
-                    some = range(first, min(first + _CHUNK, len(self.design)))
-                    found = known.known([keys.key(index) for index in some])
-                    n_missing += len(some) - len(found)
-        step = max(1, len(self.design) // _PROBED)
-        work, spent = self.work(), 0.0
-        for index in range(0, len(self.design), step):
-            missing.append(index)
-            spent += work.run(index).seconds
-            if spent > _PROBE_S:
-                break
-        n_workers = pool_of("serial", workers, is_small=True).workers if workers == 1 else 0
-        n_workers = n_workers or workers or os.cpu_count() or 1
-        seconds = spent / len(missing) * n_missing
-        return Plan(len(self.design), len(self.design) - n_missing, n_missing, n_workers, seconds)
+        return plan_cells(self, store=store, workers=workers)
 
     def run(
         self,

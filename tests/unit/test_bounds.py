@@ -274,3 +274,48 @@ def test_the_solver_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     parts = [Part(None, 6, 8, 3, 5), Part(None, 6, 10, 4, 12345), Part(0, 4, 14, 6, 3000)]
     least_total(parts)
     assert capfd.readouterr() == ("", "")
+
+
+# Pages
+
+
+def drawn_page(source: random.Random) -> Page:
+    """Return a page of up to eight resources, of one or two packets, at most two more for the root.
+
+    Each is found at random: when something before it is complete, executed, asked for, or at a byte
+    of it, a while later or at once.
+    """
+    n_resources = source.randint(1, 8)
+    documents: list[dict[str, object]] = [
+        {"id": "/", "kind": "document", "bytes": 1400 * source.randint(1, 4)}
+    ]
+    for number in range(1, n_resources):
+        by = source.choice(documents)
+        found: dict[str, object] = {"by": by["id"], "at": source.choice(["complete", "request"])}
+        if source.random() < 0.4:
+            at = source.randrange(0, int(str(by["bytes"])))
+            found = {"by": by["id"], "at": "offset", "offset_bytes": at}
+        documents.append(
+            {
+                "id": f"r{number}",
+                "kind": source.choice(["script", "stylesheet", "image"]),
+                "bytes": source.randint(1, 2) * 1400 - source.choice([0, 0, 900]),
+                "above_the_fold": source.random() < 0.5,
+                "discovered": {**found, "delay_ms": source.choice([0, 0, 0.00001, 0.00003])},
+            }
+        )
+    return page_of(*documents)
+
+
+@pytest.mark.parametrize("seed", range(scaled(50)))
+def test_on_a_page_the_solver_agrees_with_every_order_and_no_bound_is_above_it(seed: int) -> None:
+    # Five hundred of them in `make test-thorough`.
+    source = random.Random(f"page {seed}")
+    page = drawn_page(source)
+    is_atf = source.random() < 0.5
+    parts = parts_of(page, TEN, weighs=lambda r: not is_atf or r.above_the_fold)
+    optimum = least_total(parts)
+    assert optimum.total == least_of_all_orders(parts) == total_of(parts, optimum.order)
+    bound, total = least_mean_tick(parts), sum(part.weight for part in parts)
+    assert (bound is None) == (not total)
+    assert not total or (bound or 0) * total <= optimum.total * (1 + 1e-12)

@@ -12,8 +12,9 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli import main
 from h3sim.errors import UnknownNameError
-from h3sim.findings import experiment_names, list_findings, load_experiment, report
+from h3sim.findings import experiment_names, list_findings, load_experiment, marx, report
 from h3sim.findings.drawn import figure_of
+from h3sim.findings.loads import Loads
 from h3sim.findings.model import Verdict
 from h3sim.findings.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
 from h3sim.schemes import scheme_to_dict
@@ -194,3 +195,56 @@ def test_a_study_file_says_what_is_wrong_with_what_is_published() -> None:
 def test_the_documents_verdicts_are_about_the_shipped_findings() -> None:
     found = report.verdicts_in((ROOT / "docs" / "findings.md").read_text("utf-8"))
     assert [*found] == [finding.id for finding in list_findings()]
+
+
+def test_between_the_marks_of_a_document_only_results_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    head, tail = "# Mine\n\nWords.\n", "\nMore words.\n"
+    path.write_text(f"{head}{report.BEGIN}\nstale\n{report.END}{tail}", encoding="utf-8")
+    assert main(["reproduce", "marx-15", "--markdown", str(path)]) == 0
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"{head}{report.BEGIN}\n")
+    assert text.endswith(f"{report.END}{tail}")
+    assert "stale" not in text
+    assert report.verdicts_in(text) == {"marx-15": "does not hold"}
+    assert main(["reproduce", "marx-15", "--markdown", str(path)]) == 0
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_a_dry_run_says_how_many_loads_there_are_and_keeps_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "papers.db"
+    command = ["reproduce", TINY, "frindell-2017", "--full", "--store", str(store), "--dry-run"]
+    assert main(command) == 0
+    head, _, headers, case, *rest = capsys.readouterr().out.splitlines()
+    assert head.split() == ["experiment", "loads", "known", "minutes", "on", "one", "core"]
+    assert headers.split()[:3] == ["frindell-2017", "625", "-"]
+    assert case.split()[:3] == [TINY, "12", "0"]
+    assert rest[-1].startswith("about 0 minutes on one core")
+    assert not store.exists()
+
+
+def test_a_buffer_is_told_by_how_it_is_filled() -> None:
+    def row(scheme: str, kb: float, model: str | None, ms: float) -> dict[str, Any]:
+        times = {"byte_index_all_ms": ms, "byte_index_atf_ms": ms}
+        return {
+            "page": "p", "page_bytes": 1000, "scheme": scheme, "buffer_kb": kb,
+            "buffer_model": model, **times,
+        }  # fmt: skip
+
+    rows = [row("rr", 0, None, 100), row("fifo", 0, None, 50)]
+    rows += [row("rr", 280, "refilled", 80), row("fifo", 280, "refilled", 50)]
+    rows += [row("rr", 280, "bursts", 100), row("fifo", 280, "bursts", 40)]
+    found = marx.buffers(Loads(rows), {})
+    assert found["change.280"].value == 0  # fifo stays twice as fast as rr without a buffer
+    assert found["bursts.change.280"].value == pytest.approx(0.25)
+    assert found["as-fifo"].value == 0.5
+
+
+def test_a_size_that_only_goes_with_the_share_tells_nothing_beside_it() -> None:
+    speedups = {"fifo": {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 5.0, "f": 6.5}}
+    shares = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.5, "e": 0.6, "f": 0.3}
+    same = marx._what_helps(speedups, shares, {page: 10 - 9 * shares[page] for page in shares})
+    assert same["rho.size"].value == pytest.approx(-same["rho.above-fold"].value)
+    assert same["rho.size-given-share"].value == 0
