@@ -156,7 +156,7 @@ def _map(run: ExperimentRun) -> Figure:
             look = line(number)
             for index, cell in enumerate(cells):
                 found = cell.ratios[scheme]
-                at = index + 0.16 * (number - 1.5)
+                at = index + 0.15 * (number - 2)
                 if found.low is not None and found.high is not None:
                     ax.plot([found.low, found.high], [at, at], color=look.color, linewidth=1)
                 label = scheme.removeprefix("sander-") if not index else None

@@ -309,9 +309,8 @@ def _percent(figure: Figure | None) -> str:
 
 
 def _turn(scheme: str) -> str:
-    return {"fifo": "one after the other", "sander-rr": "1 packet"}.get(
-        scheme, scheme.removeprefix("rr-").replace("-", " ")
-    )
+    said = {"fifo": "one after the other", "sander-rr": "1 packet", "adaptive-rr": "by losses"}
+    return said.get(scheme, scheme.removeprefix("rr-").replace("-", " "))
 
 
 def _paper_of(judgement: Judgement) -> str:
