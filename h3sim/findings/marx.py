@@ -100,7 +100,7 @@ def buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 def _filled(loads: Loads, model: str) -> Loads:
     """Return the loads without a buffer, and those whose buffer is filled as *model* has it."""
-    return Loads(row for row in loads.rows if row["buffer_model"] in (None, model))
+    return Loads(row for row in loads.rows if row.get("buffer_model") in (None, model))
 
 
 def _buffers(loads: Loads) -> Figures:
