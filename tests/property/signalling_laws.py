@@ -100,6 +100,9 @@ class Listener:
     def deactivate(self, stream_id: int) -> None:
         """Never called: nothing is sent."""
 
+    def close(self, stream_id: int) -> None:
+        """Never called: no stream ends."""
+
 
 def changed_at(load: Any, id_: str) -> Any:
     """Return when the server learnt of a change for that resource's stream, None if it did not."""
