@@ -7,6 +7,7 @@ import random
 
 import pytest
 from hypothesis import Phase, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.effort import IS_THOROUGH, PROFILE
 
@@ -21,6 +22,10 @@ settings.register_profile(
     phases=(Phase.explicit, Phase.generate),
 )
 settings.load_profile(PROFILE)
+if not IS_THOROUGH:
+    # Hypothesis tries numbers and texts of the project's modules that happen to be imported, so
+    # that examples depend on which tests a worker ran before. Fixed examples are fixed.
+    providers._get_local_constants = lambda: providers._local_constants
 os.environ["COLUMNS"] = "100"
 
 
