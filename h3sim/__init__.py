@@ -10,7 +10,8 @@ True
   `what_if`
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
 - files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
-- recordings: `import_page`, `read_har`; `measure` reads a qlog; `load.to_har` writes a HAR
+- recordings: `advise` (which scheme serves a HAR's page best), `import_page`, `read_har`;
+  `measure` reads a qlog; `load.to_har` writes a HAR
 - checks: `check_server`, `check_rules`, `reproduce` (the papers), `show_versions`
 - options: `help(h3sim.LoadConfig)` explains those that `simulate` and the others take
 - your own: `help(h3sim.schedulers)`, `help(h3sim.conformance)`, `help(h3sim.engine)`
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from h3sim.results import Load
     from h3sim.results.measured import Measurement, measure
     from h3sim.schemes import Scheme, read_scheme
+    from h3sim.study.advise import Advice, advise
     from h3sim.study.compare import Comparison, compare
     from h3sim.study.config import LoadConfig
     from h3sim.study.design import Range
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from h3sim.versions import show_versions
 
 __all__ = [
+    "Advice",
     "Comparison",
     "FoundScheme",
     "H3SimError",
@@ -85,6 +88,7 @@ __all__ = [
     "Study",
     "WhatIf",
     "__version__",
+    "advise",
     "build",
     "check_rules",
     "check_server",
@@ -132,10 +136,19 @@ _HOMES = {
     "results.measured": ("Measurement", "measure"),
     "schemes": ("Scheme", "read_scheme"),
     "study": (
-        *("Comparison", "FoundScheme", "LoadConfig", "Range", "Regret", "Results", "SavedLoad"),
+        *(
+            "Advice",
+            "Comparison",
+            "FoundScheme",
+            "LoadConfig",
+            "Range",
+            "Regret",
+            "Results",
+            "SavedLoad",
+        ),
         *("RuleCheck", "ServerCheck", "Study", "check_rules", "check_server", "compare"),
-        *("find", "read_load", "read_results", "regret", "sensitivity", "simulate", "study_of"),
-        *("sweep", "sweep_until", "WhatIf", "what_if"),
+        *("advise", "find", "read_load", "read_results", "regret", "sensitivity", "simulate"),
+        *("study_of", "sweep", "sweep_until", "WhatIf", "what_if"),
     ),
     "transport": ("Network", "read_network"),
     "versions": ("show_versions",),

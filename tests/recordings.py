@@ -85,7 +85,8 @@ def imported(folder: Path, document: Any, **how: Any) -> dict[str, Any]:
 
 
 def resources_of(folder: Path, document: Any, **how: Any) -> dict[str, dict[str, Any]]:
-    """Return the resources that come of a recording, by id and without it."""
+    """Return the resources that come of a recording, by id and without it: what it says itself."""
+    how = {"above_the_fold": "none", **how}
     resources = imported(folder, document, **how)["resources"]
     return {each.pop("id"): each for each in resources}
 

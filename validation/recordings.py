@@ -2,10 +2,12 @@
 
 Each page is served over HTTP/2 through an emulated link (`validation.http2_site`) and loaded in
 Chromium; so one knows when each resource was asked for, and when the last one was there. Beside it
-stand two loads in h3sim at the same rate and round-trip time with fifo: that of the shipped page,
-which was recorded without the link, and that of the page that this very load shows. Pages come
-from the registries, by way of tools/corpus.toml; where Chromium, the server's library or the
-packages are missing, the command says so and ends.
+stand loads in h3sim at the same rate and round-trip time with fifo: that of the shipped page,
+which was recorded without the link, as it was recorded and as a browser computes it that holds
+requests back like Chromium (`--browser parse --tight-mode`); and that of the page that this very
+load shows. Pages come from the registries, by way of tools/corpus.toml; where Chromium, the
+server's library or the packages are missing, the command says so and ends. With `--measured FILE`
+no Chromium is needed: the times of an earlier run are read from there.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from tabulate import tabulate
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from h3sim.capture.chromium import Recorded
     from h3sim.page import Page
+    from h3sim.results import Load
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -55,6 +59,8 @@ PAGES = (
 _RATE_MBPS = 4.0
 _RTT_MS = 100.0
 _MS = 1000
+_FRAMING = 1.02
+"""What frames and TLS records add to bodies on the link, where a simulated rate carries bodies."""
 
 
 class Row(NamedTuple):
@@ -65,8 +71,10 @@ class Row(NamedTuple):
     kilobytes: float
     measured_ms: float
     shipped_ms: float
+    computed_ms: float
     same_load_ms: float
     shipped_order: float
+    computed_order: float
     same_load_order: float
 
 
@@ -93,10 +101,8 @@ def measure(
 def compare(load: Recorded, shipped: Page, rate_mbps: float, rtt_ms: float) -> Row:
     """Return the load in Chromium beside both loads in h3sim."""
     requested = {timing.id: timing.requested_ms for timing in load.timings}
-    simulated = [
-        h3sim.simulate(page, scheme="fifo", transport="tcp", rate_mbps=rate_mbps, rtt_ms=rtt_ms)
-        for page in (shipped, load.page)
-    ]
+    simulated = [replay(page, rate_mbps, rtt_ms) for page in (shipped, load.page)]
+    simulated.append(computed(shipped, rate_mbps, rtt_ms))
     orders = [
         order_alike(requested, {timing.id: timing.requested_ms for timing in one.timings})
         for one in simulated
@@ -107,10 +113,52 @@ def compare(load: Recorded, shipped: Page, rate_mbps: float, rtt_ms: float) -> R
         kilobytes=load.page.total_bytes / 1000,
         measured_ms=max(timing.finished_ms for timing in load.timings),
         shipped_ms=simulated[0].page_load_ms,
+        computed_ms=simulated[2].page_load_ms,
         same_load_ms=simulated[1].page_load_ms,
         shipped_order=orders[0],
+        computed_order=orders[2],
         same_load_order=orders[1],
     )
+
+
+def replay(page: Page, rate_mbps: float, rtt_ms: float) -> Load:
+    """Return the load of a page as it was recorded, over the link."""
+    over: dict[str, Any] = {"network": "marx-2019", "rate_mbps": rate_mbps, "rtt_ms": rtt_ms}
+    return h3sim.simulate(page, scheme="fifo", transport="tcp", **over)
+
+
+def computed(page: Page, rate_mbps: float, rtt_ms: float) -> Load:
+    """Return the load as Chromium computes it, with what frames take of the link."""
+    return h3sim.simulate(
+        page,
+        scheme="fifo",
+        transport="tcp",
+        network="marx-2019",
+        rate_mbps=rate_mbps / _FRAMING,
+        rtt_ms=rtt_ms,
+        browser="parse",
+        tight_mode=True,
+    )
+
+
+def hold_against(path: Path, rate_mbps: float, rtt_ms: float) -> None:
+    """Print what the model makes of pages whose times were measured before."""
+    measured = tomllib.loads(path.read_text(encoding="utf-8"))["measured_ms"]
+    rows = []
+    for name, measured_ms in measured.items():
+        page = h3sim.load_page(name)
+        loads = [make(page, rate_mbps, rtt_ms).page_load_ms for make in (replay, computed)]
+        rows.append((name, measured_ms, *loads))
+    body = [(name, *(f"{time_ms:,.0f}" for time_ms in times)) for name, *times in rows]
+    heads = ("page", "Chromium ms", "replay ms", "computed ms")
+    print(tabulate(body, heads, "github", disable_numparse=True, colalign=["left"] + ["right"] * 3))
+    times = [row[1] for row in rows]
+    for title, column in (("replay", 2), ("computed", 3)):
+        found = [row[column] for row in rows]
+        print(
+            f"\n{title}: Spearman's rho {spearman(times, found):.2f},"
+            f" mean absolute percentage error {error_share(times, found):.1f} %"
+        )
 
 
 def order_alike(left: Mapping[str, float], right: Mapping[str, float]) -> float:
@@ -153,7 +201,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--rate-mbps", type=float, default=_RATE_MBPS)
     parser.add_argument("--rtt-ms", type=float, default=_RTT_MS)
     parser.add_argument("--loads", type=int, default=3, help="of which the middle one counts")
+    parser.add_argument("--measured", type=Path, metavar="FILE", help="times of an earlier run")
     options = parser.parse_args(argv)
+    if options.measured is not None:
+        hold_against(options.measured, options.rate_mbps, options.rtt_ms)
+        return 0
     try:
         import h2  # noqa: F401 - asked for ahead of minutes of work
     except ImportError:
@@ -198,6 +250,7 @@ def _show(rows: list[Row]) -> None:
             f"{row.kilobytes:,.0f}",
             f"{row.measured_ms:,.0f}",
             f"{row.shipped_ms:,.0f}",
+            f"{row.computed_ms:,.0f}",
             f"{row.same_load_ms:,.0f}",
             f"{row.shipped_order:.2f}",
             f"{row.same_load_order:.2f}",
@@ -210,14 +263,20 @@ def _show(rows: list[Row]) -> None:
         "kB",
         "Chromium ms",
         "h3sim ms",
+        "computed ms",
         "same load",
         "order",
         "same load",
     )
-    print(tabulate(body, heads, "github", disable_numparse=True, colalign=["left"] + ["right"] * 7))
+    print(tabulate(body, heads, "github", disable_numparse=True, colalign=["left"] + ["right"] * 8))
     measured = [row.measured_ms for row in rows]
     for title, simulated, orders in (
         ("shipped page", [r.shipped_ms for r in rows], [r.shipped_order for r in rows]),
+        (
+            "shipped page, computed as Chromium does",
+            [r.computed_ms for r in rows],
+            [r.computed_order for r in rows],
+        ),
         (
             "page of the same load",
             [r.same_load_ms for r in rows],

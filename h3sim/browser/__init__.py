@@ -7,6 +7,7 @@ from h3sim.lazy import attach
 if TYPE_CHECKING:
     from h3sim.browser.base import Browser, Scheduled, ScheduledChange, ScheduledRequest
     from h3sim.browser.factory import make_browser
+    from h3sim.browser.first_view import infer_above_the_fold, needed_for_first_paint, with_marks
     from h3sim.browser.model import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
     from h3sim.browser.parse import ParseBrowser
     from h3sim.browser.replay import ReplayBrowser
@@ -22,13 +23,17 @@ __all__ = [
     "Scheduled",
     "ScheduledChange",
     "ScheduledRequest",
+    "infer_above_the_fold",
     "make_browser",
+    "needed_for_first_paint",
+    "with_marks",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     base="Browser Scheduled ScheduledChange ScheduledRequest",
     factory="make_browser",
+    first_view="infer_above_the_fold needed_for_first_paint with_marks",
     model="OF_BROWSER OF_PARSING BrowserMode BrowserModel",
     parse="ParseBrowser",
     replay="ReplayBrowser",

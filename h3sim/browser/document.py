@@ -55,7 +55,8 @@ class DocumentParser:
         self._references = references(page)
         self._next = 0
         heads = [at for at, index in self._references if page.resources[index].in_head]
-        self._head_bytes = max(heads, default=0)
+        self.head_bytes = max(heads, default=0)
+        """How far into the body the last thing stands that the head names."""
         self._available = 0
         self._is_complete = False
         self.position = 0
@@ -69,7 +70,7 @@ class DocumentParser:
     @property
     def has_passed_head(self) -> bool:
         """Whether it has gone beyond all that the head names, so that there is something to see."""
-        return self.has_ended or (self.position > self._head_bytes and not self._at_reference)
+        return self.has_ended or (self.position > self.head_bytes and not self._at_reference)
 
     @property
     def _at_reference(self) -> bool:
@@ -100,9 +101,9 @@ class DocumentParser:
     def next_piece(self) -> tuple[int, int] | None:
         """Return up to where it can go now, and what that takes; None if it cannot."""
         stop = self._available
-        if self.position <= self._head_bytes < stop:
+        if self.position <= self.head_bytes < stop:
             # There is something to see as soon as the body begins.
-            stop = self._head_bytes + 1
+            stop = self.head_bytes + 1
         if self._next < len(self._references):
             stop = min(stop, self._references[self._next][0])
         if stop <= self.position:

@@ -30,7 +30,8 @@ class BrowserModel:
     only the parser finds what the document names; *max_requests* is the most requests that wait
     for their response at once, None for no limit (HTTP/1.1 browsers: 6). With *tight_mode*, as in
     Chrome, images and other things of low priority are asked for only while fewer than two requests
-    are open, until the head is parsed and its scripts have run.
+    are open, until the head is parsed and its scripts have run; and at any time one at once while
+    two or more requests that are more important are open.
 
     At *background_at_ms* the tab goes to the background, in both modes.
 

@@ -23,6 +23,7 @@ from h3sim.browser.main_thread import MainThread, Record, Task
 from h3sim.browser.renderer import Renderer
 from h3sim.browser.requests import Requests
 from h3sim.browser.rules import rules_of
+from h3sim.browser.tight_mode import low_priorities
 from h3sim.page import At, Kind
 from h3sim.trace import Work
 
@@ -50,7 +51,8 @@ class ParseBrowser:
         self._record = Record()
         self._main_thread = MainThread(self._record)
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
-        self._requests = Requests(model.max_requests, rules_of(page, model))
+        rules = rules_of(page, model)
+        self._requests = Requests(model.max_requests, rules, low_priorities(page))
         self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
         self._renderer = Renderer(page, self._record, self._parser, self._discoverer)
         self._downloads: dict[int, int] = {}
@@ -127,7 +129,7 @@ class ParseBrowser:
         if is_complete and resource not in self._finished:
             self._record.end(download, now_ns)
             self._finished[resource] = download
-            self._requests.on_finished()
+            self._requests.on_finished(resource)
             self._on_complete(resource, described, now_ns)
         if resource == self._page.root:
             self._contiguous = contiguous_bytes

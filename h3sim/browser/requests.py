@@ -19,11 +19,13 @@ __all__ = ["Progress", "Requests"]
 class Progress:
     """How far a load is, for rules that hold requests back."""
 
-    __slots__ = ("has_passed_head", "n_in_flight")
+    __slots__ = ("has_passed_head", "n_in_flight", "n_low_in_flight")
 
     def __init__(self) -> None:
         self.n_in_flight = 0
         """How many requests wait for the end of their response."""
+        self.n_low_in_flight = 0
+        """How many of them Chrome would make with priority Low or less."""
         self.has_passed_head = False
         """Whether the parser went beyond all that the head names."""
 
@@ -31,18 +33,25 @@ class Progress:
 class Requests:
     """Sends at most *limit* requests at once (None: any number), first asked first.
 
-    One that any of *rules* holds lets those behind it go first.
+    One that any of *rules* holds lets those behind it go first. *is_low* says which are of low
+    priority, for those rules.
 
     >>> requests = Requests(limit=1)
     >>> requests.ask(0, 0, 0, after=None); requests.ask(1, 0, 0, after=None)
     >>> requests.due(0), requests.n_open
     ([ScheduledRequest(at_ns=0, resource=0)], 2)
-    >>> requests.on_finished(); requests.due(7)
+    >>> requests.on_finished(0); requests.due(7)
     [ScheduledRequest(at_ns=7, resource=1)]
     """
 
-    def __init__(self, limit: int | None, rules: Sequence[RequestRule] = ()) -> None:
+    def __init__(
+        self,
+        limit: int | None,
+        rules: Sequence[RequestRule] = (),
+        is_low: Sequence[bool] = (),
+    ) -> None:
         self.progress = Progress()
+        self._is_low = is_low
         self._limit = limit
         self._rules = tuple(rules)
         self._later: list[tuple[int, int, int]] = []
@@ -85,10 +94,15 @@ class Requests:
                 held.append(resource)
             else:
                 progress.n_in_flight += 1
+                progress.n_low_in_flight += self._counts_as_low(resource)
                 found.append(ScheduledRequest(now_ns, resource))
         self._ready.extendleft(reversed(held))
         return found
 
-    def on_finished(self) -> None:
-        """Take in that a response is over."""
+    def on_finished(self, resource: int) -> None:
+        """Take in that the response with a resource is over."""
         self.progress.n_in_flight -= 1
+        self.progress.n_low_in_flight -= self._counts_as_low(resource)
+
+    def _counts_as_low(self, resource: int) -> int:
+        return int(bool(self._is_low) and self._is_low[resource])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from h3sim.browser.tight_mode import TightMode
+from h3sim.browser.tight_mode import DelayedRequests, TightMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,12 +23,13 @@ class RequestRule(Protocol):
         """Return whether the request for *resource* has to wait; it is asked again later."""
 
 
-RULES: dict[str, Callable[[Page], RequestRule]] = {
-    "tight_mode": TightMode,
-}
-"""The rules, each by the setting of `BrowserModel` that turns it on."""
+RULES: tuple[tuple[str, Callable[[Page], RequestRule]], ...] = (
+    ("tight_mode", TightMode),
+    ("tight_mode", DelayedRequests),
+)
+"""The rules, each with the setting of `BrowserModel` that turns it on."""
 
 
 def rules_of(page: Page, model: BrowserModel) -> list[RequestRule]:
     """Return the rules that *model* has, for a load of *page*."""
-    return [rule(page) for setting, rule in RULES.items() if getattr(model, setting)]
+    return [rule(page) for setting, rule in RULES if getattr(model, setting)]

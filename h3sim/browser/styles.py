@@ -31,9 +31,13 @@ class Styles:
 
     def meet(self, index: int) -> None:
         """Take in that the parser has passed a stylesheet."""
-        resource = self._page.resources[index]
-        if resource.render_blocking if self._tells else not resource.preload:
+        if self.blocks(index):
             self._met.append(index)
+
+    def blocks(self, index: int) -> bool:
+        """Return whether a stylesheet blocks what stands behind it."""
+        resource = self._page.resources[index]
+        return resource.render_blocking if self._tells else not resource.preload
 
     def on_parsed(self, index: int, activity: int) -> None:
         """Take in that a stylesheet was parsed; *activity* is that."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from h3sim.capture.dialects.har_sizes import headers_of, started_at
+from h3sim.capture.dialects.har_sizes import headers_of
+from h3sim.capture.dialects.har_times import started_at
 from h3sim.capture.source.fields import Fields
 from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.capture.source.parts import parts

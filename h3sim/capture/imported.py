@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, Problem
+from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,6 +68,11 @@ class ImportedPage:
             told = ", ".join(f"{what} {number:,}" for what, number in counts.items() if number)
             if told:
                 lines.append(f"{title}: {told}")
+        known = self.page.recorded_load
+        if known is not None and known.rtt_ns is not None and known.rate_bps is not None:
+            rtt = f"RTT {to_ms(known.rtt_ns):g} ms from {known.rtt_from}"
+            rate = f"{to_mbps(known.rate_bps):g} Mbit/s from {known.rate_from}"
+            lines.append(f"network, estimated: {rtt}, {rate}")
         if self.missing:
             lines.append(f"missing: {', '.join(self.missing)}")
         lines += [f"mended: {problem}" for problem in self.mended]

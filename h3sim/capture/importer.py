@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.browser.first_view import HEURISTIC, mark_critical_path, with_marks
 from h3sim.capture.dialects.site import read_site
 from h3sim.capture.dialects.table import DIALECTS, FAMILIES, SITE
 from h3sim.capture.imported import RecordingError
@@ -42,6 +44,7 @@ def import_page(
     page: int = 1,
     root: str | Path | None = None,
     strict: bool = False,
+    above_the_fold: str | Path = HEURISTIC,
 ) -> ImportedPage:
     """Return the page that the recording at *path* tells of, with what had to be inferred.
 
@@ -50,33 +53,35 @@ def import_page(
     recording from 1. *root* is the folder at which the paths of a static site begin, its document's
     folder where none is given.
 
+    What is above the fold is marked as *above_the_fold* says: "heuristic" infers it where the
+    recording does not know it (`h3sim.browser.infer_above_the_fold`), "none" marks nothing, and a
+    file names it.
+
     Raises:
         RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
             not be used.
     """
-    given_as: dict[str, tuple[ValueType, Any]] = {"path": (PATH, path), "page": (Whole(), page)}
-    optional = {"dialect": (Text(), dialect), "host": (Text(), host), "root": (PATH, root)}
-    given_as |= {key: entry for key, entry in optional.items() if entry[1] is not None}
-    check_arguments(RecordingError, **given_as)
+    _check_kinds(path, page, above_the_fold, dialect=dialect, host=host, root=root)
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is told with the rest
         path = Path(path) / "index.html"
     _check(dialect, page, shown_path(path))
     recording = Recording(
         source=shown_path(path), dialect=dialect or "", page_number=page, host=host
     )
+    site_root = None if root is None else Path(root)
     with opened(path) as source:
         if _is_site(source, path, dialect):
-            read_site(Path(path), recording, root=None if root is None else Path(root))
-            return assemble(recording, host=host, strict=strict)
-        _read(source, recording)
-        for problem in source.problems:
-            recording.note("", problem)
-    if recording.imported is not None:
-        given = recording.imported
-        if strict and (wrong := (*given.mended, *given.skipped)):
-            raise RecordingError(wrong, recording.source)
-        return given
-    return assemble(recording, host=host, strict=strict)
+            read_site(Path(path), recording, root=site_root)
+        else:
+            _read(source, recording)
+            for problem in source.problems:
+                recording.note("", problem)
+    if recording.imported is None:
+        return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
+    given = recording.imported
+    if strict and (wrong := (*given.mended, *given.skipped)):
+        raise RecordingError(wrong, recording.source)
+    return _marked(given, above_the_fold)
 
 
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
@@ -84,11 +89,36 @@ def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Pag
     return import_page(path, host=host, page=page).page
 
 
+def _marked(imported: ImportedPage, choice: str | Path) -> ImportedPage:
+    """Return the page with the marks that are asked for; it is told where they are inferred."""
+    page = imported.page
+    if choice == HEURISTIC and any(resource.critical for resource in page.resources):
+        page = mark_critical_path(page)  # the recorder's own word goes before rules about markup
+    elif choice != HEURISTIC or not page.knows_above_the_fold:
+        page = with_marks(page, choice)
+    how = page.above_the_fold_from
+    marks = {f"above the fold by {how.value}": sum(r.above_the_fold for r in page.resources)}
+    if not page.knows_above_the_fold:
+        return replace(imported, page=page, missing=("what is above the fold", *imported.missing))
+    if how.is_inferred:
+        return replace(imported, page=page, inferred={**imported.inferred, **marks})
+    return replace(imported, page=page, found={**imported.found, **marks})
+
+
 def _is_site(source: TextSource, path: str | Path, dialect: str | None) -> bool:
     """Return whether the file is HTML, by its name or by what it begins with."""
     if dialect is not None:
         return dialect == SITE
     return Path(path).suffix.lower() in _HTML_SUFFIXES or source.peek().lstrip().startswith("<")
+
+
+def _check_kinds(path: object, page: object, above_the_fold: object, **optional: object) -> None:
+    """Refuse arguments of a wrong type, all of them at once."""
+    kinds: dict[str, ValueType] = {"dialect": Text(), "host": Text(), "root": PATH}
+    given = {key: (kinds[key], value) for key, value in optional.items() if value is not None}
+    needed = {"path": (PATH, path), "page": (Whole(), page)}
+    marks = {"above_the_fold": (PATH, above_the_fold)}
+    check_arguments(RecordingError, **needed, **marks, **given)
 
 
 def _check(dialect: str | None, page: int, source: str) -> None:

@@ -97,7 +97,7 @@ def _compare(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_names(pages=pages, schemes=wanted))
     baseline = mistakes.collect(lambda: baseline_of(options.baseline, wanted))
     buffers_kb = mistakes.collect(lambda: _buffers(options.buffer_kb)) or [0.0]
-    config = read_config(options, mistakes, buffer_kb=buffers_kb[0])
+    config = read_config(options, mistakes, buffer_kb=buffers_kb[0], pages=pages)
     mistakes.collect(lambda: check_plot_path(options.plot))
     mistakes.collect(lambda: check_seed_options(options))
     if mistakes.lines or baseline is None or config is None:

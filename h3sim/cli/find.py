@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from h3sim.study import FoundRow, FoundScheme
+    from h3sim.study import FoundScheme
 
-__all__ = ["add_command"]
+__all__ = ["add_command", "add_network_within", "network_within_problems"]
 
 _EPILOG = """\
 examples:
@@ -39,6 +39,7 @@ it can have: of keys of its file (h3sim show scheme NAME), with dots between tab
 buffer_kb, buffer_model, retransmit and cc, which servers choose.
 """
 _NETWORKS = "cable,4g,dsl"
+_MOST_WITHIN = 100
 
 
 def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
@@ -82,9 +83,22 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         default=_NETWORKS,
         help="where the choice is tried as well, with commas between (default: %(default)s)",
     )
+    add_network_within(parser, usual=1.0)
     parser.add_argument("--json", action="store_true", help="print h3sim-found/1 instead")
     add_wide(parser)
     parser.set_defaults(command=_find)
+
+
+def add_network_within(parser: argparse.ArgumentParser, *, usual: float) -> None:
+    """Add the option that takes the network for a guess."""
+    parser.add_argument(
+        "--network-within",
+        type=float,
+        default=usual,
+        metavar="FACTOR",
+        help="the network is a guess: draw RTT and rate anew with each seed, up to so many times or"
+        " as small a part of what is said (default: %(default)g; 1: as said)",
+    )
 
 
 def _find(options: argparse.Namespace) -> int:
@@ -98,7 +112,7 @@ def _find(options: argparse.Namespace) -> int:
     networks = [name for name in options.other_networks.split(",") if name]
     for name in networks:
         mistakes.collect(partial(catalog.load_network, name))
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
+    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)
     if mistakes.lines or config is None:
         return mistakes.tell("find")
     with progress_bar("load") as progress:
@@ -111,6 +125,7 @@ def _find(options: argparse.Namespace) -> int:
             n_seeds=options.seeds,
             confidence=options.confidence,
             networks=networks,
+            network_within=options.network_within,
             config=config,
             progress=progress,
         )
@@ -144,6 +159,14 @@ def _value(text: str) -> Any:
     return value if isinstance(value, bool | int | float) else text
 
 
+def network_within_problems(options: argparse.Namespace) -> list[Problem]:
+    """Return what is wrong with how far the network may be off."""
+    if 1 <= options.network_within <= _MOST_WITHIN:
+        return []
+    message = f"must be 1 to {_MOST_WITHIN}, is {options.network_within:g}"
+    return [Problem(key="--network-within", message=message)]
+
+
 def _check(options: argparse.Namespace) -> None:
     problems = []
     if options.seeds < 1:
@@ -151,6 +174,7 @@ def _check(options: argparse.Namespace) -> None:
     if not 0 < options.confidence < 1:
         message = f"must be between 0 and 1, is {options.confidence:g}"
         problems.append(Problem(key="--confidence", message=message))
+    problems += network_within_problems(options)
     if problems:
         raise InputError(problems)
 
@@ -165,7 +189,7 @@ def _show(found: FoundScheme, width: int | None) -> None:
             ratio(row.ratio),
             ratio(row.low),
             ratio(row.high),
-            _standing(row, found),
+            found.standing(row),
         )
         for row in found.rows
     )
@@ -175,9 +199,3 @@ def _show(found: FoundScheme, width: int | None) -> None:
         print(f"\nwhat {printable(found.best)} loses where something is otherwise:\n")
         rows = ((row.changed, row.best_there, f"{100 * row.loss:.1f}") for row in found.robustness)
         print(table(("changed", "best there", "loss %"), rows, width=width, shorten=True))
-
-
-def _standing(row: FoundRow, found: FoundScheme) -> str:
-    if row.scheme == found.best:
-        return "best" if not found.level_with_best else "level"
-    return "worse" if row.is_worse else "level"

@@ -6,12 +6,15 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from h3sim.browser.first_view import HEURISTIC
 from h3sim.capture import DIALECTS, import_page
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
+from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_to_dict
+from h3sim.study.replayed import replayed
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +25,8 @@ __all__ = ["add_command"]
 
 _STANDARD_OUTPUT = "-"
 _INDENT = "  "
+_MOST_REPLAYED = 2000
+"""Larger pages are imported without being loaded: that would take longer than reading them."""
 _EPILOG = """\
 examples:
   h3sim import shop.har -o shop.json && h3sim run shop.json
@@ -29,6 +34,7 @@ examples:
   h3sim import site/index.html -o site.json
   h3sim import site/pages/about.html --root site -o about.json
   h3sim import devtoolslog.json -o - | less
+  h3sim import shop.har --above-the-fold seen.txt -o shop.json
 
 A page file holds facts only: no cookie, no value of a header, no query string. What was found and
 what had to be inferred is shown; without -o that is all.
@@ -65,6 +71,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--strict", action="store_true", help="refuse a file of which any part cannot be used"
     )
+    add_marks(parser, usual=HEURISTIC)
     parser.add_argument("--json", action="store_true", help="print the report as h3sim-import/1")
     add_wide(parser)
     parser.set_defaults(command=_import)
@@ -81,6 +88,7 @@ def _import(options: argparse.Namespace) -> int:
             page=options.page,
             root=options.root,
             strict=options.strict,
+            above_the_fold=options.above_the_fold,
         )
     )
     if imported is not None and not mistakes.lines and options.output is not None:
@@ -109,12 +117,15 @@ def _write(imported: ImportedPage, output: str) -> None:
 
 def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
     """Print the report; where the page itself was printed, beside standard output."""
+    page = imported.page
+    rows = list(replayed(page)) if len(page.resources) <= _MOST_REPLAYED else []
     if options.json:
-        print(json.dumps(imported.to_dict(), allow_nan=False))
+        document = imported.to_dict() | {"replayed": [row._asdict() for row in rows]}
+        print(json.dumps(document, allow_nan=False))
         return
     file = sys.stderr if options.output == _STANDARD_OUTPUT else sys.stdout
     width = terminal_width(options)
-    for line in imported.lines():
+    for line in (*imported.lines(), *map(str, rows)):
         print(_hanging(line, width), file=file)
 
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "compare": "load pages with several schemes",
     "report": "write loads, a study or a log as one file of HTML",
     "what-if": "show what load events wait for, and what they would be without",
+    "advise": "say which scheme serves a page of your own best: from a HAR, in one command",
     "regret": "show how far schemes are from the optimum",
     "find": "find the scheme that serves pages best, and say how sure that is",
     "sweep": "run a study: many loads, kept and resumed",
@@ -46,6 +47,7 @@ COMMANDS = {
     "import": "make a page of a recording or a site",
     "record": "record a page in Chromium",
     "edit": "make a page whose resources are pushed, hinted at, cached and so on",
+    "mark": "say what of a page is above the fold",
     "list": "show what is shipped: pages, schemes, networks and more",
     "show": "show all about one page, scheme, network or profile",
 }
@@ -125,6 +127,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.report import add_command
         case "what-if":
             from h3sim.cli.what_if import add_command
+        case "advise":
+            from h3sim.cli.advise import add_command
         case "regret":
             from h3sim.cli.regret import add_command
         case "find":
@@ -149,6 +153,8 @@ def _add_command(name: str) -> Callable[[argparse._SubParsersAction[Parser], str
             from h3sim.cli.record import add_command
         case "edit":
             from h3sim.cli.edit import add_command
+        case "mark":
+            from h3sim.cli.mark import add_command
         case "list":
             from h3sim.cli.listing import add_command
         case _:

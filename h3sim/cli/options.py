@@ -12,13 +12,17 @@ from h3sim.documents.declared import declared
 from h3sim.documents.values import Choice, Number, Whole
 from h3sim.errors import InputError, Problem
 from h3sim.study import LoadConfig
+from h3sim.study.config import config_for
 from h3sim.study.load_option import option_of
+from h3sim.study.recorded_network import RECORDED, WITHOUT_RECORDING
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from h3sim.cli.parsing import Mistakes
     from h3sim.documents.declared import Declared
+    from h3sim.page import Page
     from h3sim.study.load_option import Option
     from h3sim.transport import Network
 
@@ -93,19 +97,33 @@ def share(text: str) -> float:
 
 
 def read_config(
-    options: argparse.Namespace, mistakes: Mistakes, *, buffer_kb: float
+    options: argparse.Namespace,
+    mistakes: Mistakes,
+    *,
+    buffer_kb: float,
+    pages: Sequence[Page] = (),
 ) -> LoadConfig | None:
-    """Return the config that the options say, or None after noting every mistake in them."""
-    network = mistakes.collect(lambda: catalog.load_network(options.network))
-    config = mistakes.collect(lambda: _config(options, network or "marx-2019", buffer_kb))
+    """Return the config that the options say, or None after noting every mistake in them.
+
+    What the network of one of *pages* has no use for is a mistake, too.
+    """
+    network: Network | str | None = options.network
+    if network != RECORDED:
+        network = mistakes.collect(lambda: catalog.load_network(options.network))
+    instead = WITHOUT_RECORDING if network is None else network
+    config = mistakes.collect(lambda: _config(options, instead, buffer_kb, pages))
     return None if network is None else config
 
 
-def _config(options: argparse.Namespace, network: Network | str, buffer_kb: float) -> LoadConfig:
+def _config(
+    options: argparse.Namespace, network: Network | str, buffer_kb: float, pages: Sequence[Page]
+) -> LoadConfig:
     """Return the config; mistakes are told by the names of the command line."""
     given = {entry.attribute: getattr(options, entry.attribute) for entry in declared(LoadConfig)}
     try:
-        return LoadConfig(**{**given, "network": network, "buffer_kb": buffer_kb})
+        config = LoadConfig(**{**given, "network": network, "buffer_kb": buffer_kb})
+        for page in pages:
+            config_for(page, config)
     except InputError as error:
         if error.source:
             raise
@@ -113,3 +131,4 @@ def _config(options: argparse.Namespace, network: Network | str, buffer_kb: floa
             Problem(key=switch(problem.key), message=problem.message) for problem in error.problems
         )
         raise InputError(problems) from error
+    return config

@@ -93,7 +93,7 @@ def _regret(options: argparse.Namespace) -> int:
     networks = [name for name in (options.networks or "").split(",") if name]
     for name in networks:
         mistakes.collect(partial(catalog.load_network, name))
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
+    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)
     if mistakes.lines or config is None:
         return mistakes.tell("regret")
     with progress_bar("load") as progress:

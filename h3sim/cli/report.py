@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.subjects import add_marks, named_pages
 from h3sim.documents import check_output
 from h3sim.printable import printable
 from h3sim.study import (
@@ -17,7 +18,6 @@ from h3sim.study import (
     is_saved_load,
     read_load,
     read_results,
-    resolve_pages,
     resolve_schemes,
     run_config,
 )
@@ -78,6 +78,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "--baseline", metavar="NAME", help="compared with (default: rr where it is, else the first)"
     )
     parser.add_argument("--title", metavar="TEXT", help="the title of the report")
+    add_marks(parser)
     add_load_options(parser)
     add_buffer_option(parser)
     parser.set_defaults(usual=vars(parser.parse_args(["WHAT", "-o", "FILE"])))
@@ -147,7 +148,9 @@ def _cells(
 ) -> list[tuple[Page, Scheme, LoadConfig]]:
     """Return what is to be loaded, page by page; nothing where there are mistakes."""
     pages = [
-        page for name in names for page in mistakes.collect(partial(resolve_pages, name)) or ()
+        page
+        for name in names
+        for page in mistakes.collect(partial(named_pages, name, options.above_the_fold)) or ()
     ]
     given = [name for text in options.scheme or ["rr"] for name in text.split(",")]
     schemes = list(
@@ -158,7 +161,7 @@ def _cells(
         )
     )
     mistakes.collect(lambda: check_names(pages=pages, schemes=schemes))
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
+    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)
     if mistakes.lines or config is None:
         return []
     return [(page, scheme, config) for page in pages for scheme in schemes]

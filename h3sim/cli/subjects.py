@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from h3sim.browser import with_marks
 from h3sim.study import resolve_pages, resolve_schemes
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
-__all__ = ["add_pages", "add_schemes", "read_pages", "read_schemes"]
+__all__ = ["add_marks", "add_pages", "add_schemes", "named_pages", "read_pages", "read_schemes"]
 
 _SCHEMES = "marx-2019"
 
@@ -23,6 +24,19 @@ def add_pages(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names pages."""
     parser.add_argument(
         "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
+    )
+    add_marks(parser)
+
+
+def add_marks(parser: argparse.ArgumentParser, *, usual: str | None = None) -> None:
+    """Add the option that says what is above the fold."""
+    shown = "as the page says" if usual is None else f"{usual}, where the recording does not know"
+    parser.add_argument(
+        "--above-the-fold",
+        metavar="FILE|heuristic|none",
+        default=usual,
+        help="what is above the fold: the ids or globs in FILE, one a line; or what markup and"
+        f" order make likely; or nothing (default: {shown})",
     )
 
 
@@ -38,8 +52,22 @@ def add_schemes(parser: argparse.ArgumentParser) -> None:
 
 def read_pages(options: argparse.Namespace, mistakes: Mistakes) -> list[Page]:
     """Return the pages that are meant, in the order given, after noting every unknown one."""
-    groups = [mistakes.collect(partial(resolve_pages, name)) for name in options.pages]
+    groups = [
+        mistakes.collect(partial(named_pages, name, options.above_the_fold))
+        for name in options.pages
+    ]
     return [page for group in groups for page in group or ()]
+
+
+def named_pages(name: str, above_the_fold: str | None) -> list[Page]:
+    """Return the pages of that name, with the marks that are asked for.
+
+    Raises:
+        InputError: listing every mistake in a page, or in the file of marks.
+        UnknownNameError: if there is none.
+    """
+    pages = resolve_pages(name)
+    return pages if above_the_fold is None else [with_marks(p, above_the_fold) for p in pages]
 
 
 def read_schemes(options: argparse.Namespace, mistakes: Mistakes) -> list[Scheme]:

@@ -6,7 +6,9 @@ from h3sim.lazy import attach
 from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
 from h3sim.page.first_layout import with_first_layout
 from h3sim.page.hosts import Host, HostMode
+from h3sim.page.marks import MarksFrom
 from h3sim.page.model import Page
+from h3sim.page.recorded_load import RecordedLoad
 from h3sim.page.resource import (
     FLAGS,
     At,
@@ -45,9 +47,11 @@ __all__ = [
     "HostMode",
     "Kind",
     "Level",
+    "MarksFrom",
     "Page",
     "PriorityChange",
     "RecordedFrom",
+    "RecordedLoad",
     "RecordedPriority",
     "Resource",
     "ServerPriority",

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from h3sim.documents import parse_json, read_text
 from h3sim.documents.declared import read_document, says, settle, write_table
 from h3sim.documents.nested import Named, Table
-from h3sim.documents.values import ListOf, TableOf, Text
+from h3sim.documents.values import Choice, ListOf, TableOf, Text
 from h3sim.errors import PageError, UnknownNameError
 from h3sim.notebook import escaped, html_table
 from h3sim.page.checks import graph_problems
 from h3sim.page.edits import edited_resource
 from h3sim.page.hosts import Host, host_problems
+from h3sim.page.marks import MarksFrom
+from h3sim.page.recorded_load import RecordedLoad
 from h3sim.page.resource import Resource
 from h3sim.page.triggers import Triggers, children_of, triggers_of
 from h3sim.provided import provided
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "Page"]
 
 FORMAT = "h3sim-page/1"
+
+_RECORDED_LOAD = Table(RecordedLoad, noun="an object")
 
 _EDITED = "~"
 """Stands between the name of a page that was edited and a part of its digest."""
@@ -62,13 +66,18 @@ class Page:
             " `licence`, `notes`",
         ),
     )
+    above_the_fold_from: MarksFrom = field(
+        default=MarksFrom.PAGE, metadata=says(Choice(MarksFrom), "who says what is above the fold")
+    )
+    recorded_load: RecordedLoad | None = field(
+        default=None, metadata=says(_RECORDED_LOAD, "what its recording says of the whole")
+    )
     resources: tuple[Resource, ...] = field(
         metadata=says(
             ListOf(Table(Resource, noun="an object", is_kept=True), "resources"),
             "a list of resources; at least one",
         )
     )
-
     hosts: tuple[Host, ...] = field(
         default=(),
         metadata=says(
@@ -117,7 +126,7 @@ class Page:
     def digest(self) -> str:
         """The SHA-256 of its resources and hosts, as files have them: equal for equal loads.
 
-        Name, address and provenance are not in it.
+        Name, address, provenance and what the recording says of the whole are not in it.
         """
         import hashlib  # on use: importing h3sim should stay quick
 
@@ -139,9 +148,7 @@ class Page:
     @property
     def knows_above_the_fold(self) -> bool:
         """Whether anybody said what is above the fold: a resource is marked, or its share known."""
-        return any(
-            resource.above_the_fold or resource.viewport is not None for resource in self.resources
-        )
+        return any(each.above_the_fold or each.viewport is not None for each in self.resources)
 
     @property
     def why_nothing_visible(self) -> str:
@@ -236,10 +243,9 @@ class Page:
         >>> page.with_("a.js", bytes=20, discovered={"by": "/", "at": "request"}, name="b").name
         'b'
         """
-        index = self._place(id_)
+        index, root = self._place(id_), self.resources[self.root].id
         if changes.get("preload") and "discovered" not in changes and index != self.root:
-            root_id = self.resources[self.root].id
-            changes["discovered"] = {"by": root_id, "at": "offset", "offset_bytes": 0}
+            changes["discovered"] = {"by": root, "at": "offset", "offset_bytes": 0}
         changed = edited_resource(self.resources[index], changes)
         kept = (*self.resources[:index], changed, *self.resources[index + 1 :])
         return self.with_resources(kept, name=name)
@@ -281,8 +287,7 @@ class Page:
         return self.index[id_]
 
     def __repr__(self) -> str:
-        kbytes = f"{self.total_bytes / 1000:,.0f} kB"
-        return f"<Page {self.name}: {len(self.resources)} resources, {kbytes}>"
+        return f"<Page {self.name}: {self.title}>"
 
     def _repr_html_(self) -> str:
         headers = ("resource", "kind", "bytes", "asked for by", "at")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
 from h3sim.http import BufferModel
-from h3sim.page import HostMode
+from h3sim.page import HostMode, MarksFrom
+from h3sim.page.recorded_load import RECORDED_NETWORK
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
 
@@ -232,16 +233,32 @@ def _browser_words(load: Load) -> dict[str, str]:
     return words
 
 
+def _about_network(load: Load) -> Iterator[str]:
+    """Yield that the network is an estimate, where it is the one of the page's recording."""
+    known = load.page.recorded_load
+    if known is not None and load.network.name.startswith(RECORDED_NETWORK):
+        yield f"over its recorded network, estimated: {load.network.source}"
+
+
+_INFERRED = {
+    MarksFrom.HEURISTIC: "what is above the fold was inferred from markup and order, not seen",
+    MarksFrom.CRITICAL_PATH: "what is above the fold was taken from WProfX's critical path",
+}
+
+
 def notes(load: Load) -> list[str]:
     """Return what a reader must know of the page before believing the figures.
 
     A page that was made of a recording says from how many hosts it came: here all of them share
-    one connection; and nothing says over what it was recorded.
+    one connection; and nothing says over what it was recorded. What is above the fold may be
+    inferred, and then every figure above the fold rests on that.
     """
+    how = load.page.above_the_fold_from
+    found = [*_about_network(load)]
+    found += [_INFERRED[how]] if how in _INFERRED and load.page.knows_above_the_fold else []
     n_hosts = load.page.provenance.get("hosts", "")
     if not n_hosts:
-        return []
-    found = []
+        return found
     if n_hosts != "1" and load.hosts is None:
         found.append(f"{n_hosts} hosts of the recording share one connection here")
     if load.network.constant_rate is not None and not load.network.rtt_ns:

@@ -104,9 +104,14 @@ def _add_connections(document: dict[str, Any], load: Load) -> None:
 def _above_the_fold(load: Load) -> dict[str, Any]:
     """Return how much is above the fold, None where nobody said: that is not nothing."""
     if not load.page.knows_above_the_fold:
-        return {"resources": None, "bytes": None}
+        return {"resources": None, "bytes": None, "from": None}
     marked = [resource for resource in load.page.resources if resource.above_the_fold]
-    return {"resources": len(marked), "bytes": sum(resource.size_bytes for resource in marked)}
+    n_bytes = sum(resource.size_bytes for resource in marked)
+    return {
+        "resources": len(marked),
+        "bytes": n_bytes,
+        "from": load.page.above_the_fold_from.value,
+    }
 
 
 def hol_figures(*traces: Trace) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
         "transport": "quic" if log.trace.delivery is Delivery.STREAM else "tcp",
         "seed": None,
         "configuration": None,
-        "above_the_fold": {"resources": None, "bytes": None},
+        "above_the_fold": {"resources": None, "bytes": None, "from": None},
         **document_of(Measurement(log)),
         "resources": [_measured_row(log, row) for row in metrics.timings(log.trace)],
     }

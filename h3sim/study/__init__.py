@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 
 if TYPE_CHECKING:
+    from h3sim.study.advise import Advice, advise
     from h3sim.study.compare import (
         Comparison,
         ComparisonRow,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from h3sim.study.what_if import WhatIf, WhatIfRow, what_if
 
 __all__ = [
+    "Advice",
     "ClassRegretRow",
     "Comparison",
     "ComparisonRow",
@@ -85,6 +87,7 @@ __all__ = [
     "Study",
     "WhatIf",
     "WhatIfRow",
+    "advise",
     "baseline_of",
     "check_names",
     "check_rules",
@@ -113,6 +116,7 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
+    advise="Advice advise",
     compare="Comparison ComparisonRow MeanRow baseline_of check_names compare",
     config="LoadConfig",
     design="Range",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
 from h3sim._version import __version__
-from h3sim.study.config import LoadConfig
+from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.run import engine_arguments, with_server_settings
 from h3sim.study.work import Work
 
@@ -29,14 +29,16 @@ class LoadWork(Work):
     has_resources: bool = False
     stand_in: Callable[[Cell], dict[str, Any]] | None = None
     """Takes the place of loading, for tests of the machinery."""
-    _resolved: tuple[int, dict[str, Any] | Exception] | None = field(default=None, repr=False)
+    _resolved: tuple[tuple[int, int], dict[str, Any] | Exception] | None = field(
+        default=None, repr=False
+    )
 
     def row(self, index: int) -> tuple[str, str | None]:
         """Return the row of the load at *index*, and those of its resources if they are kept."""
         if self.stand_in is not None:
             return json.dumps(self.stand_in(self.design[index])), None
         page, setting, scheme, seed = self.design.indices(index)
-        arguments = self._arguments(setting)
+        arguments = self._arguments(setting, page)
         load = engine.simulate(
             self.design.pages[page],
             scheme=with_server_settings(self.design.schemes[scheme], arguments["setting"]),
@@ -48,28 +50,29 @@ class LoadWork(Work):
         text = None if rows is None else json.dumps(rows, allow_nan=False)
         return json.dumps(row, allow_nan=False), text
 
-    def _arguments(self, index: int) -> dict[str, Any]:
+    def _arguments(self, index: int, page: int) -> dict[str, Any]:
         """Return how the engine is called with the setting at *index*; neighbours share one."""
-        if self._resolved is None or self._resolved[0] != index:
+        if self._resolved is None or self._resolved[0] != (index, page):
             try:
-                setting = LoadConfig(**self.design.settings[index])
+                given = self.design.settings[index]
+                setting = config_for(self.design.pages[page], LoadConfig(**given))
                 found: dict[str, Any] | Exception = {
                     "setting": setting,
                     "engine": engine_arguments(setting),
-                    "named": _as_named(setting),
+                    "named": _as_named(given, setting),
                 }
             except Exception as caught:  # noqa: BLE001 - told of each cell that has it
                 found = caught
-            self._resolved = (index, found)
+            self._resolved = ((index, page), found)
         known = self._resolved[1]
         if isinstance(known, Exception):
             raise known
         return known
 
 
-def _as_named(setting: LoadConfig) -> dict[str, Any]:
+def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
     """Return the columns that say what was asked for, so that rows are found by it again."""
-    network = setting.network
+    network = given.get("network", setting.network)
     named = {"network": getattr(network, "name", str(network))}
     # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that;
     # one that came to its end knows of no limit.

@@ -27,6 +27,7 @@ from h3sim.study.load_option import (
     option,
 )
 from h3sim.study.network_changes import changed_network
+from h3sim.study.recorded_network import RECORDED, WITHOUT_RECORDING, recorded_network
 from h3sim.transport import Mode, Network, Protocol
 from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.units import NS_PER_S
@@ -36,17 +37,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.compression import HeaderCompression
+    from h3sim.page import Page
     from h3sim.transport import TransportProfile
 
-__all__ = ["LoadConfig", "has_profile"]
+__all__ = ["OF_NETWORK", "LoadConfig", "config_for", "has_profile"]
 
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
 
-_OF_NETWORK = (
+OF_NETWORK = (
     *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "burst", "queue_bdp"),
     *("queue_bytes", "jitter"),
 )
+"""The options that change the network."""
+_ABOUT_NETWORK = "a shipped network, a file.toml, or recorded: the page's own, else marx-2019"
 _LIMIT_S = Number(low=0, high=MAX_LOAD_NS / NS_PER_S, is_above=True)
 
 
@@ -60,17 +64,15 @@ class LoadConfig:
     "replay" or "parse", or a `BrowserModel`; the four settings behind it change that. *headers*
     names a codec of `h3sim.compression`; without one headers take what the page says.
 
-    A network of a constant rate is loaded at that pace, without loss; a congestion controller
-    other than "constant", loss or a queue turns it into links.
+    The network "recorded" is that of the page's recording, else "marx-2019". A constant rate is met
+    without loss; a congestion controller other than "constant", loss or a queue make links of it.
 
     Raises:
         InputError: listing every value that is out of range.
         UnknownNameError: if the network, the profile or the controller is not known.
     """
 
-    network: NetworkLike = option(
-        NameOr("Network"), "a shipped network or a file.toml", "NAME", default="marx-2019"
-    )
+    network: NetworkLike = option(NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED)
     transport: str | None = option(
         NameOf(Protocol),
         "what carries HTTP (default: as the transport profile says; quic)",
@@ -209,7 +211,7 @@ class LoadConfig:
         problems += (Problem(key=key, message=str(error)) for key, error in unknown)
         if problems:
             raise InputError(problems)
-        _refuse_what_the_network_lacks(self, self.resolved_network())
+        _refuse_what_the_network_lacks(self)
         if has_profile(self):
             self.resolved_profile()
 
@@ -273,7 +275,7 @@ class LoadConfig:
         changes = [
             # 50 and 50.0 are one config, and give one name.
             f"{key}={str(getattr(self, key)).removesuffix('.0')}"
-            for key in _OF_NETWORK
+            for key in OF_NETWORK
             if getattr(self, key) is not None
         ]
         name = f"{named.name} with {', '.join(changes) or f'cc={self.cc}'}"
@@ -297,9 +299,8 @@ class LoadConfig:
         return replace(profile, cc=cc, beta=beta, retransmit=retransmit)
 
     def named_network(self) -> Network:
-        """Return the network as it is shipped or was given."""
-        named = self.network
-        return named if isinstance(named, Network) else catalog.load_network(named)
+        """Return the network as it is shipped or was given, without a page's own."""
+        return _load_network(self.network)
 
 
 def _mistakes(config: LoadConfig) -> Iterator[Problem]:
@@ -317,7 +318,7 @@ def _mistakes(config: LoadConfig) -> Iterator[Problem]:
 def _unknown_names(config: LoadConfig) -> Iterator[tuple[str, UnknownNameError]]:
     """Yield what is given by name and not known, all of it: a network's own names follow."""
     for key, named, load in (
-        ("network", config.network, catalog.load_network),
+        ("network", _shipped(config.network), catalog.load_network),
         ("transport_profile", config.transport_profile, catalog.load_profile),
     ):
         if isinstance(named, str):
@@ -336,8 +337,32 @@ def has_profile(config: LoadConfig) -> bool:
     return network.constant_rate is None or any(name is not None for name in asked)
 
 
-def _refuse_what_the_network_lacks(config: LoadConfig, network: Network) -> None:
-    """Refuse options that do nothing over *network*, which is what *config* makes of its own."""
+def _shipped(network: NetworkLike) -> NetworkLike:
+    """Return the network, or what stands in for that of a page which has none."""
+    return WITHOUT_RECORDING if network == RECORDED else network
+
+
+def _load_network(network: NetworkLike) -> Network:
+    named = _shipped(network)
+    return named if isinstance(named, Network) else catalog.load_network(named)
+
+
+def config_for(page: Page, config: LoadConfig) -> LoadConfig:
+    """Return *config* with a network of its own, where it is left to the page.
+
+    Raises:
+        InputError: listing the options that this network has no use for.
+    """
+    if config.network != RECORDED:
+        return config
+    return replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
+
+
+def _refuse_what_the_network_lacks(config: LoadConfig) -> None:
+    """Refuse options that do nothing over the network, once the page has settled which that is."""
+    if config.network == RECORDED:
+        return
+    network = config.resolved_network()
     if network.constant_rate is None and config.named_network().constant_rate is None:
         names = [n for n in ("interval_ms", "packet_bytes") if getattr(config, n) is not None]
         message = "goes with a constant rate, and this network consists of links"

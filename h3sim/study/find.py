@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from h3sim import seeds
 from h3sim._version import __version__
 from h3sim.documents.arguments import CALLABLE, Only, check_arguments
-from h3sim.documents.values import Whole
+from h3sim.documents.values import Number, Whole
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.results import in_words
 from h3sim.study.arguments import LEVEL, NETWORKS
 from h3sim.study.arms import Arm, arms_of
 from h3sim.study.compare import CONFIG, baseline_of, check_names, check_some
+from h3sim.study.config import config_for
+from h3sim.study.misjudged import elsewhere, with_drawn_network
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.race import race
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
@@ -36,15 +37,13 @@ if TYPE_CHECKING:
 __all__ = ["FoundRow", "FoundScheme", "RobustnessRow", "find"]
 
 _ARGUMENTS = (
-    *("schemes", "vary", "which", "baseline", "n_seeds", "confidence", "networks", "config"),
-    "progress",
+    *("schemes", "vary", "which", "baseline", "n_seeds", "confidence", "networks"),
+    *("network_within", "config", "progress"),
 )
 _MOST_SEEDS = 10_000
-_MISJUDGED = 2
-"""RTT and sizes are guessed wrong by such a factor."""
+_WITHIN = Number(low=1, high=100)
 _ROBUST_SEEDS = 3
 _LEAST_PAGES_TO_SPLIT = 4
-_SOME_LOSS = 0.02
 
 
 class FoundRow(NamedTuple):
@@ -88,6 +87,12 @@ class FoundScheme(Told):
     def level_with_best(self) -> tuple[str, ...]:
         """The other schemes that may be as good as the best."""
         return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
+
+    def standing(self, row: FoundRow) -> str:
+        """Return whether a row is "best", "level" with that, or "worse"."""
+        if row.is_worse:
+            return "worse"
+        return "best" if row.scheme == self.best and not self.level_with_best else "level"
 
     @property
     def gain(self) -> float:
@@ -151,7 +156,8 @@ def find(
     baseline: SchemeLike = "chrome-eps",
     n_seeds: int = 30,
     confidence: float = 0.95,
-    networks: Sequence[str] = ("cable", "4g", "dsl"),
+    networks: Sequence[str] | None = ("cable", "4g", "dsl"),
+    network_within: float = 1,
     config: LoadConfig | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Unpack[LoadOptions],
@@ -161,8 +167,9 @@ def find(
     The arms of a race (`h3sim.study.race`) are the schemes, which meet the same pages and seeds;
     what is compared is the logarithm of the exact ByteIndex, *which* "atf" or "all". Where seeds
     make no difference there is one. Pages count as draws of those that are meant: of a single page
-    and seed what comes out is so. *progress* is told how many loads there
-    were, and of how many at most the race is.
+    and seed what comes out is so. With *network_within*, say 2, the network counts as a guess: each
+    seed draws RTT and rate anew, up to half and twice what is said. *progress* is told how many
+    loads there were, and of how many at most the race is.
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
@@ -171,6 +178,7 @@ def find(
     `robustness` then says what the choice loses, at a few seeds, over each of *networks*, and where
     the network or the pages were misjudged: half or twice the RTT, 2 % loss, sizes that are wrong
     by up to a factor of 2; and, of four pages or more, on one half of them if chosen by the other.
+    Where *networks* is None, nothing of that is tried.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -182,9 +190,11 @@ def find(
     ('bucket-html', 3.22, ())
     """
     _check(which, n_seeds, confidence, networks, progress)
-    check_arguments(InputError, config=(CONFIG, config), vary=(_VARY, vary))
+    kinds = {"config": (CONFIG, config), "vary": (_VARY, vary)}
+    check_arguments(InputError, network_within=(_WITHIN, network_within), **kinds)
     given = config_of(options, known=_ARGUMENTS, changed=config)
     ground = _ground(pages, schemes, vary or {}, baseline, which, progress)
+    ground.within = network_within
     return ground.found(given, n_seeds, confidence, networks)
 
 
@@ -240,7 +250,7 @@ def _check(
         which=(_WHICH, which),
         n_seeds=(Whole(low=1, high=_MOST_SEEDS), n_seeds),
         confidence=(LEVEL, confidence),
-        networks=(NETWORKS, networks),
+        networks=(NETWORKS, () if networks is None else networks),
         **{} if progress is None else {"progress": (CALLABLE, progress)},
     )
 
@@ -269,15 +279,23 @@ class _Ground:
         self._baseline = baseline
         self._which = which
         self._progress = progress
+        self.within = 1.0
+        """How far the network of a seed may be from what is said, as a factor."""
         self.n_loads = 0
         self._n_most = 0
 
     def found(
-        self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str]
+        self,
+        config: LoadConfig,
+        n_seeds: int,
+        confidence: float,
+        networks: Iterable[str] | None,
     ) -> FoundScheme:
         """Return what comes of a race, and what the choice loses elsewhere."""
         ended = self._race(config, n_seeds, confidence)
-        changes = tuple(self._robustness(ended.best, config, networks))
+        changes: tuple[RobustnessRow, ...] = ()
+        if networks is not None:
+            changes = tuple(self._robustness(ended.best, config, networks))
         best = self._arms[ended.best]
         load = run_config(self._pages[0], best.scheme, best.config(config))
         rows = (_found_row(self._arms[row.arm], row) for row in ended.rows)
@@ -301,9 +319,12 @@ class _Ground:
 
         def log_index(arm: int, instance: int) -> float:
             seed, page = divmod(instance, len(pages))
-            return self._log_index(pages[page], arm, replace(config, seed=seed))
+            seeded = replace(config, seed=seed)
+            if self.within > 1:
+                seeded = with_drawn_network(config_for(pages[page], seeded), self.within)
+            return self._log_index(pages[page], arm, seeded)
 
-        n = n_seeds if self._varies(pages[0], config) else 1
+        n = n_seeds if self.within > 1 or self._varies(pages[0], config) else 1
         self._n_most = self.n_loads + len(self._arms) * n * len(pages)
         return race(len(self._arms), log_index, n * len(pages), confidence=confidence)
 
@@ -320,7 +341,7 @@ class _Ground:
         self, chosen: int, config: LoadConfig, networks: Iterable[str]
     ) -> Iterator[RobustnessRow]:
         """Yield what the choice loses elsewhere."""
-        for name, setting, there in _elsewhere(self._pages, config, networks):
+        for name, setting, there in elsewhere(self._pages, config, networks):
             totals = self._totals(there, setting)
             best = min(range(len(totals)), key=totals.__getitem__)
             loss = math.exp((totals[chosen] - totals[best]) / len(there)) - 1
@@ -355,37 +376,3 @@ class _Ground:
             self._progress(self.n_loads, max(self.n_loads, self._n_most))
         chosen = self._arms[arm]
         return run_config(page, chosen.scheme, chosen.config(config))
-
-
-def _elsewhere(
-    pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
-) -> Iterator[tuple[str, LoadConfig, Sequence[Page]]]:
-    """Yield each setting that may turn out to be true instead, in words and as it is loaded."""
-    here = config.resolved_network()
-    for name in networks:
-        yield f"network {name}", replace(config, network=name), pages
-    if here.rtt_ns:
-        rtt_ms = here.rtt_ns / 10**6
-        yield "half the RTT", replace(config, rtt_ms=rtt_ms / _MISJUDGED), pages
-        yield "twice the RTT", replace(config, rtt_ms=rtt_ms * _MISJUDGED), pages
-    if here.constant_rate is None:
-        yield f"loss of {_SOME_LOSS:.0%}", replace(config, loss=_SOME_LOSS), pages
-    yield "sizes wrong by up to 2", config, [_misjudged(page) for page in pages]
-
-
-def _misjudged(page: Page) -> Page:
-    """Return *page* with each body between half and twice as large, drawn by its name."""
-    source = seeds.stream(0, f"sizes of {page.name}")
-    resources = []
-    for resource in page.resources:
-        factor = _MISJUDGED ** source.uniform(-1, 1)
-        size_bytes = max(_least_bytes(page, resource.id), round(resource.size_bytes * factor))
-        resources.append(replace(resource, size_bytes=size_bytes))
-    return replace(page, resources=tuple(resources))
-
-
-def _least_bytes(page: Page, id_: str) -> int:
-    """Return the farthest byte of a resource at which something is found."""
-    triggers = [resource.discovered for resource in page.resources]
-    triggers += [change.when for resource in page.resources for change in resource.priority_changes]
-    return max((d.offset_bytes or 0 for d in triggers if d is not None and d.by == id_), default=0)

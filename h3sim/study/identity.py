@@ -15,11 +15,13 @@ from h3sim.browser import BrowserModel
 from h3sim.compression.wire import LIBRARIES
 from h3sim.errors import InputError, Problem
 from h3sim.schemes import scheme_to_dict
+from h3sim.study.recorded_network import recorded_network
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.design import Design
 
@@ -27,7 +29,12 @@ __all__ = ["CellKeys", "digest", "model_version"]
 
 _NO_SAY = ("capture", "cli", "conformance", "findings", "plots", "study", "corpora", "models")
 """The packages that have no say in what a load comes to; what is shipped is in the cells."""
-_OF_STUDY = ("study/config.py", "study/network_changes.py", "study/run.py")
+_OF_STUDY = (
+    "study/config.py",
+    "study/network_changes.py",
+    "study/recorded_network.py",
+    "study/run.py",
+)
 """What of a study has: it makes a load of names and options."""
 _GROUPS = ("h3sim.schedulers", "h3sim.congestion")
 _KEY_BYTES = 16
@@ -81,7 +88,7 @@ class CellKeys:
     def __init__(self, design: Design, model: str) -> None:
         self._design = design
         self._head = digest(model)
-        self._pages = [digest(page.digest, page.name) for page in design.pages]
+        self._pages = [digest(page.digest, page.name, *_recorded(page)) for page in design.pages]
         self._schemes = [digest(_scheme(scheme)) for scheme in design.schemes]
         self._setting: tuple[int, bytes] = (-1, b"")
 
@@ -107,6 +114,12 @@ class CellKeys:
             hashed.update(digest("axis", name, *(_settings({name: v}) for v in values)))
         hashed.update(digest("seeds", *map(str, design.seeds)))
         return hashed.hexdigest()
+
+
+def _recorded(page: Page) -> list[str]:
+    """Return the network that a page brings along, which its digest does not know."""
+    network = recorded_network(page)
+    return [] if network is None else [json.dumps(network_to_dict(network))]
 
 
 def digest(*parts: str) -> bytes:

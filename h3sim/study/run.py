@@ -14,7 +14,7 @@ from h3sim.http import BufferModel, Retransmit
 from h3sim.page import HostMode, Page
 from h3sim.page.hosts import RecordedHosts
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
-from h3sim.study.config import has_profile
+from h3sim.study.config import config_for, has_profile
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.units import NS_PER_S, kbyte, ms
 
@@ -113,6 +113,7 @@ def run_config(
     With *records_wire* the trace holds every packet both ways. *progress* is told packets sent,
     and in all.
     """
+    config = config_for(page, config)
     return engine.simulate(
         page,
         scheme=with_server_settings(scheme, config),

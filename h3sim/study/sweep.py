@@ -13,17 +13,19 @@ from h3sim.errors import InputError, Problem
 from h3sim.study.arguments import SEED
 from h3sim.study.cells import LoadWork
 from h3sim.study.compare import check_names
-from h3sim.study.config import LoadConfig
+from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.design import Combinations, Design, Range, check_axes, sampled
 from h3sim.study.driver import Progress, run_cells
 from h3sim.study.identity import CellKeys, model_version
 from h3sim.study.plan import plan_cells
+from h3sim.study.recorded_network import RECORDED, recorded_network
 from h3sim.study.results import Results
 from h3sim.study.run import resolve_pages, resolve_schemes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from h3sim.page import Page
     from h3sim.study.plan import Plan
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.study.stopping import StoppingRule
@@ -231,7 +233,7 @@ def study_of(
         listed=tuple(_loaded(cell) for cell in listed),
         axes={key: tuple(_named(key, v) for v in values) for key, values in wanted.items()},
     )
-    _check_settings(settings)
+    _check_settings(settings, found_pages)
     design = Design(
         pages=tuple(found_pages), schemes=tuple(found_schemes), settings=settings, seeds=chosen
     )
@@ -278,7 +280,7 @@ def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
 
 def _named(key: str, value: Any) -> Any:
     """Return what is meant by a name: it is read once, and what it says tells the cell."""
-    if key == "network" and isinstance(value, str):
+    if key == "network" and isinstance(value, str) and value != RECORDED:
         return catalog.load_network(value)
     if key == "transport_profile" and isinstance(value, str):
         return catalog.load_profile(value)
@@ -297,14 +299,17 @@ def _check_some(**given: Sequence[object]) -> None:
         raise InputError(problems)
 
 
-def _check_settings(settings: Combinations) -> None:
+def _check_settings(settings: Combinations, pages: Sequence[Page]) -> None:
     """Refuse settings that cannot be loaded over, each mistake once."""
+    # Pages without a network of their own meet the same one: the first stands for them.
+    differing = {repr(recorded_network(page)): page for page in reversed(pages)}
     if len(settings) > _CHECKED:
         return
     found: dict[Problem, None] = {}
     for options in settings:
         try:
-            LoadConfig(**options)
+            for page in differing.values():
+                config_for(page, LoadConfig(**options))
         except InputError as error:
             found |= dict.fromkeys(error.problems)
     if found:

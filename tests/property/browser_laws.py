@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from h3sim.browser import needed_for_first_paint
 from h3sim.page import Kind
 from h3sim.trace import Work
 
@@ -33,6 +34,15 @@ def check_what_runs_is_there(load: Any) -> None:
     assert len({id_ for id_, _ in ran}) == len(ran)
     for id_, at_ms in ran:
         assert at_ms >= finished[id_], id_
+
+
+def check_nothing_is_painted_before_what_it_needs(load: Any) -> None:
+    """What the first paint is said to need is there when it comes; of the root, its head is."""
+    finished = {row.id: row.finished_ms for row in load.timings}
+    resources = load.page.resources
+    for index in needed_for_first_paint(load.page):
+        if index != load.page.root:
+            assert finished[resources[index].id] <= load.first_paint_ms, resources[index].id
 
 
 def check_the_load_event_waits_for_what_was_asked_for(load: Any) -> None:

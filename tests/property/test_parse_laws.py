@@ -33,6 +33,7 @@ def test_every_load_keeps_the_laws_of_a_browser(page: Any, browser: Any, scheme:
     load = run()
     browser_laws.check_the_main_thread_does_one_thing_at_a_time(load)
     browser_laws.check_what_runs_is_there(load)
+    browser_laws.check_nothing_is_painted_before_what_it_needs(load)
     browser_laws.check_the_load_event_waits_for_what_was_asked_for(load)
     browser_laws.check_the_critical_path_adds_up(load)
     assert load.trace.digest() == run().trace.digest()

@@ -247,6 +247,14 @@ def test_in_tight_mode_images_wait_for_the_head_while_two_requests_are_open() ->
     assert requested(parsed(*resources))["b.png"] == 10
 
 
+def test_in_tight_mode_one_image_at_once_goes_beside_two_scripts_of_the_body() -> None:
+    """At 10 both scripts and one image are asked for, at 20 one of the scripts is there."""
+    scripts = [named("a.js", 50), named("b.js", 60)]
+    images = [named(f"{name}.png", 100) for name in "abc"]
+    asked = requested(parsed(document(1), *scripts, *images, tight_mode=True))
+    assert asked == {"/": 0, "a.js": 10, "b.js": 10, "a.png": 10, "b.png": 20, "c.png": 20}
+
+
 def test_a_lazy_image_is_asked_for_when_it_is_in_sight_or_when_all_else_is_there() -> None:
     load = parsed(
         document(1),

@@ -33,7 +33,7 @@ OF_LOADS = ("build", "notes", "inputs", "image_index_ms", "multiplexing", "visua
 def of_a_log(figures: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a load without what no log can tell."""
     unknown = dict.fromkeys(("page_digest", "scheme", "network", "seed", "configuration"))
-    unknown["above_the_fold"] = {"resources": None, "bytes": None}
+    unknown["above_the_fold"] = {"resources": None, "bytes": None, "from": None}
     figures = {k: figures[k] for k in figures if k not in OF_LOADS}
     indexes = {
         key: {**figures[key], "atf": None} for key in ("byte_index_ms", "byte_index_exact_ms")

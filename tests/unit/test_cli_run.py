@@ -97,7 +97,7 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
         "transport": "quic",
         "seed": 7,
         "configuration": CONFIGURATION,
-        "above_the_fold": {"resources": 1, "bytes": 1400},
+        "above_the_fold": {"resources": 1, "bytes": 1400, "from": "page"},
         "byte_index_ms": {"all": 100, "atf": 100},
         "page_load_ms": 30,
         "first_paint_ms": None,

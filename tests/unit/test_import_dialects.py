@@ -71,7 +71,7 @@ PAGES: dict[str, dict[str, dict[str, Any]]] = {
         | {"discovered": AFTER_THE_SCRIPT | {"delay_ms": 60.0}},
     },
     "wprofx": {
-        "/": {"kind": "document", "mime": "text/html", "bytes": 5000},
+        "/": {"kind": "document", "mime": "text/html", "bytes": 5000, "critical": True},
         "app.js": {"kind": "script", "mime": "text/javascript", "bytes": 700, **BLOCKING}
         | {"execute_ms": 30.0, "discovered": {"by": "/", "at": "complete", "delay_ms": 5.0}},
         "api": {"kind": "fetch", "mime": "application/json", "bytes": 30}
@@ -131,6 +131,8 @@ def test_the_head_of_a_page_says_where_it_comes_from(tmp_path: Path) -> None:
             "hosts": "1",
             "notes": "read as har-devtools",
         },
+        "above_the_fold_from": "heuristic",
+        "recorded_load": {"finished_ms": 230.0},
     }
 
 
@@ -149,9 +151,10 @@ def test_the_report_counts_what_was_found_and_what_was_inferred(tmp_path: Path) 
             "trigger from the clock": 1,
             "in head, blocking from the order of requests": 1,
             "trigger from the kind of the parent": 1,
+            "above the fold by heuristic": 3,
         },
         "left_out": {},
-        "missing": ["what is above the fold, critical or the hero", "server think times"],
+        "missing": ["what is critical or the hero", "server think times of 3"],
         "skipped": [],
     }
 

@@ -35,7 +35,7 @@ def site_of(folder: Path, html: str, **files: str) -> dict[str, dict[str, Any]]:
 def test_a_site_is_what_a_browser_of_1366_by_768_asks_for(tmp_path: Path) -> None:
     index = write_site(tmp_path / "shop")
     html = index.read_bytes()
-    result = import_page(index)
+    result = import_page(index, above_the_fold="none")
     served = serve(html, "html", with_offsets=True)
 
     def behind(text: bytes) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.capture import facts_from_dict
 from h3sim.capture.inference.observed import Observed
 from h3sim.capture.inference.recorded import browser_named, priorities_of
 from h3sim.cli.main import main
@@ -251,3 +252,16 @@ class TestRules:
         assert main(["check-rules", "nobody", "--scheme", "nothing"]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 2
         assert main(["check-rules", "davies-meenan", "--scheme", "fifo"]) == 2
+
+
+def test_a_fact_table_brings_along_what_chrome_said() -> None:
+    rows = [
+        {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
+         "chrome_priority": "VeryHigh"},
+        {"id": "r1", "parent": "r0", "type": "image", "body_bytes": 40, "start_ms": 85},
+    ]  # fmt: skip
+    page = facts_from_dict({"name": "two", "resources": rows}).page
+    assert [[said.level for said in each.recorded] for each in page.resources] == [
+        [Level.VERY_HIGH],
+        [],
+    ]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
+import h3sim
 from h3sim.findings.intervals import tau
-from validation.recordings import error_share, order_alike, spearman
+from validation import recordings
+from validation.recordings import computed, error_share, order_alike, spearman
 
 
 def test_spearman_looks_at_ranks_only_and_shares_them_among_equals() -> None:
@@ -29,3 +34,10 @@ def test_kendalls_tau_leaves_out_ties() -> None:
     assert tau([1, 2, 3], [3, 2, 1]) == -1
     # Of three pairs one is tied on the left: two agree, of 2 and 3 that are not tied.
     assert tau([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / 6**0.5)
+
+
+def test_loads_that_hold_requests_back_as_chromium_come_within_seven_per_cent_of_it() -> None:
+    path = Path(recordings.__file__).with_suffix(".toml")
+    measured = tomllib.loads(path.read_text(encoding="utf-8"))["measured_ms"]
+    found = [computed(h3sim.load_page(name), 4.0, 100.0).page_load_ms for name in measured]
+    assert error_share([*measured.values()], found) < 7

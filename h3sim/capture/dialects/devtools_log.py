@@ -17,6 +17,7 @@ from h3sim.capture.inference.sizes import NO_BODY, response_text_bytes
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.source.fields import Fields
 from h3sim.documents import shown
+from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.capture.dialects.network_events import Exchange
@@ -37,6 +38,7 @@ class ProtocolLog:
         self._recording = recording
         self._events = NetworkEvents(recording.note)
         self._first: dict[str, Any] = {}
+        self._loaded_s: float | None = None
 
     def add(self, key: str, value: Any) -> None:
         """Take in an event, or a member of the first, where each has a line of its own."""
@@ -58,6 +60,8 @@ class ProtocolLog:
         fields = Fields(event, key, self._recording.note)
         method = fields.text("method")
         self._recording.found["events"] += 1
+        if method == "Page.loadEventFired":
+            self._loaded_s = fields.table("params").duration("timestamp")
         is_request = method == "Network.requestWillBeSent"
         if not is_request or self._recording.has_room(len(self._events.exchanges)):
             self._events.add(method, fields.table("params"))
@@ -80,6 +84,9 @@ class ProtocolLog:
             if wall_s and not recording.recorded and wall_s < _LATEST_S:
                 recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
         recording.dialect = recording.dialect or "devtools-log"
+        begun = [request.start_ms for request in recording.requests if request.start_ms is not None]
+        if self._loaded_s is not None and begun:
+            recording.times_ms["load_event"] = self._loaded_s * MS_PER_S - begun[0]
 
 
 def observed_of(exchange: Exchange) -> Observed:
@@ -87,7 +94,8 @@ def observed_of(exchange: Exchange) -> Observed:
     sent = {name.lower(): value for name, value in exchange.request_fields}
     request = Observed(key=exchange.source_key, url=exchange.url, method=exchange.method)
     request.start_ms, request.end_ms = exchange.asked_ms, exchange.finished_ms
-    request.first_byte_ms = exchange.first_byte_ms
+    request.sent_ms, request.first_byte_ms = exchange.sent_ms, exchange.first_byte_ms
+    request.handshake_ms, request.protocol = exchange.handshake_ms, exchange.protocol.lower()
     request.status, request.mime = exchange.status, exchange.mime
     request.kind = kind_of_word(exchange.type) or kind_of_word(sent.get("sec-fetch-dest", ""))
     request.priority = exchange.priorities[0][1].lower() if exchange.priorities else ""

@@ -15,17 +15,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.capture.dialects.facts_graph import KIND_OF, Graph
 from h3sim.capture.dialects.facts_rows import FactsTable, Row, RowType, read_table
 from h3sim.capture.imported import ImportedPage
+from h3sim.capture.inference.estimates import Transfer, estimated_path, recorded_load
 from h3sim.capture.inference.observed import first_of
+from h3sim.capture.inference.recorded import chrome_level
 from h3sim.documents import read_text
 from h3sim.errors import PageError, Problem
 from h3sim.page import Kind, Page, Resource
 from h3sim.page.resource import FLAGS
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from h3sim.capture.inference.observed import Recording
+    from h3sim.page import RecordedLoad
 
 __all__ = ["FactsReport", "ReadFacts", "facts_from_dict", "read_facts"]
 
@@ -114,7 +118,12 @@ def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
     graph = Graph(table)
     resources = tuple(_resource(row, graph, counts) for row in table.rows)
     _count_unknown(table, counts)
-    page = Page(name=table.name, resources=resources, provenance=dict(table.provenance))
+    page = Page(
+        name=table.name,
+        resources=resources,
+        provenance=dict(table.provenance),
+        recorded_load=_whole(table),
+    )
     report = FactsReport(
         found=dict(counts.found),
         inferred=dict(counts.inferred),
@@ -123,6 +132,23 @@ def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
         mended=table.mended,
     )
     return ReadFacts(page, report)
+
+
+def _whole(table: FactsTable) -> RecordedLoad | None:
+    """Return what the table tells of its network, and when all was there."""
+    transfers, waits_ms = [], []
+    for row in table.rows:
+        if row.first_byte_ns is None:
+            continue
+        first_ms = to_ms(row.first_byte_ns)
+        waits_ms.append(first_ms - to_ms(row.start_ns))
+        n_bytes = (row.response_header_bytes or 0) + (row.body_bytes or 0)
+        if row.end_ns is not None and n_bytes:
+            transfers.append(Transfer(first_ms, to_ms(row.end_ns), n_bytes))
+    root = next((row for row in table.rows if row.parent is None), table.rows[0])
+    ends_ns = [row.end_ns for row in table.rows if row.end_ns is not None]
+    times_ms = {"finished": to_ms(max(ends_ns) - root.start_ns)} if ends_ns else {}
+    return recorded_load(estimated_path([], waits_ms, transfers), times_ms)
 
 
 class FactsReader:
@@ -146,7 +172,9 @@ class FactsReader:
         if recording.host is not None:
             raise recording.refuse("a fact table has no hosts to choose from", "--host")
         page, report = facts_from_dict(self._table, source=recording.source)
-        missing = (f"{what} of {number:,}" for what, number in report.missing.items())
+        # What is above the fold is settled for all dialects alike, once the page is made.
+        known = {what: n for what, n in report.missing.items() if what != "above_the_fold"}
+        missing = (f"{what} of {number:,}" for what, number in known.items())
         recording.imported = ImportedPage(
             page=page,
             dialect="facts",
@@ -188,6 +216,7 @@ def _resource(row: Row, graph: Graph, counts: _Counts) -> Resource:
         header_bytes=row.response_header_bytes or 0,
         request_bytes=row.request_header_bytes or 0,
         discovered=discovered,
+        recorded=chrome_level(row.priority or ""),
         **values,
     )
 

@@ -7,11 +7,11 @@ an underscore are the writers' own.
 from __future__ import annotations
 
 import base64
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.dialects.har_sizes import headers_of, read_sizes, started_at
+from h3sim.capture.dialects.har_sizes import headers_of, read_sizes
+from h3sim.capture.dialects.har_times import read_timings, started_at, times_of_page
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
@@ -50,7 +50,7 @@ class HarReader:
     def __init__(self, recording: Recording) -> None:
         self._head: dict[str, Any] = {}
         self._recording = recording
-        self._page_ids: dict[str, None] = {}
+        self._page_ids: dict[str, dict[str, float]] = {}
         self._evidence = ""
         self._zero_us: int | None = None
 
@@ -73,8 +73,8 @@ class HarReader:
     def _add_page(self, key: str, value: Any) -> None:
         if not isinstance(value, dict):
             self._recording.note(key, f"must be an object, is {shown(value)}")
-        elif id_ := Fields(value, key, self._recording.note).text("id"):
-            self._page_ids[id_] = None
+        elif id_ := (page := Fields(value, key, self._recording.note)).text("id"):
+            self._page_ids[id_] = times_of_page(page)
 
     def _add_entry(self, key: str, value: Any) -> None:
         if not isinstance(value, dict):
@@ -138,29 +138,17 @@ class HarReader:
         for request in self._recording.requests if ids else ():
             if request.page not in ("", ids[number - 1]):
                 request.outcome = Outcome.OTHER_PAGE
+        if ids:
+            self._recording.times_ms |= self._page_ids.get(ids[number - 1], {})
         if len(ids) > 1:
             self._recording.found["pages"] = len(ids)
 
     def _read_times(self, request: Observed, entry: Fields) -> None:
         at_us = self._microseconds(entry)
-        timings = entry.table("timings")
-        parts = [
-            timings.duration(name)
-            for name in ("blocked", "dns", "connect", "send", "wait", "receive")
-        ]
-        total = entry.duration("time")
-        if total is None and any(part is not None for part in parts):
-            total = math.fsum(part or 0.0 for part in parts)
-        if at_us is None:
-            return
-        if self._zero_us is None:
-            self._zero_us = at_us
-        request.start_ms = (at_us - self._zero_us) / 1000
-        if total is not None:
-            request.end_ms = request.start_ms + total
-            receive = parts[-1]
-            if receive is not None:
-                request.first_byte_ms = max(request.start_ms, request.end_ms - receive)
+        if at_us is not None:
+            self._zero_us = at_us if self._zero_us is None else self._zero_us
+            request.start_ms = (at_us - self._zero_us) / 1000
+        read_timings(request, entry)
         chunks = entry.tables("_chunks")
         pieces = [(chunk.number("ts"), chunk.size("bytes")) for chunk in chunks]
         request.pieces = tuple(
@@ -186,6 +174,7 @@ class HarReader:
         request.priority_field = fields.get("priority", "")
         request.browser = browser_named(fields.get("user-agent", ""))
         answer = entry.table("response")
+        request.protocol = answer.text("httpVersion").lower()
         got = dict(headers_of(answer))
         request.response_priority = got.get("priority", "")
         request.cf_priority = got.get("cf-priority", "")

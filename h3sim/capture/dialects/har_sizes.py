@@ -5,8 +5,7 @@ The order of preference stands in `docs/importing.md`.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from h3sim.capture.inference.observed import REDIRECTS, Size
 from h3sim.capture.inference.sizes import NO_BODY, request_text_bytes, response_text_bytes
@@ -15,10 +14,7 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
     from h3sim.capture.source.fields import Fields
 
-__all__ = ["headers_of", "read_sizes", "started_at"]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+__all__ = ["headers_of", "read_sizes"]
 
 
 def headers_of(message: Fields) -> list[tuple[str, str]]:
@@ -28,28 +24,6 @@ def headers_of(message: Fields) -> list[tuple[str, str]]:
         for field in message.tables("headers")
         if (name := field.text("name")) and isinstance(value := field.raw("value"), str)
     ]
-
-
-class Started(NamedTuple):
-    """When an entry began: microseconds since 1970, and the day where it was recorded."""
-
-    at_us: int
-    day: str
-
-
-def started_at(text: str) -> Started | None:
-    """Return the instant that a `startedDateTime` tells, None if it is none.
-
-    >>> started_at("1970-01-02T00:00:00.5+01:00")
-    Started(at_us=82800500000, day='1970-01-02')
-    """
-    try:
-        when = datetime.fromisoformat(text)
-        day = when.date().isoformat()
-        when = when if when.tzinfo else when.replace(tzinfo=UTC)
-        return Started((when - _EPOCH) // _MICROSECOND, day)
-    except (ValueError, OverflowError):
-        return None
 
 
 def read_sizes(request: Observed, entry: Fields) -> None:

@@ -53,6 +53,9 @@ class Exchange:
     mime: str = ""
     charset: str = ""
     protocol: str = ""
+    handshake_ms: float | None = None
+    """What opening a connection for it took, without TLS over TCP."""
+    sent_ms: float | None = None
     first_byte_ms: float | None = None
     finished_ms: float | None = None
     header_bytes: int = 0
@@ -209,6 +212,10 @@ class NetworkEvents:
         asked_s, waited_ms = timing.duration("requestTime"), timing.duration("receiveHeadersEnd")
         if asked_s is not None and waited_ms is not None:
             heard_ms = asked_s * MS_PER_S + waited_ms
+        sent_ms = timing.duration("sendEnd")
+        if asked_s is not None and sent_ms is not None:
+            exchange.sent_ms = asked_s * MS_PER_S + sent_ms
+        exchange.handshake_ms = _handshake_ms(timing)
         if heard_ms is not None:
             exchange.first_byte_ms = max(heard_ms, exchange.requested_ms)
 
@@ -232,6 +239,15 @@ class NetworkEvents:
 
     def _loading_failed(self, params: Fields, exchange: Exchange) -> None:
         exchange.failed = params.text("errorText") or "canceled"
+
+
+def _handshake_ms(timing: Fields) -> float | None:
+    """Return what the transport's handshake took; QUIC's is that of TLS, too."""
+    begin, end = timing.duration("connectStart"), timing.duration("connectEnd")
+    ssl = timing.duration("sslStart")
+    if begin is None or end is None:
+        return None
+    return (end if ssl is None or ssl <= begin else ssl) - begin
 
 
 def _ms(params: Fields) -> float | None:

@@ -30,6 +30,7 @@ class WprofxGraph:
         self._executed_ms: dict[str, float] = defaultdict(float)
         self._from_script: dict[int, str] = {}
         self._deps: list[Fields] = []
+        self._critical: list[str] = []
         self._n_read = 0
 
     def add(self, key: str, value: Any) -> None:
@@ -38,6 +39,7 @@ class WprofxGraph:
             self._recording.note(key, f"skipped: must be an object, is {shown(value)}")
             return
         entry = Fields(value, key, self._recording.note)
+        self._critical += entry.texts("criticalPath")
         name = entry.text("id")
         parts = entry.tables("objs")
         if self._n_read + len(parts) > _MOST_ACTIVITIES:
@@ -97,6 +99,9 @@ class WprofxGraph:
             if request.url not in done:  # what a URL executes is told once for all its downloads
                 done.add(request.url)
                 request.execute_ms = self._executed_ms.get(request.url, 0.0)
+        critical = {self._url_of[name] for name in self._critical if name in self._url_of}
+        for request in requests:
+            request.is_critical = request.url in critical
         self._recording.dialect = self._recording.dialect or "wprofx"
         self._recording.missing.append("header sizes apart from bodies")
 

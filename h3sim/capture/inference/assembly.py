@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import NOT_MODIFIED, found_in, missing_in, sizes_inferred_in
+from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
 from h3sim.capture.inference.flags import flags_of
 from h3sim.capture.inference.ids import ids_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
@@ -25,9 +26,11 @@ from h3sim.units import ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from h3sim.capture.inference.estimates import Path
     from h3sim.capture.inference.observed import Observed, Recording
     from h3sim.capture.inference.parents import Parent
     from h3sim.capture.inference.urls import Address
+    from h3sim.page import RecordedLoad
 
 __all__ = ["assemble"]
 
@@ -37,7 +40,7 @@ _LONGEST_MS = to_ms(MAX_TIME_NS)
 _RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
 _NOT_SENT = (Outcome.CACHE, Outcome.SERVICE_WORKER)
 _WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
-_ALWAYS_MISSING = ("what is above the fold, critical or the hero", "server think times")
+_ALWAYS_MISSING = "what is critical or the hero"
 
 
 class _Entry(NamedTuple):
@@ -133,6 +136,7 @@ class _Assembly:
         documents = (index for index in kept if entries[index].kind is Kind.DOCUMENT)
         self._root = next(documents, kept[0])
         self._ids: dict[int, str] = {}
+        self._server_ms: dict[int, float | None] = {}
         images = (index for index in kept if entries[index].kind is Kind.IMAGE)
         self._first_image_ms = next((self._requests[index].start_ms for index in images), None)
 
@@ -144,11 +148,15 @@ class _Assembly:
         urls = [self._requests[index].url for index in self._kept]
         ids = ids_of(urls, self._requests[self._root].url)
         self._ids = dict(zip(self._kept, ids, strict=True))
-        resources = tuple(self._resource(index, parents) for index in self._kept)
         kept = [self._requests[index] for index in self._kept]
+        path = path_of(kept)
+        if path is not None:
+            thought_ms = server_times(kept, path.rtt_ms)
+            self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
+        resources = tuple(self._resource(index, parents) for index in self._kept)
         found = Counter({"requests": len(self._requests), "hosts": len(self._hosts())})
         return ImportedPage(
-            page=self._page(resources),
+            page=replace(self._page(resources), recorded_load=self._whole(kept, path)),
             dialect=recording.dialect,
             found=_told(recording.found + found + found_in(kept)),
             inferred=_told(inferred + sizes_inferred_in(kept)),
@@ -157,6 +165,17 @@ class _Assembly:
             missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
             skipped=recording.all_problems(),
         )
+
+    def _whole(self, kept: list[Observed], path: Path | None) -> RecordedLoad | None:
+        """Return what the recording says of the load as a whole."""
+        begun_ms = self._requests[self._root].start_ms
+        ends_ms = [request.end_ms for request in kept if request.end_ms is not None]
+        times_ms = dict(self._recording.times_ms)
+        if begun_ms is not None and ends_ms:
+            times_ms["finished"] = max(ends_ms) - begun_ms
+        protocols = Counter(request.protocol for request in kept if request.protocol)
+        most = protocols.most_common(1)
+        return recorded_load(path, times_ms, protocol=most[0][0] if most else "")
 
     def _hosts(self) -> set[str]:
         return {self._entries[index].address.host for index in self._kept}
@@ -195,7 +214,10 @@ class _Assembly:
     def _missing_always(self) -> Iterator[str]:
         if self._kinds[self._root] is not Kind.DOCUMENT:
             yield "a document: the first request is the root"
-        yield from _ALWAYS_MISSING
+        yield _ALWAYS_MISSING
+        n_unknown = sum(self._server_ms.get(index) is None for index in self._kept)
+        if n_unknown:
+            yield f"server think times of {n_unknown:,}"
 
     def _page(self, resources: tuple[Resource, ...]) -> Page:
         recording, root = self._recording, self._entries[self._root].address
@@ -233,7 +255,9 @@ class _Assembly:
             request_bytes=request.request_bytes or 0,
             parse_ns=self._time_ns(request.parse_ms),
             execute_ns=self._time_ns(request.execute_ms),
+            server_ns=self._time_ns(self._server_time(index)),
             response_offsets=_offsets(request),
+            critical=request.is_critical,
             discovered=self._discovered(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index]),
             server_priorities=words_of(request),
@@ -245,6 +269,14 @@ class _Assembly:
                 inferred=self._inferred,
             ),
         )
+
+    def _server_time(self, index: int) -> float:
+        """Return how long the server thought, 0 where that cannot be told apart from waiting."""
+        known_ms = self._server_ms.get(index)
+        if known_ms is None:
+            return 0.0
+        self._inferred["server think times from waits"] += 1
+        return known_ms
 
     def _ancestor(self, index: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:
         """Return the nearest ancestor that is in the page, and whether that is the parent.

@@ -31,6 +31,7 @@ def found_in(requests: Sequence[Observed]) -> Counter[str]:
         found["kinds"] += request.kind is not None
         found["body sizes"] += request.body_from is Size.RECORDED
         found["execution times"] += request.execute_ms > 0
+        found["on the critical path"] += request.is_critical
         found["pushes"] += request.is_pushed
         found["preloads"] += request.is_preload
         found["answers 304"] += request.status == NOT_MODIFIED

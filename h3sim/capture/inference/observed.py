@@ -90,9 +90,15 @@ class Observed:
     page: str = ""
     """The recording's id of the page that it belongs to, where there are several."""
     start_ms: float | None = None
+    handshake_ms: float | None = None
+    """What opening a connection for it took, without TLS over TCP."""
+    sent_ms: float | None = None
+    """When the request had left."""
     first_byte_ms: float | None = None
     end_ms: float | None = None
     outcome: Outcome = Outcome.ANSWERED
+    protocol: str = ""
+    """As the recorder calls it, in lower case: "h2", "http/1.1"."""
     method: str = "GET"
     status: int | None = None
     mime: str = ""
@@ -139,6 +145,8 @@ class Observed:
     """Chrome's word for whether it blocks rendering, in lower case."""
     is_pushed: bool = False
     is_preload: bool = False
+    is_critical: bool = False
+    """Whether the recorder counts it to the critical path."""
     parse_ms: float = 0.0
     execute_ms: float = 0.0
     pieces: tuple[tuple[float, int], ...] = ()
@@ -167,6 +175,8 @@ class Recording:
     tool: str = ""
     recorded: str = ""
     """The day."""
+    times_ms: dict[str, float] = field(default_factory=dict)
+    """What it says of the load as a whole, by the fields of `RecordedLoad` without their unit."""
     requests: list[Observed] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)

@@ -13,7 +13,7 @@ from h3sim.units import ms
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["browser_named", "priorities_of", "words_of"]
+__all__ = ["browser_named", "chrome_level", "priorities_of", "words_of"]
 
 _LEVELS = {
     **{level.value.lower(): level for level in Level},
@@ -36,17 +36,24 @@ def browser_named(user_agent: str) -> str:
     return next((name for part, name in _AGENTS if part in text), "")
 
 
+def chrome_level(word: str) -> tuple[RecordedPriority, ...]:
+    """Return what Chrome said by that word, nothing where it is none of its levels.
+
+    >>> chrome_level("VeryHigh")[0].level, chrome_level("soon")
+    (<Level.VERY_HIGH: 'VeryHigh'>, ())
+    """
+    level = _LEVELS.get(word.lower())
+    return () if level is None else (RecordedPriority(browser=RecordedFrom.CHROME, level=level),)
+
+
 def priorities_of(request: Observed, id_: str) -> tuple[RecordedPriority, ...]:
     """Return what was said of *request*: with it, and so long after it.
 
     A level is Chrome's word; a Priority field is that of whoever the User-Agent names. What is
     not understood is left out.
     """
-    entries: list[RecordedPriority] = []
-    level = _LEVELS.get(request.priority)
+    entries = [*chrome_level(request.priority)]
     field = request.priority_field
-    if level is not None:
-        entries.append(RecordedPriority(browser=RecordedFrom.CHROME, level=level))
     if field and is_well_formed(field):
         wanted = parse_priority(field)
         browser = RecordedFrom(request.browser) if request.browser else None

@@ -107,6 +107,17 @@ class Fields:
                 self._note(key, f"must be an object, is {shown(item)}")
         return found
 
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of the list there; what is none is noted and left out."""
+        value = self._entry.get(name)
+        if value is not None and not isinstance(value, list):
+            self.wrong(name, f"must be a list, is {shown(value)}")
+        items = value if isinstance(value, list) else []
+        for index, item in enumerate(items):
+            if not isinstance(item, str):
+                self._note(f"{self._key_of(name)}[{index}]", f"must be text, is {shown(item)}")
+        return [item for item in items if isinstance(item, str)]
+
     def wrong(self, name: str, message: str) -> None:
         """Note what is wrong with the value under *name*."""
         self._note(self._key_of(name), message)

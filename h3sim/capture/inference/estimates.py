@@ -1,0 +1,213 @@
+"""What a recording tells of its network, and of the server: estimated from times of requests.
+
+- **RTT**: the median of what opening a connection took without TLS. TCP's handshake is one round
+  trip (RFC 9293 § 3.5), and so is QUIC's (RFC 9000 § 7). Without such times it is the least time
+  from a request to its first byte, which holds the server's time, too.
+- **Rate**: the most that came within any window of a round trip, but at least 100 ms, with the
+  bytes of each response (or of each recorded piece of it) spread evenly over the time in which they
+  came. As for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based congestion control"),
+  the maximum is taken since everything else that is slow, from slow start to the server, makes
+  deliveries slower than the path and nothing makes them faster. So it is a lower bound.
+- **Server's time**: what a request waited for its first byte beyond the RTT, where no other
+  response was arriving meanwhile, which could have been in front of it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from bisect import bisect_right
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from h3sim.page import RecordedLoad
+from h3sim.page.resource import MAX_TIME_NS
+from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from h3sim.capture.inference.observed import Observed
+
+__all__ = [
+    "Path",
+    "Transfer",
+    "estimated_path",
+    "path_of",
+    "peak_rate_bps",
+    "recorded_load",
+    "server_times",
+    "transfers_of",
+]
+
+_LEAST_WINDOW_MS = 100.0
+"""Clocks of recorders tell milliseconds, and what the browser reads in one go comes in bursts."""
+_LEAST_TRANSFER_MS = 1.0
+_LEAST_BYTES = 10_000
+"""Of less than an initial window (RFC 9002 § 7.2) no rate can be told."""
+_DIGITS = 3
+_SLOWEST_MS = 600_000.0
+_LONGEST_MS = to_ms(MAX_TIME_NS)
+_FASTEST_BPS = 10**13
+
+
+class Transfer(NamedTuple):
+    """Bytes that came between two instants, in ms."""
+
+    from_ms: float
+    to_ms: float
+    n_bytes: int
+
+
+class Path(NamedTuple):
+    """An estimate of a path: its round trip and rate, each with what it was taken from."""
+
+    rtt_ms: float
+    rtt_from: str
+    rate_bps: int
+    rate_from: str
+
+
+def estimated_path(
+    handshakes_ms: Sequence[float], waits_ms: Sequence[float], transfers: Sequence[Transfer]
+) -> Path | None:
+    """Return what a recording tells of its path, None where it tells too little.
+
+    *handshakes_ms* are times that connections took to open, *waits_ms* those from requests to their
+    first bytes.
+
+    >>> estimated_path([30, 20, 25], [], [Transfer(0, 200, 50_000)])[::2]
+    (25, 2000000)
+    """
+    known = sorted(time_ms for time_ms in handshakes_ms if 0 < time_ms < _SLOWEST_MS)
+    waits = sorted(time_ms for time_ms in waits_ms if 0 < time_ms < _SLOWEST_MS)
+    n_bytes = sum(transfer.n_bytes for transfer in transfers)
+    if n_bytes < _LEAST_BYTES or not (known or waits):
+        return None
+    rtt_ms = _rounded(statistics.median_low(known) if known else waits[len(waits) // 10])
+    told = f"the median of {len(known):,} handshakes" if len(known) > 1 else "a handshake"
+    rtt_from = told if known else "the lowest decile of times to first bytes"
+    rate_bps = _rounded(peak_rate_bps(transfers, max(rtt_ms, _LEAST_WINDOW_MS)))
+    if not 1 <= rate_bps <= _FASTEST_BPS:
+        return None
+    return Path(rtt_ms, rtt_from, int(rate_bps), f"{len(transfers):,} transfers")
+
+
+def path_of(requests: Sequence[Observed]) -> Path | None:
+    """Return the path that *requests* went over, None where they tell too little."""
+    sent = [(r.start_ms if r.sent_ms is None else r.sent_ms, r.first_byte_ms) for r in requests]
+    waits_ms = [first - asked for asked, first in sent if asked is not None and first is not None]
+    handshakes_ms = [r.handshake_ms for r in requests if r.handshake_ms is not None]
+    return estimated_path(handshakes_ms, waits_ms, transfers_of(requests))
+
+
+def recorded_load(
+    path: Path | None, times_ms: Mapping[str, float], *, protocol: str = ""
+) -> RecordedLoad | None:
+    """Return what is kept of a recording as a whole, None where that is nothing.
+
+    *times_ms* are by the fields of `RecordedLoad`, without their unit.
+    """
+    values: dict[str, int | str] = {
+        f"{name}_ns": ms(round(time_ms, 3))
+        for name, time_ms in times_ms.items()
+        if 0 < time_ms <= _LONGEST_MS
+    }
+    if path is not None:
+        values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
+        values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
+    if not values:
+        return None
+    return RecordedLoad(protocol=protocol, **values)  # type: ignore[arg-type]
+
+
+def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:
+    """Return the most that came within any *window_ms*, as a rate.
+
+    What came is piecewise linear in time, so the best window begins or ends where a transfer does.
+    Where all came in less than a window, the window is that long.
+
+    >>> peak_rate_bps([Transfer(0, 100, 1000), Transfer(50, 150, 3000)], 100)
+    280000.0
+    """
+    steps: dict[float, float] = {}
+    for transfer in transfers:
+        took_ms = max(_LEAST_TRANSFER_MS, transfer.to_ms - transfer.from_ms)
+        slope = transfer.n_bytes / took_ms
+        end_ms = transfer.from_ms + took_ms
+        steps[transfer.from_ms] = steps.get(transfer.from_ms, 0.0) + slope
+        steps[end_ms] = steps.get(end_ms, 0.0) - slope
+    times = sorted(steps)
+    slopes = accumulate(steps[at_ms] for at_ms in times)
+    parts = ((b - a) * slope for (a, b), slope in zip(pairwise(times), slopes, strict=False))
+    came = [0.0, *accumulate(parts)]
+    window_ms = min(window_ms, times[-1] - times[0])
+
+    def by(at_ms: float) -> float:
+        """Return how many bytes had come by then."""
+        index = bisect_right(times, at_ms)
+        if index == 0 or index == len(times):
+            return 0.0 if index == 0 else came[-1]
+        share = (at_ms - times[index - 1]) / (times[index] - times[index - 1])
+        return came[index - 1] + share * (came[index] - came[index - 1])
+
+    starts = [*times, *(at_ms - window_ms for at_ms in times)]
+    most = max(by(at_ms + window_ms) - by(at_ms) for at_ms in starts)
+    return most * BITS_PER_BYTE * MS_PER_S / window_ms
+
+
+def transfers_of(requests: Iterable[Observed]) -> list[Transfer]:
+    """Return what came when: by recorded pieces where there are any, else evenly."""
+    found = []
+    for request in requests:
+        first_ms, end_ms = request.first_byte_ms, request.end_ms
+        n_bytes = (request.header_bytes or 0) + (request.body_bytes or 0)
+        if first_ms is None or end_ms is None or end_ms < first_ms or not n_bytes:
+            continue
+        if not request.pieces:
+            found.append(Transfer(first_ms, end_ms, n_bytes))
+            continue
+        at_ms = first_ms
+        for piece_ms, piece_bytes in request.pieces:
+            if piece_ms >= at_ms:
+                found.append(Transfer(at_ms, piece_ms, piece_bytes))
+                at_ms = piece_ms
+    return found
+
+
+def server_times(requests: Sequence[Observed], rtt_ms: float) -> list[float | None]:
+    """Return how long the server seems to have thought about each request, None for unknown."""
+    busy = _union(
+        (request.first_byte_ms, request.end_ms)
+        for request in requests
+        if request.first_byte_ms is not None and request.end_ms is not None
+    )
+    starts = [begin for begin, _ in busy]
+
+    def thought(request: Observed) -> float | None:
+        sent_ms, first_ms = request.sent_ms, request.first_byte_ms
+        if sent_ms is None or first_ms is None:
+            return None
+        # The last stretch that begins before the first byte is the only one that can reach so far.
+        last = bisect_right(starts, first_ms) - 1
+        while last >= 0 and starts[last] >= first_ms:
+            last -= 1
+        is_alone = last < 0 or busy[last][1] <= sent_ms
+        return max(0.0, first_ms - sent_ms - rtt_ms) if is_alone else None
+
+    return [thought(request) for request in requests]
+
+
+def _union(stretches: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the same times as stretches that do not touch, in order."""
+    merged: list[tuple[float, float]] = []
+    for begin, end in sorted(stretches):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def _rounded(value: float) -> float:
+    """Return a value to three digits: an estimate has no more."""
+    return float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,220 @@
+"""From a recording of one's own to the scheme that serves it best, in one call."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from h3sim import catalog
+from h3sim._version import __version__
+from h3sim.capture import ImportedPage, import_page
+from h3sim.page import Page
+from h3sim.study.compare import baseline_of, compare
+from h3sim.study.config import config_for
+from h3sim.study.find import find
+from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.replayed import replayed
+from h3sim.study.run import resolve_schemes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from h3sim.results.load import Which
+    from h3sim.study.compare import Comparison
+    from h3sim.study.config import LoadConfig
+    from h3sim.study.find import FoundRow, FoundScheme
+    from h3sim.study.replayed import ReplayedRow
+    from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.trace import Rows
+
+__all__ = ["Advice", "advise", "read_subject"]
+
+_PAGE_FILE = b"h3sim-page/"
+_HEAD_BYTES = 1000
+_NEAR = 1.01
+"""Who is surely behind the best by less is named, too: nobody changes a server for that."""
+_FEW = 3
+"""Of fewer pairs there is no interval."""
+_ARGUMENTS = (
+    *("schemes", "baseline", "which", "n_seeds", "confidence", "network_within", "keep_loads"),
+    *("config", "progress"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """Which scheme serves a page best: the sentence, the race behind it, and a table."""
+
+    page: Page
+    imported: ImportedPage | None
+    """How the page was made of a recording; None where it was a page already."""
+    replayed: Rows[ReplayedRow]
+    """What the recording took, and what its replay takes."""
+    found: FoundScheme
+    comparison: Comparison
+    """Each scheme over the network as it is said to be."""
+    network_within: float
+
+    @property
+    def sentence(self) -> str:
+        """Which scheme serves the page best, by how much, and how sure that is."""
+        found, name = self.found, self.page.name
+        behind = [row for row in found.rows[1:] if row.is_worse]
+        if level := found.level_with_best:
+            names = _listed((found.best, *level))
+            head = f"Cannot tell which of {names} serves {name} best"
+            if not behind:
+                return f"{head}."
+        else:
+            head = f"{found.best} serves {name} best"
+        other = next((row for row in behind if row.scheme == found.baseline), behind[0])
+        of = "above the fold" if found.which == "atf" else "of all resources"
+        better = f"{_less(other.ratio):.1f} % less ByteIndex {of} than with {other.scheme}"
+        near = [row.scheme for row in behind if row.ratio < _NEAR and row is not other]
+        close = f"; {_listed(near)} within {100 * (_NEAR - 1):.0f} %" if near else ""
+        return f"{head}: {better}{self._how_sure(other)}{close}."
+
+    def _how_sure(self, row: FoundRow) -> str:
+        """Return the interval of a difference, over the networks that were tried."""
+        if row.low is None or row.high is None or row.pairs < _FEW:
+            return ""
+        where = "over networks like the recorded one" if self.network_within > 1 else "over seeds"
+        sure = f"sure at {100 * self.found.confidence:g} %"
+        return f" ({_less(row.low):.1f} to {_less(row.high):.1f} % {where}, {sure})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a document of format `h3sim-advice/1`."""
+        return {
+            "format": "h3sim-advice/1",
+            "version": __version__,
+            "page": self.page.name,
+            "page_digest": self.page.digest,
+            "sentence": self.sentence,
+            "best": self.found.best,
+            "level_with_best": list(self.found.level_with_best),
+            "network_within": self.network_within,
+            "above_the_fold_from": self.page.above_the_fold_from.value,
+            "replayed": [row._asdict() for row in self.replayed],
+            "import": None if self.imported is None else self.imported.to_dict(),
+            "found": self.found.to_dict(),
+            "comparison": self.comparison.to_dict(),
+        }
+
+    def _repr_html_(self) -> str:
+        lines = [self.sentence, *map(str, self.replayed)]
+        told = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+        return told + self.comparison._repr_html_()
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them.
+
+    >>> _listed(["a"]), _listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _less(ratio: float) -> float:
+    """Return by how many per cent 1 is less than *ratio*."""
+    return 100 * (1 - 1 / ratio)
+
+
+def read_subject(
+    path: str | Path,
+    *,
+    host: str | None = None,
+    page: int = 1,
+    above_the_fold: str | Path = "heuristic",
+) -> tuple[Page, ImportedPage | None]:
+    """Return the page at *path*, shipped of that name, or made of the recording there.
+
+    Raises:
+        UnknownNameError: if there is no such page, and no file.
+        InputError: listing every mistake in the file.
+    """
+    is_there = Path(path).exists()
+    is_name = not is_there and Path(path).suffix in ("", ".json")
+    if is_name or (is_there and _is_page_file(path)):
+        return catalog.load_page(path), None
+    imported = import_page(path, host=host, page=page, above_the_fold=above_the_fold)
+    return imported.page, imported
+
+
+def _is_page_file(path: str | Path) -> bool:
+    if Path(path).is_dir():
+        return False
+    with Path(path).open("rb") as file:
+        return _PAGE_FILE in file.read(_HEAD_BYTES)
+
+
+@with_options
+def advise(
+    page: PageLike | ImportedPage,
+    *,
+    schemes: SchemeLike | Iterable[SchemeLike] = "deployable",
+    baseline: SchemeLike = "chrome-eps",
+    which: Which | None = None,
+    n_seeds: int = 20,
+    confidence: float = 0.95,
+    network_within: float = 2,
+    keep_loads: bool = False,
+    config: LoadConfig | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Unpack[LoadOptions],
+) -> Advice:
+    """Return which of *schemes* serves *page*, a page or a recording such as a HAR, best.
+
+    What is compared is the ByteIndex above the fold, *which* "atf", or on "all" where nothing is
+    known to be above it. The network is the one of the recording, and counts as a guess: `find`
+    races the schemes over networks of up to *network_within* times or as small a part of its RTT
+    and rate. `comparison` is over the network as estimated; it holds its loads with *keep_loads*.
+
+    Raises:
+        InputError: listing every mistake in what was given.
+        UnknownNameError: if a name is not known.
+        NothingToMeasureError: if the page has no bytes.
+
+    >>> advice = advise("davies-meenan", schemes=["fifo", "chrome-eps", "h3sim-1"], n_seeds=4)
+    >>> advice.sentence.partition(":")[0]
+    'fifo serves davies-meenan best'
+    """
+    subject, imported = _subject(page)
+    given = config_for(subject, config_of(options, known=_ARGUMENTS, changed=config))
+    what = _schemes(schemes, baseline) | {"config": given}
+    return Advice(
+        page=subject,
+        imported=imported,
+        replayed=replayed(subject),
+        found=find(
+            subject,
+            which=which or ("all" if subject.why_nothing_visible else "atf"),
+            n_seeds=n_seeds,
+            confidence=confidence,
+            networks=None,
+            network_within=network_within,
+            progress=progress,
+            **what,
+        ),
+        comparison=compare(subject, buffers_kb=[given.buffer_kb], keep_loads=keep_loads, **what),
+        network_within=network_within,
+    )
+
+
+def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -> dict[str, Any]:
+    """Return what is compared with what, the baseline among it."""
+    wanted = list(dict.fromkeys(resolve_schemes(schemes)))
+    base = baseline_of(baseline, wanted)
+    return {"schemes": wanted + ([] if base in wanted else [base]), "baseline": base}
+
+
+def _subject(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:
+    """Return the page, with how it was made of a recording."""
+    if isinstance(page, Page):
+        return page, None
+    if isinstance(page, ImportedPage):
+        return page.page, page
+    return read_subject(page)

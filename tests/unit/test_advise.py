@@ -1,0 +1,210 @@
+"""`h3sim advise`: from a recording to the scheme that serves its page best."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import h3sim
+from h3sim.cli.main import main
+from h3sim.page import MarksFrom, RecordedLoad
+from h3sim.study import find
+from h3sim.study.advise import read_subject
+from h3sim.study.config import LoadConfig
+from h3sim.study.misjudged import with_drawn_network
+from h3sim.study.replayed import replayed
+from h3sim.units import ms
+from tests.unit.test_recorded_load import HAR, entry, har_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from h3sim.page import Page
+
+QUICK: dict[str, Any] = {"schemes": ["fifo", "rr", "chrome-eps"], "n_seeds": 4}
+SHORT = ["--seeds", "4", "--scheme", "fifo,chrome-eps"]
+
+
+def test_one_command_makes_of_a_har_a_table_a_picture_and_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    more = [entry(f"/{n}.png", 260 + n, 30_000, send=0, wait=40, receive=90) for n in range(3)]
+    document = {"log": {**HAR["log"], "entries": [*HAR["log"]["entries"], *more]}}
+    path = har_file(tmp_path, document)
+    assert main(["advise", str(path), *SHORT, "--report", "shop.html"]) == 0
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert lines[0] == "shop.example: 5 resources, 189,800 bytes, from har"
+    assert any(line.startswith("all resources: recorded 420 ms, replayed ") for line in lines)
+    assert any(line.startswith("chrome-eps ") for line in lines)
+    assert "best: " in printed.out
+    assert "less ByteIndex above the fold than with" in " ".join(printed.out.split())
+    assert (tmp_path / "shop-advice.png").read_bytes().startswith(b"\x89PNG")
+    assert "<html" in (tmp_path / "shop.html").read_text(encoding="utf-8")
+    assert printed.err.splitlines() == ["wrote shop-advice.png", "wrote shop.html"]
+
+
+def test_every_mistake_of_a_har_and_of_the_options_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = {"log": {"entries": [{"request": 5}, {"request": {"url": "https://a.example/"}}]}}
+    path = har_file(tmp_path, broken)
+    options = ["--seeds", "0", "--network-within", "0.5", "--plot", "x.gif", "--scheme", "nope"]
+    assert main(["advise", str(path), *options]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"h3sim advise: {path}: log.entries[0].request: must be an object, is 5",
+        f"h3sim advise: {path}: log.entries[0].request.url: skipped: is missing",
+        f"h3sim advise: {path}: holds no request that was answered over HTTP",
+        "h3sim advise: no scheme is called 'nope' (`h3sim list schemes` shows all)",
+        "h3sim advise: --seeds: must be 1 or more, is 0",
+        "h3sim advise: --network-within: must be 1 to 100, is 0.5",
+        "h3sim advise: --plot: must end in .png, .svg, .pdf, is 'x.gif'",
+    ]
+    assert not (tmp_path / "shop-advice.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no-such.har", "no-such.har: cannot be read: No such file or directory"),
+        ("davies", "no page is called 'davies'; did you mean davies-meenan? "),
+        ("no-such.json", "no-such.json: cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_not_there_is_told(
+    name: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["advise", name]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"h3sim advise: {message}")
+
+
+def test_advice_as_json_holds_the_sentence_and_what_it_rests_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["advise", str(har_file(tmp_path)), *SHORT, "--json", "--plot", "none"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["format"], document["above_the_fold_from"]) == ("h3sim-advice/1", "heuristic")
+    assert document["sentence"]
+    assert {row["milestone"] for row in document["replayed"]} == {
+        *("all resources", "load event"),
+    }
+    assert document["import"]["dialect"] == "har"
+    assert {row["scheme"] for row in document["found"]["rows"]} == {"fifo", "chrome-eps"}
+
+
+def test_without_anything_seen_all_resources_are_compared() -> None:
+    page = h3sim.load_page("davies-meenan")
+    nothing: Any = {"above_the_fold": False, "viewport": None}
+    blind = replace(page, resources=tuple(replace(r, **nothing) for r in page.resources))
+    advice = h3sim.advise(blind, **QUICK)
+    assert advice.found.which == "all"
+    assert "less ByteIndex of all resources" in advice.sentence
+
+
+def test_a_load_that_no_seed_changes_is_told_without_an_interval() -> None:
+    advice = h3sim.advise("davies-meenan", network_within=1, **QUICK)
+    assert [row.pairs for row in advice.found.rows] == [1, 1, 1]
+    assert advice.sentence == (
+        "fifo serves davies-meenan best: 8.1 % less ByteIndex above the fold than with chrome-eps."
+    )
+
+
+def test_schemes_that_cannot_be_told_apart_are_named() -> None:
+    page = h3sim.load_page("davies-meenan")
+    one = replace(page, resources=page.resources[:1])
+    advice = h3sim.advise(one, **QUICK)
+    assert advice.sentence.startswith("Cannot tell which of ")
+    assert advice.sentence.endswith("serves davies-meenan best.")
+
+
+# Recorded and replayed
+
+
+def recorded(page: Page) -> Page:
+    known = RecordedLoad(
+        rtt_ns=ms(20), rate_bps=8_000_000, protocol="h3", finished_ns=ms(900), load_event_ns=ms(800)
+    )
+    return replace(page, recorded_load=known)
+
+
+def test_a_replay_stands_beside_what_was_recorded() -> None:
+    page = recorded(h3sim.load_page("davies-meenan"))
+    rows = replayed(page)
+    loads = [
+        h3sim.simulate(page, scheme="chrome-eps", transport="quic", browser=browser)
+        for browser in ("replay", "parse")
+    ]
+    assert [tuple(row) for row in rows] == [
+        ("all resources", 900.0, loads[0].page_load_ms),
+        ("load event", 800.0, loads[1].load_event_ms),
+    ]
+    assert str(rows[0]) == (
+        f"all resources: recorded 900 ms, replayed {loads[0].page_load_ms:,.0f} ms"
+    )
+
+
+def test_without_a_recorded_network_nothing_is_replayed() -> None:
+    assert list(replayed(h3sim.load_page("davies-meenan"))) == []
+
+
+def test_an_import_prints_what_was_recorded_and_what_is_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = har_file(tmp_path)
+    assert main(["import", str(path), "--wide"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "network, estimated: RTT 30 ms from a handshake, 4 Mbit/s from 2 transfers" in lines
+    assert [line.partition(", replayed")[0] for line in lines[-2:]] == [
+        "all resources: recorded 420 ms",
+        "load event: recorded 430 ms",
+    ]
+    assert main(["import", str(path), "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["replayed"]) == 2
+
+
+# Networks that are a guess
+
+
+@pytest.mark.parametrize("network", ["cable", "marx-2019", "5g"])
+def test_a_network_is_drawn_within_the_factor_and_by_the_seed(network: str) -> None:
+    plain = LoadConfig(network=network).resolved_network()
+    drawn = [
+        with_drawn_network(LoadConfig(network=network, seed=seed), 2).resolved_network()
+        for seed in range(20)
+    ]
+    again = with_drawn_network(LoadConfig(network=network, seed=3), 2).resolved_network()
+    assert again == drawn[3]
+    assert len({each.packet_interval_ns for each in drawn}) == 20
+    for each in drawn:
+        assert 0.49 < each.packet_interval_ns / plain.packet_interval_ns < 2.01
+        assert plain.rtt_ns / 2 <= each.rtt_ns <= 2 * plain.rtt_ns
+
+
+def test_what_is_changed_of_a_network_is_not_changed_twice() -> None:
+    config = LoadConfig(network="cable", rate_mbps=10, loss=0.01, seed=1)
+    network = with_drawn_network(config, 2).resolved_network()
+    assert network.down is not None
+    assert network.down.rate_bps != 10_000_000
+    assert network.down.loss == 0.01
+
+
+def test_schemes_are_raced_over_guessed_networks_in_pairs() -> None:
+    found = find(
+        "davies-meenan", schemes=["rr", "fifo"], networks=None, network_within=2, n_seeds=5
+    )
+    assert found.rows[0].pairs > 1
+    assert list(found.robustness) == []
+
+
+def test_marks_survive_advice(tmp_path: Path) -> None:
+    marks = tmp_path / "seen.txt"
+    marks.write_text("/\n", encoding="utf-8")
+    page, imported = read_subject(har_file(tmp_path), above_the_fold=marks)
+    assert imported is not None
+    assert page.above_the_fold_from is MarksFrom.HAND
+    assert [each.above_the_fold for each in page.resources] == [True, False]

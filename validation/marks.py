@@ -1,0 +1,53 @@
+"""Holds the inferred marks of what is above the fold against what Chromium saw, over the corpus.
+
+`python -m validation.marks` prints, by kind, how many marks are right, wrong and lacking.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from h3sim import catalog
+from h3sim.browser import infer_above_the_fold
+from h3sim.cli.tables import table
+
+__all__ = ["agreement", "main"]
+
+
+def agreement(names: tuple[str, ...]) -> dict[str, Counter[str]]:
+    """Return by kind how many resources of the pages are marked by both, or by one alone.
+
+    "both" were seen and inferred, "inferred" were not seen, "seen" were not inferred.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for name in names:
+        page = catalog.load_page(name)
+        inferred = infer_above_the_fold(page)
+        for said, guess in zip(page.resources, inferred.resources, strict=True):
+            count = counts.setdefault(said.kind.value, Counter())
+            if said.above_the_fold or guess.above_the_fold:
+                both = said.above_the_fold and guess.above_the_fold
+                alone = "seen" if said.above_the_fold else "inferred"
+                count["both" if both else alone] += 1
+    return counts
+
+
+def main() -> None:
+    """Print the table."""
+    counts = agreement(catalog.page_set("corpus") or ())
+    counts["all"] = sum(counts.values(), Counter())
+    rows = [
+        (
+            *(kind, count["both"], count["inferred"], count["seen"]),
+            f"{100 * count['both'] / max(1, count['both'] + count['inferred']):.0f}",
+            f"{100 * count['both'] / max(1, count['both'] + count['seen']):.0f}",
+        )
+        for kind, count in counts.items()
+        if count
+    ]
+    headers = ("kind", "both", "only inferred", "only seen", "precision %", "recall %")
+    print(table(headers, rows))
+
+
+if __name__ == "__main__":
+    main()
