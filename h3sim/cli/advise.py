@@ -20,7 +20,7 @@ from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.study import advise, resolve_scheme, resolve_schemes
-from h3sim.study.advise import read_subject
+from h3sim.study.advise import DEPLOYABLE, read_subject
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +36,7 @@ _EPILOG = """\
 examples:
   h3sim advise shop.har
   h3sim advise shop.har --report shop.html --plot none
-  h3sim advise shop.har --scheme deployable,my-server.toml --baseline chrome-eps
+  h3sim advise shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
   h3sim advise shop.har --network cable --loss 1% --network-within 1
   h3sim advise shop.json --above-the-fold seen.txt --json
 
@@ -63,7 +63,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--scheme",
         metavar="NAMES",
-        default="deployable",
+        default=",".join(DEPLOYABLE),
         help="schemes, sets of them, or files.toml, with commas between (default: %(default)s)",
     )
     parser.add_argument(

@@ -29,8 +29,13 @@ if TYPE_CHECKING:
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.trace import Rows
 
-__all__ = ["Advice", "advise", "read_subject"]
+__all__ = ["DEPLOYABLE", "Advice", "advise", "read_subject"]
 
+DEPLOYABLE = ("rr", "fifo", "chrome-eps", "firefox-eps", "safari-eps", "h3sim-1")
+"""What can be deployed over HTTP/3: none knows more than a client does.
+
+rr and fifo stand for servers that hear no client.
+"""
 _PAGE_FILE = b"h3sim-page/"
 _HEAD_BYTES = 1000
 _NEAR = 1.01
@@ -155,7 +160,7 @@ def _is_page_file(path: str | Path) -> bool:
 def advise(
     page: PageLike | ImportedPage,
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = "deployable",
+    schemes: SchemeLike | Iterable[SchemeLike] = DEPLOYABLE,
     baseline: SchemeLike = "chrome-eps",
     which: Which | None = None,
     n_seeds: int = 20,
