@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.capture import ImportedPage, import_page
+from h3sim.documents.arguments import PATH, check_arguments
+from h3sim.errors import InputError
 from h3sim.page import Page
-from h3sim.study.compare import baseline_of, compare
+from h3sim.study.compare import CONFIG, baseline_of, compare
 from h3sim.study.config import config_for
 from h3sim.study.find import find
 from h3sim.study.options import LoadOptions, config_of, with_options
@@ -141,7 +144,8 @@ def read_subject(
         UnknownNameError: if there is no such page, and no file.
         InputError: listing every mistake in the file.
     """
-    is_there = Path(path).exists()
+    # os.path, unlike pathlib, says no to what cannot be a path at all.
+    is_there = os.path.exists(path)  # noqa: PTH110
     is_name = not is_there and Path(path).suffix in ("", ".json")
     if is_name or (is_there and _is_page_file(path)):
         return catalog.load_page(path), None
@@ -187,6 +191,7 @@ def advise(
     >>> advice.sentence.partition(":")[0]
     'fifo serves davies-meenan best'
     """
+    check_arguments(InputError, config=(CONFIG, config))
     subject, imported = _subject(page)
     given = config_for(subject, config_of(options, known=_ARGUMENTS, changed=config))
     what = _schemes(schemes, baseline) | {"config": given}
@@ -222,4 +227,5 @@ def _subject(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:
         return page, None
     if isinstance(page, ImportedPage):
         return page.page, page
+    check_arguments(InputError, page=(PATH, page))
     return read_subject(page)

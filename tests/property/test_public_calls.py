@@ -227,7 +227,16 @@ TAKE_CODE = ("progress", "processes")
 NOT_CALLED_WITH_VALUES = {
     # What h3sim makes, or takes from its own parts, and not from people.
     *("Comparison", "H3SimError", "Load", "Measurement", "Results", "SavedLoad"),
-    *("ServerCheck", "RuleCheck", "Regret", "WhatIf", "FoundScheme", "Report", "recorded_class"),
+    *(
+        "Advice",
+        "ServerCheck",
+        "RuleCheck",
+        "Regret",
+        "WhatIf",
+        "FoundScheme",
+        "Report",
+        "recorded_class",
+    ),
     *("page_to_dict", "network_to_dict", "profile_to_dict", "scheme_to_dict"),
     *("Standing", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
     *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "WholeMessages"),
