@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import __version__, catalog
-from h3sim.browser import with_marks
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.subjects import add_marks
+from h3sim.cli.subjects import add_marks, named_page
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
@@ -177,16 +176,11 @@ def _scheme(name: str) -> Scheme:
     return catalog.load_scheme(name)
 
 
-def _page(options: argparse.Namespace) -> Page:
-    page = catalog.load_page(options.page)
-    return page if options.above_the_fold is None else with_marks(page, options.above_the_fold)
-
-
 def _given(
     options: argparse.Namespace, mistakes: Mistakes
 ) -> tuple[Page, Scheme, LoadConfig] | None:
     """Return what the options say to load, or None after noting what is wrong."""
-    page = mistakes.collect(lambda: _page(options))
+    page = mistakes.collect(lambda: named_page(options.page, options.above_the_fold))
     scheme = mistakes.collect(lambda: _scheme(options.scheme))
     pages = [] if page is None else [page]
     config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from h3sim import catalog
 from h3sim.browser import with_marks
 from h3sim.study import resolve_pages, resolve_schemes
 
@@ -15,7 +16,15 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
-__all__ = ["add_marks", "add_pages", "add_schemes", "named_pages", "read_pages", "read_schemes"]
+__all__ = [
+    "add_marks",
+    "add_pages",
+    "add_schemes",
+    "named_page",
+    "named_pages",
+    "read_pages",
+    "read_schemes",
+]
 
 _SCHEMES = "marx-2019"
 
@@ -68,6 +77,17 @@ def named_pages(name: str, above_the_fold: str | None) -> list[Page]:
     """
     pages = resolve_pages(name)
     return pages if above_the_fold is None else [with_marks(p, above_the_fold) for p in pages]
+
+
+def named_page(name: str, above_the_fold: str | None) -> Page:
+    """Return the page of that name, no set of them, with the marks that are asked for.
+
+    Raises:
+        InputError: listing every mistake in the page, or in the file of marks.
+        UnknownNameError: if there is none.
+    """
+    page = catalog.load_page(name)
+    return page if above_the_fold is None else with_marks(page, above_the_fold)
 
 
 def read_schemes(options: argparse.Namespace, mistakes: Mistakes) -> list[Scheme]:

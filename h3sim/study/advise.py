@@ -179,13 +179,12 @@ def advise(
 
     What is compared is the ByteIndex above the fold, *which* "atf", or on "all" where nothing is
     known to be above it. The network is the one of the recording, and counts as a guess: `find`
-    races the schemes over networks of up to *network_within* times or as small a part of its RTT
-    and rate. `comparison` is over the network as estimated; it holds its loads with *keep_loads*.
+    races the schemes over networks of up to *network_within* times its RTT and rate, or so small a
+    part. `comparison` is over the estimated one, and holds its loads with *keep_loads*.
 
     Raises:
         InputError: listing every mistake in what was given.
-        UnknownNameError: if a name is not known.
-        NothingToMeasureError: if the page has no bytes.
+        UnknownNameError, NothingToMeasureError: if a name is not known, or no byte counts.
 
     >>> advice = advise("davies-meenan", schemes=["fifo", "chrome-eps", "h3sim-1"], n_seeds=4)
     >>> advice.sentence.partition(":")[0]
