@@ -101,7 +101,7 @@ def read_config(
     mistakes: Mistakes,
     *,
     buffer_kb: float,
-    pages: Sequence[Page] = (),
+    pages: Sequence[Page | None] = (),
 ) -> LoadConfig | None:
     """Return the config that the options say, or None after noting every mistake in them.
 
@@ -116,14 +116,15 @@ def read_config(
 
 
 def _config(
-    options: argparse.Namespace, network: Network | str, buffer_kb: float, pages: Sequence[Page]
+    options: argparse.Namespace, network: Network | str, buffer_kb: float, pages: Sequence[Page | None]
 ) -> LoadConfig:
     """Return the config; mistakes are told by the names of the command line."""
     given = {entry.attribute: getattr(options, entry.attribute) for entry in declared(LoadConfig)}
     try:
         config = LoadConfig(**{**given, "network": network, "buffer_kb": buffer_kb})
         for page in pages:
-            config_for(page, config)
+            if page is not None:  # one that could not be read is told already
+                config_for(page, config)
     except InputError as error:
         if error.source:
             raise

@@ -182,8 +182,7 @@ def _given(
     """Return what the options say to load, or None after noting what is wrong."""
     page = mistakes.collect(lambda: named_page(options.page, options.above_the_fold))
     scheme = mistakes.collect(lambda: _scheme(options.scheme))
-    pages = [] if page is None else [page]
-    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=pages)
+    config = read_config(options, mistakes, buffer_kb=options.buffer_kb, pages=[page])
     mistakes.collect(lambda: _check_path(options))
     return None if page is None or scheme is None or config is None else (page, scheme, config)
 
