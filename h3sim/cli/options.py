@@ -116,7 +116,10 @@ def read_config(
 
 
 def _config(
-    options: argparse.Namespace, network: Network | str, buffer_kb: float, pages: Sequence[Page | None]
+    options: argparse.Namespace,
+    network: Network | str,
+    buffer_kb: float,
+    pages: Sequence[Page | None],
 ) -> LoadConfig:
     """Return the config; mistakes are told by the names of the command line."""
     given = {entry.attribute: getattr(options, entry.attribute) for entry in declared(LoadConfig)}
