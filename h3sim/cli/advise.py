@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from h3sim.browser.first_view import HEURISTIC
 from h3sim.cli.find import add_network_within, network_within_problems
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
+from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.run import check_plot_path
 from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
 from h3sim.documents import check_output

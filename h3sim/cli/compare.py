@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.run import check_plot_path
 from h3sim.cli.seeds import add_seed_options, check_seed_options, compare_over_seeds
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.header_lists import read_exchanges
 from h3sim.catalog.roots import root
+from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.run import check_plot_path
 from h3sim.cli.tables import add_wide, in_ms, plural, table, terminal_width
 from h3sim.compression import CODEC_NAMES, CodecSettings, codec_scheme
 from h3sim.compression.exchanges import requests_of, responses_of

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from h3sim import catalog
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
+from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
-from h3sim.cli.run import check_plot_path
 from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
 from h3sim.page.classes import PAGE_CLASSES

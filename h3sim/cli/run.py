@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import __version__, catalog
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
+from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, named_page
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, plural, table, terminal_width
-from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.results import told
@@ -29,14 +28,13 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.study import LoadConfig
 
-__all__ = ["add_command", "batches", "check_plot_path"]
+__all__ = ["add_command", "batches"]
 
 _OUTPUTS = (
     *("page", "json", "order", "plot", "qlog", "qlog_dialect", "har"),
     *("against", "animate", "critical_path", "wide"),
 )
 """The options that do not say what is loaded."""
-PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 _EPILOG = """\
 examples:
   h3sim run http2rulez --scheme bucket-html
@@ -120,20 +118,6 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show what the load event waited for, step by step (with --browser parse)",
     )
-
-
-def check_plot_path(path: str | None) -> None:
-    """Refuse, before anything runs, a figure that could not be written.
-
-    Raises:
-        InputError: saying what is wrong with the path.
-    """
-    if path is None:
-        return
-    if Path(path).suffix.lower() not in PLOT_SUFFIXES:
-        message = f"must end in {', '.join(PLOT_SUFFIXES)}, is {path!r}"
-        raise InputError([Problem(key="--plot", message=message)])
-    check_output(path, key="--plot")
 
 
 def _check_animation(path: str | None) -> None:

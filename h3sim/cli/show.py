@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
+from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, RawHelp
-from h3sim.cli.run import check_plot_path
 from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.page import At

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from h3sim import catalog
-from h3sim.browser import with_marks
 from h3sim.study import resolve_pages, resolve_schemes
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def named_pages(name: str, above_the_fold: str | None) -> list[Page]:
         UnknownNameError: if there is none.
     """
     pages = resolve_pages(name)
-    return pages if above_the_fold is None else [with_marks(p, above_the_fold) for p in pages]
+    return pages if above_the_fold is None else [_marked(p, above_the_fold) for p in pages]
 
 
 def named_page(name: str, above_the_fold: str | None) -> Page:
@@ -87,7 +86,13 @@ def named_page(name: str, above_the_fold: str | None) -> Page:
         UnknownNameError: if there is none.
     """
     page = catalog.load_page(name)
-    return page if above_the_fold is None else with_marks(page, above_the_fold)
+    return page if above_the_fold is None else _marked(page, above_the_fold)
+
+
+def _marked(page: Page, above_the_fold: str) -> Page:
+    from h3sim.browser import with_marks  # on use: starting should stay quick
+
+    return with_marks(page, above_the_fold)
 
 
 def read_schemes(options: argparse.Namespace, mistakes: Mistakes) -> list[Scheme]:

@@ -115,6 +115,14 @@ class HastyLoadEvent(ParseBrowser):
             self._requests.__class__.n_open = n_open  # type: ignore[method-assign]
 
 
+class UnstyledPaint(ParseBrowser):
+    """Paints as soon as the head is parsed, with whatever styles there are."""
+
+    def __init__(self, page: Any, model: Any) -> None:
+        super().__init__(page, model)
+        self._renderer.styles.blocking = list  # type: ignore[method-assign]
+
+
 _critical_path = metrics.critical_path
 
 

@@ -99,6 +99,20 @@ SCRIPTED = Case(
     scheme="fifo",
     link={"browser": "parse"},
 )
+STYLED = Case(
+    page_of(
+        {"id": "/", "kind": "document", "bytes": 2 * 1400},
+        {
+            "id": "a.css",
+            "kind": "stylesheet",
+            "bytes": 9 * 1400,
+            "in_head": True,
+            "discovered": {"by": "/", "at": "offset", "offset_bytes": 100},
+        },
+    ),
+    scheme="fifo",
+    link={"browser": "parse"},
+)
 # Several of every class of every strict scheme, the lower ones first.
 CROWD = [
     (20 * n, kind, 6, {"above_the_fold": True, "in_head": n % 2 == 1, "async": n == 4})
@@ -136,6 +150,12 @@ MUTATIONS = [
         browser_laws.check_what_runs_is_there,
         components.EagerScripts,
         SCRIPTED,
+    ),
+    building(
+        "ParseBrowser",
+        browser_laws.check_nothing_is_painted_before_what_it_needs,
+        components.UnstyledPaint,
+        STYLED,
     ),
     building(
         "ParseBrowser",

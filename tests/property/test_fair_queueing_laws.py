@@ -163,6 +163,8 @@ class Ring(Flat):
         self.slots: list[Any] = [[] for _ in range(64)]
         self.at = 0
         self.part = [Fraction(0)] * len(weights)
+        self.last: Any = None
+        self.part_before = Fraction(0)
 
     def pick(self) -> Any:
         for slot in (*self.slots[self.at :], *self.slots[: self.at]):
@@ -173,10 +175,15 @@ class Ring(Flat):
     def join(self, n: Any) -> None:
         # The table of offsets holds 63 / weight, rounded to 1/65536.
         step = Fraction(int(Fraction(63 * 65_536, self.weights[n]) + Fraction(1, 2)), 65_536)
+        self.last, self.part_before = n, self.part[n]
         whole, self.part[n] = divmod(step + self.part[n], 1)
         self.slots[(self.at + whole) % 64].append(n)
 
     def deactivate(self, n: Any) -> None:
+        if self.last == n:
+            # h2o lists a stream again after its turn, if it has something left.
+            self.part[n] = self.part_before
+            self.last = None
         super().deactivate(n)
         for slot in self.slots:
             if n in slot:

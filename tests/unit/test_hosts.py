@@ -259,7 +259,9 @@ class TestMistakes:
 
     def test_a_constant_rate_has_one_connection(self) -> None:
         with pytest.raises(InputError, match=r"hosts: 'recorded' needs links"):
-            h3sim.LoadConfig(hosts="recorded")
+            h3sim.LoadConfig(network="marx-2019", hosts="recorded")
+        with pytest.raises(InputError, match=r"hosts: 'recorded' needs links"):
+            h3sim.simulate("davies-meenan", hosts="recorded")
 
     def test_names_are_looked_up_where_there_are_hosts(self) -> None:
         with pytest.raises(InputError, match=r"dns_ms: goes only with hosts = 'recorded'"):
