@@ -101,4 +101,4 @@ def test_every_mistake_is_told(text: str, mistakes: list[str]) -> None:
 
 def test_a_constant_rate_is_shared_with_nobody() -> None:
     with pytest.raises(InputError, match="cross_traffic: needs links"):
-        h3sim.LoadConfig(cross_traffic="cubic")
+        h3sim.LoadConfig(network="marx-2019", cross_traffic="cubic")

@@ -76,7 +76,7 @@ def estimated_path(
     first bytes.
 
     >>> estimated_path([30, 20, 25], [], [Transfer(0, 200, 50_000)])[::2]
-    (25, 2000000)
+    (25.0, 2000000)
     """
     known = sorted(time_ms for time_ms in handshakes_ms if 0 < time_ms < _SLOWEST_MS)
     waits = sorted(time_ms for time_ms in waits_ms if 0 < time_ms < _SLOWEST_MS)
