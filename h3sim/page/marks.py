@@ -11,12 +11,12 @@ from h3sim.documents import read_text, shown
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from h3sim.page.model import Page
 
-__all__ = ["MarksFrom", "ids_that_match", "marked", "read_marks"]
+__all__ = ["MarksFrom", "ids_like", "ids_that_match", "marked", "read_marks"]
 
 _COMMENT = "#"
 
@@ -56,6 +56,14 @@ def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
     return replace(page, resources=resources, above_the_fold_from=how)
 
 
+def ids_like(page: Page, pattern: str) -> list[str]:
+    """Return the ids that *pattern* names: an id as it stands, else a glob (`*.css`)."""
+    # An id may hold a bracket or a star itself, so the id goes before the glob.
+    if pattern in page.index:
+        return [pattern]
+    return [id_ for id_ in page.index if fnmatchcase(id_, pattern)]
+
+
 def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str, None]:
     """Return the ids that any of *patterns* names: an id as it stands, else a glob (`*.css`).
 
@@ -67,8 +75,7 @@ def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str,
     found: dict[str, None] = {}
     problems = []
     for where, pattern in patterns:
-        # An id may hold a bracket or a star itself, so the id goes before the glob.
-        hits = [pattern] if pattern in page.index else [*_matches(page, pattern)]
+        hits = ids_like(page, pattern)
         if not hits:
             message = f"{shown(pattern)} matches no resource of {page.name}"
             problems.append(Problem(key=where, message=message))
@@ -92,7 +99,3 @@ def read_marks(path: str | Path, page: Page) -> Page:
     except InputError as error:
         raise InputError(error.problems, str(path)) from error
     return marked(page, ids, MarksFrom.HAND)
-
-
-def _matches(page: Page, pattern: str) -> Iterator[str]:
-    return (id_ for id_ in page.index if fnmatchcase(id_, pattern))

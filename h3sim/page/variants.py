@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from h3sim.documents.arguments import Only, check_arguments
 from h3sim.errors import InputError, Problem
+from h3sim.page.marks import ids_like
 from h3sim.page.resource import At, Discovery, FetchPriority, Kind, Resource
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _PROCESSED = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT, Kind.DOCUMENT, Kind.FETCH
 
 
 def selected(page: Page, names: str | Iterable[str]) -> list[int]:
-    """Return the indices of the resources meant by *names*: ids, kinds, or patterns of ids.
+    """Return the indices of the resources meant by *names*: kinds, ids, or globs of ids.
 
     In file order, each once, and never the root. In a pattern `*` stands for any characters.
 
@@ -68,11 +68,8 @@ def selected(page: Page, names: str | Iterable[str]) -> list[int]:
     found: set[int] = set()
     problems = []
     for name in [names] if isinstance(names, str) else names:
-        meant = {
-            index
-            for index, resource in enumerate(page.resources)
-            if resource.discovered is not None and _means(name, resource)
-        }
+        of_kind = [r.id for r in page.resources if r.kind.value == name]
+        meant = {page.index[id_] for id_ in of_kind or ids_like(page, name)} - {page.root}
         if not meant:
             message = "no resource but the root has such an id or kind"
             problems.append(Problem(key=name, message=message))
@@ -80,10 +77,6 @@ def selected(page: Page, names: str | Iterable[str]) -> list[int]:
     if problems:
         raise InputError(problems, page.name)
     return sorted(found)
-
-
-def _means(name: str, resource: Resource) -> bool:
-    return name in (resource.id, resource.kind.value) or fnmatchcase(resource.id, name)
 
 
 def with_push(page: Page, names: str | Iterable[str]) -> Page:
