@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ _VERSION = 1
 FORMAT = f"h3sim-store/{_VERSION}"
 _APPLICATION_ID = 0x68337331  # "h3s1"
 _BUSY_MS = 60_000
+_AGAIN_S = 0.01
 _CHUNK = 500
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cells (
@@ -123,13 +125,32 @@ class Store:
                 " give another file, or export its rows with the h3sim that made it"
             )
         if self._may_write and self.path != ":memory:":
-            self._db.execute("PRAGMA journal_mode = WAL")
+            self._log_ahead()
             self._db.execute("PRAGMA synchronous = NORMAL")
         if not tables and self._may_write:
             with self._db:
                 self._db.executescript(f"BEGIN IMMEDIATE;{_make_tables()}COMMIT;")
         elif not tables:
             raise StoreError(f"{shown_path(self.path)}: is empty")
+
+    def _log_ahead(self) -> None:
+        """Have writes logged ahead (WAL): readers and a writer do not wait for one another.
+
+        While two switch one new file at once SQLite refuses the second, whatever its time-out:
+        waiting for each other they would wait for ever. So it is asked again.
+        """
+        give_up_at = time.monotonic() + _BUSY_MS / 1000
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                if time.monotonic() > give_up_at:
+                    raise
+                time.sleep(_AGAIN_S)
+            else:
+                return
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -180,6 +180,36 @@ def test_two_sweeps_at_once_on_one_store_both_end_with_all_rows(tmp_path: Path) 
         assert [known.done for known in kept.studies()] == [2 * N_SEEDS]
 
 
+class Contested(sqlite3.Connection):
+    """Refuses at first to log ahead, as SQLite does where another switches the file just now."""
+
+    n_asked = 0
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        if "journal_mode" in sql:
+            Contested.n_asked += 1
+            if Contested.n_asked == 1:
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+                raise error
+        return super().execute(sql, *parameters)
+
+
+def test_a_store_that_another_sweep_switches_as_well_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda path, **options: connect(path, factory=Contested, **options)
+    )
+    with Store(tmp_path / "study.db") as made:
+        assert made.verify() == []
+    assert Contested.n_asked == 2
+    monkeypatch.undo()
+    with Store(tmp_path / "study.db", may_write=False) as kept:
+        assert kept.studies() == []
+
+
 def test_no_thread_is_left_behind(tmp_path: Path) -> None:
     before = threading.active_count()
     study(standins.told, 5).run(store=tmp_path / "s.db", executor="processes", workers=2)
