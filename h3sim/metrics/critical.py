@@ -20,6 +20,7 @@ class PathStep(NamedTuple):
     Its time, with what went by since the step before, is *network_ns* (what its first byte would
     have taken on an empty link), *bandwidth_ns* (the rest of a download: its bytes, and those that
     went before them), *computation_ns* or *blocking_ns*: it waited for a timer, or for its turn.
+    *activity* is its index among the activities.
     """
 
     work: Work
@@ -30,6 +31,7 @@ class PathStep(NamedTuple):
     bandwidth_ns: int
     computation_ns: int
     blocking_ns: int
+    activity: int
 
 
 def critical_path(
@@ -56,14 +58,19 @@ def critical_path(
         before_ns = done.began_at_ns
         if done.after is not None:
             before_ns = min(done.began_at_ns, activities[done.after].ended_at_ns)
-        steps.append(_step(done, ended_at_ns, done.began_at_ns - before_ns, latency_ns))
+        blocking_ns = done.began_at_ns - before_ns
+        steps.append(_step(index, done, ended_at_ns, blocking_ns, latency_ns))
         used_to_ns = done.began_at_ns
         index = done.after
     return steps[::-1]
 
 
 def _step(
-    done: Activity, ended_at_ns: int, blocking_ns: int, latency_ns: Mapping[int, int]
+    index: int,
+    done: Activity,
+    ended_at_ns: int,
+    blocking_ns: int,
+    latency_ns: Mapping[int, int],
 ) -> PathStep:
     took_ns = ended_at_ns - done.began_at_ns
     network_ns = bandwidth_ns = 0
@@ -79,4 +86,5 @@ def _step(
         bandwidth_ns=bandwidth_ns,
         computation_ns=took_ns if done.work.is_computation else 0,
         blocking_ns=blocking_ns,
+        activity=index,
     )

@@ -70,7 +70,7 @@ class Activities:
 
     def rows(self) -> Rows[ActivityRow]:
         """Return them as they began."""
-        on_path = set(self._indices_on_path())
+        on_path = {step.activity for step in self._path}
         slacks = slacks_ns(self._activities, self._edges, self._page)
         return Rows(
             ActivityRow,
@@ -98,11 +98,8 @@ class Activities:
         for index, row in enumerate(self.rows()):
             graph.add_node(index, **row._asdict())
         for edge in self._edges:
-            policy = edge.policy
-            graph.add_edge(
-                edge.before, edge.after, policy=policy.value, why=policy.name.lower(),
-                is_last=edge.is_last,
-            )  # fmt: skip
+            why = {"policy": edge.policy.value, "why": edge.policy.name.lower()}
+            graph.add_edge(edge.before, edge.after, is_last=edge.is_last, **why)
         return graph
 
     def contributions(self, by: str) -> Rows[ContributionRow]:
@@ -114,7 +111,7 @@ class Activities:
         if by not in ("policy", "kind", "part"):
             raise ValueError(f"by must be policy, kind or part, is {by!r}")
         spent: dict[str, list[int]] = {}
-        for index, step in zip(self._indices_on_path(), self._path, strict=True):
+        for step in self._path:
             parts = {
                 "network": step.network_ns,
                 "bandwidth": step.bandwidth_ns,
@@ -127,7 +124,7 @@ class Activities:
                         spent.setdefault(name, []).append(part_ns)
                 continue
             of_kind = self._kind(step.resource) or "page"
-            group = of_kind if by == "kind" else self._policy_of.get(index, "start")
+            group = of_kind if by == "kind" else self._policy_of.get(step.activity, "start")
             spent.setdefault(group, []).append(sum(parts.values()))
         all_ns = sum(map(sum, spent.values())) or 1
         rows = (
@@ -135,18 +132,6 @@ class Activities:
             for name, steps in sorted(spent.items(), key=lambda item: -sum(item[1]))
         )
         return Rows(ContributionRow, rows)
-
-    def _indices_on_path(self) -> list[int]:
-        """Return the indices of the activities whose steps the path has."""
-        found: list[int] = []
-        if not self._path:
-            return found
-        last = self._path[-1]
-        index = next((n for n, done in enumerate(self._activities) if done.work is last.work), None)
-        while index is not None:
-            found.append(index)
-            index = self._activities[index].after
-        return found[::-1]
 
     def _kind(self, resource: int | None) -> str | None:
         return None if resource is None else self._page.resources[resource].kind.value

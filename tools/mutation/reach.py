@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tools.mutation.operators import Mutant
 
-__all__ = ["PACKAGES", "Reach", "record", "sources", "test_files"]
+__all__ = ["PACKAGES", "Reach", "files_of_tests", "record", "sources"]
 
 PACKAGES = ("schedulers", "http", "engine", "transport", "metrics", "schemes", "browser", "page")
 """The core, of which mutants are made."""
@@ -47,7 +47,7 @@ def sources() -> Iterator[tuple[str, str]]:
             yield path.as_posix(), path.read_text("utf-8")
 
 
-def test_files() -> list[str]:
+def files_of_tests() -> list[str]:
     """Return what is recorded: files of tests, and the folders whose docstrings have examples."""
     files = [
         path.as_posix()
@@ -101,7 +101,7 @@ def _digest_of(tests: str) -> str:
 def record(folder: Path) -> None:
     """Record what was not recorded yet, or was before its tests changed."""
     folder.mkdir(parents=True, exist_ok=True)
-    for tests in test_files():
+    for tests in files_of_tests():
         kept = folder / f"{tests.replace('/', '.')}.json"
         digest = _digest_of(tests)
         if kept.exists() and json.loads(kept.read_text("utf-8"))["digest"] == digest:
