@@ -14,11 +14,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import h3sim
 from h3sim.cli import main
+from h3sim.results.document import write_load_qlog
 from tests.effort import scaled
 from tests.helpers import page_file
 from tests.recordings import SAMPLES, write_recording
@@ -39,56 +42,112 @@ def _page(folder: Path) -> str:
             "id": "a.css",
             "kind": "stylesheet",
             "bytes": 9000,
+            "above_the_fold": True,
             "discovered": {"by": "/", "at": "complete"},
         },
     )
 
 
-WRITERS: dict[str, tuple[str, Callable[[Path, str], list[str]]]] = {
-    "run --qlog": (
-        "x.qlog",
-        lambda folder, to: ["run", _page(folder), "--scheme", "rr", "--qlog", to],
-    ),
-    "run --har": (
-        "x.har",
-        lambda folder, to: ["run", _page(folder), "--scheme", "rr", "--har", to],
-    ),
-    "run --plot": (
-        "x.svg",
-        lambda folder, to: ["run", _page(folder), "--scheme", "rr", "--plot", to],
+def _study(folder: Path) -> str:
+    path = folder / "study.toml"
+    text = f'format = "h3sim-study/1"\npages = ["{_page(folder)}"]\nschemes = ["rr", "fifo"]\n'
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+def _rows(folder: Path) -> str:
+    rows = folder / "rows.jsonl"
+    page = h3sim.load_page(_page(folder))
+    h3sim.sweep(pages=[page], schemes=["rr", "fifo"], executor="serial").save(rows)
+    return str(rows)
+
+
+def _log(folder: Path) -> str:
+    log = folder / "load.qlog"
+    write_load_qlog(h3sim.simulate(_page(folder), scheme="rr"), log)
+    return str(log)
+
+
+def _recording(folder: Path) -> str:
+    return str(write_recording(folder, SAMPLES["har"]))
+
+
+EXPERIMENT = "marx-2019-case-study-1"
+WRITERS: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
+    "run --qlog": ("x.qlog", lambda folder: ["run", _page(folder), "--qlog"]),
+    "run --har": ("x.har", lambda folder: ["run", _page(folder), "--har"]),
+    "run --plot": ("x.svg", lambda folder: ["run", _page(folder), "--plot"]),
+    "run --animate": (
+        "x.html",
+        lambda folder: ["run", _page(folder), "--network", "cable", "--animate"],
     ),
     "compare --csv": (
         "x.csv",
-        lambda folder, to: [
-            "compare",
-            _page(folder),
-            "--scheme",
-            "rr",
-            "--seeds",
-            "2",
-            "--csv",
-            to,
-        ],
+        lambda folder: ["compare", _page(folder), "--scheme", "rr", "--seeds", "2", "--csv"],
     ),
     "compare --plot": (
         "x.svg",
-        lambda folder, to: ["compare", _page(folder), "--scheme", "rr,fifo", "--plot", to],
+        lambda folder: ["compare", _page(folder), "--scheme", "rr,fifo", "--plot"],
     ),
-    "report": ("x.html", lambda folder, to: ["report", _page(folder), "--scheme", "rr", "-o", to]),
-    "import": (
-        "x.json",
-        lambda folder, to: ["import", str(write_recording(folder, SAMPLES["har"])), "-o", to],
+    "regret --plot": (
+        "x.svg",
+        lambda folder: ["regret", _page(folder), "--scheme", "rr,fifo", "--plot"],
+    ),
+    "advise --plot": (
+        "x.svg",
+        lambda folder: ["advise", _page(folder), "--scheme", "rr,fifo", "--plot"],
+    ),
+    "advise --report": (
+        "x.html",
+        lambda folder: [
+            *("advise", _page(folder), "--scheme", "rr,fifo", "--plot", "none", "--report"),
+        ],
+    ),
+    "report": ("x.html", lambda folder: ["report", _page(folder), "-o"]),
+    "show --plot": ("x.svg", lambda folder: ["show", "page", _page(folder), "--plot"]),
+    "measure --plot": ("x.svg", lambda folder: ["measure", _log(folder), "--plot"]),
+    "import": ("x.json", lambda folder: ["import", _recording(folder), "-o"]),
+    "record": ("x.json", lambda _: ["record", "https://page.example/", "-o"]),
+    "mark": ("x.json", lambda folder: ["mark", _page(folder), "--set", "a.css", "-o"]),
+    "edit": ("x.json", lambda folder: ["edit", _page(folder), "--cached", "a.css", "-o"]),
+    "sweep --csv": ("x.csv", lambda folder: ["sweep", _study(folder), "-j", "1", "--csv"]),
+    "sweep --parquet": (
+        "x.parquet",
+        lambda folder: ["sweep", _study(folder), "-j", "1", "--parquet"],
+    ),
+    "sweep --save": ("x.jsonl", lambda folder: ["sweep", _study(folder), "-j", "1", "--save"]),
+    "store export": ("x.csv", lambda folder: ["store", "export", _rows(folder)]),
+    "headers --plot": (
+        "x.svg",
+        lambda folder: ["headers", _recording(folder), "-j", "1", "--plot"],
+    ),
+    "reproduce --markdown": (
+        "x.md",
+        lambda _: ["reproduce", EXPERIMENT, "-j", "1", "--accept", "--markdown"],
     ),
 }
-"""What writes a file: its name, and the command. `record` and studies have tests of their own."""
-QUICK = ["run --qlog", "run --har", "compare --csv", "import"]
+"""What writes a file: its name, and the command, to which the path is added."""
+QUICK = ["run --qlog", "run --har", "compare --csv", "import", "edit", "mark", "store export"]
 every_writer = pytest.mark.parametrize("name", WRITERS)
 
 
 def command(name: str, folder: Path, target: Path) -> list[str]:
     given = folder / "given"
     given.mkdir(exist_ok=True)
-    return WRITERS[name][1](given, str(target))
+    return [*WRITERS[name][1](given), str(target)]
+
+
+@pytest.fixture(autouse=True)
+def _no_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for the browser of `h3sim record`: what it saw is known."""
+
+    load = SimpleNamespace(onload_ms=12.0, browser="a browser", notes=())
+    page = h3sim.load_page(_page(tmp_path))
+
+    def record(*_: object, **__: object) -> object:
+        return SimpleNamespace(page=page, load=load, differences=())
+
+    monkeypatch.setattr("h3sim.capture.chromium.record", record)
 
 
 @pytest.fixture
@@ -123,7 +182,7 @@ def test_a_disk_that_is_full_leaves_the_old_file(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     said = capsys.readouterr().err.splitlines()
-    assert (code, len(said)) == (2, 1)
+    assert (code, len(said)) == (2, 1), said
     assert "cannot be written: File too large" in said[0]
     assert left(target) == {target.name: b"old"}
 
@@ -135,7 +194,7 @@ def test_a_folder_that_takes_no_file_is_told_in_one_line(
 ) -> None:
     code = main(command(name, tmp_path, Path("/proc") / target.name))
     said = capsys.readouterr().err.splitlines()
-    assert (code, len(said)) == (2, 1)
+    assert (code, len(said)) == (2, 1), said
     assert "cannot be written" in said[0]
 
 
@@ -194,6 +253,58 @@ def test_an_interrupt_at_any_call_leaves_the_old_file_or_the_new_one(
     assert codes.count(130) > len(codes) / 2
     lines = set(capsys.readouterr().err.splitlines())
     assert lines <= {"h3sim: interrupted", *said.err.splitlines()}
+
+
+STORES: dict[str, Callable[[Path], list[str]]] = {
+    "sweep": lambda folder: ["sweep", _study(folder)],
+    "headers": lambda folder: ["headers", _recording(folder)],
+    "reproduce": lambda _: ["reproduce", EXPERIMENT],
+}
+"""What keeps its finished loads in a store."""
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_store_that_cannot_be_written_is_told_in_one_line(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [*STORES[name](tmp_path), "-j", "1", "--store"]
+    store = tmp_path / "study.db"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, limits[1]))
+    try:
+        code = main([*arguments, str(store)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    [said] = capsys.readouterr().err.splitlines()
+    assert code != 0
+    assert "study.db" in said
+    # What is there may be used: the same command goes on where the disk was full.
+    assert main([*arguments, str(store)]) == 0
+    assert main(["store", "verify", str(store)]) == 0
+
+
+@pytest.mark.parametrize("name", STORES)
+# What a call that was interrupted had opened is closed by whoever collects it, and says so.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_store_is_sound_after_an_interrupt_at_any_call(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [*STORES[name](tmp_path), "-j", "1", "--json", "--store"]
+    if name == "sweep":
+        arguments.remove("--json")
+    store = tmp_path / "study.db"
+    whole, calls = interrupted([*arguments, str(tmp_path / "whole.db")], at_call=0)
+    said = capsys.readouterr().out
+    assert whole == 0
+    moments = scaled(4)
+    for n in range(moments):
+        code, _ = interrupted([*arguments, str(store)], 3 + calls * n // moments)
+        assert code in (130, 0)
+        assert not store.exists() or main(["store", "verify", str(store)]) == 0
+    capsys.readouterr()
+    assert main([*arguments, str(store)]) == 0
+    assert name == "sweep" or capsys.readouterr().out == said
 
 
 _KILLED = """

@@ -2,7 +2,8 @@
 
 Mutants come in an order that the seed alone decides, so what has been run at any moment is a sample
 of all, and the next run goes on after it. *PART* keeps those whose file and function contain it;
-`--survivors` tries again what survived, with the tests as they are now; `--table` only prints;
+`--survivors` tries again what survived, with the tests as they are now; `--as-recorded` asks only
+tests of which it is known already what they reach; `--table` only prints;
 `--costs` prints how long each file of tests took, and how many mutants it was the first to notice.
 """
 
@@ -12,14 +13,16 @@ import argparse
 import hashlib
 import sys
 import time
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools.mutation import children
 from tools.mutation.operators import Mutant, code_with, mutants_of
-from tools.mutation.reach import Reach, record, sources
+from tools.mutation.reach import RECORDED, Reach, record, sources
 from tools.mutation.report import costs, rows_of, table
 from tools.mutation.store import KILLED, SURVIVED, TIMED_OUT, UNREACHED, Equivalents, Result, Store
+from tools.mutation.warm import Warm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,15 +69,24 @@ def _tried(mutant: Mutant, source: str, batches: list[list[str]]) -> dict[str, A
 class _Trial:
     """Tries mutants, each on the tests that reach it."""
 
-    def __init__(self, reach: Reach, most_seconds: float) -> None:
+    def __init__(self, reach: Reach, most_seconds: float, warm: Warm | None) -> None:
         self._reach = reach
         self._most = most_seconds
+        self._warm = warm
         self._fails_anyway: dict[str, bool] = {}
+        self._noticed: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+
+    def learn(self, mutant: Mutant, test: str) -> None:
+        """Note who noticed a mutant: the next of its function is shown to that test first."""
+        if not test.startswith(RECORDED):
+            self._noticed[mutant.file, mutant.function][test] += 1
 
     def result(self, mutant: Mutant, source: str) -> Result:
         """Return what the tests say of it."""
         began = time.monotonic()
         tests = self._reach.tests_of(mutant)
+        first = [test for test, _ in self._noticed[mutant.file, mutant.function].most_common(3)]
+        tests.sort(key=lambda test: first.index(test) if test in first else len(first))
         outcome, test = (UNREACHED, "") if not tests else self._outcome(mutant, source, tests)
         seconds = round(time.monotonic() - began, 2)
         return Result(
@@ -90,9 +102,13 @@ class _Trial:
         batches = _batches(tests, self._reach, self._most)
         planned = sum(self._reach.seconds[test] for batch in batches for test in batch)
         limit = _START_SECONDS + _SLOWER * planned
-        found = children.in_child(
-            lambda: _tried(mutant, source, batches), cpu_seconds=limit, wall_seconds=20 * limit
-        )
+        found: Any = {}
+        if self._warm is not None and not mutant.is_at_import:
+            found = self._warm.tried(mutant, [t for batch in batches for t in batch], limit)
+        if found == {}:
+            found = children.in_child(
+                lambda: _tried(mutant, source, batches), cpu_seconds=limit, wall_seconds=20 * limit
+            )
         if found is None:
             return TIMED_OUT, ""
         if not found["failed"]:
@@ -107,11 +123,15 @@ class _Trial:
         """Whether a test fails alone where there is no mistake; each is asked once."""
         if test not in self._fails_anyway:
             known = test in self._reach.seconds
-            found = known and children.in_child(
-                lambda: {"failed": children.run_tests([test]).failed},
-                cpu_seconds=_START_SECONDS + _SLOWER * self._reach.seconds[test],
-                wall_seconds=1200.0,
-            )
+            limit = _START_SECONDS + _SLOWER * self._reach.seconds.get(test, 0.0)
+            if known and self._warm is not None:
+                found = self._warm.tried(None, [test], limit)
+            else:
+                found = known and children.in_child(
+                    lambda: {"failed": children.run_tests([test]).failed},
+                    cpu_seconds=limit,
+                    wall_seconds=20 * limit,
+                )
             self._fails_anyway[test] = known and (not found or bool(found["failed"]))
         return self._fails_anyway[test]
 
@@ -123,6 +143,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--each", type=float, default=20.0, help="seconds of tests for a mutant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--survivors", action="store_true")
+    parser.add_argument("--as-recorded", action="store_true", help="record no more tests first")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--costs", action="store_true")
     return parser.parse_args(given)
@@ -131,9 +152,15 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
 def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> None:
     until = time.monotonic() + options.seconds
     children.prepare()
-    record(_FOLDER / "reach")
-    trial = _Trial(Reach(_FOLDER / "reach"), options.each)
+    if not options.as_recorded:
+        record(_FOLDER / "reach")
+    reach = Reach(_FOLDER / "reach")
+    warm = None if options.survivors else Warm(reach.files)
+    trial = _Trial(reach, options.each, warm)
     texts = dict(sources())
+    for mutant in mutants:
+        if (known := store.of(mutant)) is not None and known.test:
+            trial.learn(mutant, known.test)
     for mutant in mutants:
         known = store.of(mutant)
         if known is not None and not (options.survivors and not known.is_noticed):
@@ -144,8 +171,12 @@ def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> No
             break
         result = trial.result(mutant, texts[mutant.file])
         store.add(result)
+        if result.test:
+            trial.learn(mutant, result.test)
         if not result.is_noticed:
             print(f"{result.outcome}: {mutant}", flush=True)
+    if warm is not None:
+        warm.close()
 
 
 def main(given: Sequence[str]) -> int:

@@ -23,9 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import CodeType, ModuleType
 
-__all__ = ["Outcome", "in_child", "install", "prepare", "run_tests"]
+__all__ = ["Outcome", "Watcher", "collected", "in_child", "install", "prepare", "run_tests"]
 
 _PLUGINS = ("h3sim.pytest_plugin", "_hypothesis_pytestplugin")
+# Pytest's own way to import asserts would find the module with the mistake before we do.
+_ARGUMENTS = [
+    *("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"),
+    *(part for plugin in _PLUGINS for part in ("-p", plugin)),
+]
 LAST_OUTPUT = Path("build/mutants/last-output.txt")
 """What the last child printed: where to look when something is wrong with the tool."""
 _MOST_BYTES = 4 * 2**30
@@ -37,6 +42,7 @@ class Outcome:
     """What tests said: *failed* is the first that failed ("" if none), and all their seconds."""
 
     failed: str = ""
+    every_failed: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -179,8 +185,9 @@ class Watcher:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note a test that failed, whatever part of it."""
-        if report.failed and not self.outcome.failed:
-            self.outcome.failed = report.nodeid
+        if report.failed:
+            self.outcome.failed = self.outcome.failed or report.nodeid
+            self.outcome.every_failed.append(report.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """End a test."""
@@ -190,13 +197,15 @@ class Watcher:
 def run_tests(what: Sequence[str], *, plugins: Sequence[object] = (), stop: bool = True) -> Outcome:
     """Run test files or single tests in this process, to the first failure if *stop*."""
     watcher = Watcher()
-    # Pytest's own way to import asserts would find the module with the mistake before we do.
-    arguments = ["-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"]
-    arguments += [part for plugin in _PLUGINS for part in ("-p", plugin)]
-    code = pytest.main([*arguments, *(["-x"] if stop else []), *what], plugins=[watcher, *plugins])
+    code = pytest.main([*_ARGUMENTS, *(["-x"] if stop else []), *what], plugins=[watcher, *plugins])
     if (
         code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
         and not watcher.outcome.failed
     ):
         watcher.outcome.failed = f"pytest ended with {int(code)}"
     return watcher.outcome
+
+
+def collected(what: Sequence[str], plugin: object) -> None:
+    """Collect test files in this process and leave what then happens to *plugin*."""
+    pytest.main([*_ARGUMENTS, "-s", "--continue-on-collection-errors", *what], plugins=[plugin])

@@ -144,12 +144,13 @@ def _sites(node: ast.AST, function: str, scope: ast.AST, *, is_at_import: bool) 
             if not isinstance(child, ast.AST) or _stays_whole(child):
                 continue
             put = _putter(node, name, index if isinstance(value, list) else None)
-            yield _Site(child, put, function, scope, is_at_import)
-            inner, below, late = function, scope, is_at_import
-            if isinstance(child, ast.FunctionDef | ast.ClassDef):
-                inner, below = f"{function}.{child.name}".lstrip("."), child
+            late = is_at_import
             if isinstance(node, ast.FunctionDef | ast.Lambda) and name == "body":
                 late = False
+            yield _Site(child, put, function, scope, late)
+            inner, below = function, scope
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                inner, below = f"{function}.{child.name}".lstrip("."), child
             yield from _sites(child, inner, below, is_at_import=late)
 
 

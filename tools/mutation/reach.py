@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools.mutation import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tools.mutation.operators import Mutant
 
-__all__ = ["PACKAGES", "Reach", "files_of_tests", "record", "sources"]
+__all__ = ["PACKAGES", "RECORDED", "Reach", "files_of_tests", "record", "sources"]
 
 PACKAGES = ("schedulers", "http", "engine", "transport", "metrics", "schemes", "browser", "page")
 """The core, of which mutants are made."""
-_FOLDERS = ("tests/unit", "tests/property", "tests/stateful", "tests/theory", "tests/golden")
+_FOLDERS = ("tests/unit", "tests/theory", "tests/stateful", "tests/golden", "tests/property")
 _LEFT_OUT = (
     *("docs", "notebook", "structure", "packaging", "cli_", "import", "record", "sweep", "study"),
     *(
@@ -36,7 +38,7 @@ _LEFT_OUT = (
     *("facts", "validation_", "processes", "qlog_mistakes", "versions", "determinism"),
 )
 """Tests of other things, and those that run h3sim in another process: it has no mistake there."""
-_RECORDED = "tests/golden/"
+RECORDED = "tests/golden/"
 _CPU_SECONDS, _WALL_SECONDS = 1200.0, 3600.0
 
 
@@ -55,7 +57,7 @@ def files_of_tests() -> list[str]:
         for path in sorted(Path(folder).glob("test_*.py"))
         if not any(part in path.name for part in _LEFT_OUT)
     ]
-    return [*files, *(f"h3sim/{package}" for package in PACKAGES)]
+    return [*(f"h3sim/{package}" for package in PACKAGES), *files]
 
 
 class _Contexts:
@@ -89,7 +91,11 @@ def _reached_by(tests: str) -> dict[str, Any]:
         }
         for file in sorted(data.measured_files())
     }
-    return {"seconds": outcome.seconds, "failed": outcome.failed, "lines": lines}
+    # Under the tracer some fail; those are not asked, and the others of the file are.
+    failed = sorted(set(outcome.every_failed))
+    seconds = {test: took for test, took in outcome.seconds.items() if test not in failed}
+    did_not_run = [outcome.failed] if outcome.failed and not failed else []
+    return {"seconds": seconds, "failed": failed + did_not_run, "lines": lines}
 
 
 def _digest_of(tests: str) -> str:
@@ -101,6 +107,7 @@ def _digest_of(tests: str) -> str:
 def record(folder: Path) -> None:
     """Record what was not recorded yet, or was before its tests changed."""
     folder.mkdir(parents=True, exist_ok=True)
+    texts = dict(sources())
     for tests in files_of_tests():
         kept = folder / f"{tests.replace('/', '.')}.json"
         digest = _digest_of(tests)
@@ -111,13 +118,36 @@ def record(folder: Path) -> None:
             cpu_seconds=_CPU_SECONDS,
             wall_seconds=_WALL_SECONDS,
         )
-        if found is None or found["failed"]:
-            print(
-                f"{tests}: not used, {found['failed'] if found else 'it did not end'}", flush=True
-            )
-            found = {"seconds": {}, "failed": "", "lines": {}}
+        if found is None:
+            found = {"seconds": {}, "failed": [f"{tests}, which did not end"], "lines": {}}
+        for test in found["failed"]:
+            print(f"not used: {test}", flush=True)
+        found["texts"] = {file: _keep(folder / "texts", texts[file]) for file in found["lines"]}
         kept.write_text(json.dumps({"digest": digest, **found}), "utf-8")
         print(f"{tests}: {sum(found['seconds'].values()):.1f} s", flush=True)
+
+
+def _keep(folder: Path, text: str) -> str:
+    """Keep a text under its digest, and return that."""
+    folder.mkdir(exist_ok=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    if not (folder / digest).exists():
+        (folder / digest).write_text(text, "utf-8")
+    return digest
+
+
+def moved(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
+    """Return where each line of a text is in a later one, by number; what went is left out.
+
+    >>> moved(["a", "b", "c"], ["a", "new", "c"])
+    {1: 1, 3: 3}
+    """
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    return {
+        block.a + n: block.b + n
+        for block in matcher.get_matching_blocks()
+        for n in range(1, block.size + 1)
+    }
 
 
 class Reach:
@@ -127,15 +157,27 @@ class Reach:
         self.seconds: dict[str, float] = {}
         self._lines: dict[tuple[str, int], set[str]] = defaultdict(set)
         self._files: dict[str, set[str]] = defaultdict(set)
-        for kept in sorted(folder.glob("*.json")):
-            self._add(json.loads(kept.read_text("utf-8")))
+        self._texts, self._kept = dict(sources()), folder / "texts"
+        for tests in files_of_tests():
+            kept = folder / f"{tests.replace('/', '.')}.json"
+            if kept.exists():
+                self._add(json.loads(kept.read_text("utf-8")))
 
     def _add(self, found: dict[str, Any]) -> None:
         self.seconds |= found["seconds"]
         for file, lines in found["lines"].items():
+            if file not in self._texts:
+                continue
+            now = self._moved(file, found["texts"][file])
             for line, tests in lines.items():
-                self._lines[file, int(line)] |= set(tests)
+                if int(line) in now:
+                    self._lines[file, now[int(line)]] |= set(tests)
                 self._files[file] |= set(tests)
+
+    @cache  # noqa: B019 - it lives as long as the program
+    def _moved(self, file: str, digest: str) -> dict[int, int]:
+        before = (self._kept / digest).read_text("utf-8")
+        return moved(before.splitlines(), self._texts[file].splitlines())
 
     def tests_of(self, mutant: Mutant) -> list[str]:
         """Return them; of what runs on import, those that reach anything of that file."""
@@ -149,6 +191,9 @@ class Reach:
     def in_order(self, tests: Iterable[str]) -> list[str]:
         """Return tests as they are tried."""
         known = [test for test in tests if test in self.seconds]
-        return sorted(
-            known, key=lambda test: (test.startswith(_RECORDED), self.seconds[test], test)
-        )
+        return sorted(known, key=lambda test: (test.startswith(RECORDED), self.seconds[test], test))
+
+    @property
+    def files(self) -> list[str]:
+        """Return the files of the tests that are asked."""
+        return sorted({test.split("::")[0] for test in self.seconds})
