@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 from h3sim.documents.arguments import Only, check_arguments
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study.moments import Moments
+from h3sim.study.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -61,7 +62,7 @@ class StudyRows:
     def __iter__(self) -> Iterator[Row]:
         for text, _, _ in self._source():
             if text is not None:
-                row = json.loads(text)
+                row: Row = _read(text, dict)
                 if self._wanted is None or self._wanted(row):
                     yield row
 
@@ -108,10 +109,10 @@ class StudyRows:
             for row_text, text, _ in self._source():
                 if row_text is None or text is None:
                     continue
-                row = json.loads(row_text)
+                row = _read(row_text, dict)
                 if self._wanted is None or self._wanted(row):
                     load = {key: row[key] for key in dict.fromkeys((*_LOAD, *self.axes))}
-                    for resource in json.loads(text):
+                    for resource in _read(text, list):
                         yield json.dumps(load | resource), None, None
 
         return type(self)(source, axes=(*self.axes, "id"))
@@ -184,3 +185,18 @@ class StudyRows:
         for name in names:
             if columns and name not in columns:
                 raise KeyError(f"no column {name!r}; there are {', '.join(columns)}")
+
+
+def _read(text: str, kind: type) -> Any:
+    """Return what was kept as JSON; a file that was damaged since may hold anything.
+
+    Raises:
+        StoreError: if it is nothing of that *kind*.
+    """
+    try:
+        value = json.loads(text)
+        if isinstance(value, kind):
+            return value
+    except (TypeError, ValueError):
+        pass
+    raise StoreError("a row cannot be read: its file is damaged: `h3sim store verify` says where")

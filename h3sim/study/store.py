@@ -20,6 +20,7 @@ from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.documents.files import shown_path
 from h3sim.documents.shown import shown
 from h3sim.errors import H3SimError, InputError
+from h3sim.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -87,7 +88,11 @@ class Store:
         self.path = os.fspath(path)
         self._may_write = may_write
         with self._told():
-            self._db = self._connect()
+            try:
+                self._db = self._connect()
+            except ValueError as error:
+                message = f"{shown_path(self.path)}: cannot be the path of a file"
+                raise StoreError(message) from error
             self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             self._check()
 
@@ -157,12 +162,11 @@ class Store:
         """Raise what SQLite refuses as an error that says what to do."""
         try:
             yield
-        except (ValueError, UnicodeError) as error:
-            raise StoreError(f"{shown_path(self.path)}: cannot be the path of a file") from error
         except sqlite3.Error as error:
             advice = _ADVICE.get(getattr(error, "sqlite_errorname", ""), "")
-            message = f"{shown_path(self.path)}: {error}{advice}; what was finished before is kept"
-            raise StoreError(message) from error
+            # Of a file that is damaged SQLite quotes what it could not read, whatever it is.
+            said = f"{printable(str(error))}{advice}; what was finished before is kept"
+            raise StoreError(f"{shown_path(self.path)}: {said}") from error
 
     # What a sweep does
 
@@ -227,13 +231,23 @@ class Store:
             " GROUP BY id ORDER BY id"
         )
         with self._told():
-            return [
-                StoredStudy(
-                    id=row[0], name=row[1], n=row[2], axes=tuple(json.loads(row[3])),
-                    done=row[4], failed=row[5],
-                )
-                for row in self._db.execute(query)
-            ]  # fmt: skip
+            return [self._study_of(*row) for row in self._db.execute(query)]
+
+    def _study_of(
+        self, study: int, name: str, n: int, axes: str, done: int, failed: int
+    ) -> StoredStudy:
+        # What SQLite takes for a sound page may hold anything where its bytes are others.
+        try:
+            names = tuple(json.loads(axes))
+        except (TypeError, ValueError):
+            names = (None,)
+        if not (
+            isinstance(name, str)
+            and isinstance(n, int)
+            and all(isinstance(axis, str) for axis in names)
+        ):
+            raise StoreError(f"{shown_path(self.path)}: study {study}{_ADVICE['SQLITE_CORRUPT']}")
+        return StoredStudy(id=study, name=name, n=n, axes=names, done=done, failed=failed)
 
     def rows(self, study: int) -> Iterator[tuple[str | None, str | None, str | None]]:
         """Yield row, resources and error of each finished cell, in the order of the study."""

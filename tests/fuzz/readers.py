@@ -152,6 +152,7 @@ def _read_store(path: Path) -> None:
         store.verify()
         for study in store.studies():
             list(store.rows(study.id))
+    _read_rows(path)
 
 
 def _read_trace(path: Path) -> None:

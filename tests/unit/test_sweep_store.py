@@ -183,6 +183,37 @@ def test_a_store_of_another_version_is_told(store: Any) -> None:
         run(study(1), store)
 
 
+DAMAGE = {
+    "axes of another type": ("UPDATE studies SET axes = 'null'", "study 1: the file is damaged"),
+    "axes that are no JSON": ("UPDATE studies SET axes = '['", "study 1: the file is damaged"),
+    "axes that are numbers": ("UPDATE studies SET axes = '[1]'", "study 1: the file is damaged"),
+    "a name that is bytes": ("UPDATE studies SET name = x'00'", "study 1: the file is damaged"),
+    "a row that is no object": ("UPDATE cells SET row = '[]'", "a row cannot be read"),
+    "a row that is no JSON": ("UPDATE cells SET row = '{'", "a row cannot be read"),
+    "a row that is bytes": ("UPDATE cells SET row = x'ff'", "a row cannot be read"),
+}
+
+
+@pytest.mark.parametrize("change", DAMAGE)
+def test_a_store_whose_values_are_damaged_is_told(store: Any, change: str) -> None:
+    run(study(1), store)
+    command, said = DAMAGE[change]
+    with sqlite3.connect(store) as other:
+        other.execute(command)
+    other.close()
+    with pytest.raises(StoreError, match=f"{said}.*h3sim store verify"):
+        list(read_results(store))
+
+
+def test_what_sqlite_quotes_of_a_damaged_file_is_shown_in_one_line(store: Any) -> None:
+    run(study(1), store)
+    data = store.read_bytes()
+    store.write_bytes(data.replace(b"key BLOB PRIMARY KEY", b"key BLOB PRIMARY \x14EY", 1))
+    with pytest.raises(StoreError, match="damaged") as caught:
+        Store(store, may_write=False).studies()
+    assert str(caught.value).isprintable()
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no folder"):
         run(study(1), tmp_path / "nowhere" / "study.db")

@@ -33,6 +33,7 @@ _BATCHES = (0.1, 1.0, 5.0)
 """Tests are loaded in batches of so many seconds: most mutants fall to the first."""
 _SLOWER, _START_SECONDS = 5.0, 20.0
 """A mutant may take that many times as long as the tests did, and so long to load them."""
+_WARM_SLOWER, _WARM_SECONDS = 2.0, 4.0
 
 
 def _order(mutants: Sequence[Mutant], seed: int) -> list[Mutant]:
@@ -101,11 +102,13 @@ class _Trial:
     def _outcome(self, mutant: Mutant, source: str, tests: list[str]) -> tuple[str, str]:
         batches = _batches(tests, self._reach, self._most)
         planned = sum(self._reach.seconds[test] for batch in batches for test in batch)
-        limit = _START_SECONDS + _SLOWER * planned
         found: Any = {}
         if self._warm is not None and not mutant.is_at_import:
+            # Nothing is loaded there any more, and no tracer slows the tests as it did once.
+            limit = _WARM_SECONDS + _WARM_SLOWER * planned
             found = self._warm.tried(mutant, [t for batch in batches for t in batch], limit)
         if found == {}:
+            limit = _START_SECONDS + _SLOWER * planned
             found = children.in_child(
                 lambda: _tried(mutant, source, batches), cpu_seconds=limit, wall_seconds=20 * limit
             )
