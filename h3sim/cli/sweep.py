@@ -13,7 +13,7 @@ from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
-from h3sim.results.figures import FIGURES
+from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.study.executors import dask_client
 from h3sim.study.sequential import run_until
 from h3sim.study.stopping import StoppingRule
@@ -69,6 +69,11 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "--resources", action="store_true", help="keep a row a resource, and write those"
     )
     parser.add_argument(
+        "--metrics",
+        metavar="NAME,...",
+        help=f"columns that take longer, besides: {', '.join(ON_DEMAND)}",
+    )
+    parser.add_argument(
         "--until-width",
         type=share,
         metavar="SHARE",
@@ -89,6 +94,8 @@ def _sweep(options: argparse.Namespace) -> int:
         path = getattr(options, name)
         if path is not None:
             mistakes.collect(partial(check_output, path, key=f"--{name}"))
+    if study is not None and options.metrics is not None:
+        mistakes.collect(partial(study.ask_for, options.metrics.split(",")))
     if study is None or mistakes.lines:
         return mistakes.tell("sweep")
     study.has_resources = study.has_resources or options.resources

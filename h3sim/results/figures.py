@@ -15,12 +15,12 @@ from h3sim import metrics
 from h3sim.errors import NothingToMeasureError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from h3sim.results.load import Hol, Load, PacketCount, Which
     from h3sim.trace import Trace
 
-__all__ = ["FIGURES", "Figure", "Measured", "columns_of", "document_of"]
+__all__ = ["FIGURES", "ON_DEMAND", "Figure", "Measured", "columns_of", "document_of"]
 
 _THREE = 3
 
@@ -74,6 +74,12 @@ class Figure(NamedTuple):
     """Whether `h3sim compare --seeds` has a table of it."""
     is_computed: bool = False
     """Whether it stands in a document only where the browser computed the load."""
+    is_of_load: bool = False
+    """Whether only loads have it: their documents write its group themselves, null where there is
+    none, and logs are without."""
+    is_on_demand: bool = False
+    """Whether studies have a column of it only where it is asked for: it takes a quarter as long
+    as a load."""
 
 
 def _byte_indexes() -> Iterator[Figure]:
@@ -116,20 +122,30 @@ def _in_threes(stacks: Mapping[int, int]) -> int:
     return sum(height * number for height, number in stacks.items() if height >= _THREE)
 
 
+def _mean_burst(load: Load) -> float:
+    return load.packets.lost / sum(metrics.loss_bursts(load.trace.packet_rows).values())
+
+
 def _milestone(name: str, title: str, about: str, **more: Any) -> Figure:
     of = attrgetter(name)
     return Figure(name=name, title=title, about=about, of=of, key=(name,), **more)
 
 
-def _parts(group: str, title: str, parts: dict[str, str]) -> Iterator[Figure]:
+def _parts(group: str, title: str, parts: dict[str, str], **more: Any) -> Iterator[Figure]:
     for part, about in parts.items():
         yield Figure(
             name=f"{group}_{part}",
             title=f"{title}: {part.removesuffix('_ms').replace('_', ' ')}",
             about=about,
-            of=attrgetter(f"{group}.{part}"),
+            of=partial(_part, group, part),
             key=(group, part),
+            **more,
         )
+
+
+def _part(group: str, part: str, load: Any) -> Any:
+    found = getattr(load, group)
+    return None if found is None else getattr(found, part)
 
 
 FIGURES: tuple[Figure, ...] = (
@@ -209,19 +225,69 @@ FIGURES: tuple[Figure, ...] = (
             max(metrics.loss_bursts(load.trace.packet_rows)) if load.packets.lost else 0
         ),
     ),
+    Figure(
+        name="packets_mean_burst",
+        title="packets: mean burst",
+        about="how many were lost one behind the other, on average; none without a loss",
+        of=lambda load: _mean_burst(load) if load.packets.lost else None,
+    ),
+    Figure(
+        name="image_index_ms",
+        title="ImageIndex",
+        about="the ByteIndex of images alone, the integral itself",
+        of=attrgetter("image_index_ms"),
+        key=("image_index_ms",),
+        is_of_load=True,
+    ),
+    *_parts(
+        "visual",
+        "viewport",
+        {
+            "first_change_ms": "when the viewport first changed",
+            "vc85_ms": "when 85 % of it were as at the end",
+            "vc95_ms": "when 95 % were",
+            "vc99_ms": "when 99 % were",
+            "last_change_ms": "when it last changed",
+        },
+        is_of_load=True,
+    ),
+    *_parts(
+        "multiplexing",
+        "multiplexing",
+        {
+            "interleaving": "how far responses were interleaved: 0 for one alone, near 1 by turns",
+            "mean_run_packets": "the mean run of packets of one stream",
+            "streams_in_flight": "how many streams there are among what was sent in a round trip",
+            "jain_index": "Jain's index of what streams got that could send",
+            "inversion_bytes": "bytes that left while a more important response was ready",
+            "reprioritization_delay_ms": "from a raise to the next packet of that stream",
+            "ttfb_slope_ms": "how much the time to first byte rises from request to request",
+        },
+        is_of_load=True,
+        is_on_demand=True,
+    ),
 )
+ON_DEMAND = {figure.name: figure.about for figure in FIGURES if figure.is_on_demand}
+"""What studies have a column of where it is asked for, each with what it is."""
 
 
-def columns_of(load: Any) -> dict[str, Any]:
-    """Return the figures of a load by their names; None for what it has not."""
-    return {figure.name: figure.of(load) for figure in FIGURES if figure.is_column}
+def columns_of(load: Any, *, asked: Collection[str] = ON_DEMAND) -> dict[str, Any]:
+    """Return the figures of a load by their names; None for what it has not.
+
+    Of those that are had on demand, those *asked* for.
+    """
+    return {
+        figure.name: figure.of(load)
+        for figure in FIGURES
+        if figure.is_column and (not figure.is_on_demand or figure.name in asked)
+    }
 
 
 def document_of(measured: Measured, *, is_computed: bool = False) -> dict[str, Any]:
     """Return the figures of a document, each at its key; those of computed loads are apart."""
     document: dict[str, Any] = {}
     for figure in FIGURES:
-        if figure.key and figure.is_computed is is_computed:
+        if figure.key and not figure.is_of_load and figure.is_computed is is_computed:
             *groups, last = figure.key
             table = document
             for group in groups:

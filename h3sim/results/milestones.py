@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import metrics
@@ -93,7 +94,7 @@ class Milestones:
         index_ns = metrics.speed_index_ns(painted_ns, self._elements())
         return None if index_ns is None else float(index_ns / 10**6)
 
-    @property
+    @cached_property
     def visual(self) -> Visual | None:
         """When how much of the viewport was seen; None where the SpeedIndex is."""
         painted_ns = self._at_ns(Work.FIRST_PAINT)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import engine
 from h3sim._version import __version__
+from h3sim.results.figures import columns_of
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.run import engine_arguments, with_server_settings
 from h3sim.study.work import Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from h3sim.results import Load
     from h3sim.study.design import Cell, Design
@@ -45,7 +46,7 @@ class LoadWork(Work):
             seed=self.design.seeds[seed],
             **arguments["engine"],
         )
-        row = row_of(load) | arguments["named"]
+        row = row_of(load, metrics=self.design.metrics) | arguments["named"]
         rows = [timing._asdict() for timing in load.timings] if self.has_resources else None
         text = None if rows is None else json.dumps(rows, allow_nan=False)
         return json.dumps(row, allow_nan=False), text
@@ -80,8 +81,11 @@ def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
     return named | {key: value for key, value in asked.items() if value is not None}
 
 
-def row_of(load: Load) -> dict[str, Any]:
-    """Return the row of *load*: what it was run with, column by column, and its figures."""
+def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:
+    """Return the row of *load*: what it was run with, column by column, and its figures.
+
+    Of those that are had on demand, those of *metrics*.
+    """
     return {
         "page": load.page.name,
         "page_digest": load.page.digest,
@@ -90,5 +94,5 @@ def row_of(load: Load) -> dict[str, Any]:
         "scheme": load.scheme.name,
         **load.configuration,
         "version": __version__,
-        **load.figures,
+        **columns_of(load, asked=metrics),
     }

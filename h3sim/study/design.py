@@ -109,13 +109,15 @@ class Design(Sequence[Cell]):
     """Every load of a study: each page, with each setting, each scheme, each seed (the fastest).
 
     The scheme has no say in the accidents: all schemes of a page, setting and seed meet the same
-    losses, so their loads can be compared in pairs.
+    losses, so their loads can be compared in pairs. *metrics* names the figures that rows have
+    besides, of those that are had on demand (`results.figures.ON_DEMAND`).
     """
 
     pages: tuple[Page, ...]
     schemes: tuple[Scheme, ...]
     settings: Combinations
     seeds: Sequence[int]
+    metrics: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.pages) * len(self.settings) * len(self.schemes) * len(self.seeds)

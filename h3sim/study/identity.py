@@ -87,7 +87,7 @@ class CellKeys:
 
     def __init__(self, design: Design, model: str) -> None:
         self._design = design
-        self._head = digest(model)
+        self._head = digest(model, *design.metrics)  # rows that lack a column are other rows
         self._pages = [digest(page.digest, page.name, *_recorded(page)) for page in design.pages]
         self._schemes = [digest(_scheme(scheme)) for scheme in design.schemes]
         self._setting: tuple[int, bytes] = (-1, b"")

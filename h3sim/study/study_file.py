@@ -22,7 +22,7 @@ __all__ = ["StudyError", "read_study", "study_from_dict"]
 
 FORMAT = "h3sim-study/1"
 _KEYS = (
-    *("format", "name", "pages", "schemes", "seeds", "resources", "timeout_s"),
+    *("format", "name", "pages", "schemes", "seeds", "resources", "metrics", "timeout_s"),
     *("settings", "axes", "cells", "samples", "until"),
     *("title", "source", "paper", "quick"),
 )
@@ -97,6 +97,8 @@ class _Reader(DocumentReader):
             self.table(key, document.get(key, {}))
         found["seeds"] = self._seeds(document.get("seeds", 1))
         found["resources"] = self.flag("resources", document.get("resources", False))
+        if "metrics" in document:
+            found["metrics"] = self.texts("metrics", document["metrics"])
         if "timeout_s" in document:
             found["timeout_s"] = self.number("timeout_s", document["timeout_s"])
         if "cells" in document:

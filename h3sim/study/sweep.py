@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.documents.arguments import Only, check_arguments
-from h3sim.documents.values import Flag, Number, OrNone, Text
+from h3sim.documents.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.errors import InputError, Problem
+from h3sim.results.figures import ON_DEMAND
 from h3sim.study.arguments import SEED
 from h3sim.study.cells import LoadWork
 from h3sim.study.compare import check_names
@@ -35,7 +36,7 @@ __all__ = ["Study", "study_of", "sweep"]
 
 _ARGUMENTS = (
     *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
-    *("workers", "resources", "retry_failed", "timeout_s", "progress", "name"),
+    *("workers", "resources", "metrics", "retry_failed", "timeout_s", "progress", "name"),
 )
 _CHECKED = 2000
 """So many settings are tried before anything runs; those of a larger study fail one by one."""
@@ -58,6 +59,7 @@ _TAKEN = {
     "cells": _CELLS,
     "sampling_seed": SEED,
     "resources": Flag(),
+    "metrics": ListOf(Choice(ON_DEMAND), "figures"),
     "timeout_s": OrNone(Number(low=0, is_above=True)),
     "name": Text(),
 }
@@ -89,6 +91,16 @@ class Study:
     def with_seeds(self, seeds: Sequence[int]) -> Study:
         """Return the same study with other seeds."""
         return replace(self, design=replace(self.design, seeds=seeds))
+
+    def ask_for(self, metrics: Sequence[str]) -> None:
+        """Have rows with these figures as well, of those that are had on demand.
+
+        Raises:
+            InputError: naming each that is not known.
+        """
+        _check(metrics=metrics)
+        asked = _in_order([*self.design.metrics, *metrics])
+        self.design = replace(self.design, metrics=asked)
 
     def keys(self) -> CellKeys:
         """Return by what loads are known again."""
@@ -159,7 +171,7 @@ def sweep(
     """Load every page with every setting, scheme and seed, and return one row a load.
 
     *study* is what else `study_of` takes: options of a load, each with one value or a list of them,
-    and `cells`, `samples`, `resources`, `timeout_s`.
+    and `cells`, `samples`, `resources`, `metrics`, `timeout_s`.
 
     With a *store*, a file, only what is missing runs; each load that is finished is kept, whatever
     happens then. Loads that failed keep their error, and run again with *retry_failed*. *executor*
@@ -198,6 +210,7 @@ def study_of(
     sampling: str = "latin-hypercube",
     sampling_seed: int = 0,
     resources: bool = False,
+    metrics: Sequence[str] = (),
     timeout_s: float | None = None,
     name: str = "",
     **axes: Any,
@@ -208,7 +221,8 @@ def study_of(
     loss=[0, 0.02], transport="tcp"`. *cells* lists settings that go together, say
     `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* draws so many from the axes that are a
     `Range`, as a "latin-hypercube" or "sobol" points. *seeds* are numbers, or how many from 0 on.
-    *resources* keeps a row a resource as well; *timeout_s* ends loads that take longer.
+    *resources* keeps a row a resource as well; *metrics* names columns that are had on demand, say
+    "multiplexing_interleaving"; *timeout_s* ends loads that take longer.
 
     Raises:
         InputError: listing every mistake in what was given.
@@ -216,7 +230,7 @@ def study_of(
         UnknownOptionError: if there is no such axis.
     """
     given = {"cells": cells, "sampling_seed": sampling_seed, "resources": resources}
-    _check(**given, timeout_s=timeout_s, name=name)
+    _check(**given, metrics=metrics, timeout_s=timeout_s, name=name)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     plain = {key: value for key, value in axes.items() if key not in ranges}
     listed = _listed(cells, ranges, samples)
@@ -235,9 +249,18 @@ def study_of(
     )
     _check_settings(settings, found_pages)
     design = Design(
-        pages=tuple(found_pages), schemes=tuple(found_schemes), settings=settings, seeds=chosen
+        pages=tuple(found_pages),
+        schemes=tuple(found_schemes),
+        settings=settings,
+        seeds=chosen,
+        metrics=_in_order(metrics),
     )
     return Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
+
+
+def _in_order(metrics: Sequence[str]) -> tuple[str, ...]:
+    """Return these figures as columns have them, however they were asked for."""
+    return tuple(name for name in ON_DEMAND if name in metrics)
 
 
 def _check(**given: Any) -> None:

@@ -88,9 +88,12 @@ class TestLosses:
         load = h3sim.simulate("davies-meenan", scheme="rr", network="sander-2mbps-100ms-5pct")
         bursts = load.multiplexing.loss_bursts
         assert sum(length * n for length, n in bursts.items()) == load.packets.lost
+        assert load.figures["packets_mean_burst"] == load.packets.lost / sum(bursts.values())
 
     def test_without_loss_there_is_none(self) -> None:
-        assert replay(TWO, "rr").multiplexing.loss_bursts == {}
+        load = replay(TWO, "rr")
+        assert load.multiplexing.loss_bursts == {}
+        assert load.figures["packets_mean_burst"] is None
 
 
 class TestWhatIsSeen:
@@ -115,12 +118,15 @@ class TestWhatIsSeen:
         # The document is there at 10, the images at 20 and 30; text is 4 %.
         assert load.first_paint_ms == 10
         assert tuple(load.visual or ()) == (10, 20, 30, 30, 30)
-        assert h3sim.simulate(page, scheme="fifo").visual is None
+        assert (load.figures["visual_vc85_ms"], load.figures["visual_vc95_ms"]) == (20, 30)
+        replayed = h3sim.simulate(page, scheme="fifo")
+        assert replayed.visual is None
+        assert replayed.figures["visual_vc85_ms"] is None
 
     def test_the_image_index_weighs_images_alone(self) -> None:
         # The document is there at 80, the image at 160 ms.
         load = replay(TWO, "fifo")
-        assert load.image_index_ms == 160
+        assert load.image_index_ms == load.figures["image_index_ms"] == 160
         assert replay([(0, "document", 1)], "fifo").image_index_ms is None
 
 

@@ -99,6 +99,7 @@ def test_sampled_settings_are_loaded() -> None:
         ({"executor": 5}, "executor: must be 'serial'"),
         ({"workers": 0}, "workers: must be a whole number of at least 1"),
         ({"burst": [2, 5]}, "burst: says how losses cluster"),
+        ({"metrics": ["jain"]}, r"metrics\[0\]: 'jain' is not one of multiplexing_interleaving"),
     ],
 )
 def test_every_mistake_is_told_before_anything_runs(arguments: Any, message: Any) -> None:
@@ -162,6 +163,28 @@ def test_rows_are_found_again_by_the_codec_that_was_named() -> None:
     (unnamed,) = sweep(PAGE, schemes="rr", executor="serial", network="4g")
     assert unnamed["headers"] is None
     assert row | {"headers": None} == unnamed
+
+
+def test_figures_that_take_long_are_columns_on_request() -> None:
+    asked = ["multiplexing_jain_index", "multiplexing_interleaving"]
+    (row,) = sweep(PAGE, schemes="rr", executor="serial", metrics=asked)
+    load = h3sim.simulate(PAGE, scheme="rr")
+    assert row["multiplexing_interleaving"] == load.multiplexing.interleaving
+    assert [name for name in row if name.startswith("multiplexing")] == [*reversed(asked)]
+    (usual,) = sweep(PAGE, schemes="rr", executor="serial")
+    assert usual == {name: value for name, value in row.items() if name not in asked}
+    assert set(load.figures) > set(asked)
+
+
+def test_a_store_runs_again_what_lacks_a_column(tmp_path: Path) -> None:
+    study = study_of(PAGE, schemes="rr")
+    store = tmp_path / "study.db"
+    assert study.run(store=store, executor="serial").counts == (0, 1, 0)
+    study.ask_for(["multiplexing_ttfb_slope_ms"])
+    again = study.run(store=store, executor="serial")
+    assert again.counts == (0, 1, 0)
+    assert again[0]["multiplexing_ttfb_slope_ms"] is not None
+    assert study.run(store=store, executor="serial").counts == (1, 0, 0)
 
 
 def test_resources_are_kept_on_request() -> None:
