@@ -1,7 +1,8 @@
 """`make record-corpus`: records the pages of tools/corpus.toml again, from the registries.
 
 It can be interrupted: what is recorded stays in the cache, and the next run goes on behind it. With
-names as arguments only these pages are recorded.
+names as arguments only these pages are recorded. With --priorities the pages stay as they are, and
+only get what the browser says of priorities when they are loaded again.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from h3sim.capture.chromium import Source, record
 from h3sim.capture.chromium.load_document import recorded_to_dict
 from h3sim.cli.record import write_page
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError
+from h3sim.page import read_page
 from tools.registries import FetchError, tools_of
 from tools.sites import PageSource, build, read_sources
+
+if TYPE_CHECKING:
+    from h3sim.page import Page
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 CORPORA = CHECKOUT / "corpora"
@@ -32,6 +38,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--cache", type=Path, default=CHECKOUT / ".corpus-cache")
     parser.add_argument("--repeat", type=int, default=3, help="loads per page")
     parser.add_argument("--again", action="store_true", help="also those that are recorded")
+    parser.add_argument(
+        "--priorities", action="store_true", help="add recorded priorities, change nothing else"
+    )
     options = parser.parse_args(argv)
     known = {page.name: page for page in read_sources()}
     unknown = [name for name in options.pages if name not in known]
@@ -50,12 +59,16 @@ def _record_all(sources: list[PageSource], options: argparse.Namespace) -> int:
     for page in sources:
         if _missing_tools(page):
             continue
-        done = options.cache / "recorded" / f"{page.name}.json"
+        folder = "priorities" if options.priorities else "recorded"
+        done = options.cache / folder / f"{page.name}.json"
         if done.exists() and not options.again:
             before += 1
             continue
         try:
-            _record(page, options.cache, done, options.repeat)
+            if options.priorities:
+                _add_priorities(page, options.cache, done)
+            else:
+                _record(page, options.cache, done, options.repeat)
             recorded += 1
         except (FetchError, H3SimError, OSError) as error:
             print(f"record-corpus: {page.name}: {error}", file=sys.stderr)
@@ -97,6 +110,40 @@ def _record(page: PageSource, cache: Path, done: Path, repeat: int) -> None:
     print(f"{page.name}: {len(recorded.resources)} resources, {kilobytes:,.0f} kB", flush=True)
     for line in recording.differences:
         print(f"  not the same in all recordings: {line}", flush=True)
+
+
+def _add_priorities(page: PageSource, cache: Path, done: Path) -> None:
+    """Load a page once more, and add what the browser said of priorities to the shipped file."""
+    root, _ = build(page, cache)
+    recording = record(Source(root=root, path=page.path), name=page.name)
+    shipped = read_page(CORPORA / done.name)
+    merged, missing = with_priorities(shipped, recording.page)
+    on = recording.page.provenance["recorded"]
+    text = f"{recording.load.browser}, {on}, matched by id"
+    if missing:
+        text += f"; not asked for in that load: {', '.join(missing)}"
+    merged = replace(merged, provenance={**shipped.provenance, "priorities": text})
+    done.parent.mkdir(parents=True, exist_ok=True)
+    write_page(merged, done)
+    shutil.copyfile(done, CORPORA / done.name)
+    n = len(shipped.resources)
+    print(f"{page.name}: priorities of {n - len(missing)} of {n} resources", flush=True)
+    for id_ in missing:
+        print(f"  not asked for in this load: {id_}", flush=True)
+
+
+def with_priorities(shipped: Page, again: Page) -> tuple[Page, list[str]]:
+    """Return *shipped* with what was recorded of priorities in *again*, and the ids it lacks.
+
+    Resources are matched by their ids. What has no match keeps what it had.
+    """
+    said = {resource.id: resource.recorded for resource in again.resources}
+    resources = tuple(
+        replace(resource, recorded=said[resource.id]) if resource.id in said else resource
+        for resource in shipped.resources
+    )
+    missing = [resource.id for resource in shipped.resources if resource.id not in said]
+    return replace(shipped, resources=resources), missing
 
 
 if __name__ == "__main__":

@@ -15,18 +15,9 @@ if TYPE_CHECKING:
     from h3sim.page import Discovery, Page, Resource
     from h3sim.trace import Activity
 
-__all__ = ["ChangingBrowser", "has_changes"]
+__all__ = ["ChangingBrowser", "changes_of", "may_change"]
 
 _AT_LAYOUT = Standing(visible=True)
-
-
-def has_changes(page: Page, *, is_laid_out: bool, background_at_ns: int | None) -> bool:
-    """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
-    return (
-        background_at_ns is not None
-        or any(map(_may_change, page.resources))
-        or (is_laid_out and any(map(_is_seen, page.resources)))
-    )
 
 
 class _Trigger(NamedTuple):
@@ -35,6 +26,30 @@ class _Trigger(NamedTuple):
     resource: int
     when: Discovery
     change: Standing
+
+
+def changes_of(page: Page, *, plays_recorded: bool) -> list[_Trigger]:
+    """Return what changes of resources while *page* is loaded, in file order.
+
+    What was recorded counts only if somebody *plays* it.
+    """
+    return [
+        _Trigger(index, when, change)
+        for index, resource in enumerate(page.resources)
+        if resource.priority_changes or (plays_recorded and resource.recorded)
+        for when, change in _later(resource, plays_recorded=plays_recorded)
+    ]
+
+
+def may_change(
+    page: Page, changes: list[_Trigger], *, is_laid_out: bool, background_at_ns: int | None
+) -> bool:
+    """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
+    return (
+        background_at_ns is not None
+        or bool(changes)
+        or (is_laid_out and any(map(_is_seen, page.resources)))
+    )
 
 
 class ChangingBrowser:
@@ -46,20 +61,27 @@ class ChangingBrowser:
     request. At *background_at_ns* the tab goes to the background, with all its requests.
     """
 
-    def __init__(self, inner: Browser, page: Page, *, background_at_ns: int | None) -> None:
+    def __init__(
+        self,
+        inner: Browser,
+        page: Page,
+        changes: list[_Trigger],
+        *,
+        background_at_ns: int | None,
+    ) -> None:
         self._inner = inner
         self._page = page
+        self._changes = changes
         self._background_at_ns = background_at_ns
         from h3sim.browser.parse import ParseBrowser  # on use: a replay has none
 
         self._parsing: ParseBrowser | None = inner if isinstance(inner, ParseBrowser) else None
         self._triggers: dict[int, list[_Trigger]] = {}
         """By the index of the parent: the resource that changes, when, and how."""
-        for index, resource in enumerate(page.resources):
-            for when, change in _later(resource):
-                if when.by is not None and when.at is not At.TIME:
-                    parent = page.index[when.by]
-                    self._triggers.setdefault(parent, []).append(_Trigger(index, when, change))
+        for trigger in changes:
+            when = trigger.when
+            if when.by is not None and when.at is not At.TIME:
+                self._triggers.setdefault(page.index[when.by], []).append(trigger)
         self._watched: dict[int, list[tuple[int, _Trigger]]] = {}
         self._complete: set[int] = set()
         self._asked: dict[int, None] = {}
@@ -84,10 +106,9 @@ class ChangingBrowser:
     def on_navigation(self, now_ns: int) -> list[Scheduled]:
         """Return what happens since *now_ns* whatever comes of the load."""
         due: list[Scheduled] = []
-        for index, resource in enumerate(self._page.resources):
-            for when, change in _later(resource):
-                if when.at is At.TIME:
-                    due.append(ScheduledChange(max(now_ns, when.delay_ns), index, change))
+        for index, when, change in self._changes:
+            if when.at is At.TIME:
+                due.append(ScheduledChange(max(now_ns, when.delay_ns), index, change))
         if self._background_at_ns is not None:
             at_ns = max(now_ns, self._background_at_ns)
             due.append(ScheduledChange(at_ns, None, Standing(hidden=True)))
@@ -160,17 +181,14 @@ class ChangingBrowser:
                     yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
 
 
-def _may_change(resource: Resource) -> bool:
-    return bool(resource.priority_changes or resource.recorded) and bool(_later(resource))
-
-
-def _later(resource: Resource) -> list[tuple[Discovery, Standing]]:
+def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery, Standing]]:
     """Return what changes of a resource while it loads, and when."""
     changes = [
         (change.when, Standing(visible=change.visible, fetchpriority=change.fetchpriority))
         for change in resource.priority_changes
     ]
-    recorded = ((entry.when, Standing(recorded=(entry,))) for entry in resource.recorded)
+    said = resource.recorded if plays_recorded else ()
+    recorded = ((entry.when, Standing(recorded=(entry,))) for entry in said)
     return changes + [(when, change) for when, change in recorded if when is not None]
 
 

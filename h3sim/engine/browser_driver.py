@@ -31,14 +31,24 @@ class Requester(Protocol):
 
 
 class BrowserDriver:
-    """A browser that loads *page*, and that time passes for; `requester` is to be set."""
+    """A browser that loads *page*, and that time passes for; `requester` is to be set.
+
+    *plays_recorded*: somebody asks what was recorded of priorities.
+    """
 
     requester: Requester
 
-    def __init__(self, page: Page, environment: LoadEnvironment, model: BrowserModel) -> None:
+    def __init__(
+        self,
+        page: Page,
+        environment: LoadEnvironment,
+        model: BrowserModel,
+        *,
+        plays_recorded: bool,
+    ) -> None:
         self._page = page
         self._environment = environment
-        self.browser = make_browser(page, model)
+        self.browser = make_browser(page, model, plays_recorded=plays_recorded)
         self.asked_for: list[int] = []
         """The resources in the order in which they were asked for, by their index in the page."""
         # Many are asked for at one instant.

@@ -47,7 +47,12 @@ class _Connector:
             from h3sim.engine.header_layer import without_headers
 
             self._page = without_headers(plan.page)
-        self.driver = BrowserDriver(self._page, environment, browser)
+        self.driver = BrowserDriver(
+            self._page,
+            environment,
+            browser,
+            plays_recorded=plan.scheme.recorded is not None,
+        )
 
     def _connection(
         self, transport: Transport, marks: ByteMarks | None, *, is_http2: bool
