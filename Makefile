@@ -185,7 +185,7 @@ validate-pages: $(DEV) ## import tables of real pages and load each under every 
 
 .PHONY: record-corpus
 record-corpus: $(DEV) ## record the shipped pages again, from the registries (half an hour; needs Chromium, npm, pip, apt-get)
-	$(BIN)/python -m tools.record_corpus
+	$(BIN)/python -m tools.record_corpus $(ARGS)
 
 .PHONY: corpus-figure
 corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/corpus.md

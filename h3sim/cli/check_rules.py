@@ -28,8 +28,7 @@ examples:
 _MOST_SHOWN = 20
 _HOW_TO = (
     "No page has recorded priorities. `h3sim import` keeps those of a HAR or a DevTools log,"
-    " `h3sim record` those of an installed Chromium, and `make record-corpus` records the corpus"
-    " anew."
+    " `h3sim record` those of an installed Chromium; the recorded pages of the corpus have them."
 )
 
 

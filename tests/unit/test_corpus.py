@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from h3sim import catalog
 from h3sim.catalog.roots import root
-from h3sim.page import Kind, schema
+from h3sim.page import Kind, Level, schema
+from tests.helpers import page_of
 from tools.corpus_figure import listing, shape_of, summary
+from tools.record_corpus import with_priorities
 from tools.sites import read_sources
 
 CHECKOUT = Path(__file__).parents[2]
@@ -27,6 +30,32 @@ def test_there_are_at_least_sixty_recorded_pages_from_the_list_of_sources() -> N
     for page in RECORDED:
         assert page.provenance["source"] == sources[page.name].source
         assert page.provenance["licence"] == sources[page.name].site.licence
+
+
+def test_every_recorded_resource_knows_what_chrome_said_of_its_priority() -> None:
+    resources = [resource for page in RECORDED for resource in page.resources]
+    assert all(resource.recorded[0].when is None for resource in resources)
+    later = [r for r in resources if len(r.recorded) > 1]
+    # Layout shows images, and Chrome raises these.
+    assert {(r.kind, r.recorded[-1].level) for r in later} == {(Kind.IMAGE, Level.HIGH)}
+
+
+def test_priorities_are_added_by_id_and_nothing_else_changes() -> None:
+    found = {"by": "/", "at": "request"}
+    image = {"kind": "image", "bytes": 9, "discovered": found}
+    root = {"id": "/", "kind": "document", "bytes": 900}
+    shipped = page_of(root, {"id": "a", **image}, {"id": "gone", **image})
+    said = [{"browser": "chrome", "level": "Low"}]
+    again = page_of(
+        {**root, "bytes": 1},
+        {"id": "new", **image, "recorded": said},
+        {"id": "a", **image, "bytes": 7, "recorded": said},
+    )
+    merged, missing = with_priorities(shipped, again)
+    assert missing == ["gone"]
+    assert [len(resource.recorded) for resource in merged.resources] == [0, 1, 0]
+    bare = [replace(resource, recorded=()) for resource in merged.resources]
+    assert shipped.with_resources(bare) == shipped
 
 
 @pytest.mark.parametrize(("size", "pages"), [("small", 20), ("medium", 12), ("large", 20)])

@@ -246,7 +246,7 @@ class TestRules:
 
     def test_the_command_says_how_to_record(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check-rules", "davies-meenan"]) == 0
-        assert "make record-corpus" in capsys.readouterr().out.replace("\n", " ")
+        assert "`h3sim import` keeps those of a HAR" in capsys.readouterr().out.replace("\n", " ")
 
     def test_the_command_tells_mistakes(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check-rules", "nobody", "--scheme", "nothing"]) == 2
