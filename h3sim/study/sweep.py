@@ -99,8 +99,9 @@ class Study:
             InputError: naming each that is not known.
         """
         _check(metrics=metrics)
-        asked = _in_order([*self.design.metrics, *metrics])
-        self.design = replace(self.design, metrics=asked)
+        asked = {*self.design.metrics, *metrics}
+        in_order = tuple(name for name in ON_DEMAND if name in asked)
+        self.design = replace(self.design, metrics=in_order)
 
     def keys(self) -> CellKeys:
         """Return by what loads are known again."""
@@ -229,8 +230,8 @@ def study_of(
         UnknownNameError: if a name is not known.
         UnknownOptionError: if there is no such axis.
     """
-    given = {"cells": cells, "sampling_seed": sampling_seed, "resources": resources}
-    _check(**given, metrics=metrics, timeout_s=timeout_s, name=name)
+    given = {"cells": cells, "sampling_seed": sampling_seed, "resources": resources, "name": name}
+    _check(**given, metrics=metrics, timeout_s=timeout_s)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     plain = {key: value for key, value in axes.items() if key not in ranges}
     listed = _listed(cells, ranges, samples)
@@ -249,18 +250,11 @@ def study_of(
     )
     _check_settings(settings, found_pages)
     design = Design(
-        pages=tuple(found_pages),
-        schemes=tuple(found_schemes),
-        settings=settings,
-        seeds=chosen,
-        metrics=_in_order(metrics),
+        pages=tuple(found_pages), schemes=tuple(found_schemes), settings=settings, seeds=chosen
     )
-    return Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
-
-
-def _in_order(metrics: Sequence[str]) -> tuple[str, ...]:
-    """Return these figures as columns have them, however they were asked for."""
-    return tuple(name for name in ON_DEMAND if name in metrics)
+    study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
+    study.ask_for(metrics)
+    return study
 
 
 def _check(**given: Any) -> None:
