@@ -222,32 +222,28 @@ def study_of(
     loss=[0, 0.02], transport="tcp"`. *cells* lists settings that go together, say
     `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* draws so many from the axes that are a
     `Range`, as a "latin-hypercube" or "sobol" points. *seeds* are numbers, or how many from 0 on.
-    *resources* keeps a row a resource as well; *metrics* names columns that are had on demand, say
-    "multiplexing_interleaving"; *timeout_s* ends loads that take longer.
+    *resources* keeps a row a resource as well; *metrics* names columns that take longer, say
+    "multiplexing_interleaving"; *timeout_s* ends loads that do.
 
     Raises:
         InputError: listing every mistake in what was given.
         UnknownNameError: if a name is not known.
         UnknownOptionError: if there is no such axis.
     """
-    given = {"cells": cells, "sampling_seed": sampling_seed, "resources": resources, "name": name}
-    _check(**given, metrics=metrics, timeout_s=timeout_s)
+    given = {"cells": cells, "sampling_seed": sampling_seed, "resources": resources}
+    _check(**given, metrics=metrics, timeout_s=timeout_s, name=name)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     plain = {key: value for key, value in axes.items() if key not in ranges}
     listed = _listed(cells, ranges, samples)
     if ranges:
         drawn = sampled(ranges, samples or 0, method=sampling, seed=sampling_seed)
         listed = tuple({**cell, **point} for cell in listed for point in drawn)
-    found_pages = resolve_pages(pages)
-    found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
+    found_pages, found_schemes = resolve_pages(pages), [*dict.fromkeys(resolve_schemes(schemes))]
     wanted = check_axes(plain, _ARGUMENTS)
     chosen = _seeds(seeds)
     _check_some(pages=found_pages, schemes=found_schemes, seeds=chosen, cells=listed)
     check_names(pages=found_pages, schemes=found_schemes)
-    settings = Combinations(
-        listed=tuple(_loaded(cell) for cell in listed),
-        axes={key: tuple(_named(key, v) for v in values) for key, values in wanted.items()},
-    )
+    settings = _combined(listed, wanted)
     _check_settings(settings, found_pages)
     design = Design(
         pages=tuple(found_pages), schemes=tuple(found_schemes), settings=settings, seeds=chosen
@@ -304,8 +300,13 @@ def _named(key: str, value: Any) -> Any:
     return value
 
 
-def _loaded(cell: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _named(key, value) for key, value in cell.items()}
+def _combined(
+    listed: Iterable[Mapping[str, Any]], axes: Mapping[str, Iterable[Any]]
+) -> Combinations:
+    return Combinations(
+        listed=tuple({key: _named(key, value) for key, value in cell.items()} for cell in listed),
+        axes={key: tuple(_named(key, v) for v in values) for key, values in axes.items()},
+    )
 
 
 def _check_some(**given: Sequence[object]) -> None:
