@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.http.lost_streams import LostStreams
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.http.scheduler_group import SchedulerGroup
 from h3sim.http.send_buffer import BufferModel, SendBuffer
@@ -58,8 +59,8 @@ class StreamSender(Source):
         connection_window_bytes: int = UNLIMITED_BYTES,
     ) -> None:
         self._scheduler = scheduler
-        self._lost_scheduler = lost_scheduler
-        self._retransmit = retransmit
+        self._lost = LostStreams(retransmit, lost_scheduler)
+        self._lost_wait_turns = retransmit is Retransmit.TURN
         self._requeues = requeues
         self._schedulers = SchedulerGroup(scheduler, lost_scheduler)
         self._turn_bytes = turn_bytes
@@ -71,7 +72,6 @@ class StreamSender(Source):
         self._credit_bytes = connection_window_bytes
         self._buffer = SendBuffer(buffer_bytes)
         self._outgoing: dict[int, OutgoingStream] = {}
-        self._with_lost: dict[int, None] = {}
         self._n_active = 0
         self.has_data = False
         """Whether `take` may give something out, if flow control lets it; asked often, so kept."""
@@ -126,9 +126,7 @@ class StreamSender(Source):
         stream.lose(offset, n_bytes)
         self._schedulers.on_lost()
         if stream.lost:
-            self._with_lost.setdefault(stream_id)
-            if self._lost_scheduler is not None:
-                self._lost_scheduler.activate(stream_id)
+            self._lost.add(stream_id)
         if self._requeues and stream.is_active:
             self._schedulers.requeue(stream_id)
         self._wake(stream_id, stream)
@@ -180,7 +178,7 @@ class StreamSender(Source):
         self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
     ) -> StreamBytes | None:
         """Give out one turn of the scheduler."""
-        stream_id = self._next_stream() if self._with_lost else self._scheduler.pick()
+        stream_id = self._next_stream() if self._lost.ids else self._scheduler.pick()
         if stream_id is None:
             return None
         stream = self._outgoing[stream_id]
@@ -213,24 +211,20 @@ class StreamSender(Source):
     def _again(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> StreamBytes:
         """Give out the lowest bytes of a stream that were lost."""
         start, n_bytes = stream.take_lost(max_bytes)
-        if self._retransmit is Retransmit.TURN:
-            self._scheduler.charge(stream_id, n_bytes)
-        elif self._lost_scheduler is not None:
-            self._lost_scheduler.charge(stream_id, n_bytes)
+        self._lost.charge(self._scheduler, stream_id, n_bytes)
         if not stream.lost:
             self._rest(stream_id, stream)
         return stream_id, start, n_bytes
 
     def _next_stream(self) -> int | None:
-        if self._with_lost and self._retransmit is Retransmit.FIRST:
-            return next(iter(self._with_lost))
-        if self._with_lost and self._lost_scheduler is not None:
-            return self._lost_scheduler.pick()
+        lost_id = self._lost.pick() if self._lost.ids else None
+        if lost_id is not None:
+            return lost_id
         stream_id = self._scheduler.pick()
         if stream_id is None or self._credit_bytes:
             return stream_id
         # Nothing new may go; what was lost has been counted already.
-        return stream_id if stream_id in self._with_lost else next(iter(self._with_lost), None)
+        return stream_id if stream_id in self._lost.ids else next(iter(self._lost.ids), None)
 
     def _drain(self, stream_id: int) -> None:
         del self._outgoing[stream_id]
@@ -239,7 +233,7 @@ class StreamSender(Source):
 
     def _wake(self, stream_id: int, stream: OutgoingStream) -> None:
         """Activate the stream if it has something that may go in its turn."""
-        waits = stream.has_new() or (stream.lost and self._retransmit is Retransmit.TURN)
+        waits = stream.has_new() or (stream.lost and self._lost_wait_turns)
         if waits and not stream.is_active:
             stream.is_active = True
             self._n_active += 1
@@ -247,11 +241,9 @@ class StreamSender(Source):
 
     def _rest(self, stream_id: int, stream: OutgoingStream) -> None:
         """Take the stream out of the running where nothing is left to give out."""
-        if not stream.lost and self._with_lost and stream_id in self._with_lost:
-            del self._with_lost[stream_id]
-            if self._lost_scheduler is not None:
-                self._lost_scheduler.deactivate(stream_id)
-        waits = stream.has_new() or (stream.lost and self._retransmit is Retransmit.TURN)
+        if not stream.lost and stream_id in self._lost.ids:
+            self._lost.remove(stream_id)
+        waits = stream.has_new() or (stream.lost and self._lost_wait_turns)
         if stream.is_active and not waits:
             stream.is_active = False
             self._n_active -= 1
@@ -271,7 +263,7 @@ class StreamSender(Source):
             self._buffer.put(chunk)
 
     def _note_data(self) -> None:
-        self.has_data = self._n_active > 0 or bool(self._with_lost) or bool(self._buffer)
+        self.has_data = self._n_active > 0 or bool(self._lost.ids) or bool(self._buffer)
 
     def _has_room(self) -> bool:
         stream_id = self._next_stream()
