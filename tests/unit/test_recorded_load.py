@@ -47,13 +47,26 @@ def test_without_handshakes_the_rtt_is_the_lowest_decile_of_waits() -> None:
     assert path[:2] == (3, "the lowest decile of times to first bytes")
 
 
-def test_the_rate_is_the_most_that_came_within_a_window() -> None:
-    # 10 kB in the first second; then 20 kB and 30 kB that overlap in 0.1 s: 25 kB come in it.
+def test_the_rate_is_the_most_that_came_as_a_whole_within_a_window_or_longer() -> None:
     transfers = [Transfer(0, 1000, 10_000), Transfer(1000, 1100, 20_000)]
     assert peak_rate_bps(transfers, 100) == pytest.approx(20_000 * 8 / 0.1)
+    # When the bytes of one that overlaps came is not known: by 1,650 they all had.
     both = [*transfers, Transfer(1050, 1650, 30_000)]
-    # From 1,000 on: all of the second, and 50 of the 600 ms of the third.
-    assert peak_rate_bps(both, 100) == pytest.approx((20_000 + 2500) * 8 / 0.1)
+    assert peak_rate_bps(both, 100) == pytest.approx(20_000 * 8 / 0.1)
+    more = [*transfers, Transfer(1050, 1650, 130_000)]
+    assert peak_rate_bps(more, 100) == pytest.approx(150_000 * 8 / 0.65)
+
+
+def test_responses_that_share_a_link_do_not_add_up_to_more_than_it_carries() -> None:
+    # One after the other over 1 Mbit/s, 20 kB each, all with first bytes at once: taken as spread
+    # evenly, the first 160 ms would seem to have brought 36.7 kB.
+    transfers = [Transfer(0, 160 * number, 20_000) for number in (1, 2, 3)]
+    assert peak_rate_bps(transfers, 100) == pytest.approx(1_000_000)
+
+
+def test_pieces_are_put_together_without_a_rate_that_was_not_there() -> None:
+    pieces = [Transfer(at_ms, at_ms + 1, 125) for at_ms in range(1000)]
+    assert peak_rate_bps(pieces, 100) == pytest.approx(1_000_000)
 
 
 def test_what_came_faster_than_a_window_is_judged_by_its_own_time() -> None:

@@ -3,11 +3,12 @@
 - **RTT**: the median of what opening a connection took without TLS. TCP's handshake is one round
   trip (RFC 9293 § 3.5), and so is QUIC's (RFC 9000 § 7). Without such times it is the least time
   from a request to its first byte, which holds the server's time, too.
-- **Rate**: the most that came within any window of a round trip, but at least 100 ms, with the
-  bytes of each response (or of each recorded piece of it) spread evenly over the time in which they
-  came. As for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based congestion control"),
-  the maximum is taken since everything else that is slow, from slow start to the server, makes
-  deliveries slower than the path and nothing makes them faster. So it is a lower bound.
+- **Rate**: the most that came as a whole within any stretch of a round trip or longer, but at least
+  100 ms: responses (or recorded pieces of them) that began and ended within it. When the bytes of
+  one that reaches beyond it came is not known, so they do not count. As for BBR's bandwidth
+  (Cardwell et al. 2017, "BBR: congestion-based congestion control"), the maximum is taken since
+  everything else that is slow, from slow start to the server, makes deliveries slower than the path
+  and nothing makes them faster. So it is a lower bound.
 - **Server's time**: what a request waited for its first byte beyond the RTT, where no other
   response was arriving meanwhile, which could have been in front of it.
 """
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import statistics
 from bisect import bisect_right
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.page import RecordedLoad
@@ -42,6 +42,8 @@ __all__ = [
 _LEAST_WINDOW_MS = 100.0
 """Clocks of recorders tell milliseconds, and what the browser reads in one go comes in bursts."""
 _LEAST_TRANSFER_MS = 1.0
+_STEPS = 4
+"""Of a window: pieces that come within a quarter of it are not told apart."""
 _LEAST_BYTES = 10_000
 """Of less than an initial window (RFC 9002 § 7.2) no rate can be told."""
 _DIGITS = 3
@@ -121,38 +123,42 @@ def recorded_load(
 
 
 def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:
-    """Return the most that came within any *window_ms*, as a rate.
+    """Return the most that came as a whole within any *window_ms* or longer, as a rate.
 
-    What came is piecewise linear in time, so the best window begins or ends where a transfer does.
     Where all came in less than a window, the window is that long.
 
     >>> peak_rate_bps([Transfer(0, 100, 1000), Transfer(50, 150, 3000)], 100)
-    280000.0
+    240000.0
     """
-    steps: dict[float, float] = {}
+    begin_ms = min(transfer.from_ms for transfer in transfers)
+    end_ms = max(transfer.to_ms for transfer in transfers)
+    window_ms = min(window_ms, max(_LEAST_TRANSFER_MS, end_ms - begin_ms))
+    by_end = _in_steps(transfers, window_ms / _STEPS)
+    most = 0.0
+    for from_ms in {transfer.from_ms: None for transfer in by_end}:
+        n_bytes = 0
+        for transfer in by_end:
+            if transfer.from_ms >= from_ms:
+                n_bytes += transfer.n_bytes
+                most = max(most, n_bytes / max(window_ms, transfer.to_ms - from_ms))
+    return most * BITS_PER_BYTE * MS_PER_S
+
+
+def _in_steps(transfers: Sequence[Transfer], step_ms: float) -> list[Transfer]:
+    """Return *transfers* by when they end, those within one step of time put together.
+
+    A log tells thousands of pieces, and each pair of a begin and an end is tried.
+    """
+    together: dict[tuple[int, int], Transfer] = {}
     for transfer in transfers:
-        took_ms = max(_LEAST_TRANSFER_MS, transfer.to_ms - transfer.from_ms)
-        slope = transfer.n_bytes / took_ms
-        end_ms = transfer.from_ms + took_ms
-        steps[transfer.from_ms] = steps.get(transfer.from_ms, 0.0) + slope
-        steps[end_ms] = steps.get(end_ms, 0.0) - slope
-    times = sorted(steps)
-    slopes = accumulate(steps[at_ms] for at_ms in times)
-    parts = ((b - a) * slope for (a, b), slope in zip(pairwise(times), slopes, strict=False))
-    came = [0.0, *accumulate(parts)]
-    window_ms = min(window_ms, times[-1] - times[0])
-
-    def by(at_ms: float) -> float:
-        """Return how many bytes had come by then."""
-        index = bisect_right(times, at_ms)
-        if index == 0 or index == len(times):
-            return 0.0 if index == 0 else came[-1]
-        share = (at_ms - times[index - 1]) / (times[index] - times[index - 1])
-        return came[index - 1] + share * (came[index] - came[index - 1])
-
-    starts = [*times, *(at_ms - window_ms for at_ms in times)]
-    most = max(by(at_ms + window_ms) - by(at_ms) for at_ms in starts)
-    return most * BITS_PER_BYTE * MS_PER_S / window_ms
+        key = int(transfer.from_ms // step_ms), int(transfer.to_ms // step_ms)
+        other = together.get(key, Transfer(transfer.from_ms, transfer.to_ms, 0))
+        together[key] = Transfer(
+            min(transfer.from_ms, other.from_ms),
+            max(transfer.to_ms, other.to_ms),
+            transfer.n_bytes + other.n_bytes,
+        )
+    return sorted(together.values(), key=lambda transfer: transfer.to_ms)
 
 
 def transfers_of(requests: Iterable[Observed]) -> list[Transfer]:
