@@ -156,8 +156,7 @@ def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
     """Draw sizes and counts, and which kinds make up the bytes."""
     from matplotlib.figure import Figure
 
-    from h3sim.documents import write_whole
-    from h3sim.plots.files import render
+    from h3sim.plots.files import save_figure, say
     from h3sim.plots.style import in_style
 
     with in_style():
@@ -165,7 +164,9 @@ def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
         left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
         _draw_sizes(left, shapes, theirs)
         _draw_kinds(right, shapes, theirs)
-    write_whole(FIGURE, lambda file: render(figure, file, "png"))
+        for ax, title in ((left, "Sizes and counts"), (right, "Bytes by kind")):
+            say(ax, f"{title} of {len(shapes)} shipped pages and {len(theirs)} of others.")
+    save_figure(figure, FIGURE)
 
 
 def _draw_sizes(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:

@@ -12,15 +12,17 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
 import h3sim
 from h3sim.cli.main import COMMANDS, make_parser
+from h3sim.plots.files import alt_text, save_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["SECTIONS", "main", "sections", "write_source"]
 
@@ -70,19 +72,23 @@ _EXAMPLE = "davies-meenan"
 
 def main() -> None:
     """Write the source of the site into build/docs/source, with a picture of each scheme."""
-    write_source(SOURCE)
-    write_pictures(SOURCE)
+    with tempfile.TemporaryDirectory() as made:
+        write_source(SOURCE, write_pictures(Path(made)))
+        shutil.copytree(made, SOURCE / _PICTURES)
 
 
-def write_source(folder: Path) -> None:
-    """Write all that Sphinx reads into *folder*, which is emptied before."""
+def write_source(folder: Path, pictures: Mapping[str, str]) -> None:
+    """Write what Sphinx reads into *folder*, which is emptied before.
+
+    *pictures* says in words what the picture of each scheme shows; those stand in no file here.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     for path in _pages():
         _copy(path, folder)
         for linked in _linked_files(path):
             _copy(linked, folder)
     schemes = (ROOT / _SCHEME_PAGE).read_text("utf-8")
-    _write(folder / _SCHEME_PAGE, scheme_page(schemes))
+    _write(folder / _SCHEME_PAGE, scheme_page(schemes, pictures))
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         _copy(path, folder)
         _write(folder / "notebooks" / f"{path.stem}.md", notebook_page(path))
@@ -93,22 +99,22 @@ def write_source(folder: Path) -> None:
         _write(folder / "reference" / f"{name}.md", api_page(name))
 
 
-def write_pictures(folder: Path) -> None:
-    """Draw what each shipped scheme makes of one page into *folder*; `scheme_page` shows it."""
-    (folder / _PICTURES).mkdir(parents=True, exist_ok=True)
+def write_pictures(folder: Path) -> dict[str, str]:
+    """Draw what each shipped scheme makes of one page into *folder*; return it in words."""
+    folder.mkdir(parents=True, exist_ok=True)
+    words = {}
     for scheme in h3sim.list_schemes():
-        plots = h3sim.simulate(_EXAMPLE, scheme=scheme).plot
-        figure = plots.multiplexing().figure
-        figure.savefig(folder / _PICTURES / f"{scheme.name}.png", dpi=80)
+        ax = h3sim.simulate(_EXAMPLE, scheme=scheme).plot.multiplexing()
+        save_figure(ax.figure, folder / f"{scheme.name}.png")
+        words[scheme.name] = alt_text(ax)
+    return words
 
 
-def scheme_page(text: str) -> str:
-    """Return the page of schemes with a picture below the heading of each shipped one."""
-    for scheme in h3sim.list_schemes():
-        alt = f"The packets of {_EXAMPLE} with {scheme.name}, in the order delivered"
-        picture = f"![{alt}]({Path(_PICTURES).name}/{scheme.name}.png)"
-        picture = picture.replace("](", "](images/")
-        heading = f"\n### {scheme.name}\n"
+def scheme_page(text: str, pictures: Mapping[str, str]) -> str:
+    """Return the page of schemes with a picture of `_EXAMPLE` below each heading in *pictures*."""
+    for name, words in pictures.items():
+        heading = f"\n### {name}\n"
+        picture = f"![{_EXAMPLE}: {words}](images/schemes/{name}.png)"
         text = text.replace(heading, f"{heading}\n{picture}\n")
     return text
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from PIL import Image
 
 import h3sim
-from h3sim.plots import LoadPlots
+from h3sim.plots import LoadPlots, alt_text
 from h3sim.plots.files import save_figure
 from h3sim.plots.style import in_style
 
@@ -41,13 +41,13 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for name in sys.argv[2:] or PAGES:
-        for what, figure, alt in drawn(page_named(name)):
+        for what, figure in drawn(page_named(name)):
             path = folder / f"{name}-{what}.png"
             with in_style():
                 save_figure(figure, path)
             _shrink(path)
-            entries.append((path, alt))
-            print(f"{path.name}: {alt}")
+            entries.append((path, alt_text(figure)))
+            print(f"{path.name}: {alt_text(figure)}")
     (folder / "index.html").write_text(_index(entries), encoding="utf-8")
 
 
@@ -59,24 +59,23 @@ def page_named(name: str) -> h3sim.Page:
     return h3sim.page.synthetic(seed=1, n_resources=int(n_resources))
 
 
-def drawn(page: h3sim.Page) -> Iterator[tuple[str, Any, str]]:
-    """Yield what each figure is called, the figure, and its alternative text."""
+def drawn(page: h3sim.Page) -> Iterator[tuple[str, Any]]:
+    """Yield what each figure is called, and the figure."""
     schemes = h3sim.catalog.scheme_set("marx-2019")
-    eleven = LoadPlots([h3sim.simulate(page, scheme=name) for name in schemes or ()])
-    yield "schemes", eleven.figure(), eleven.alt_text()
+    yield "schemes", LoadPlots([h3sim.simulate(page, scheme=s) for s in schemes or ()]).figure()
     load = h3sim.simulate(page, scheme="rr", **_LOSSY)
     other = h3sim.simulate(page, scheme="chrome-eps", **_LOSSY)
-    one, two = load.plot, LoadPlots([load, other])
-    yield "load", one.figure(), one.alt_text()
+    one = load.plot
+    yield "load", one.figure()
     for name in ("byte_ranges", "throughput", "congestion", "dependencies", "priority_tree"):
-        yield name, getattr(one, name)().figure, one.alt_text(name)
+        yield name, getattr(one, name)().figure
     tree = h3sim.simulate(page, scheme="firefox", **_LOSSY).plot
-    yield "priority_tree-firefox", tree.priority_tree().figure, tree.alt_text("priority_tree")
-    yield "deltas", two.deltas().figure, two.alt_text("deltas")
-    yield "against", one.against(other), two.alt_text("deltas")
+    yield "priority_tree-firefox", tree.priority_tree().figure
+    yield "deltas", LoadPlots([load, other]).deltas().figure
+    yield "against", one.against(other)
     for fold in ("kind", "host"):
-        yield f"waterfall-{fold}", one.waterfall(fold=fold).figure, one.alt_text("waterfall")
-    yield "page", page.plot.figure(), page.plot.alt_text()
+        yield f"waterfall-{fold}", one.waterfall(fold=fold).figure
+    yield "page", page.plot.figure()
 
 
 def _shrink(path: Path) -> None:

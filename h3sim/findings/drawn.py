@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import h3sim.plots
-from h3sim.documents import write_whole
 from h3sim.findings.maps import METRICS, TITLES, cells_of
 from h3sim.findings.sander import title
-from h3sim.plots.files import render
+from h3sim.plots.files import save_figure, say
 from h3sim.plots.labels import plain
+from h3sim.plots.study_words import Interval, listed, spreads_of, with_intervals
 from h3sim.plots.style import SMALL, in_style, line
 from h3sim.study import resolve_pages, simulate
 from h3sim.study.results import Results
@@ -46,7 +46,7 @@ def draw_all(reproduction: Reproduction, folder: Path) -> list[Path]:
             if figure is None:
                 continue
             path = folder / f"{name}.png"
-            write_whole(path, lambda file, figure=figure: render(figure, file, "png"))  # type: ignore[misc]
+            save_figure(figure, path)
             written.append(path)
     return written
 
@@ -126,9 +126,11 @@ def _changes(run: ExperimentRun) -> Figure:
         for network, ax in zip(networks, axes, strict=True):
             here = run.loads.where(network=network)
             base = here.where(scheme="sander-chrome")
+            spreads = {}
             for number, scheme in enumerate(here.schemes[1:]):
                 values = sorted(here.where(scheme=scheme).deltas(base, column).values())
                 shares = [(index + 1) / len(values) for index in range(len(values))]
+                spreads[scheme] = [_CDF_PERCENT * value for value in values]
                 look = line(number)
                 ax.step(
                     [_CDF_PERCENT * min(value, 1.5) for value in values],
@@ -142,6 +144,8 @@ def _changes(run: ExperimentRun) -> Figure:
             ax.set_xlim(-100, 150)
             ax.set_xlabel(f"change of {said} in %")
             ax.set_title(title(network), fontsize=SMALL + 1, loc="left")
+            what = f"the share of pages by the change of {said} in %, {title(network)}"
+            say(ax, f"A line of steps per scheme, {what}: {spreads_of(spreads)}")
         axes[0].set_ylabel("share of pages")
     grid[0][0].legend(fontsize=SMALL, frameon=False)
     return figure
@@ -168,8 +172,16 @@ def _map(run: ExperimentRun) -> Figure:
         ax.set_yticks(range(len(cells)), [plain(cell.name) for cell in cells])
         ax.invert_yaxis()
         ax.set_xscale("log")
-        ax.set_xlabel(f"{TITLES[metric]}: ratio to one response after the other")
+        what = f"{TITLES[metric]}: ratio to one response after the other"
+        ax.set_xlabel(what)
         ax.legend(fontsize=SMALL, frameon=False)
+        turns = {
+            f"{scheme.removeprefix('sander-')} in {cell.name}": Interval(*found)
+            for cell in cells
+            for scheme, found in cell.ratios.items()
+            if scheme != "fifo"
+        }
+        say(ax, f"A row per cell, a mark per turn, {what}: {with_intervals(turns)}")
     return figure
 
 
@@ -191,6 +203,8 @@ def _beside(run: ExperimentRun) -> Figure | None:
     ax.invert_yaxis()
     ax.legend(fontsize=SMALL, frameon=False)
     ax.set_title(plain(run.experiment.title), fontsize=SMALL + 1, loc="left")
+    pairs = listed(f"{name} {paper:g}, {found.value:.4g}" for name, paper, found in run.beside)
+    say(ax, f"A row per number, that of the paper and that of h3sim: {pairs}")
     return figure
 
 

@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING
 
 from h3sim.documents import shown
 from h3sim.errors import InputError, Problem
-from h3sim.plots import congestion, dependencies, priority_state, throughput
+from h3sim.plots import congestion, dependencies, priority_state, throughput, waterfall
 from h3sim.plots.deltas import deltas_of
 from h3sim.plots.labels import lane_labels
-from h3sim.plots.page_plots import kinds_of
+from h3sim.plots.progress import shown_set
 from h3sim.plots.window import window_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from h3sim.page import Page
     from h3sim.results import Load, ResourceTiming, Which
+    from h3sim.trace import Trace
 
-__all__ = ["alt_of", "alt_of_page", "byte_index_alt"]
+__all__ = [
+    *("alt_of", "byte_index_alt", "byte_ranges_alt", "delta_alt"),
+    *("priority_tree_alt", "throughput_alt", "waterfall_alt"),
+]
 
 
 def alt_of(name: str, loads: Sequence[Load]) -> str:
@@ -36,23 +39,69 @@ def alt_of(name: str, loads: Sequence[Load]) -> str:
 
 
 def byte_index_alt(loads: Sequence[Load], which: Which = "atf") -> str:
-    """Return the alternative text of the shares of bytes over time."""
+    """Return the alternative text of the shares of bytes over time, as `byte_index` draws them."""
+    shown = shown_set(loads[0], which)
     said = ", ".join(
         f"{name} has a ByteIndex of {index_ms:,.0f} ms"
         for name, load in zip(lane_labels(loads), loads, strict=True)
-        if (index_ms := load.byte_index_or_none(which)) is not None
+        if (index_ms := load.byte_index_or_none(shown)) is not None
     )
-    return f"A line per load rises from 0 to 1: {said}."
+    return f"A line per load rises from 0 to 1: {said or 'none has a byte to weigh'}."
 
 
-def alt_of_page(page: Page) -> str:
-    """Return the alternative text of the picture of a page."""
-    weights = ", ".join(
-        f"{row.n_resources} of kind {row.kind.value} with {row.n_bytes / 1000:,.0f} kB"
-        for row in kinds_of(page)
+def waterfall_alt(load: Load, fold: waterfall.Fold | None = None) -> str:
+    """Return the alternative text of a waterfall, with a row per resource or what it is folded by.
+
+    Raises:
+        NothingToMeasureError: if the load asked for nothing.
+    """
+    timings = load.timings
+    last = max(timings, key=lambda row: row.finished_ms)
+    waits = max(timings, key=_wait_ms)
+    return (
+        f"A row per {fold or 'resource'}, in request order: {last.id} ends last, at"
+        f" {last.finished_ms:,.0f} ms; {waits.id} waits longest for its first byte,"
+        f" {_wait_ms(waits):,.0f} ms."
     )
-    depth = max(node.depth for node in dependencies.nodes_of(page)) + 1
-    return f"A bar per kind: {weights}. Below, what asks for what, in {depth} steps."
+
+
+def byte_ranges_alt(n_waited: int) -> str:
+    """Return the alternative text of byte ranges, of whose bytes *n_waited* waited for others."""
+    return (
+        "A row per stream, in which its bytes rise over time; an area shows what was delivered in"
+        f" order. {n_waited:,} bytes waited for others of their stream."
+    )
+
+
+def throughput_alt(trace: Trace, end_ms: float) -> str:
+    """Return the alternative text of throughput until *end_ms*."""
+    peak = max(throughput.bins_of(trace, end_ms), key=lambda span: span.arrived_mbps)
+    return (
+        f"Arriving bytes peak at {peak.arrived_mbps:.2f} Mbit/s, from {peak.start_ms:,.0f} ms on; a"
+        " line shows what was delivered in order."
+    )
+
+
+def priority_tree_alt(load: Load, at_ns: int) -> str:
+    """Return the alternative text of what the server's scheduler knew at an instant."""
+    states = [each.state for each in priority_state.elements_of(load, at_ns)]
+    waits, idle = (states.count(state) for state in ("waits", "idle"))
+    return (
+        f"A tree from left to right, {to_ms(at_ns):,.0f} ms after navigation start: {waits}"
+        f" responses wait to be sent, {idle} have nothing to send yet."
+    )
+
+
+def delta_alt(first: Load, second: Load) -> str:
+    """Return the alternative text of what moved between two loads, of one page or of two."""
+    rows = deltas_of(first, second)
+    moved = [row.delta_ms for row in rows if row.delta_ms is not None]
+    sooner, later = (sum(sign * delta_ms > 0 for delta_ms in moved) for sign in (-1, 1))
+    one, other = lane_labels((first, second))
+    return (
+        f"A bar per resource: {sooner} of {len(rows)} are complete sooner with"
+        f" {'the second' if one == other else other}, {later} later."
+    )
 
 
 def _strip(loads: Sequence[Load]) -> str:
@@ -68,18 +117,12 @@ def _changes(load: Load) -> int:
     return sum(left != right for left, right in pairwise(load.trace.order))
 
 
-def _waterfall(loads: Sequence[Load]) -> str:
-    timings = loads[0].timings
-    last = max(timings, key=lambda row: row.finished_ms)
-    waits = max(timings, key=_wait_ms)
-    return (
-        f"A row per resource, in request order: {last.id} ends last, at {last.finished_ms:,.0f} ms;"
-        f" {waits.id} waits longest for its first byte, {_wait_ms(waits):,.0f} ms."
-    )
-
-
 def _wait_ms(row: ResourceTiming) -> float:
     return row.first_byte_ms - row.requested_ms
+
+
+def _waterfall(loads: Sequence[Load]) -> str:
+    return waterfall_alt(loads[0])
 
 
 def _figure(loads: Sequence[Load]) -> str:
@@ -88,19 +131,11 @@ def _figure(loads: Sequence[Load]) -> str:
 
 
 def _byte_ranges(loads: Sequence[Load]) -> str:
-    return (
-        "A row per stream, in which its bytes rise over time; an area shows what was delivered in"
-        f" order. {loads[0].hol.stream_bytes:,} bytes waited for others of their stream."
-    )
+    return byte_ranges_alt(loads[0].hol.stream_bytes)
 
 
 def _throughput(loads: Sequence[Load]) -> str:
-    bins = throughput.bins_of(loads[0].trace, window_of(loads[:1]).end_ms)
-    peak = max(bins, key=lambda span: span.arrived_mbps)
-    return (
-        f"Arriving bytes peak at {peak.arrived_mbps:.2f} Mbit/s, from {peak.start_ms:,.0f} ms on; a"
-        " line shows what was delivered in order."
-    )
+    return throughput_alt(loads[0].trace, window_of(loads[:1]).end_ms)
 
 
 def _congestion(loads: Sequence[Load]) -> str:
@@ -117,25 +152,12 @@ def _dependencies(loads: Sequence[Load]) -> str:
 
 
 def _priority_tree(loads: Sequence[Load]) -> str:
-    at_ns = priority_state.busiest_ns(loads[0])
-    states = [each.state for each in priority_state.elements_of(loads[0], at_ns)]
-    waits, idle = (states.count(state) for state in ("waits", "idle"))
-    return (
-        f"A tree from left to right, {to_ms(at_ns):,.0f} ms after navigation start: {waits}"
-        f" responses wait to be sent, {idle} have nothing to send yet."
-    )
+    return priority_tree_alt(loads[0], priority_state.busiest_ns(loads[0]))
 
 
 def _deltas(loads: Sequence[Load]) -> str:
     first, second = loads
-    rows = deltas_of(first, second)
-    moved = [row.delta_ms for row in rows if row.delta_ms is not None]
-    sooner, later = (sum(sign * delta_ms > 0 for delta_ms in moved) for sign in (-1, 1))
-    other = lane_labels(loads)[1]
-    return (
-        f"A bar per resource: {sooner} of {len(rows)} are complete sooner with {other},"
-        f" {later} later."
-    )
+    return delta_alt(first, second)
 
 
 _ALTS: dict[str, Callable[[Sequence[Load]], str]] = {

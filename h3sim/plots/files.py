@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from h3sim.documents import write_whole
+from h3sim.documents import shown, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.plots.style import in_style
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     import os
     from typing import BinaryIO
 
-__all__ = ["DPI", "Saved", "ShownFigure", "check_ending", "render", "save_figure"]
+__all__ = [
+    *("DPI", "Saved", "ShownFigure", "alt_text", "check_ending"),
+    *("render", "save_figure", "say"),
+]
 
 DPI = 150
 _UNDATED: dict[str, dict[str, Any]] = {
@@ -54,10 +58,40 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     return kind
 
 
-def render(figure: Figure, file: BinaryIO, kind: str, *, alt: str = "") -> None:
-    """Write *figure* to *file* as *kind*: png, svg or pdf; *alt* says in words what it shows."""
-    said = {_ALT_KEYS[kind]: alt} if alt else {}
-    metadata = _UNDATED[kind] | said
+def say(ax: Axes, words: str) -> None:
+    """Keep with *ax* in words what is drawn on it, for `alt_text` and the files that hold it."""
+    ax.set_label(words)  # of axes, matplotlib shows it nowhere
+
+
+def alt_text(drawn: Axes | Figure) -> str:
+    """Return in words what h3sim drew on axes or a figure, for who does not see it.
+
+    Of a figure the words of all its axes, "" where h3sim drew on none.
+
+    >>> import h3sim
+    >>> alt_text(h3sim.load_page("http2rulez").plot.kinds())[:38]
+    'A bar per kind: 16 of kind image with '
+
+    Raises:
+        InputError: if *drawn* is neither.
+    """
+    if not isinstance(drawn, Figure | Axes):
+        message = f"must be axes or a figure, is {shown(drawn)}"
+        raise InputError([Problem(key="drawn", message=message)])
+    told = drawn.axes if isinstance(drawn, Figure) else [drawn]
+    return " ".join(words for ax in told if (words := str(ax.get_label())))
+
+
+def render(figure: Figure, file: BinaryIO, kind: str) -> None:
+    """Write *figure* to *file* as *kind*: png, svg or pdf, which says in words what it shows.
+
+    Raises:
+        ValueError: if nothing was said of what is drawn: who does not see it would have nothing.
+    """
+    alt = alt_text(figure)
+    if not alt:
+        raise ValueError("what is drawn is not told in words: `say` keeps them with the axes")
+    metadata = _UNDATED[kind] | {_ALT_KEYS[kind]: alt}
     with in_style():
         if kind != "svg":
             figure.savefig(file, format=kind, dpi=DPI, metadata=metadata)
@@ -91,14 +125,14 @@ def _tile(match: re.Match[str]) -> str:
     )
 
 
-def save_figure(figure: Figure, path: str | os.PathLike[str], *, alt: str = "") -> None:
-    """Write *figure* to *path*, whole or not at all; the file says *alt*, where it has room for it.
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write *figure* to *path*, whole or not at all; the file holds its `alt_text`.
 
     Raises:
         InputError: if the ending is another, or the file cannot be written.
     """
     kind = check_ending(path)
-    write_whole(path, lambda file: render(figure, file, kind, alt=alt))
+    write_whole(path, lambda file: render(figure, file, kind))
 
 
 class Saved:
@@ -110,7 +144,7 @@ class Saved:
 
     def alt_text(self) -> str:
         """Return in words what `figure` shows; files say it as well."""
-        raise NotImplementedError
+        return alt_text(self.figure())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `figure` to *path*, whose ending says how: .png, .svg or .pdf.
@@ -121,11 +155,11 @@ class Saved:
             InputError: if the ending is another, or the file cannot be written.
         """
         check_ending(path)
-        save_figure(self.figure(), path, alt=self.alt_text())
+        save_figure(self.figure(), path)
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
-        render(self.figure(), file, "png", alt=self.alt_text())
+        render(self.figure(), file, "png")
         return file.getvalue()
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import write_whole
 from h3sim.plots import files
+from h3sim.plots.study_words import ends_of
 from h3sim.plots.style import SMALL, in_style, line
 
 if TYPE_CHECKING:
@@ -33,9 +33,8 @@ def save_header_plot(rows: Sequence[HeaderRow], path: str | os.PathLike[str]) ->
     Raises:
         InputError: if the ending is another, or the file cannot be written.
     """
-    kind = files.check_ending(path)
-    figure = header_figure(rows)
-    write_whole(path, lambda file: files.render(figure, file, kind))
+    files.check_ending(path)
+    files.save_figure(header_figure(rows), path)
 
 
 def header_figure(rows: Sequence[HeaderRow]) -> Figure:
@@ -53,7 +52,10 @@ def header_figure(rows: Sequence[HeaderRow]) -> Figure:
         for index, loss in enumerate(losses):
             shown = [row for row in rows if loss is None or row.loss == loss]
             for ax, (name, label) in zip(axes[:, index], _MEASURES, strict=True):
-                _draw(ax, shown, name, by_rtt=by_rtt)
+                lines = _draw(ax, shown, name, by_rtt=by_rtt)
+                over = "RTT in ms" if by_rtt else "loss in %"
+                given = "" if loss is None else f", with a loss of {100 * loss:g} %"
+                files.say(ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}")
                 ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
                 ax.set_ylabel("" if index else label, fontsize=SMALL)
         handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -61,12 +63,17 @@ def header_figure(rows: Sequence[HeaderRow]) -> Figure:
     return figure
 
 
-def _draw(ax: Axes, rows: Sequence[HeaderRow], name: str, *, by_rtt: bool) -> None:
+def _draw(
+    ax: Axes, rows: Sequence[HeaderRow], name: str, *, by_rtt: bool
+) -> dict[str, list[tuple[object, float]]]:
+    """Draw a line per scheme, and return its points."""
+    lines: dict[str, list[tuple[object, float]]] = {}
     for number, scheme in enumerate(dict.fromkeys(row.scheme for row in rows)):
         own = [row for row in rows if row.scheme == scheme]
         points = sorted(
             (row.rtt_ms if by_rtt else 100 * row.loss, _value(row, name)) for row in own
         )
+        lines[scheme] = [*points]
         look = line(number)
         ax.plot(
             [x for x, _ in points],
@@ -85,6 +92,7 @@ def _draw(ax: Axes, rows: Sequence[HeaderRow], name: str, *, by_rtt: bool) -> No
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+    return lines
 
 
 def _value(row: HeaderRow, name: str) -> Any:

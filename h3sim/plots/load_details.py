@@ -17,8 +17,8 @@ from h3sim.plots import (
     throughput,
     variants,
 )
-from h3sim.plots.alt_texts import alt_of
-from h3sim.plots.files import ShownFigure, check_ending, save_figure
+from h3sim.plots.alt_texts import alt_of, delta_alt, priority_tree_alt, throughput_alt
+from h3sim.plots.files import ShownFigure, check_ending, save_figure, say
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import in_style
 from h3sim.plots.trace_figures import CURVE_IN, byte_ranges_height_in, new_axes
@@ -56,7 +56,9 @@ class LoadDetails:
                 does, over links.
         """
         congestion.samples_of(self.loads[0].trace)
-        return self._over_time(ax, "Congestion window", congestion.draw, until_ms)
+        ax = self._over_time(ax, "Congestion window", congestion.draw, until_ms)
+        say(ax, alt_of("congestion", self.loads))
+        return ax
 
     def throughput(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
         """Draw how many bytes of responses arrived, and how many were delivered in order.
@@ -64,7 +66,9 @@ class LoadDetails:
         Of the first load, in Mbit/s over spans of a round number of ms: where the line is below the
         area, bytes waited for others. Returns *ax*, or the axes of a new figure.
         """
-        return self._over_time(ax, "Throughput", throughput.draw, until_ms)
+        ax = self._over_time(ax, "Throughput", throughput.draw, until_ms)
+        say(ax, throughput_alt(self.loads[0].trace, window_of(self.loads[:1], until_ms).end_ms))
+        return ax
 
     def byte_ranges(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
         """Draw, a row per stream, which of its bytes arrived when, as qvis does.
@@ -83,7 +87,9 @@ class LoadDetails:
             byte_ranges.draw(ax, trace, names, title, end_ms=end_ms, note=note)
 
         height_in = byte_ranges_height_in(load.trace)
-        return self._over_time(ax, "Byte ranges per stream", draw, until_ms, height_in)
+        ax = self._over_time(ax, "Byte ranges per stream", draw, until_ms, height_in)
+        say(ax, alt_of("byte_ranges", self.loads))
+        return ax
 
     def deltas(self, ax: Axes | None = None) -> Axes:
         """Draw of two loads how much sooner or later each resource was complete with the second.
@@ -103,6 +109,7 @@ class LoadDetails:
             ax = ax or new_axes(_ROW_IN * n_rows + _FRAME_IN)
             one, other = labels.lane_labels(self.loads)
             deltas.draw(ax, first, second, (one, other))
+        say(ax, delta_alt(first, second))
         return ax
 
     def against(self, other: Load, *, until_ms: float | None = None) -> ShownFigure:
@@ -124,8 +131,7 @@ class LoadDetails:
             InputError: if the ending is none of .png, .svg and .pdf, or it cannot be written.
         """
         check_ending(path)
-        figure = self.against(other, until_ms=until_ms)
-        save_figure(figure, path, alt=alt_of("deltas", (self.loads[0], other)))
+        save_figure(self.against(other, until_ms=until_ms), path)
 
     def dependencies(self, ax: Axes | None = None) -> Axes:
         """Draw what made the browser ask for what, and the chain that the end waited for.
@@ -149,6 +155,7 @@ class LoadDetails:
         with in_style():
             ax = ax or new_axes(dependencies.height_in(dependencies.nodes_of(load.page, chain)))
             dependencies.draw(ax, load.page, self._palette, title, when, chain=chain)
+        say(ax, alt_of("dependencies", self.loads))
         return ax
 
     def priority_tree(self, ax: Axes | None = None, *, at_ms: float | None = None) -> Axes:
@@ -171,6 +178,7 @@ class LoadDetails:
             priority_tree.draw(
                 ax, found, self._palette, f"{title}, {to_ms(at_ns):,.0f} ms after navigation start"
             )
+        say(ax, priority_tree_alt(load, at_ns))
         return ax
 
     def _over_time(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import InputError, Problem
 from h3sim.plots import alt_texts, animations, labels, lanes, legend, progress, strip, waterfall
-from h3sim.plots.files import Saved, ShownFigure
+from h3sim.plots.files import Saved, ShownFigure, say
 from h3sim.plots.load_details import LoadDetails
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import SMALL, in_style
@@ -83,6 +83,7 @@ class LoadPlots(LoadDetails, Saved):
                 window_of(self.loads, until_ms),
                 annotate=annotate,
             )
+        say(ax, self.alt_text("multiplexing"))
         return ax
 
     def byte_index(self, ax: Axes | None = None, *, which: Which = "atf") -> Axes:
@@ -102,6 +103,7 @@ class LoadPlots(LoadDetails, Saved):
                 ax = _figure_of(self._curve_in + _AXIS_IN).subplots()
             names = labels.lane_labels(self.loads)
             progress.draw(ax, self.loads, names, shown=shown, wanted=which)
+        say(ax, alt_texts.byte_index_alt(self.loads, which))
         return ax
 
     def waterfall(
@@ -136,6 +138,7 @@ class LoadPlots(LoadDetails, Saved):
                 n_rows = len(waterfall.rows_of(load, palette, fold))
                 ax = _figure_of(_ROW_IN * n_rows + _FRAME_IN).subplots()
             waterfall.draw(ax, load, palette, window, fold=fold)
+        say(ax, alt_texts.waterfall_alt(load, fold))
         return ax
 
     def figure(self, *, until_ms: float | None = None) -> ShownFigure:

@@ -6,8 +6,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from h3sim.errors import InputError, Problem
-from h3sim.plots import byte_ranges
-from h3sim.plots.files import Saved, ShownFigure
+from h3sim.plots import byte_ranges, throughput
+from h3sim.plots.alt_texts import byte_ranges_alt, throughput_alt
+from h3sim.plots.files import Saved, ShownFigure, say
 from h3sim.plots.labels import plain, shortened
 from h3sim.plots.style import SMALL, in_style, line
 from h3sim.plots.trace_figures import CURVE_IN, byte_ranges_height_in, new_axes
@@ -26,6 +27,7 @@ __all__ = ["LogPlots", "delivered_curve"]
 _WIDTH_IN, _MAX_HEIGHT_IN = 12.0, 200.0
 _MARGIN = 1.005
 _NAME_CHARS = 60
+_TIME = "time since the log began in ms"
 
 
 def delivered_curve(trace: Trace) -> tuple[list[float], list[int]]:
@@ -62,10 +64,7 @@ class LogPlots(Saved):
         Raises:
             InputError: if there is no such log.
         """
-        if number not in range(1, len(self.logs) + 1):
-            message = f"must be 1 to {len(self.logs)}, is {number!r}"
-            raise InputError([Problem(key="number", message=message)])
-        measured = self.logs[number - 1]
+        measured, told = self._log(number)
         trace, resources = measured.trace, measured.log.resources
         names = {
             request.stream_id: plain(shortened(resources[request.resource].id))
@@ -73,9 +72,27 @@ class LogPlots(Saved):
         }
         with in_style():
             ax = ax or new_axes(byte_ranges_height_in(trace))
-            title = f"Byte ranges per stream of {self._names[number - 1]}"
-            byte_ranges.draw(ax, trace, names, title, end_ms=self._end_ms)
-            ax.set_xlabel("time since the log began in ms")
+            title = f"Byte ranges per stream of {told}"
+            byte_ranges.draw(ax, trace, names, title, end_ms=self.end_ms)
+            ax.set_xlabel(_TIME)
+        say(ax, f"{told}: {byte_ranges_alt(measured.hol.stream_bytes)}")
+        return ax
+
+    def throughput(self, ax: Axes | None = None, *, number: int = 1) -> Axes:
+        """Draw of log *number* how many bytes arrived, and how many were delivered in order.
+
+        Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if there is no such log.
+        """
+        measured, told = self._log(number)
+        with in_style():
+            ax = ax or new_axes(CURVE_IN)
+            title = f"Throughput of {told}"
+            throughput.draw(ax, measured.trace, title, end_ms=self.end_ms)
+            ax.set_xlabel(_TIME)
+        say(ax, f"{told}: {throughput_alt(measured.trace, self.end_ms)}")
         return ax
 
     def progress(self, ax: Axes | None = None) -> Axes:
@@ -83,27 +100,30 @@ class LogPlots(Saved):
 
         Returns *ax*, or the axes of a new figure.
         """
+        ends = []
         with in_style():
             ax = ax or new_axes(CURVE_IN)
             for number, (measured, name) in enumerate(zip(self.logs, self._names, strict=True)):
                 look = line(number)
                 times, sums = delivered_curve(measured.trace)
+                ends.append(f"{name} reaches {sums[-1] / 1000:,.0f} kB after {times[-1]:,.0f} ms")
                 ax.step(
-                    [*times, self._end_ms],
+                    [*times, self.end_ms],
                     [n_bytes / 1000 for n_bytes in (*sums, sums[-1])],
                     where="post",
                     color=look.color,
                     linestyle=look.linestyle,
                     label=f"{name}: {measured.page_load_ms:,.0f} ms",
                 )
-            ax.set_xlim(0, self._end_ms)
+            ax.set_xlim(0, self.end_ms)
             ax.set_ylim(bottom=0)
-            ax.set_xlabel("time since the log began in ms")
+            ax.set_xlabel(_TIME)
             ax.set_ylabel("kB")
             ax.set_title("Bytes delivered in order", fontsize=SMALL + 1, loc="left")
             ax.grid(color="0.9", linewidth=0.6)
             ax.spines[["top", "right"]].set_visible(False)
             ax.legend(loc="lower right", fontsize=SMALL)
+        say(ax, f"A line per log rises with what was delivered in order: {'; '.join(ends)}.")
         return ax
 
     def figure(self) -> ShownFigure:
@@ -119,21 +139,18 @@ class LogPlots(Saved):
             self.progress(last)
         return figure
 
-    def alt_text(self) -> str:
-        """Return in words what `figure` shows, for who does not see it."""
-        told = (
-            f"{name}: {len(measured.log.resources)} responses, the last complete after"
-            f" {measured.page_load_ms:,.0f} ms, {measured.hol.stream_bytes:,} bytes waited for"
-            " others of their stream"
-            for name, measured in zip(self._names, self.logs, strict=True)
-        )
-        return f"A row per stream, in which its bytes rise over time. {'; '.join(told)}."
+    def _log(self, number: int) -> tuple[Measurement, str]:
+        if number not in range(1, len(self.logs) + 1):
+            message = f"must be 1 to {len(self.logs)}, is {number!r}"
+            raise InputError([Problem(key="number", message=message)])
+        return self.logs[number - 1], self._names[number - 1]
 
     def __repr__(self) -> str:
         return f"<Figures of {', '.join(measured.log.title for measured in self.logs)}>"
 
     @property
-    def _end_ms(self) -> float:
+    def end_ms(self) -> float:
+        """Where the axis of time ends: a little after the last log does."""
         return max(measured.page_load_ms for measured in self.logs) * _MARGIN or 1.0
 
     @property

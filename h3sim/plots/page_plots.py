@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.plots import dependencies
-from h3sim.plots.files import Saved, ShownFigure
+from h3sim.plots.files import Saved, ShownFigure, say
 from h3sim.plots.labels import plain, shortened
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import SMALL, in_style
@@ -59,6 +59,8 @@ class PagePlots(Saved):
             ax = ax or new_axes(dependencies.height_in(nodes))
             title = f"What asks for what on {self._name}"
             dependencies.draw(ax, self.page, self._palette, title, self._weight)
+            depth = max(node.depth for node in nodes) + 1
+            say(ax, f"A tree of what asks for what, in {depth} steps.")
         return ax
 
     def kinds(self, ax: Axes | None = None) -> Axes:
@@ -70,6 +72,11 @@ class PagePlots(Saved):
         with in_style():
             ax = ax or new_axes(self._kinds_in)
             _draw_kinds(ax, self.page, rows)
+            weights = ", ".join(
+                f"{row.n_resources} of kind {row.kind.value} with {row.n_bytes / 1000:,.0f} kB"
+                for row in rows
+            )
+            say(ax, f"A bar per kind: {weights}.")
         return ax
 
     def figure(self) -> ShownFigure:
@@ -82,12 +89,6 @@ class PagePlots(Saved):
             self.kinds(above)
             self.dependencies(below)
         return figure
-
-    def alt_text(self) -> str:
-        """Return in words what `figure` shows, for who does not see it."""
-        from h3sim.plots.alt_texts import alt_of_page
-
-        return alt_of_page(self.page)
 
     def __repr__(self) -> str:
         return f"<Figures of {self.page.name}>"

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from h3sim.documents import write_whole
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.page.classes import PAGE_CLASSES
 from h3sim.plots import files
 from h3sim.plots.labels import plain
+from h3sim.plots.study_words import Interval, with_intervals
 from h3sim.plots.style import SMALL, in_style, line
 
 if TYPE_CHECKING:
@@ -64,6 +64,12 @@ class RegretPlots:
                 if found:
                     _draw_mean(ax, at, number, math.fsum(found) / len(found), network)
             self._finish(ax, which, "a faint mark is a page, the full one the mean", len(networks))
+        means = {
+            _lane(scheme, network, networks): Interval(math.fsum(found) / len(found))
+            for (network, scheme), found in values.items()
+            if found
+        }
+        self._say(ax, which, f"a mark per page and one for the mean: {with_intervals(means)}")
         return ax
 
     def classes(
@@ -98,7 +104,14 @@ class RegretPlots:
             for row in rows:
                 number = known.index(row.page_class)
                 _draw_class(ax, self._at(row.scheme, number, len(known)), number, row)
-            self._finish(ax, which, f"means of pages by {by}, 95 % intervals; {chosen}", len(known))
+            told = f"means of pages by {by}, 95 % intervals; {chosen}"
+            self._finish(ax, which, told, len(known))
+        means = {
+            _lane(row.scheme, row.page_class, known): Interval(row.mean, row.low, row.high)
+            for row in rows
+            if row.mean is not None
+        }
+        self._say(ax, which, f"{told}: {with_intervals(means)}")
         return ax
 
     def save(self, path: str | Path, *, by: str | None = None, which: Which = "atf") -> None:
@@ -107,11 +120,15 @@ class RegretPlots:
         Raises:
             InputError: if the file cannot be written, or its ending is not known.
         """
-        kind = files.check_ending(path)
+        files.check_ending(path)
         drawn = self.schemes(which) if by is None else self.classes(by, which=which)
         figure = drawn.get_figure(root=True)
         assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
-        write_whole(path, lambda file: files.render(figure, file, kind))
+        files.save_figure(figure, path)
+
+    def _say(self, ax: Axes, which: Which, words: str) -> None:
+        what = f"its regret {_WORDS[which]}, in times of what none can beat"
+        files.say(ax, f"A row per scheme, {what}; {words}")
 
     @property
     def _networks(self) -> list[str]:
@@ -150,6 +167,11 @@ class RegretPlots:
         ax.spines[["top", "right"]].set_visible(False)
         if lanes > 1:
             ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
+
+
+def _lane(scheme: str, name: str, names: list[str]) -> str:
+    """Return what a lane of a scheme's row is called; the only one by the scheme alone."""
+    return scheme if len(names) == 1 else f"{scheme} ({name})"
 
 
 def _draw_pages(ax: Axes, at: float, number: int, values: list[float]) -> None:

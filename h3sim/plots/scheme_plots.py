@@ -38,12 +38,13 @@ def _page_sizes(results: Results) -> dict[str, int]:
     return {row["page"]: row["page_bytes"] for row in results}
 
 
-def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> None:
-    """Draw a point a page and scheme, beside each other by the size of the page."""
+def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[str, list[float]]:
+    """Draw a point a page and scheme, beside each other by size; return those of each scheme."""
     sizes = _page_sizes(results)
     pairs = pairs_by_scheme(results, baseline, value)
     schemes = [name for name in pairs if name != baseline]
     told = set()
+    drawn: dict[str, list[float]] = {}
     for place, scheme in enumerate(schemes):
         logs: dict[str, list[float]] = {}
         for pair in pairs[scheme]:
@@ -51,9 +52,11 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> None:
         for page, own in logs.items():
             number = list(_SIZES).index(size_class(sizes[page]))
             look = line(number)
+            factor = math.exp(math.fsum(own) / len(own))
+            drawn.setdefault(scheme, []).append(factor)
             ax.plot(
                 place + _LANE * (number - 1),
-                math.exp(math.fsum(own) / len(own)),
+                factor,
                 marker=look.marker,
                 markersize=4.5,
                 color=look.color,
@@ -68,6 +71,7 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> None:
     ax.set_xticks(range(len(schemes)), [plain(name) for name in schemes])
     ax.set_xlim(-0.5, len(schemes) - 0.5)
     _factor_axis(ax)
+    return drawn
 
 
 def legend_by_size(ax: Axes) -> None:
@@ -107,8 +111,10 @@ def _factor(factor: float) -> str:
     return f"x{factor:.3g}" if factor > 1 else f"/{1 / factor:.3g}"
 
 
-def draw_buffers(ax: Axes, results: Results, baseline: str, value: str, over: str) -> None:
-    """Draw each scheme's speedup with its interval at each value of the column *over*."""
+def draw_buffers(
+    ax: Axes, results: Results, baseline: str, value: str, over: str
+) -> dict[str, list[tuple[object, float]]]:
+    """Draw each scheme's speedup with its interval at each value of *over*; return the points."""
     places = list(dict.fromkeys(results.column(over)))
     points: dict[str, list[tuple[int, float, float | None, float | None]]] = {}
     for at, place in enumerate(places):
@@ -137,13 +143,20 @@ def draw_buffers(ax: Axes, results: Results, baseline: str, value: str, over: st
     ax.set_xticks(range(len(places)), [value_label(place) for place in places])
     ax.set_xlim(-0.5, len(places) - 0.5)
     _factor_axis(ax)
+    return {
+        scheme: [(places[at], middle) for at, middle, _, _ in own] for scheme, own in points.items()
+    }
 
 
-def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> None:
-    """Draw a bar a page, the smallest page on the left; full where it is significant."""
+def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> list[float]:
+    """Draw a bar a page, the smallest page on the left; return their heights.
+
+    They are full where the correlation is significant.
+    """
     sizes = _page_sizes(results)
     pages = sorted(sizes, key=lambda page: (sizes[page], page))
     look = line(1)
+    rhos = []
     for place, page in enumerate(pages):
         own = results.filter(page=page)
         if any(len(set(own.column(name))) == 1 for name in (x, y)):
@@ -151,6 +164,7 @@ def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> None:
             continue
         found = own.correlation(x, y)
         is_significant = found.p_rho < SIGNIFICANT
+        rhos.append(found.rho)
         ax.bar(
             place,
             found.rho,
@@ -166,6 +180,7 @@ def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> None:
     ax.set_xticks(range(len(pages)), labels)
     if len(pages) > 6:
         ax.tick_params(axis="x", labelrotation=90)
+    return rhos
 
 
 def draw_ranks(ax: Axes, found: Ranks) -> None:

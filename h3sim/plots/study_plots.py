@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, Problem
 from h3sim.plots import scheme_plots
-from h3sim.plots.files import ShownFigure
+from h3sim.plots.files import ShownFigure, say
 from h3sim.plots.labels import plain, value_label
+from h3sim.plots.study_words import Interval, ends_of, listed, spreads_of, with_intervals
 from h3sim.plots.style import SIGNIFICANT, SMALL, in_style, line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StudyPlots"]
 
-"""Sander 2022 § 5."""
 _THICK, _THIN = 2.2, 0.8
 _PERCENT = 100
 _SIZE_IN = (7.0, 4.0)
@@ -53,6 +54,7 @@ class StudyPlots:
         with in_style():
             ax = _axes(ax)
             schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
+            told = []
             for number, scheme in enumerate(schemes):
                 steps = sorted(
                     (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
@@ -60,6 +62,7 @@ class StudyPlots:
                     if row.scheme == scheme
                 )
                 _draw_steps(ax, number, scheme, steps)
+                told.append(_steps_in_words(scheme, steps))
             ax.axvline(0, color="0.6", linewidth=0.8)
             ax.set_ylim(0, 1.02)
             _label(
@@ -68,6 +71,8 @@ class StudyPlots:
                 "share of pages",
             )
             ax.legend(fontsize=SMALL, frameon=False)
+        what = f"the share of pages by the change of their median {value} to {relative_to}"
+        say(ax, f"A line of steps per scheme, {what}: {listed(told)}")
         return ax
 
     def forest(
@@ -90,7 +95,10 @@ class StudyPlots:
             ax.axvline(1, color="0.6", linewidth=0.8)
             ax.set_yticks(range(len(rows)), [plain(row.scheme) for row in rows])
             ax.set_ylim(len(rows) - 0.5, -0.5)
-            _label(ax, f"speedup of {value} to {baseline}, geometric mean, 95 % interval", "")
+            what = f"speedup of {value} to {baseline}, geometric mean, 95 % interval"
+            _label(ax, what, "")
+        means = {row.scheme: Interval(row.geometric, row.low, row.high) for row in rows}
+        say(ax, f"A row per scheme, {what}: {with_intervals(means)}")
         return ax
 
     def lines(self, over: str, value: str = "byte_index_all_ms", *, ax: Axes | None = None) -> Axes:
@@ -103,10 +111,12 @@ class StudyPlots:
         self._check_numbers(over, [row[over] for row in rows])
         with in_style():
             ax = _axes(ax)
+            lines: dict[str, list[tuple[object, float]]] = {}
             for number, scheme in enumerate(dict.fromkeys(row["scheme"] for row in rows)):
                 own = [row for row in rows if row["scheme"] == scheme]
                 points = sorted((row[over], row["mean"], row["sd"] or 0) for row in own)
                 xs, means, spreads = zip(*points, strict=True)
+                lines[scheme] = [*zip(xs, means, strict=True)]
                 look = line(number)
                 style: dict[str, Any] = look._asdict()
                 ax.plot(xs, means, label=plain(scheme), markersize=4, linewidth=1.2, **style)
@@ -115,6 +125,7 @@ class StudyPlots:
                 ax.fill_between(xs, low, high, color=look.color, alpha=0.12, linewidth=0)
             _label(ax, over, f"mean {value}, band: one standard deviation")
             ax.legend(fontsize=SMALL, frameon=False)
+        say(ax, f"A line per scheme, the mean {value} over {over}: {ends_of(lines)}")
         return ax
 
     def heat(
@@ -143,6 +154,7 @@ class StudyPlots:
             ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
             _label(ax, x, y)
             ax.set_title(f"mean {value}", fontsize=SMALL + 1, loc="left")
+        say(ax, f"A map of {x} and {y}, the mean {value} in each cell: {_extremes(means)}")
         return ax
 
     def scatter(
@@ -158,9 +170,11 @@ class StudyPlots:
         """
         with in_style():
             ax = _axes(ax)
-            scheme_plots.draw_scatter(ax, self._results, baseline, value)
-            _label(ax, "", f"speedup of {value} to {baseline}")
+            points = scheme_plots.draw_scatter(ax, self._results, baseline, value)
+            what = f"speedup of {value} to {baseline}"
+            _label(ax, "", what)
             scheme_plots.legend_by_size(ax)
+        say(ax, f"A mark per page and scheme, {what}: {spreads_of(points)}")
         return ax
 
     def buffers(
@@ -182,9 +196,11 @@ class StudyPlots:
         self._check_column(over)
         with in_style():
             ax = _axes(ax)
-            scheme_plots.draw_buffers(ax, self._results, baseline, value, over)
-            _label(ax, over, f"speedup of {value} to {baseline}, 95 % interval")
+            lines = scheme_plots.draw_buffers(ax, self._results, baseline, value, over)
+            what = f"speedup of {value} to {baseline}, 95 % interval"
+            _label(ax, over, what)
             ax.legend(fontsize=SMALL, frameon=False)
+        say(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
 
     def correlations(self, x: str, y: str, *, ax: Axes | None = None) -> Axes:
@@ -200,8 +216,10 @@ class StudyPlots:
         self._check_column(x, y)
         with in_style():
             ax = _axes(ax)
-            scheme_plots.draw_correlations(ax, self._results, x, y)
+            rhos = scheme_plots.draw_correlations(ax, self._results, x, y)
             _label(ax, "pages by their size; full where p < 0.005", f"Spearman's rho\n{x}\n{y}")
+        what = f"Spearman's rho of {x} and {y}"
+        say(ax, f"A bar per page, the smallest first, {what}: {spreads_of({'rho': rhos})}")
         return ax
 
     def ranks(
@@ -220,6 +238,9 @@ class StudyPlots:
             scheme_plots.draw_ranks(ax, found)
             told = f"mean ranks of {value} over {found.blocks} pages and settings; 1 is fastest"
             ax.set_title(plain(told), fontsize=SMALL + 1, loc="left")
+        ranks = {name: Interval(rank) for name, rank in found.ranks.items()}
+        groups = listed(f"{', '.join(group)} are not told apart" for group in found.groups())
+        say(ax, f"A ruler of {told}: {with_intervals(ranks)} Of groups joined by a bar: {groups}")
         return ax
 
     def __repr__(self) -> str:
@@ -245,6 +266,24 @@ class StudyPlots:
     def _check_numbers(self, name: str, values: Sequence[Any]) -> None:
         if not values or any(type(value) not in (int, float) for value in values):
             raise InputError([Problem(key="over", message=f"{name} is no column of numbers")])
+
+
+def _steps_in_words(scheme: str, steps: Sequence[tuple[float, bool]]) -> str:
+    changes = [change for change, _ in steps]
+    n_clear = sum(is_significant for _, is_significant in steps)
+    return (
+        f"{scheme} from {changes[0]:.1f} to {changes[-1]:.1f} %, half of them below"
+        f" {statistics.median(changes):.1f} %, {n_clear} of {len(steps)} significant"
+    )
+
+
+def _extremes(means: Mapping[tuple[Any, Any], float | None]) -> str:
+    known = sorted((mean, *map(str, at)) for at, mean in means.items() if mean is not None)
+    ends = (known[0], known[-1]) if known else ()
+    return listed(
+        f"the {name} is {mean:,.0f} at {x} and {y}"
+        for name, (mean, x, y) in zip(("least", "largest"), ends, strict=False)
+    )
 
 
 def _or(value: float | None, other: float) -> float:

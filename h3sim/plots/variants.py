@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.plots import deltas, labels, legend, waterfall
-from h3sim.plots.files import ShownFigure
+from h3sim.plots.alt_texts import delta_alt, waterfall_alt
+from h3sim.plots.files import ShownFigure, say
 from h3sim.plots.palette import Palette
 from h3sim.plots.window import window_of
 
@@ -36,9 +37,11 @@ def figure_of(first: Load, second: Load, *, until_ms: float | None = None) -> Sh
     above, below, names, moved = figure.subplots(4, height_ratios=heights_in)
     for ax, load, palette in zip((above, below), pair, palettes, strict=True):
         waterfall.draw(ax, load, palette, window)
+        say(ax, waterfall_alt(load))
     above.set_xlabel("")
     legend.below(names, *palettes)
     one, other = labels.lane_labels(pair)
     same = one == other
     deltas.draw(moved, first, second, ("the first", "the second") if same else (one, other))
+    say(moved, delta_alt(first, second))
     return figure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from h3sim.plots.files import render
+from h3sim.plots.files import alt_text, render
 from h3sim.reporting.document import Picture
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["picture"]
 
 
-def picture(drawn: Axes | Figure, *, title: str, alt: str, data: Table) -> Picture:
-    """Return what was *drawn* as a picture of a report."""
-    figure = drawn.get_figure()
+def picture(drawn: Axes | Figure, *, title: str, data: Table) -> Picture:
+    """Return what was *drawn*, whose words stand with it, as a picture of a report."""
+    figure = drawn.get_figure(root=True)
     assert figure is not None  # noqa: S101 - axes of h3sim.plots stand in a figure
     file = io.BytesIO()
-    render(figure, file, "svg")  # type: ignore[arg-type]
-    return Picture(title=title, alt=alt, svg=file.getvalue().decode(), data=data)
+    render(figure, file, "svg")
+    return Picture(title=title, alt=alt_text(figure), svg=file.getvalue().decode(), data=data)

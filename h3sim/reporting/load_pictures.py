@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.plots import LoadPlots, congestion, dependencies
-from h3sim.plots.alt_texts import alt_of
 from h3sim.plots.deltas import deltas_of
 from h3sim.plots.throughput import bins_of
 from h3sim.plots.window import window_of
@@ -46,7 +45,6 @@ def pictures_of_two(first: Pair, second: Pair) -> list[Picture]:
         picture(
             LoadPlots([first.load, second.load]).deltas(),
             title=f"{first.load.page.name}: what moved with {second.name} against {first.name}",
-            alt=alt_of("deltas", [first.load, second.load]),
             data=Table(
                 title=f"When resources were complete with {first.name} and {second.name}",
                 columns=(
@@ -81,7 +79,6 @@ def _byte_ranges(load: Load) -> Picture:
     return picture(
         load.plot.byte_ranges(),
         title=f"{load.page.name}: byte ranges per stream",
-        alt=alt_of("byte_ranges", [load]),
         data=Table(
             title="Packets by resource, times in ms",
             columns=("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
@@ -98,7 +95,6 @@ def _throughput(load: Load) -> Picture:
     return picture(
         load.plot.throughput(),
         title=f"{load.page.name}: throughput",
-        alt=alt_of("throughput", [load]),
         data=table_of_bins(bins),
     )
 
@@ -111,7 +107,6 @@ def _congestion(load: Load) -> Picture:
     return picture(
         load.plot.congestion(),
         title=f"{load.page.name}: congestion window and bytes in flight",
-        alt=alt_of("congestion", [load]),
         data=Table(
             title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
             columns=("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
@@ -133,7 +128,6 @@ def _dependencies(load: Load) -> Picture:
     return picture(
         load.plot.dependencies(),
         title=f"{page.name}: what asked for what",
-        alt=alt_of("dependencies", [load]),
         data=Table(
             title="What made the browser ask for each resource",
             columns=("resource", "asked for by", "at", "finished ms", "on the chain to the end"),

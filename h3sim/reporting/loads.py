@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import NothingToMeasureError
 from h3sim.plots import LoadPlots
-from h3sim.plots.alt_texts import alt_of, byte_index_alt
 from h3sim.plots.labels import lane_labels
 from h3sim.plots.progress import curve, shown_set
 from h3sim.reporting.document import Part, Table
@@ -153,7 +152,6 @@ def _strip_and_curves(pairs: Sequence[Pair]) -> list[Picture]:
         picture(
             plots.multiplexing(),
             title=f"{page}: whose bytes reached the application when",
-            alt=alt_of("multiplexing", plots.loads),
             data=_by_resource(pairs),
         )
     ]
@@ -164,7 +162,6 @@ def _strip_and_curves(pairs: Sequence[Pair]) -> list[Picture]:
             picture(
                 plots.byte_index(which=which),
                 title=f"{page}: share of the bytes that is there, {what}",
-                alt=byte_index_alt(plots.loads, which),
                 data=_shares(pairs, which, what),
             )
         )
@@ -178,7 +175,6 @@ def _waterfalls(pairs: Sequence[Pair]) -> list[Picture]:
         picture(
             pair.load.plot.waterfall(),
             title=f"{pair.load.page.name}: waterfall with {pair.name}",
-            alt=alt_of("waterfall", [pair.load]),
             data=Table(
                 title=f"Resources with {pair.name}, in request order, times in ms",
                 columns=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.plots import trace_figures
+from h3sim.plots.throughput import bins_of
 from h3sim.reporting.document import Part, Table
 from h3sim.reporting.drawing import picture
 from h3sim.reporting.load_pictures import table_of_bins
@@ -45,17 +45,11 @@ def part_of_log(measured: Measurement) -> Part:
 
 
 def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
-    trace, log = measured.log.trace, measured.log
-    end_ms = known["page_load_ms"] * 1.005 or 1.0
-    names = {request.stream_id: log.resources[request.resource].id for request in trace.requests}
-    bins = trace_figures.bins_of(trace, end_ms)
-    peak = max((span.arrived_mbps for span in bins), default=0.0)
+    plots = measured.plot
     return [
         picture(
-            trace_figures.byte_ranges_of(trace, names, known["page"], end_ms=end_ms),
+            plots.byte_ranges(),
             title=f"{known['page']}: byte ranges per stream",
-            alt="A row per stream, in which its bytes rise over time; gaps are filled later, and"
-            f" {known['hol']['stream_bytes']:,} bytes waited until they were.",
             data=Table(
                 title="Responses, times in ms",
                 columns=("stream", "resource", "bytes", "requested", "first byte", "finished"),
@@ -69,10 +63,9 @@ def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
             ),
         ),
         picture(
-            trace_figures.throughput_of(trace, known["page"], end_ms=end_ms),
+            plots.throughput(),
             title=f"{known['page']}: throughput",
-            alt=f"Arriving bytes peak at {peak:.2f} Mbit/s; a line shows what was delivered.",
-            data=table_of_bins(bins),
+            data=table_of_bins(bins_of(measured.trace, plots.end_ms)),
         ),
     ]
 

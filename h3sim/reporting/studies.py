@@ -67,18 +67,15 @@ def part_of_study(results: Results, baseline: str | None) -> Part:
             words.append(f"{what}: no comparison of schemes, for {error}.")
         else:
             data = Table(title=f"Speedups of {what} to {base}", columns=columns, rows=rows)
-            alt = f"A row per scheme with its speedup to {base} and its 95 % interval."
             _add(
                 *(pictures, words, f"{what}: speedups to {base}"),
                 partial(results.plot.forest, value, baseline=base),
-                alt=alt,
                 data=data,
             )
         means = _mean_table(results, value, what)
         _add(
             *(pictures, words, f"{what}: schemes over settings"),
             partial(_over_axis, results, value),
-            alt="Lines of means over the first axis that is a number.",
             data=means,
         )
         tables.append(means)
@@ -99,7 +96,6 @@ def _add(
     title: str,
     draw: Callable[[], Axes | None],
     *,
-    alt: str,
     data: Table,
 ) -> None:
     """Add a picture, or a sentence that says why it cannot be drawn."""
@@ -109,7 +105,7 @@ def _add(
         words.append(f"{title}: not drawn, for {error}.")
         return
     if drawn is not None:
-        pictures.append(picture(drawn, title=title, alt=alt, data=data))
+        pictures.append(picture(drawn, title=title, data=data))
 
 
 def _over_axis(results: Results, value: str) -> Axes | None:

@@ -31,6 +31,7 @@ from h3sim.page import (
     Resource,
     ServerPriority,
 )
+from h3sim.plots import alt_text
 from h3sim.schedulers import FifoScheduler
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Signalling
@@ -222,6 +223,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Load.byte_index": (LOAD.byte_index, {"which": "all"}),
     "Load.to_dict": (LOAD.to_dict, {}),
     "Load.to_har": (LOAD.to_har, {}),
+    "plots.alt_text": (alt_text, {"drawn": PAGE.plot.kinds()}),
 }
 TAKE_CODE = ("progress", "processes")
 NOT_CALLED_WITH_VALUES = {

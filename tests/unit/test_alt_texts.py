@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from typing import TYPE_CHECKING, Any
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import h3sim
+import h3sim.plots
 from h3sim.errors import InputError
-from h3sim.plots import LoadPlots, LogPlots
+from h3sim.plots import LoadPlots, LogPlots, PagePlots, RegretPlots, StudyPlots, alt_text, files
+from h3sim.plots.header_plots import header_figure
 from h3sim.results.document import write_load_qlog
+from h3sim.study import Results
 from tests.helpers import page_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHILD = {"by": "/", "at": "complete"}
 PAGE = page_of(
@@ -63,11 +68,12 @@ def test_windows_are_told_where_recovery_was_recorded() -> None:
 def test_pages_and_logs_are_told_as_well(tmp_path: Path) -> None:
     assert PAGE.plot.alt_text() == (
         "A bar per kind: 1 of kind image with 3 kB, 1 of kind document with 1 kB, 1 of kind script"
-        " with 1 kB. Below, what asks for what, in 2 steps."
+        " with 1 kB. A tree of what asks for what, in 2 steps."
     )
     write_load_qlog(h3sim.simulate(PAGE), tmp_path / "a.qlog")
     told = LogPlots([h3sim.measure(tmp_path / "a.qlog")]).alt_text()
-    assert told.startswith("A row per stream, in which its bytes rise over time. page: 3 responses")
+    assert told.startswith("page: A row per stream, in which its bytes rise over time; an area")
+    assert told.endswith("in order: page reaches 6 kB after 40 ms.")
 
 
 def test_files_hold_the_words(tmp_path: Path) -> None:
@@ -101,3 +107,128 @@ def test_reports_do_not_round_the_scale_of_letters() -> None:
     scales = set(re.findall(r"scale\(([^)]*)\)", text))
     assert "0.015625" in scales
     assert "0.01" not in scales
+
+
+CLASSES = (LoadPlots, LogPlots, PagePlots, RegretPlots, StudyPlots)
+
+
+@cache
+def _subjects() -> dict[type, Any]:
+    """Return something to draw for each class of pictures."""
+    wired: dict[str, Any] = {"network": "cable", "loss": 0.05, "records_wire": True}
+    loads = [h3sim.simulate(PAGE, scheme=scheme, **wired) for scheme in ("rr", "fifo")]
+    rows = [
+        {"page": page, "page_bytes": size, "scheme": scheme, "rtt_ms": rtt_ms, "seed": seed}
+        | {"ms": (100.0 + rtt_ms + seed) * speed, "hol": float(seed * speed)}
+        for page, size, factor in (("a", 9_000, 0.5), ("b", 2_000_000, 0.6), ("c", 600_000, 1.0))
+        for rtt_ms in (0, 50)
+        for scheme, speed in (("rr", 1.0), ("x", factor), ("y", 2 * factor))
+        for seed in range(3)
+    ]
+    return {
+        LoadPlots: LoadPlots(loads),
+        LogPlots: LogPlots([_measured(loads[0])]),
+        PagePlots: PAGE.plot,
+        RegretPlots: h3sim.regret(PAGE, schemes=("rr", "fifo")).plot,
+        StudyPlots: Results.of(rows, axes=("page", "rtt_ms", "scheme", "seed")).plot,
+    }
+
+
+def _measured(load: h3sim.Load) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        write_load_qlog(load, Path(folder) / "a.qlog")
+        return h3sim.measure(Path(folder) / "a.qlog")
+
+
+GIVEN: dict[str, tuple[Any, ...]] = {
+    "LoadPlots.against": (h3sim.simulate(PAGE, scheme="rr"),),
+    "StudyPlots.cdf": ("ms",),
+    "StudyPlots.forest": ("ms",),
+    "StudyPlots.lines": ("rtt_ms", "ms"),
+    "StudyPlots.heat": ("scheme", "rtt_ms", "ms"),
+    "StudyPlots.scatter": ("ms",),
+    "StudyPlots.correlations": ("ms", "hol"),
+    "StudyPlots.ranks": ("ms",),
+}
+"""What a method that draws needs, where it needs something."""
+OVER: dict[str, dict[str, Any]] = {"StudyPlots.buffers": {"value": "ms", "over": "rtt_ms"}}
+
+
+def _drawing() -> dict[str, tuple[type, str]]:
+    """Return the methods that return what they drew on, of every class of pictures."""
+    return {
+        f"{made.__name__}.{name}": (made, name)
+        for made in CLASSES
+        for name, method in inspect.getmembers(made, inspect.isfunction)
+        if not name.startswith("_") and method.__annotations__["return"] in ("Axes", "ShownFigure")
+    }
+
+
+@pytest.mark.parametrize("picture", _drawing())
+def test_whatever_is_drawn_is_told_in_words(picture: str) -> None:
+    made, name = _drawing()[picture]
+    drawn = getattr(_subjects()[made], name)(*GIVEN.get(picture, ()), **OVER.get(picture, {}))
+    words = alt_text(drawn)
+    assert re.fullmatch(r"[A-Za-z].{30,}\.", words), words
+    assert not re.search(r"\bnan\b|None|[{}]", words)
+
+
+def test_every_class_that_draws_is_looked_at() -> None:
+    named = {getattr(h3sim.plots, name) for name in h3sim.plots.__all__}
+    assert {each for each in named if isinstance(each, type)} == set(CLASSES)
+
+
+def test_words_of_a_figure_are_those_of_its_parts_in_order() -> None:
+    for made in (LoadPlots, LogPlots, PagePlots):
+        plots = _subjects()[made]
+        assert alt_text(plots.figure()) == plots.alt_text()
+    page = PAGE.plot
+    assert page.alt_text() == f"{alt_text(page.kinds())} {alt_text(page.dependencies())}"
+
+
+def test_a_figure_that_is_not_told_in_words_cannot_be_written(tmp_path: Path) -> None:
+    silent = files.ShownFigure()
+    silent.subplots()
+    with pytest.raises(ValueError, match="not told in words"):
+        files.save_figure(silent, tmp_path / "a.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_figures_are_written_in_one_place_only() -> None:
+    # So that what refuses those without words sees all of them.
+    root = Path(h3sim.__file__).parents[1]
+    found = [
+        path.relative_to(root).as_posix()
+        for folder in ("h3sim", "tools")
+        for path in sorted((root / folder).rglob("*.py"))
+        if re.search(r"\.(savefig|print_figure|print_png)\(", path.read_text("utf-8"))
+    ]
+    assert found == ["h3sim/plots/files.py"]
+
+
+def test_figures_of_studies_say_their_numbers() -> None:
+    plots = _subjects()[StudyPlots]
+    assert alt_text(plots.lines("rtt_ms", "ms")) == (
+        "A line per scheme, the mean ms over rtt_ms: rr from 101 at 0 to 151 at 50; x from 70.7 at"
+        " 0 to 106 at 50; y from 141 at 0 to 211 at 50."
+    )
+    assert alt_text(plots.heat("scheme", "page", "ms")).endswith(
+        "the least is 63 at x and a; the largest is 252 at y and c."
+    )
+    assert alt_text(plots.scatter("ms")) == (
+        "A mark per page and scheme, speedup of ms to rr: x from 1 to 2 (3); y from 0.5 to 1 (3)."
+    )
+
+
+def test_figures_of_header_studies_are_told_a_panel_each() -> None:
+    rows: list[Any] = [
+        SimpleNamespace(scheme=scheme, rtt_ms=rtt_ms, loss=0.0, hol_mean_ms=rtt_ms / 2, ratio=0.25)
+        for scheme in ("hpack", "qpack")
+        for rtt_ms in (10, 100)
+    ]
+    assert alt_text(header_figure(rows)) == (
+        "A line per scheme, HOL delay a section in ms over RTT in ms, with a loss of 0 %: hpack"
+        " from 5 at 10 to 50 at 100; qpack from 5 at 10 to 50 at 100. A line per scheme, bytes sent"
+        " over uncompressed over RTT in ms, with a loss of 0 %: hpack from 0.25 at 10 to 0.25 at"
+        " 100; qpack from 0.25 at 10 to 0.25 at 100."
+    )

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site") / "source"
-    docs_site.write_source(folder)
+    docs_site.write_source(folder, {scheme.name: "words" for scheme in h3sim.list_schemes()})
     return folder
 
 
@@ -63,9 +63,9 @@ def test_files_that_pages_link_to_come_along(source: Path) -> None:
 
 
 def test_a_second_writing_leaves_nothing_of_the_first(tmp_path: Path) -> None:
-    docs_site.write_source(tmp_path / "source")
+    docs_site.write_source(tmp_path / "source", {})
     (tmp_path / "source" / "gone.md").write_text("# Gone\n", encoding="utf-8")
-    docs_site.write_source(tmp_path / "source")
+    docs_site.write_source(tmp_path / "source", {})
     assert not (tmp_path / "source" / "gone.md").exists()
 
 

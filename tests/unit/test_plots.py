@@ -454,7 +454,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_no_other(
     plots = h3sim.simulate(SMALL).plot
     (tmp_path / "old.svg").write_text("old")
 
-    def broken(figure: Any, file: Any, kind: Any, *, alt: str) -> None:
+    def broken(figure: Any, file: Any, kind: Any) -> None:
         file.write(b"half")
         raise ZeroDivisionError
 
@@ -469,7 +469,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_no_other(
 def test_a_full_disk_is_an_error_that_names_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(figure: Any, file: Any, kind: Any, *, alt: str) -> None:
+    def full(figure: Any, file: Any, kind: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "render", full)
