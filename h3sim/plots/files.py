@@ -75,11 +75,15 @@ def alt_text(drawn: Axes | Figure) -> str:
     Raises:
         InputError: if *drawn* is neither.
     """
+    _check_drawn(drawn)
+    told = drawn.axes if isinstance(drawn, Figure) else [drawn]
+    return " ".join(words for ax in told if (words := str(ax.get_label())))
+
+
+def _check_drawn(drawn: object) -> None:
     if not isinstance(drawn, Figure | Axes):
         message = f"must be axes or a figure, is {shown(drawn)}"
         raise InputError([Problem(key="drawn", message=message)])
-    told = drawn.axes if isinstance(drawn, Figure) else [drawn]
-    return " ".join(words for ax in told if (words := str(ax.get_label())))
 
 
 def render(figure: Figure, file: BinaryIO, kind: str) -> None:
