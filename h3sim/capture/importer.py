@@ -49,7 +49,7 @@ def import_page(
     """Return the page that the recording at *path* tells of, with what had to be inferred.
 
     A folder stands for the `index.html` in it. What a file is shows in it; *dialect* insists on one
-    of `DIALECTS`. All hosts become one, or only *host* is kept. *page* counts the page loads of a
+    of `DIALECTS`. With *host* only the requests to it are kept. *page* counts the page loads of a
     recording from 1. *root* is the folder at which the paths of a static site begin, its document's
     folder where none is given.
 

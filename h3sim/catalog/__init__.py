@@ -6,6 +6,7 @@ from h3sim.lazy import attach
 
 if TYPE_CHECKING:
     from h3sim.catalog.catalog import (
+        is_recording,
         list_networks,
         list_pages,
         list_profiles,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from h3sim.catalog.summaries import page_summaries
 
 __all__ = [
+    "is_recording",
     "list_networks",
     "list_pages",
     "list_profiles",
@@ -43,8 +45,9 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
-    catalog="list_networks list_pages list_profiles list_schemes load_network load_page"
-    " load_profile load_scheme page_set page_set_names scheme_set scheme_set_names text_of",
+    catalog="is_recording list_networks list_pages list_profiles list_schemes load_network"
+    " load_page load_profile load_scheme page_set page_set_names scheme_set scheme_set_names"
+    " text_of",
     formats="schemas",
     summaries="page_summaries",
 )

@@ -62,8 +62,20 @@ def load_page(name: str | Path) -> Page:
     >>> len(load_page("http2rulez").resources)
     32
     """
-    _refuse_recording(_name_or_path(name, "page"))
+    path = _name_or_path(name, "page")
+    if is_recording(path):
+        message = f"is no page file: `h3sim import {shown_path(path)} -o page.json` makes one of it"
+        raise PageError([Problem(key="", message=message)], path)
     return _load(name, "page", "json", _pages(), _shipped_page, read_page)
+
+
+def is_recording(path: object) -> bool:
+    """Return whether there is a file at *path* whose ending says that it is to be imported."""
+    if not isinstance(path, str | os.PathLike):
+        return False
+    name = os.fsdecode(path)
+    # os.path, unlike pathlib, says no to what cannot be a path at all.
+    return name.lower().endswith(_RECORDINGS) and os.path.isfile(name)  # noqa: PTH113
 
 
 def load_network(name: str | Path) -> Network:
@@ -226,13 +238,6 @@ def _load(
     if looks_like_path or os.path.isfile(text):  # noqa: PTH113
         return from_path(text)
     raise UnknownNameError(kind, text, sorted(shipped))
-
-
-def _refuse_recording(path: str) -> None:
-    """Say how a page is made of a recording or of a site, where one is given in its place."""
-    if path.lower().endswith(_RECORDINGS) and os.path.isfile(path):  # noqa: PTH113
-        message = f"is no page file: `h3sim import {shown_path(path)} -o page.json` makes one of it"
-        raise PageError([Problem(key="", message=message)], path)
 
 
 def _shipped_text(file: Traversable) -> str:

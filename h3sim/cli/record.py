@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.subjects import add_marks, check_choice, with_choice
 from h3sim.cli.tables import in_ms, plural, table
 from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
@@ -64,6 +66,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--log", metavar="FILE", help="also write times, Chrome's priorities and stacks, as JSON"
     )
+    add_marks(parser, shown="what Chromium saw")
     parser.add_argument("--source", metavar="TEXT", help="provenance: where the page comes from")
     parser.add_argument("--licence", metavar="TEXT", help="provenance: the page's licence")
     parser.add_argument("--notes", metavar="TEXT", help="provenance: what else to know")
@@ -77,6 +80,7 @@ def _record(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     source: Source | None = mistakes.collect(lambda: Source.of(options.what, options.root))
     mistakes.collect(lambda: _check_repeat(options.repeat))
+    mistakes.collect(lambda: check_choice(options.above_the_fold))
     for key, path in _outputs(options):
         mistakes.collect(lambda key=key, path=path: check_output(path, key=key))  # type: ignore[misc]
     if source is None or mistakes.lines:
@@ -92,6 +96,7 @@ def _record(options: argparse.Namespace) -> int:
             provenance={key: text for key, text in said.items() if text},
             progress=progress,
         )
+    recording = replace(recording, page=with_choice(recording.page, options.above_the_fold))
     write_page(recording.page, Path(options.output))
     _write_more(recording, options)
     _show(recording)

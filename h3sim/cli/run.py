@@ -18,6 +18,7 @@ from h3sim.printable import printable
 from h3sim.results import told
 from h3sim.results.document import write_load_qlog
 from h3sim.study import is_saved_load, read_load, run_config
+from h3sim.study.run import resolve_page
 
 if TYPE_CHECKING:
     import argparse
@@ -38,6 +39,7 @@ _OUTPUTS = (
 _EPILOG = """\
 examples:
   h3sim run http2rulez --scheme bucket-html
+  h3sim run shop.har --hosts recorded
   h3sim run my-page.json --scheme fifo --transport tcp --jitter 4:1-3 --seed 7
   h3sim run davies-meenan --scheme rr --json --order > load.json
   h3sim run load.json --plot load.png
@@ -60,7 +62,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "page",
         metavar="PAGE",
-        help="a shipped page or a file.json: a page, or a saved load, which is run again",
+        help="a shipped page or a file.json: a page, or a saved load, which is run again; or a"
+        " recording such as a HAR",
     )
     parser.add_argument(
         "--scheme",
@@ -150,7 +153,7 @@ def _other_page(options: argparse.Namespace) -> Page | None:
         return None
     if options.plot is None:
         raise InputError([Problem(key="--against", message="goes only with --plot")])
-    return catalog.load_page(options.against)
+    return resolve_page(options.against)
 
 
 def _scheme(name: str) -> Scheme:

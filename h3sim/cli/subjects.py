@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from h3sim import catalog
+from h3sim.documents import read_text
+from h3sim.errors import InputError
 from h3sim.study import resolve_pages, resolve_schemes
+from h3sim.study.run import resolve_page
 
 if TYPE_CHECKING:
     import argparse
@@ -19,10 +21,12 @@ __all__ = [
     "add_marks",
     "add_pages",
     "add_schemes",
+    "check_choice",
     "named_page",
     "named_pages",
     "read_pages",
     "read_schemes",
+    "with_choice",
 ]
 
 _SCHEMES = "marx-2019"
@@ -31,14 +35,19 @@ _SCHEMES = "marx-2019"
 def add_pages(parser: argparse.ArgumentParser) -> None:
     """Add the argument that names pages."""
     parser.add_argument(
-        "pages", metavar="PAGE", nargs="+", help="shipped pages, sets of them, or files.json"
+        "pages",
+        metavar="PAGE",
+        nargs="+",
+        help="shipped pages, sets of them, files.json, or recordings",
     )
     add_marks(parser)
 
 
-def add_marks(parser: argparse.ArgumentParser, *, usual: str | None = None) -> None:
-    """Add the option that says what is above the fold."""
-    shown = "as the page says" if usual is None else f"{usual}, where the recording does not know"
+def add_marks(
+    parser: argparse.ArgumentParser, *, usual: str | None = None, shown: str = "as the page says"
+) -> None:
+    """Add the option that says what is above the fold; *shown* is what happens without it."""
+    shown = shown if usual is None else f"{usual}, where the recording does not know"
     parser.add_argument(
         "--above-the-fold",
         metavar="FILE|heuristic|none",
@@ -74,8 +83,7 @@ def named_pages(name: str, above_the_fold: str | None) -> list[Page]:
         InputError: listing every mistake in a page, or in the file of marks.
         UnknownNameError: if there is none.
     """
-    pages = resolve_pages(name)
-    return pages if above_the_fold is None else [_marked(p, above_the_fold) for p in pages]
+    return [with_choice(page, above_the_fold) for page in resolve_pages(name)]
 
 
 def named_page(name: str, above_the_fold: str | None) -> Page:
@@ -85,14 +93,32 @@ def named_page(name: str, above_the_fold: str | None) -> Page:
         InputError: listing every mistake in the page, or in the file of marks.
         UnknownNameError: if there is none.
     """
-    page = catalog.load_page(name)
-    return page if above_the_fold is None else _marked(page, above_the_fold)
+    return with_choice(resolve_page(name), above_the_fold)
 
 
-def _marked(page: Page, above_the_fold: str) -> Page:
+def with_choice(page: Page, above_the_fold: str | None) -> Page:
+    """Return *page* with the marks that are asked for, its own where none are.
+
+    Raises:
+        InputError: listing every mistake in the file of marks.
+    """
+    if above_the_fold is None:
+        return page
     from h3sim.browser import with_marks  # on use: starting should stay quick
 
     return with_marks(page, above_the_fold)
+
+
+def check_choice(above_the_fold: str | None) -> None:
+    """Refuse a file of marks that cannot be read, before there is a page that it could mark.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    from h3sim.browser.first_view import HEURISTIC, NONE  # on use: starting should stay quick
+
+    if above_the_fold not in (None, HEURISTIC, NONE):
+        read_text(above_the_fold, InputError)
 
 
 def read_schemes(options: argparse.Namespace, mistakes: Mistakes) -> list[Scheme]:

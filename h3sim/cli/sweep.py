@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.options import share
 from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
+from h3sim.cli.subjects import add_marks, with_choice
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
@@ -83,13 +84,14 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument("--csv", metavar="FILE", help="write the rows as CSV")
     parser.add_argument("--parquet", metavar="FILE", help="write the rows as Parquet")
     parser.add_argument("--save", metavar="FILE", help="write the rows for h3sim.read_results")
+    add_marks(parser)
     add_wide(parser)
     parser.set_defaults(command=_sweep)
 
 
 def _sweep(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
-    study = mistakes.collect(lambda: read_study(options.study))
+    study = mistakes.collect(lambda: _study(options))
     for name in ("csv", "parquet", "save"):
         path = getattr(options, name)
         if path is not None:
@@ -122,6 +124,12 @@ def _sweep(options: argparse.Namespace) -> int:
         print(f"h3sim sweep: failed: {error}", file=sys.stderr)
     is_enough = until is None or until.is_narrow
     return 0 if is_enough and not results.errors else FAILED
+
+
+def _study(options: argparse.Namespace) -> Study:
+    study = read_study(options.study)
+    pages = tuple(with_choice(page, options.above_the_fold) for page in study.design.pages)
+    return replace(study, design=replace(study.design, pages=pages))
 
 
 def _with_width(study: Study, width: float) -> StoppingRule:

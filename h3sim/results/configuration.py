@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode
 from h3sim.http import BufferModel
 from h3sim.page import HostMode, MarksFrom
+from h3sim.page.hosts import host_groups, host_names
 from h3sim.page.recorded_load import RECORDED_NETWORK
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
@@ -15,6 +16,7 @@ from h3sim.units import NS_PER_MS, to_mbps, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from h3sim.page import Page
     from h3sim.results.load import Load
     from h3sim.transport import LinkProfile, Network
 
@@ -246,6 +248,13 @@ _INFERRED = {
 }
 
 
+def _own(page: Page) -> str:
+    """Return how the hosts of a page come to connections of their own, "" if it knows one host."""
+    names = host_names(page.resources, page.root)
+    n_connections = len(host_groups(names, page.hosts))
+    return f": with hosts = recorded they have {n_connections}" if len(names) > 1 else ""
+
+
 def notes(load: Load) -> list[str]:
     """Return what a reader must know of the page before believing the figures.
 
@@ -260,7 +269,7 @@ def notes(load: Load) -> list[str]:
     if not n_hosts:
         return found
     if n_hosts != "1" and load.hosts is None:
-        found.append(f"{n_hosts} hosts of the recording share one connection here")
+        found.append(f"{n_hosts} hosts of the recording share one connection here{_own(load.page)}")
     if load.network.constant_rate is not None and not load.network.rtt_ns:
         rate = in_words(load)["rate"]
         found.append(

@@ -177,8 +177,14 @@ def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
 
 
 def resolve_page(page: PageLike) -> Page:
-    """Return the page that is meant."""
-    return page if isinstance(page, Page) else catalog.load_page(page)
+    """Return the page that is meant; one of a recording, or of a site, is imported."""
+    if isinstance(page, Page):
+        return page
+    if catalog.is_recording(page):
+        from h3sim.capture import import_page  # on use: importing h3sim should stay quick
+
+        return import_page(page).page
+    return catalog.load_page(page)
 
 
 def resolve_scheme(scheme: SchemeLike) -> Scheme:

@@ -283,15 +283,15 @@ def test_two_pages_of_one_name_are_refused(
     assert "two pages are called 'http2rulez'" in line
 
 
-@pytest.mark.parametrize("command", ["run", "compare"])
+@pytest.mark.parametrize("command", [["mark"], ["show", "page"]], ids=" ".join)
 @pytest.mark.parametrize("name", ["shop.har", "shop.HAR.gz", "index.html"])
 def test_a_recording_in_the_place_of_a_page_is_told_how_to_be_imported(
-    command: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / name
     path.write_bytes(b"{}")
-    assert main([command, str(path)]) == 2
+    assert main([*command, str(path)]) == 2
     assert capsys.readouterr().err == (
-        f"h3sim {command}: {path}: is no page file:"
+        f"h3sim {command[0]}: {path}: is no page file:"
         f" `h3sim import {path} -o page.json` makes one of it\n"
     )

@@ -9,11 +9,13 @@ from urllib.request import urlopen
 
 import pytest
 
-from h3sim.capture.chromium import Source
+from h3sim.capture.chromium import Recording, Source
 from h3sim.capture.chromium.connection import DevTools
 from h3sim.capture.chromium.web_server import Site, served
 from h3sim.cli import main
 from h3sim.errors import InputError, MissingExtraError
+from h3sim.page import read_page
+from tests.unit.test_recorder_making import ROOT, loaded, made
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +66,24 @@ def test_without_a_chromium_one_line_says_what_to_do(
     [line] = capsys.readouterr().err.splitlines()
     assert ("/no/browser" if how != "path" else "apt-get install chromium") in line
     assert not (folder / "page.json").exists()
+
+
+def test_other_marks_than_those_of_chromium_can_be_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = made(loaded("1", f"{ROOT}b.png?size=2", 2.0, "Image"))
+    made_up = Recording(page=load.page, loads=(load,), chosen=0, differences=())
+    monkeypatch.setattr("h3sim.capture.chromium.record", lambda *_, **__: made_up)
+    output = folder / "page.json"
+    marks = {}
+    for choice in ([], ["--above-the-fold", "none"]):
+        assert main(["record", str(folder), "-o", str(output), *choice]) == 0
+        marks[len(choice)] = [r.above_the_fold for r in read_page(output).resources]
+    assert marks == {0: [True, True], 2: [False, False]}
+    output.unlink()
+    assert main(["record", str(folder), "-o", str(output), "--above-the-fold", "no.txt"]) == 2
+    assert "no.txt" in capsys.readouterr().err
+    assert not output.exists()
 
 
 def test_a_source_is_an_address_a_folder_or_a_file(folder: Path) -> None:

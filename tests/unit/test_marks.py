@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -197,6 +198,23 @@ def test_mark_tells_every_mistake_and_writes_nothing(
         *("-o", "--set", "--unset"),
     ]
     assert path.read_bytes() == before
+
+
+def test_a_sweep_takes_other_marks_than_those_of_its_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_page(tmp_path)
+    study, rows = tmp_path / "study.toml", tmp_path / "rows.csv"
+    study.write_text('format = "h3sim-study/1"\npages = ["page.json"]\nschemes = ["fifo"]', "utf-8")
+    found = []
+    for choice in (["--above-the-fold", "heuristic"], ["--above-the-fold", "none"]):
+        assert main(["sweep", str(study), "-j", "1", "--csv", str(rows), *choice]) == 0
+        with rows.open(encoding="utf-8") as file:
+            (row,) = csv.DictReader(file)
+        found.append(row["byte_index_atf_ms"] != "")
+    assert found == [True, False]
+    assert main(["sweep", str(study), "--above-the-fold", str(tmp_path / "no.txt")]) == 2
+    assert "no.txt" in capsys.readouterr().err
 
 
 def test_a_run_takes_other_marks_than_those_of_its_page(

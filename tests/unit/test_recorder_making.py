@@ -73,6 +73,19 @@ def test_a_page_is_what_came_with_its_flags_and_names() -> None:
     assert (load.first_paint_ms, load.largest_paint_ms, load.notes) == (70.0, 80.0, ())
 
 
+def test_a_page_has_the_hosts_that_its_requests_went_to() -> None:
+    far = {"remoteIPAddress": "198.51.100.7", "timing": {
+        "requestTime": 2.0, "dnsStart": 0, "dnsEnd": 12, "connectStart": 12, "connectEnd": 52,
+        "receiveHeadersEnd": 100}}  # fmt: skip
+    other = loaded("1", "http://cdn.example/c.png", 2.0, "Image")
+    other[1] = answered("1", 2.1, **far)
+    page = made(other).page
+    assert [resource.host for resource in page.resources] == ["x", "cdn.example"]
+    (host,) = page.hosts
+    assert (host.name, host.server) == ("cdn.example", "198.51.100.7")
+    assert (host.rtt_ns, host.dns_ns) == (40_000_000, 12_000_000)
+
+
 def test_a_redirection_to_what_did_not_come_is_left_out() -> None:
     moved = {"status": 302, "mimeType": "", "encodedDataLength": 90}
     hops = [

@@ -12,9 +12,11 @@ from h3sim.capture.chromium.tracing import Work, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
 from h3sim.capture.dialects.devtools_log import observed_of
 from h3sim.capture.dialects.network_events import Exchange, NetworkEvents
+from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.ids import ids_of
 from h3sim.capture.inference.kinds import kind_of
 from h3sim.capture.inference.recorded import priorities_of, words_of
+from h3sim.capture.inference.urls import address
 from h3sim.capture.source.fields import Fields
 from h3sim.page import Discovery, Kind, Page, Resource
 from h3sim.units import ms
@@ -92,7 +94,13 @@ def recorded_of(
     keys, urls = [e.key for e in kept], [e.url for e in kept]
     ids = dict(zip(keys, ids_of(urls, urls[0]), strict=True))
     maker = _Maker(visit, kept, ids)
-    page = Page(name=name, url=url, provenance=provenance, resources=maker.resources())
+    page = Page(
+        name=name,
+        url=url,
+        provenance=provenance,
+        resources=maker.resources(),
+        hosts=maker.hosts.known,
+    )
     start_ms = root.requested_ms
     return Recorded(
         page=page,
@@ -129,7 +137,11 @@ class _Maker:
     def __init__(self, visit: Visit, kept: list[Exchange], ids: Mapping[str, str]) -> None:
         self._kept = kept
         self._ids = ids
-        self._kinds = {exchange.key: kind_of(observed_of(exchange))[0] for exchange in kept}
+        self._observed = {exchange.key: observed_of(exchange) for exchange in kept}
+        self._kinds = {key: kind_of(request)[0] for key, request in self._observed.items()}
+        names = [found.host if (found := address(e.url)) else "" for e in kept]
+        self.hosts = hosts_of([*self._observed.values()], names, 0, rtt_ms=None)
+        self._host_of = dict(zip(self._observed, self.hosts.names, strict=True))
         self._work = work_of(visit.trace)
         self._documents = {
             exchange.key: ReceivedDocument(exchange, visit.documents[number])
@@ -173,6 +185,7 @@ class _Maker:
             kind=kind,
             size_bytes=exchange.body_bytes,
             mime=exchange.mime,
+            host=self._host_of[exchange.key],
             header_bytes=exchange.header_bytes,
             request_bytes=exchange.request_bytes,
             discovered=None if trigger is None else self._discovery(trigger),
@@ -184,8 +197,8 @@ class _Maker:
             viewport=self._shares.get(exchange.url) if kind in _PAINTED else None,
             parse_ns=ms(round(work.parse_ms, _DIGITS)) if works else 0,
             execute_ns=ms(round(work.execute_ms, _DIGITS)) if works else 0,
-            recorded=priorities_of(observed_of(exchange), self._ids[exchange.key]),
-            server_priorities=words_of(observed_of(exchange)),
+            recorded=priorities_of(self._observed[exchange.key], self._ids[exchange.key]),
+            server_priorities=words_of(self._observed[exchange.key]),
             **flags,
         )
 

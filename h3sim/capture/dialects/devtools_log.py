@@ -95,7 +95,7 @@ def observed_of(exchange: Exchange) -> Observed:
     request = Observed(key=exchange.source_key, url=exchange.url, method=exchange.method)
     request.start_ms, request.end_ms = exchange.asked_ms, exchange.finished_ms
     request.sent_ms, request.first_byte_ms = exchange.sent_ms, exchange.first_byte_ms
-    request.handshake_ms, request.protocol = exchange.handshake_ms, exchange.protocol.lower()
+    request.reached, request.protocol = exchange.reached, exchange.protocol.lower()
     request.status, request.mime = exchange.status, exchange.mime
     request.kind = kind_of_word(exchange.type) or kind_of_word(sent.get("sec-fetch-dest", ""))
     request.priority = exchange.priorities[0][1].lower() if exchange.priorities else ""

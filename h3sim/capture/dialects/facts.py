@@ -2,7 +2,7 @@
 
 A table is a JSON object about one load: where it was recorded, and a row for each resource with
 its type, sizes, times and parent. Names of hosts and files, header values and whatever else a row
-holds beside the keys below never enter the page.
+holds beside the keys below never enter the page; of hosts it has numbers.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from h3sim.capture.dialects.facts_graph import KIND_OF, Graph
 from h3sim.capture.dialects.facts_rows import FactsTable, Row, RowType, read_table
 from h3sim.capture.imported import ImportedPage
 from h3sim.capture.inference.estimates import Transfer, estimated_path, recorded_load
+from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.observed import first_of
 from h3sim.capture.inference.recorded import chrome_level
 from h3sim.documents import read_text
@@ -95,7 +96,8 @@ def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
     for the root), `type` (html, css, js, font, image, xhr, media, other), `body_bytes` (null where
     unknown) and `start_ms`. It may have `parent_basis, mime, status, content_bytes, first_byte_ms,
     end_ms, chrome_priority, initiator_type, ref_offset, exec_ms, chunks` (pairs of ms and bytes),
-    `req_header_bytes, resp_header_bytes`. `hol`, where there is one, lists what held the parser.
+    `req_header_bytes, resp_header_bytes, host`. `hol`, where there is one, lists what held the
+    parser.
 
     Rows stay in their order; ids, body bytes and parents stay what they are. What triggers a
     request follows from times (see `facts_graph`). Sizes of headers are those of the recording, so
@@ -116,7 +118,12 @@ def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
     table = read_table(document, source)
     counts = _Counts()
     graph = Graph(table)
-    resources = tuple(_resource(row, graph, counts) for row in table.rows)
+    root = next((index for index, row in enumerate(table.rows) if row.parent is None), 0)
+    hosts = hosts_of(graph.observed, [row.host for row in table.rows], root, rtt_ms=None)
+    resources = tuple(
+        _resource(row, host, graph, counts)
+        for row, host in zip(table.rows, hosts.names, strict=True)
+    )
     _count_unknown(table, counts)
     page = Page(
         name=table.name,
@@ -195,7 +202,7 @@ class _Counts:
         self.missing: Counter[str] = Counter()
 
 
-def _resource(row: Row, graph: Graph, counts: _Counts) -> Resource:
+def _resource(row: Row, host: str, graph: Graph, counts: _Counts) -> Resource:
     values: dict[str, Any] = {}
     discovered, basis = graph.discovery(row)
     if discovered is not None:
@@ -212,6 +219,7 @@ def _resource(row: Row, graph: Graph, counts: _Counts) -> Resource:
         id=row.id,
         kind=_kind(row, counts),
         mime=row.mime,
+        host=host,
         size_bytes=_size(row, counts),
         header_bytes=row.response_header_bytes or 0,
         request_bytes=row.request_header_bytes or 0,

@@ -58,6 +58,11 @@ class Graph:
         self._observed = {row.id: _observed(row) for row in table.rows}
         self._held_by = table.held_by
 
+    @property
+    def observed(self) -> list[Observed]:
+        """The rows as requests that were seen, in their order."""
+        return [*self._observed.values()]
+
     def discovery(self, row: Row) -> tuple[Discovery | None, Basis]:
         """Return what triggers *row*, None for the root, and what that follows from."""
         if row.parent is None:

@@ -75,6 +75,8 @@ class Row:
     """When how many bytes more were there: (ns, bytes), times rising."""
     request_header_bytes: int | None
     response_header_bytes: int | None
+    host: str
+    """Its host, under another name: "host-1", "host-2" and so on; "" where none is told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +109,16 @@ def read_table(document: object, source: str) -> FactsTable:
             reader.report(key, "is missing")
     entries = _entries(reader, document["resources"]) if "resources" in document else {}
     mended: list[Problem] = []
-    rows = {n: _row(reader, f"resources[{n}]", entry, mended) for n, entry in entries.items()}
+    hosts = _hosts(entries.values())
+    rows = {
+        n: _row(reader, f"resources[{n}]", entry, mended, hosts) for n, entry in entries.items()
+    }
     check_graph(reader, rows)
     table = FactsTable(
         name=_text(reader, "name", document.get("name", "")) or "",
         rows=tuple(rows.values()),
-        provenance=dict(_provenance(reader, document)) | _hosts(entries.values()),
+        provenance=dict(_provenance(reader, document))
+        | ({"hosts": str(len(hosts))} if hosts else {}),
         held_by=dict(_holds(reader, document.get("hol"), {row.id for row in rows.values()})),
         ignored=_ignored(document, entries.values()),
         mended=tuple(mended),
@@ -141,7 +147,13 @@ def _ignored(document: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) 
     return tuple(dict.fromkeys(map(str, [*beside, *in_rows])))
 
 
-def _row(reader: DocumentReader, key: str, entry: Mapping[str, Any], mended: list[Problem]) -> Row:
+def _row(
+    reader: DocumentReader,
+    key: str,
+    entry: Mapping[str, Any],
+    mended: list[Problem],
+    hosts: Mapping[str, str],
+) -> Row:
     for name in _NEEDED:
         if name not in entry:
             reader.report(f"{key}.{name}", "is missing")
@@ -168,6 +180,7 @@ def _row(reader: DocumentReader, key: str, entry: Mapping[str, Any], mended: lis
         chunks=_chunks(reader, f"{key}.chunks", entry.get("chunks"), mended),
         request_header_bytes=size["req_header_bytes"],
         response_header_bytes=size["resp_header_bytes"],
+        host=hosts.get(str(entry.get("host")), ""),
     )
 
 
@@ -260,9 +273,9 @@ def _chunks(
 
 
 def _hosts(entries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return how many hosts there are, where that is known; their names are not kept."""
-    hosts = {host for entry in entries if isinstance(host := entry.get("host"), str)}
-    return {"hosts": str(len(hosts))} if hosts else {}
+    """Return what each host is called in the page: names are not kept."""
+    hosts = (host for entry in entries if isinstance(host := entry.get("host"), str))
+    return {host: f"host-{number}" for number, host in enumerate(dict.fromkeys(hosts), 1)}
 
 
 def _provenance(reader: DocumentReader, document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.capture.dialects.har_sizes import headers_of, read_sizes
 from h3sim.capture.dialects.har_times import read_timings, started_at, times_of_page
 from h3sim.capture.dialects.initiators import read_initiator_fields
+from h3sim.capture.dialects.reached import reached_by_entry
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
 from h3sim.capture.inference.recorded import browser_named
@@ -149,6 +150,7 @@ class HarReader:
             self._zero_us = at_us if self._zero_us is None else self._zero_us
             request.start_ms = (at_us - self._zero_us) / 1000
         read_timings(request, entry)
+        request.reached = reached_by_entry(entry)
         chunks = entry.tables("_chunks")
         pieces = [(chunk.number("ts"), chunk.size("bytes")) for chunk in chunks]
         request.pieces = tuple(

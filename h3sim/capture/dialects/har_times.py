@@ -49,8 +49,6 @@ def read_timings(request: Observed, entry: Fields) -> None:
     total = entry.duration("time")
     if total is None and any(part is not None for part in parts.values()):
         total = math.fsum(part or 0.0 for part in parts.values())
-    is_secure = request.url.lower().startswith("https:")
-    request.handshake_ms = _handshake(parts["connect"], timings.duration("ssl"), is_secure)
     if request.start_ms is None or total is None:
         return
     request.end_ms = request.start_ms + total
@@ -59,19 +57,6 @@ def read_timings(request: Observed, entry: Fields) -> None:
         request.first_byte_ms = max(request.start_ms, request.end_ms - receive)
         if wait is not None:
             request.sent_ms = max(request.start_ms, request.first_byte_ms - wait)
-
-
-def _handshake(connect: float | None, ssl: float | None, is_secure: bool) -> float | None:
-    """Return what the transport's handshake took: *connect* has that of TLS in it (HAR 1.2).
-
-    Over QUIC both are one, and a recorder says the same for both; some recorders leave TLS out of
-    *connect*. Where nothing is said of TLS although there was some, nothing can be told.
-    """
-    if not connect:
-        return None
-    if ssl is None or ssl == 0:
-        return None if is_secure else connect
-    return connect - ssl if connect > ssl else connect
 
 
 def times_of_page(page: Fields) -> dict[str, float]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from h3sim.capture.dialects.initiators import Initiator, read_initiator, without_fragment
+from h3sim.capture.dialects.reached import reached_by_response
+from h3sim.capture.inference.observed import Reached
 from h3sim.capture.inference.sizes import request_text_bytes
 from h3sim.units import MS_PER_S
 
@@ -53,8 +55,7 @@ class Exchange:
     mime: str = ""
     charset: str = ""
     protocol: str = ""
-    handshake_ms: float | None = None
-    """What opening a connection for it took, without TLS over TCP."""
+    reached: Reached = field(default_factory=Reached)
     sent_ms: float | None = None
     first_byte_ms: float | None = None
     finished_ms: float | None = None
@@ -215,7 +216,7 @@ class NetworkEvents:
         sent_ms = timing.duration("sendEnd")
         if asked_s is not None and sent_ms is not None:
             exchange.sent_ms = asked_s * MS_PER_S + sent_ms
-        exchange.handshake_ms = _handshake_ms(timing)
+        exchange.reached = reached_by_response(answer)
         if heard_ms is not None:
             exchange.first_byte_ms = max(heard_ms, exchange.requested_ms)
 
@@ -239,15 +240,6 @@ class NetworkEvents:
 
     def _loading_failed(self, params: Fields, exchange: Exchange) -> None:
         exchange.failed = params.text("errorText") or "canceled"
-
-
-def _handshake_ms(timing: Fields) -> float | None:
-    """Return what the transport's handshake took; QUIC's is that of TLS, too."""
-    begin, end = timing.duration("connectStart"), timing.duration("connectEnd")
-    ssl = timing.duration("sslStart")
-    if begin is None or end is None:
-        return None
-    return (end if ssl is None or ssl <= begin else ssl) - begin
 
 
 def _ms(params: Fields) -> float | None:

@@ -10,6 +10,7 @@ from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import NOT_MODIFIED, found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
 from h3sim.capture.inference.flags import flags_of
+from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.ids import ids_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.capture.inference.estimates import Path
+    from h3sim.capture.inference.hosts import PageHosts
     from h3sim.capture.inference.observed import Observed, Recording
     from h3sim.capture.inference.parents import Parent
     from h3sim.capture.inference.urls import Address
-    from h3sim.page import RecordedLoad
+    from h3sim.page import Host, RecordedLoad
 
 __all__ = ["assemble"]
 
@@ -136,6 +138,7 @@ class _Assembly:
         documents = (index for index in kept if entries[index].kind is Kind.DOCUMENT)
         self._root = next(documents, kept[0])
         self._ids: dict[int, str] = {}
+        self._hosts: dict[int, str] = {}
         self._server_ms: dict[int, float | None] = {}
         images = (index for index in kept if entries[index].kind is Kind.IMAGE)
         self._first_image_ms = next((self._requests[index].start_ms for index in images), None)
@@ -153,10 +156,13 @@ class _Assembly:
         if path is not None:
             thought_ms = server_times(kept, path.rtt_ms)
             self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
+        hosts = self._hosts_of(kept, path)
+        self._hosts = dict(zip(self._kept, hosts.names, strict=True))
         resources = tuple(self._resource(index, parents) for index in self._kept)
-        found = Counter({"requests": len(self._requests), "hosts": len(self._hosts())})
+        found = Counter({"requests": len(self._requests), "hosts": self._n_hosts()})
+        whole = self._whole(kept, path)
         return ImportedPage(
-            page=replace(self._page(resources), recorded_load=self._whole(kept, path)),
+            page=replace(self._page(resources, hosts.known), recorded_load=whole),
             dialect=recording.dialect,
             found=_told(recording.found + found + found_in(kept)),
             inferred=_told(inferred + sizes_inferred_in(kept)),
@@ -177,8 +183,13 @@ class _Assembly:
         most = protocols.most_common(1)
         return recorded_load(path, times_ms, protocol=most[0][0] if most else "")
 
-    def _hosts(self) -> set[str]:
-        return {self._entries[index].address.host for index in self._kept}
+    def _hosts_of(self, kept: list[Observed], path: Path | None) -> PageHosts:
+        names = [self._entries[index].address.host for index in self._kept]
+        rtt_ms = None if path is None else path.rtt_ms
+        return hosts_of(kept, names, self._kept.index(self._root), rtt_ms=rtt_ms)
+
+    def _n_hosts(self) -> int:
+        return len({self._entries[index].address.host for index in self._kept})
 
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
@@ -219,23 +230,19 @@ class _Assembly:
         if n_unknown:
             yield f"server think times of {n_unknown:,}"
 
-    def _page(self, resources: tuple[Resource, ...]) -> Page:
+    def _page(self, resources: tuple[Resource, ...], hosts: tuple[Host, ...]) -> Page:
         recording, root = self._recording, self._entries[self._root].address
-        notes = f"read as {recording.dialect}"
-        n_hosts = len(self._hosts())
-        if n_hosts > 1:
-            notes += f"; {n_hosts} hosts merged into one"
         provenance = {"source": recording.source.replace("\\", "/").rpartition("/")[2]}
         if recording.recorded:
             provenance["recorded"] = recording.recorded
         if recording.tool:
             provenance["tool"] = recording.tool
-        provenance["hosts"] = str(n_hosts)
-        provenance["notes"] = notes
+        provenance["hosts"] = str(self._n_hosts())
+        provenance["notes"] = f"read as {recording.dialect}"
         clean = {key: text.encode("utf-8", "replace").decode() for key, text in provenance.items()}
         name = recording.name.encode("utf-8", "replace").decode() or root.host
         url = "" if recording.name else root.url
-        return Page(name=name, url=url, provenance=clean, resources=resources)
+        return Page(name=name, url=url, provenance=clean, resources=resources, hosts=hosts)
 
     def _resource(self, index: int, parents: dict[int, Parent]) -> Resource:
         request, _, kind = self._entries[index]
@@ -250,6 +257,7 @@ class _Assembly:
             id=self._ids[index],
             kind=kind,
             mime=plain_mime(request.mime),
+            host=self._hosts[index],
             size_bytes=request.body_bytes or 0,
             header_bytes=request.header_bytes or 0,
             request_bytes=request.request_bytes or 0,

@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
 
 __all__ = [
+    "SLOWEST_MS",
     "Path",
     "Transfer",
     "estimated_path",
+    "handshake_rtt_ms",
     "path_of",
     "peak_rate_bps",
     "recorded_load",
@@ -47,7 +49,7 @@ _STEPS = 4
 _LEAST_BYTES = 10_000
 """Of less than an initial window (RFC 9002 § 7.2) no rate can be told."""
 _DIGITS = 3
-_SLOWEST_MS = 600_000.0
+SLOWEST_MS = 600_000.0
 _LONGEST_MS = to_ms(MAX_TIME_NS)
 _FASTEST_BPS = 10**13
 
@@ -80,8 +82,7 @@ def estimated_path(
     >>> estimated_path([30, 20, 25], [], [Transfer(0, 200, 50_000)])[::2]
     (25.0, 2000000)
     """
-    known = sorted(time_ms for time_ms in handshakes_ms if 0 < time_ms < _SLOWEST_MS)
-    waits = sorted(time_ms for time_ms in waits_ms if 0 < time_ms < _SLOWEST_MS)
+    known, waits = _plausible(handshakes_ms), _plausible(waits_ms)
     n_bytes = sum(transfer.n_bytes for transfer in transfers)
     if n_bytes < _LEAST_BYTES or not (known or waits):
         return None
@@ -98,8 +99,17 @@ def path_of(requests: Sequence[Observed]) -> Path | None:
     """Return the path that *requests* went over, None where they tell too little."""
     sent = [(r.start_ms if r.sent_ms is None else r.sent_ms, r.first_byte_ms) for r in requests]
     waits_ms = [first - asked for asked, first in sent if asked is not None and first is not None]
-    handshakes_ms = [r.handshake_ms for r in requests if r.handshake_ms is not None]
+    handshakes_ms = [h for r in requests if (h := r.reached.handshake_ms) is not None]
     return estimated_path(handshakes_ms, waits_ms, transfers_of(requests))
+
+
+def handshake_rtt_ms(requests: Iterable[Observed]) -> float | None:
+    """Return the round-trip time by the handshakes of *requests*, None where none had any.
+
+    Without one nothing can be told: from few requests the time of the server cannot be told apart.
+    """
+    known = _plausible(each.reached.handshake_ms for each in requests)
+    return _rounded(statistics.median_low(known)) if known else None
 
 
 def recorded_load(
@@ -212,6 +222,11 @@ def _union(stretches: Iterable[tuple[float, float]]) -> list[tuple[float, float]
         else:
             merged.append((begin, end))
     return merged
+
+
+def _plausible(times_ms: Iterable[float | None]) -> list[float]:
+    """Return the times that can be believed, in order."""
+    return sorted(each for each in times_ms if each is not None and 0 < each < SLOWEST_MS)
 
 
 def _rounded(value: float) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.errors import Problem
@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
     from h3sim.page import At, Kind
 
-__all__ = ["REDIRECTS", "Observed", "Outcome", "Recording", "Size", "Trigger", "first_of"]
+__all__ = [
+    "REDIRECTS",
+    "Observed",
+    "Outcome",
+    "Reached",
+    "Recording",
+    "Size",
+    "Trigger",
+    "first_of",
+]
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 """The statuses that send the browser elsewhere."""
@@ -80,6 +89,23 @@ class Trigger:
     delay_ms: float = 0.0
 
 
+class Reached(NamedTuple):
+    """Where a request went, and what it took to come there; "" and None where that is not told."""
+
+    address: str = ""
+    """The IP address of the server."""
+    connection: str = ""
+    """What the recorder calls the connection."""
+    certificate: str = ""
+    """What the server's certificate is known by: equal for equal ones."""
+    certificate_names: tuple[str, ...] = ()
+    """The names for which that is good."""
+    dns_ms: float | None = None
+    """How long the name was looked up for it."""
+    handshake_ms: float | None = None
+    """What opening a connection for it took, without TLS over TCP."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Observed:
     """One request as it was seen. Times are in ms since any one instant; URLs are as recorded."""
@@ -90,8 +116,7 @@ class Observed:
     page: str = ""
     """The recording's id of the page that it belongs to, where there are several."""
     start_ms: float | None = None
-    handshake_ms: float | None = None
-    """What opening a connection for it took, without TLS over TCP."""
+    reached: Reached = field(default_factory=Reached)
     sent_ms: float | None = None
     """When the request had left."""
     first_byte_ms: float | None = None

@@ -53,6 +53,17 @@ class Fields:
                 self.wrong(name, f"must be text, is {shown(value)}")
         return ""
 
+    def name(self, *names: str) -> str:
+        """Return the text or number under the first of *names* that has one, "" for none."""
+        for name in names:
+            value = self._entry.get(name)
+            if isinstance(value, str):
+                if value:
+                    return value
+            elif is_quantity(value):
+                return f"{value:.15g}"
+        return ""
+
     def number(self, *names: str) -> float | None:
         """Return the first number under *names*; a number may be written as text."""
         for name in names:
