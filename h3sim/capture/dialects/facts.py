@@ -26,7 +26,7 @@ from h3sim.page.resource import FLAGS
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from h3sim.capture.inference.observed import Recording
@@ -117,13 +117,7 @@ def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
     """
     table = read_table(document, source)
     counts = _Counts()
-    graph = Graph(table)
-    root = next((index for index, row in enumerate(table.rows) if row.parent is None), 0)
-    hosts = hosts_of(graph.observed, [row.host for row in table.rows], root, rtt_ms=None)
-    resources = tuple(
-        _resource(row, host, graph, counts)
-        for row, host in zip(table.rows, hosts.names, strict=True)
-    )
+    resources = tuple(_resources(table, counts))
     _count_unknown(table, counts)
     page = Page(
         name=table.name,
@@ -200,6 +194,14 @@ class _Counts:
         self.found: Counter[str] = Counter()
         self.inferred: Counter[str] = Counter()
         self.missing: Counter[str] = Counter()
+
+
+def _resources(table: FactsTable, counts: _Counts) -> Iterator[Resource]:
+    graph = Graph(table)
+    root = next((index for index, row in enumerate(table.rows) if row.parent is None), 0)
+    hosts = hosts_of(graph.observed, [row.host for row in table.rows], root, rtt_ms=None)
+    for row, host in zip(table.rows, hosts.names, strict=True):
+        yield _resource(row, host, graph, counts)
 
 
 def _resource(row: Row, host: str, graph: Graph, counts: _Counts) -> Resource:
