@@ -59,9 +59,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     parser.add_argument(
         "--dialect", metavar="NAME", help=f"insist that it is one of {', '.join(DIALECTS)}"
     )
-    parser.add_argument(
-        "--host", metavar="HOST", help="keep one host's requests (default: all)"
-    )
+    parser.add_argument("--host", metavar="HOST", help="keep one host's requests (default: all)")
     parser.add_argument(
         "--page", type=int, default=1, metavar="N", help="which page load of several (default: 1)"
     )
