@@ -118,8 +118,9 @@ class TestAHar:
 
     @pytest.mark.parametrize("name", ["connection", "_connectionId", "_socket"])
     def test_a_connection_has_a_number(self, tmp_path: Path, name: str) -> None:
-        document = from_hosts(serverIPAddress=NEAR, **{name: 71})
+        document = from_hosts(serverIPAddress=NEAR)
         document["log"]["entries"][0] |= {"serverIPAddress": NEAR, name: "71"}
+        document["log"]["entries"][1][name] = 71
         page = import_page(write_recording(tmp_path, document)).page
         assert {host.certificate for host in page.hosts} == {"shop.example"}
 
