@@ -42,6 +42,20 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **keys: Any) -> None:
         super().__init__(**{"formatter_class": RawHelp} | keys)
 
+    def parse_known_args(  # type: ignore[override]  # as it is called, by this and by subparsers
+        self, args: Any = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuse what the command does not know here, where its name and its options are known."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            import difflib  # on a mistake only
+
+            word = unknown[0].partition("=")[0]
+            near = difflib.get_close_matches(word, self._option_string_actions, n=2)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return options, unknown
+
     def error(self, message: str) -> NoReturn:
         """Exit with 2 after one line."""
         said = printable(message)

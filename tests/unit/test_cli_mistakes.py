@@ -47,6 +47,28 @@ def test_a_wrong_name_suggests_near_ones(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["run", "http2rulez", "--sed=3"],
+            "did you mean --seed or --scheme? (see `h3sim run --help`)",
+        ),
+        (
+            ["store", "show", "a.db", "--jso"],
+            "did you mean --json? (see `h3sim store show --help`)",
+        ),
+        (["run", "http2rulez", "extra"], "unrecognized arguments: extra (see `h3sim run --help`)"),
+    ],
+)
+def test_what_a_command_does_not_know_is_refused_with_its_own_help(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = complaints(capsys, *arguments)
+    assert "unrecognized arguments" in line
+    assert line.endswith(said)
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         [],
