@@ -54,8 +54,8 @@ def test_a_wrong_name_suggests_near_ones(
             "did you mean --seed or --scheme? (see `h3sim run --help`)",
         ),
         (
-            ["store", "show", "a.db", "--jso"],
-            "did you mean --json? (see `h3sim store show --help`)",
+            ["store", "export", "a.db", "a.csv", "--resource-rows"],
+            "did you mean --resources? (see `h3sim store export --help`)",
         ),
         (["run", "http2rulez", "extra"], "unrecognized arguments: extra (see `h3sim run --help`)"),
     ],
