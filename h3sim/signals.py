@@ -187,8 +187,8 @@ ORPHANS = -(2**61)
 class Signalling(enum.Enum):
     """How a server learns what a client wants.
 
-    The last four are sent: each signal takes the way up and can come late, or not in order. What
-    goes on the control stream comes in the order in which it was sent.
+    From `H2` to `EPS` it is sent: each signal takes the way up and can come late, or not in order.
+    What goes on the control stream comes in the order in which it was sent.
     """
 
     NONE = "none"
@@ -205,11 +205,14 @@ class Signalling(enum.Enum):
     request depends on the orphan placeholder."""
     EPS = "eps"
     """RFC 9218: the Priority field of the request, later PRIORITY_UPDATE on the control stream."""
+    METADATA = "metadata"
+    """The client announces its scheme when it connects, and says of each request what it is for;
+    the server works the priorities out. What becomes known later goes on the control stream."""
 
     @property
     def is_sent(self) -> bool:
-        """Whether signals take the way up."""
-        return self not in (Signalling.NONE, Signalling.SERVER)
+        """Whether priorities take the way up."""
+        return self not in (Signalling.NONE, Signalling.SERVER, Signalling.METADATA)
 
     @property
     def goes_with_request(self) -> bool:
@@ -220,6 +223,7 @@ class Signalling(enum.Enum):
     def message_bytes(self) -> int:
         """What a frame about another stream takes: of PRIORITY, or of PRIORITY_UPDATE.
 
-        RFC 7540 § 6.3; HTTP/3 drafts 20 and 22, with ids of two bytes; RFC 9218 § 7.2.
+        RFC 7540 § 6.3; HTTP/3 drafts 20 and 22, with ids of two bytes; RFC 9218 § 7.2. No document
+        has a frame for metadata: 5 bytes are a type, a length, an id of two bytes, and flags.
         """
-        return {Signalling.H2: 14, Signalling.EPS: 13}.get(self, 8)
+        return {Signalling.H2: 14, Signalling.EPS: 13, Signalling.METADATA: 5}.get(self, 8)

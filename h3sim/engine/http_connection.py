@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from h3sim.engine.environment import Lane, Rank
 from h3sim.engine.server_word import ServerWord, has_word
-from h3sim.engine.signalling import OracleSignalling, WireSignalling
+from h3sim.engine.signalling import MetadataSignalling, OracleSignalling, WireSignalling
 from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schemes import make_policy
+from h3sim.signals import Signalling
 from h3sim.trace import Request, SignalSent, Trace
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class HttpConnection:
                 now_ns=lambda: environment.now_ns,
                 marks=marks,
             )
+        self.n_frames = self.frame_bytes = 0
+        """How many frames of the control stream spoke of priorities, and their bytes."""
         self._signalling = self._make_signalling(scheme)
         self._requested: list[tuple[int, int]] = []
         """The resource of each request, and when it was made."""
@@ -186,15 +189,22 @@ class HttpConnection:
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
         policy = make_policy(scheme, self._page)
         target = self._streams if self._word is None else self._word
+        if scheme.signalling is Signalling.METADATA:
+            return MetadataSignalling(policy, target, scheme, self._send_signal)
         if not scheme.signalling.is_sent:
             return OracleSignalling(policy, target)
         return WireSignalling(
             policy,
             target,
             scheme.signalling,
-            self.transport.send_signal,
+            self._send_signal,
             default_weight=scheme.mechanism.weights.default,
         )
+
+    def _send_signal(self, number: int, n_bytes: int) -> None:
+        self.n_frames += 1
+        self.frame_bytes += n_bytes
+        self.transport.send_signal(number, n_bytes)
 
     # What happened
 

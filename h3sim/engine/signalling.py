@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.http import PriorityReceiver
+from h3sim.page import AS_WRITTEN
 from h3sim.signals import DEFAULT_WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from h3sim.http import SchedulerUpdate
     from h3sim.page import Resource, Standing
-    from h3sim.schemes import Policy
+    from h3sim.schemes import Policy, Scheme
     from h3sim.signals import Signal, Signalling
 
-__all__ = ["OracleSignalling", "PrioritySignalling", "WireSignalling"]
+__all__ = ["MetadataSignalling", "OracleSignalling", "PrioritySignalling", "WireSignalling"]
 
 
 class PriorityTarget(Protocol):
@@ -102,6 +103,106 @@ class OracleSignalling:
             self._streams.update(element_id, signal)
 
 
+class _News(NamedTuple):
+    """A frame of metadata: what has become known of a resource, or of all."""
+
+    resource: Resource | None
+    change: Standing
+
+
+class MetadataSignalling(OracleSignalling):
+    """The client says what a request is for; the server works priorities out (Marx 2019 § 6).
+
+    The client has announced *scheme* with the handshake, so the server has it before any request. A
+    request says what the scheme's rules ask for, as far as it is known when it leaves. What becomes
+    known of an open stream is a frame; one for the whole tab, if that is what changes. No stream is
+    named as another's parent: one that is late keeps no other from its place. *send_message* is
+    told the number of a frame and its size.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        streams: PriorityTarget,
+        scheme: Scheme,
+        send_message: Callable[[int, int], None],
+    ) -> None:
+        super().__init__(policy, streams)
+        self._updates = scheme.updates
+        self._message_bytes = scheme.signalling.message_bytes
+        self._send_message = send_message
+        # The client's
+        self._known: dict[str | None, Standing] = {}
+        """What has become known of resources by their ids, and of all of them (None)."""
+        self._open: dict[int, str] = {}
+        self._messages: list[_News] = []
+        # The server's
+        self._order = InOrder()
+        self._early: dict[str, Standing] = {}
+        """What frames said of resources."""
+        self._said: dict[int, Standing] = {}
+        """What each request says besides what the page file has."""
+
+    def on_requested(self, stream_id: int, resource: Resource) -> None:
+        """Send along what is known of the resource."""
+        of_all = self._known.get(None, AS_WRITTEN)
+        self._said[stream_id] = of_all.after(self._known.get(resource.id, AS_WRITTEN))
+        self._open[stream_id] = resource.id
+
+    def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
+        """Send a frame where a stream is open that it is about."""
+        id_ = None if resource is None else resource.id
+        self._known[id_] = self._known.get(id_, AS_WRITTEN).after(change)
+        is_open = bool(self._open) if id_ is None else id_ in self._open.values()
+        if is_open and change.tells(self._updates):
+            self._messages.append(_News(resource, change))
+            self._send_message(len(self._messages) - 1, self._message_bytes)
+
+    def on_finished(self, stream_id: int) -> None:
+        """Forget a stream of which nothing is left to say."""
+        del self._open[stream_id]
+
+    def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
+        """Let the server work out what a request is to have, by what it says of itself."""
+        said = self._said.pop(stream_id)
+        if said is not AS_WRITTEN:
+            self._learn(resource, said.after(self._early.get(resource.id, AS_WRITTEN)), now_ns)
+        super().on_request_arrived(stream_id, resource, now_ns)
+
+    def on_message_arrived(self, number: int, now_ns: int) -> None:
+        """Let the server take in what is in order now."""
+        for index in self._order.on_arrived(number):
+            resource, change = self._messages[index]
+            if resource is not None:
+                known = self._early.get(resource.id, AS_WRITTEN)
+                self._early[resource.id] = known.after(change)
+            self._learn(resource, change, now_ns)
+
+    def _learn(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
+        super().on_changed(resource, change, now_ns)
+
+
+class InOrder:
+    """Puts numbers into their order, in whatever order they come.
+
+    >>> order = InOrder()
+    >>> [*order.on_arrived(1)], [*order.on_arrived(0)]
+    ([], [0, 1])
+    """
+
+    def __init__(self) -> None:
+        self._arrived: set[int] = set()
+        self._n_passed = 0
+
+    def on_arrived(self, number: int) -> Iterator[int]:
+        """Yield those whose turn it is now."""
+        self._arrived.add(number)
+        while self._n_passed in self._arrived:
+            self._arrived.remove(self._n_passed)
+            self._n_passed += 1
+            yield self._n_passed - 1
+
+
 class _Message(NamedTuple):
     """A frame of the control stream."""
 
@@ -113,7 +214,7 @@ class WireSignalling:
     """The client says what it wants, with the request or on the control stream.
 
     *send_message* is told the number of a frame and its size. Frames may arrive in any order; the
-    control stream hands them over in the order in which they were sent. *default_weight* is that of
+    control stream delivers them in the order in which they were sent. *default_weight* is that of
     what has not been spoken of.
     """
 
@@ -133,8 +234,7 @@ class WireSignalling:
         self._receiver = PriorityReceiver(signalling, default_weight=default_weight)
         self._with_request: dict[int, Signal] = {}
         self._messages: list[_Message] = []
-        self._arrived: set[int] = set()
-        self._n_heard = 0
+        self._order = InOrder()
         self.record: list[tuple[int, int, Signal]] = []
 
     def on_connected(self) -> None:
@@ -161,12 +261,9 @@ class WireSignalling:
         self._apply(self._receiver.on_request(stream_id, self._with_request.get(stream_id)), now_ns)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
-        """Hand over what is in order now."""
-        self._arrived.add(number)
-        while self._n_heard in self._arrived:
-            self._arrived.remove(self._n_heard)
-            self._apply(self._receiver.on_message(*self._messages[self._n_heard]), now_ns)
-            self._n_heard += 1
+        """Deliver what is in order now."""
+        for index in self._order.on_arrived(number):
+            self._apply(self._receiver.on_message(*self._messages[index]), now_ns)
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:  # noqa: ARG002 - nothing is recorded
         """Make the server forget the stream."""

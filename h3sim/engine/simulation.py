@@ -180,6 +180,8 @@ def _whole(
         opened_at_ns=connection.opened_at_ns,
         ready_at_ns=connection.ready_at_ns,
         trace=trace,
+        n_frames=connection.n_frames,
+        frame_bytes=connection.frame_bytes,
     )
     return _Whole(made, header_runs)
 

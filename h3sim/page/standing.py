@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from h3sim.page.resource import FetchPriority, RecordedPriority, Resource
 
 __all__ = ["AS_WRITTEN", "Standing"]
@@ -33,6 +35,15 @@ class Standing(NamedTuple):
         if change.recorded and self.recorded:
             news["recorded"] = (*change.recorded, *self.recorded)
         return self._replace(**news)
+
+    def tells(self, names: Collection[str]) -> bool:
+        """Return whether it says anything of what is called one of *names*.
+
+        >>> Standing(hidden=True).tells(["visible"]), Standing(visible=False).tells(["visible"])
+        (False, True)
+        """
+        values = zip(self._fields, self, strict=True)
+        return any(value is not None and name in names for name, value in values)
 
     def applied_to(self, resource: Resource) -> Resource:
         """Return *resource* with the hint that holds now."""

@@ -10,6 +10,7 @@ from h3sim.http import BufferModel
 from h3sim.page import HostMode, MarksFrom
 from h3sim.page.hosts import host_groups, host_names
 from h3sim.page.recorded_load import RECORDED_NETWORK
+from h3sim.signals import Signalling
 from h3sim.transport import Mode
 from h3sim.units import NS_PER_MS, to_mbps, to_ms
 
@@ -56,6 +57,7 @@ def configuration(load: Load) -> dict[str, Any]:
         "retransmit": retransmission.value if retransmission and is_link else known,
         "max_placeholders": load.scheme.max_placeholders,
         "retention_ms": to_ms(load.scheme.resolved_retention_ns),
+        "metadata": load.scheme.signalling is Signalling.METADATA,
         "handshake": load.mode.value,
         "seed": load.seed,
         **_browser(load),
@@ -152,6 +154,8 @@ def _scheme_words(load: Load) -> dict[str, str]:
         words["placeholders"] = f"at most {scheme.max_placeholders} placeholders"
     if scheme.retention_ns is not None:
         words["retention"] = f"closed streams kept for {to_ms(scheme.retention_ns):g} ms"
+    if scheme.signalling is Signalling.METADATA:
+        words["metadata"] = "priorities by metadata"
     return words
 
 

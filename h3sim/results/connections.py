@@ -30,6 +30,10 @@ class Connection:
     opened_at_ns: int
     ready_at_ns: int
     trace: Trace
+    n_frames: int = 0
+    """How many frames of its control stream spoke of priorities."""
+    frame_bytes: int = 0
+    """What these took, without headers of packets."""
 
     @property
     def rtt_ms(self) -> float:

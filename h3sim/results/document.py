@@ -81,6 +81,10 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
         "visual": None if load.visual is None else load.visual._asdict(),
         "image_index_ms": load.image_index_ms,
         "multiplexing": _multiplexing(load),
+        "priority_frames": {
+            "sent": sum(connection.n_frames for connection in load.connections),
+            "bytes": sum(connection.frame_bytes for connection in load.connections),
+        },
         "resources": [{key: getattr(row, key) for key in keys} for row in load.timings],
     }
     if load.first_paint_ms is not None:

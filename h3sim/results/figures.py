@@ -232,6 +232,22 @@ FIGURES: tuple[Figure, ...] = (
         of=lambda load: _mean_burst(load) if load.packets.lost else None,
     ),
     Figure(
+        name="priority_frames",
+        title="priority frames",
+        about="frames of the control stream that spoke of priorities",
+        of=lambda load: sum(connection.n_frames for connection in load.connections),
+        key=("priority_frames", "sent"),
+        is_of_load=True,
+    ),
+    Figure(
+        name="priority_frame_bytes",
+        title="bytes of priority frames",
+        about="what they took, without headers of packets",
+        of=lambda load: sum(connection.frame_bytes for connection in load.connections),
+        key=("priority_frames", "bytes"),
+        is_of_load=True,
+    ),
+    Figure(
         name="image_index_ms",
         title="ImageIndex",
         about="the ByteIndex of images alone, the integral itself",

@@ -99,11 +99,7 @@ class _ClassPolicy:
         else:
             known = self._standing.get(resource.id, AS_WRITTEN)
             self._standing[resource.id] = known.after(change)
-        updates = self._scheme.updates
-        if not any(
-            value is not None and name in updates
-            for name, value in zip(change._fields, change, strict=True)
-        ):
+        if not change.tells(self._scheme.updates):
             return []
         changes: list[SignalChange] = []
         for stream_id, row in [*self._open.items()]:

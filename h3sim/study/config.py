@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
 from h3sim.documents.declared import declared, settled
-from h3sim.documents.values import Number, Text, Whole
+from h3sim.documents.values import Flag, Number, Text, Whole
 from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
@@ -143,6 +143,19 @@ class LoadConfig:
         "how long a stream that is done with stays in the scheduler, for others to be placed"
         " relative to it (default: as the scheme says; 500)",
         "MS",
+    )
+    metadata: bool = option(
+        Flag(),
+        "priorities are worked out by the server",
+        default=False,
+        switches=(
+            (
+                "--metadata",
+                True,
+                "clients announce their scheme when they connect and say of requests what they are"
+                " for; the server works the priorities out",
+            ),
+        ),
     )
     handshake: bool | str = option(
         Handshake(Mode),

@@ -42,6 +42,7 @@ class LoadOptions(TypedDict, total=False):
     retransmit: str | None
     max_placeholders: int | None
     retention_ms: float | None
+    metadata: bool
     handshake: bool | str
     headers: str | None
     hosts: str

@@ -14,6 +14,7 @@ from h3sim.http import BufferModel, Retransmit
 from h3sim.page import HostMode, Page
 from h3sim.page.hosts import RecordedHosts
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
+from h3sim.signals import Signalling
 from h3sim.study.config import config_for, has_profile
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.units import NS_PER_S, kbyte, ms
@@ -173,6 +174,8 @@ def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
         changes["max_placeholders"] = config.max_placeholders
     if config.retention_ms is not None:
         changes["retention_ns"] = ms(config.retention_ms)
+    if config.metadata:
+        changes["signalling"] = Signalling.METADATA
     return replace(scheme, **changes) if changes else scheme
 
 

@@ -121,16 +121,16 @@ def buffering(mutant: Any, case: Any) -> Any:
     return Mutation(laws.check_large_buffers_hide_the_scheme, mutant, StreamSender, check)
 
 
-def mumbling(mutant: Any, case: Any) -> Any:
-    """Break the way of signals, and compare it with a server that knows by itself."""
+def mumbling(mutant: Any, case: Any, whole: Any = WireSignalling) -> Any:
+    """Break a way of signals, and compare it with a server that knows by itself."""
     law = signalling_laws.check_signals_without_delay_are_as_good_as_known
 
     def check(part: Any) -> None:
-        with engine_part("WireSignalling", part):
+        with engine_part(whole.__name__, part):
             known = replace(case.scheme, signalling=Signalling.SERVER)
             law(case.run(), case.but(scheme=known).run())
 
-    return Mutation(law, mutant, WireSignalling, check)
+    return Mutation(law, mutant, whole, check)
 
 
 def receiver(mutant: Any, signalling: Any, seed: int) -> Any:

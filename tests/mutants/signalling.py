@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from h3sim.engine.signalling import WireSignalling
+from h3sim.engine.signalling import MetadataSignalling, WireSignalling
 from h3sim.signals import Eps
 
 
@@ -21,6 +21,21 @@ class Mumbles(WireSignalling):
     def on_request_arrived(self, stream_id: int, resource: Any, now_ns: int) -> None:
         self._with_request.pop(stream_id, None)
         super().on_request_arrived(stream_id, resource, now_ns)
+
+
+class NewsIsLost(MetadataSignalling):
+    """Takes no notice of what becomes known of a stream that is open."""
+
+    def on_message_arrived(self, number: int, now_ns: int) -> None:
+        pass
+
+
+class SaysLittle(MetadataSignalling):
+    """Leaves out of a request what has become known by then."""
+
+    def on_requested(self, stream_id: int, resource: Any) -> None:
+        self._known.clear()
+        super().on_requested(stream_id, resource)
 
 
 class LastHeardCounts(WireSignalling):

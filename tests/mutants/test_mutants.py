@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import h3sim
+from h3sim.engine.signalling import MetadataSignalling
 from h3sim.page import At
 from h3sim.ranges import Ranges
 from h3sim.schedulers import RoundRobinScheduler
@@ -126,6 +127,17 @@ SEEN_AT_ONCE, SEEN_IN_THE_END = (
     (0, "image", 9, {"server_ms": 1, "priority_changes": [{"when": when, "fetchpriority": "high"}]})
     for when in RAISED
 )
+SEEN_BEFORE = (
+    10,
+    "image",
+    9,
+    {
+        "priority_changes": [
+            {"when": {"at": "time", "delay_ms": 5}, "fetchpriority": "high"},
+        ]
+    },
+)
+ANNOUNCED: Any = replace(h3sim.load_scheme("chrome-eps"), signalling=Signalling.METADATA)
 TWO_IMAGES = [(0, "image", 20), (0, "image", 20)]
 
 
@@ -301,6 +313,16 @@ MUTATIONS = [
     mumbling(
         signalling.Mumbles,
         Case(WRR.page, replace(h3sim.load_scheme("wrr"), signalling=Signalling.H2)),  # type: ignore[arg-type]
+    ),
+    mumbling(
+        signalling.NewsIsLost,
+        Case(scripted_page([(0, "document", 2), (0, "image", 9), SEEN_AT_ONCE]), ANNOUNCED),
+        whole=MetadataSignalling,
+    ),
+    mumbling(
+        signalling.SaysLittle,
+        Case(scripted_page([(0, "document", 2), (0, "image", 9), SEEN_BEFORE]), ANNOUNCED),
+        whole=MetadataSignalling,
     ),
     receiver(signalling.HeardAsTheyCome, Signalling.DRAFT_22, 1),
     receiver(signalling.LastHeardCounts, Signalling.DRAFT_20, 1),

@@ -25,8 +25,8 @@ from tests.property import laws, signalling_laws
 from tests.property.strategies import SCHEMES
 from tests.property.test_connected_laws import networks, settings
 
-SENT = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22, Signalling.EPS)
-TREES = SENT[:3]
+TREES = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22)
+SENT = (*TREES, Signalling.EPS, Signalling.METADATA)
 
 
 def said(scheme: Any, signalling: Any) -> Any:
@@ -42,7 +42,9 @@ SAID = [made for row in SCHEMES.values() for way in SENT if (made := said(row, w
 ON_A_CONTROL_STREAM = [made for made in SAID if made.signalling is Signalling.DRAFT_22]
 YIELDING = ("p+", "s+")
 """Groups that yield until the client has all of a class; the server's knowledge lasts longer."""
-AS_KNOWN = [made for made in SAID if made.name not in YIELDING]
+AS_KNOWN = [
+    made for made in SAID if made.name not in YIELDING or made.signalling is Signalling.METADATA
+]
 
 
 @st.composite
@@ -90,6 +92,28 @@ def test_signals_without_delay_are_as_good_as_known(page: Any, scheme: Any, hand
     both = [
         h3sim.simulate(page, scheme=one, rtt_ms=0, handshake=handshake) for one in (scheme, known)
     ]
+    signalling_laws.check_signals_without_delay_are_as_good_as_known(*both)
+
+
+@law(120)
+@given(
+    page=pages(min_resources=2),
+    scheme=st.sampled_from([made for made in SAID if made.signalling is Signalling.METADATA]),
+    hint=st.sampled_from(("high", "low")),
+    at_ms=st.integers(0, 200),
+    data=st.data(),
+)
+def test_metadata_without_delay_are_as_good_as_priorities_in_frames(
+    page: Any, scheme: Any, hint: str, at_ms: int, data: Any
+) -> None:
+    id_ = data.draw(st.sampled_from([resource.id for resource in page.resources]))
+    when = {"at": "time", "delay_ms": at_ms}
+    page = page.with_(id_, priority_changes=[{"when": when, "fetchpriority": hint}])
+    scheme = replace(scheme, updates=UPDATES)
+    sent = () if scheme.name in YIELDING else (*TREES, Signalling.EPS)
+    ways = [made for way in (*sent, Signalling.SERVER) if (made := said(scheme, way)) is not None]
+    said_in = data.draw(st.sampled_from(ways))
+    both = [h3sim.simulate(page, scheme=one, rtt_ms=0) for one in (scheme, said_in)]
     signalling_laws.check_signals_without_delay_are_as_good_as_known(*both)
 
 
