@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
 from h3sim.documents.declared import declared, settled
-from h3sim.documents.values import Flag, Number, Text, Whole
+from h3sim.documents.values import Number, Text, Whole
 from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
@@ -25,6 +25,7 @@ from h3sim.study.load_option import (
     NameOr,
     of_browser,
     option,
+    switched,
 )
 from h3sim.study.network_changes import changed_network
 from h3sim.study.recorded_network import RECORDED, WITHOUT_RECORDING, recorded_network
@@ -134,8 +135,7 @@ class LoadConfig:
     )
     max_placeholders: int | None = option(
         Whole(low=0),
-        "how many placeholders the server lets clients declare (default: as the scheme says; any"
-        " number)",
+        "the most placeholders that a server lets clients declare (default: as the scheme says)",
         "N",
     )
     retention_ms: float | None = option(
@@ -144,18 +144,10 @@ class LoadConfig:
         " relative to it (default: as the scheme says; 500)",
         "MS",
     )
-    metadata: bool = option(
-        Flag(),
-        "priorities are worked out by the server",
-        default=False,
-        switches=(
-            (
-                "--metadata",
-                True,
-                "clients announce their scheme when they connect and say of requests what they are"
-                " for; the server works the priorities out",
-            ),
-        ),
+    metadata: bool = switched(
+        "--metadata",
+        "clients announce their scheme when they connect and say of requests what they are for;"
+        " the server works the priorities out",
     )
     handshake: bool | str = option(
         Handshake(Mode),

@@ -11,7 +11,7 @@ from h3sim.browser import BrowserModel
 from h3sim.documents import not_one_of, shown
 from h3sim.documents.declared import declared, says
 from h3sim.documents.refused import RefusedError
-from h3sim.documents.values import Choice, Text, ValueType
+from h3sim.documents.values import Choice, Flag, Text, ValueType
 from h3sim.errors import InputError, Problem
 from h3sim.transport import Jitter
 
@@ -29,6 +29,7 @@ __all__ = [
     "of_browser",
     "option",
     "option_of",
+    "switched",
 ]
 
 
@@ -58,6 +59,11 @@ def option(
     """Return a field of `LoadConfig`; *how* are the other fields of `Option`."""
     metadata = {**says(kind, about), OPTION: Option(metavar=metavar, **how)}
     return field(default=default, metadata=metadata)
+
+
+def switched(flag: str, about: str) -> Any:
+    """Return an option that is off unless its flag is given."""
+    return option(Flag(), about, default=False, switches=((flag, True, about),))
 
 
 def of_browser(name: str, metavar: str = "", switch: tuple[str, bool] | None = None) -> Any:

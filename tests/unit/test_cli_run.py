@@ -42,6 +42,7 @@ CONFIGURATION = {
     "retransmit": None,
     "max_placeholders": None,
     "retention_ms": 500,
+    "metadata": False,
     "handshake": "1-rtt",
     "seed": 7,
     "browser": "replay",
@@ -116,6 +117,7 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
             "ttfb_slope_ms": 0,
             "loss_bursts": {},
         },
+        "priority_frames": {"sent": 0, "bytes": 0},
         "hol": {
             "stream_bytes": 0,
             "stream_delay_ms": 0,
