@@ -51,7 +51,6 @@ class AdaptiveRoundRobinScheduler:
         self._quiet = 0
         self._mean_in_quarters = _GAIN
         """Four times the mean burst, which is 1 at first: whole numbers, so equal everywhere."""
-        self._has_lost = False
         self.turn_packets = 1
         """How long a turn is now."""
 
@@ -108,8 +107,8 @@ class AdaptiveRoundRobinScheduler:
         """End the burst, and let turns follow the mean of those seen."""
         burst, self._burst, self._quiet = self._burst, 0, 0
         self._mean_in_quarters += burst - self._mean_in_quarters // _GAIN
-        turn = round(_MULTIPLE * self._mean_in_quarters / _GAIN)
-        self.turn_packets = max(1, min(turn, _LONGEST_TURN))
+        # No burst is shorter than one packet, so the mean is not either.
+        self.turn_packets = min(round(_MULTIPLE * self._mean_in_quarters / _GAIN), _LONGEST_TURN)
 
     def _end_turn_of(self, stream_id: int) -> None:
         if stream_id == self._of:

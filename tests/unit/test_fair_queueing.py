@@ -203,6 +203,17 @@ class TestAts:
         scheduler.activate(0)
         assert turns(scheduler, 5) == [0, 0, 0, 0, 4]
 
+    def test_a_placeholder_begins_with_its_number(self) -> None:
+        # The first, -1, with 0 points, before stream 1 with 1; the second, -2, with 1: then the id.
+        scheduler = opened(
+            TreeScheduler(queueing=Queueing.ATS), {1: on(None), -1: on(None), 5: on(-1)}
+        )
+        assert turns(scheduler, 1) == [5]
+        scheduler = opened(
+            TreeScheduler(queueing=Queueing.ATS), {1: on(None), -2: on(None), 5: on(-2)}
+        )
+        assert turns(scheduler, 1) == [1]
+
     def test_points_move_with_their_stream(self) -> None:
         # 8 has sent 3 packets and owes them under its new parent too.
         scheduler = opened(
@@ -221,6 +232,52 @@ class TestAts:
             {-1: on(None, 16), 0: on(-1), 4: on(-1), 8: on(None, 32)},
         )
         assert turns(scheduler, 7) == [0, 8, 8, 4, 8, 8, 0]
+
+
+QUEUEINGS = [*((queueing, Weights.SHARES) for queueing in Queueing)]
+QUEUEINGS += [(Queueing.EXACT, Weights.QUICKER_ZERO)]
+
+
+@pytest.mark.parametrize(("queueing", "weights"), QUEUEINGS)
+def test_lost_bytes_of_a_stream_that_has_nothing_else_cost_nobody_a_turn(
+    queueing: Queueing, weights: Weights
+) -> None:
+    # 0 has left when its lost bytes go again: it is on no list, so there is nothing to charge.
+    scheduler = opened(
+        TreeScheduler(queueing=queueing, weights=weights),
+        {-1: on(None), 0: on(-1), 4: on(None), 8: on(None)},
+    )
+    scheduler.deactivate(0)
+    assert turns(scheduler, 2) == [4, 8]
+    scheduler.charge(0, 100_000)
+    assert turns(scheduler, 4) == [4, 8, 4, 8]
+    # It owes nothing: it has a turn among the next three.
+    scheduler.activate(0)
+    assert 0 in turns(scheduler, 3)
+
+
+class TestExactTime:
+    """A turn of 1400 bytes costs 22,400 at weight 16; who joins starts a turn behind."""
+
+    def test_who_comes_back_alone_is_charged_what_it_sends_then(self) -> None:
+        # Alone, its turn of 700 bytes ends at 11,200, before 0, which joins at 22,400. At 22,400
+        # both are next, and the lower id goes.
+        scheduler = tree(Queueing.EXACT, s4=on(None))
+        assert turns(scheduler, 2, n_bytes=700) == [4, 4]
+        scheduler.deactivate(4)
+        scheduler.activate(4)
+        assert turns(scheduler, 1, n_bytes=700) == [4]
+        opened(scheduler, {0: on(None)})
+        assert turns(scheduler, 4) == [4, 0, 4, 0]
+
+    def test_a_group_pays_a_whole_turn_and_a_stream_what_it_sent(self) -> None:
+        # Both join at 22,400, the stream first. A turn of 700 bytes moves it on by 11,200 and the
+        # group by 22,400: 4 at 22,400, 33,600 | the group at 22,400 | 4 at 33,600, 44,800 ...
+        for weights in (Weights.SHARES, Weights.QUICKER_ZERO):
+            scheduler = opened(
+                TreeScheduler(weights=weights), {-1: on(None), 0: on(-1), 4: on(None)}
+            )
+            assert turns(scheduler, 7, n_bytes=700) == [4, 0, 4, 4, 0, 4, 4]
 
 
 @pytest.mark.parametrize("queueing", [Queueing.NGHTTP2, Queueing.H2O, Queueing.ATS])

@@ -21,6 +21,7 @@ from h3sim.schedulers import (
 )
 from h3sim.schemes import SchedulerKind, scheduler_kind_named
 from h3sim.schemes.registry import REGISTRY
+from h3sim.signals import H2Priority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -273,6 +274,31 @@ class Exits(RoundRobinScheduler):
 
     def pick(self) -> None:
         sys.exit("good bye")
+
+
+def test_every_call_is_passed_on_with_what_was_given() -> None:
+    told: list[tuple[Any, ...]] = []
+
+    class Told:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *given: told.append((name, *given))
+
+        def pick(self) -> int:
+            return 4
+
+    scheduler = GuardedScheduler(Told(), name="told")
+    calls: list[tuple[Any, ...]] = [
+        *(("open", 4, H2Priority()), ("update", 4, H2Priority(weight=1)), ("activate", 4)),
+        *(("charge", 4, 1400), ("deactivate", 4), ("close", 4)),
+    ]
+    for name, *given in calls[:4]:
+        getattr(scheduler, name)(*given)
+    assert scheduler.pick() == 4
+    for name, *given in calls[4:]:
+        getattr(scheduler, name)(*given)
+    assert told == calls
+    with pytest.raises(SchedulerError, match="which is not open"):
+        scheduler.pick()
 
 
 WRONG = {

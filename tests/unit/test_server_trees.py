@@ -124,6 +124,26 @@ class TestSiblingsOfNghttp2:
         # Listed 5, then 3 and 1 as they moved up, the newest first.
         assert turns(tree, 3) == [5, 3, 1]
 
+    def test_a_stream_that_moves_below_its_child_lets_it_take_its_place_first(self) -> None:
+        # RFC 7540 § 5.3.3, Figure 5; nghttp2_session_reprioritize_stream.
+        tree = nghttp2(s1=on(None, 7), s3=on(1, 8), s5=on(1, 9))
+        tree.update(1, on(3, 99))
+        assert drawn(tree, weights=True) == "3:8(1:99(5:9))"
+        assert sorted({*turns(tree, 3)}, key=str) == [3]
+        tree.deactivate(3)
+        assert turns(tree, 1) == [1]
+
+    def test_graphs_say_who_is_closed_and_who_came_exclusively(self) -> None:
+        tree = nghttp2(s1=on(None), s3=on(None, exclusive=True))
+        tree.close(1)
+        nodes = tree.to_networkx().nodes
+        assert [(n, nodes[n]["closed"], nodes[n]["exclusive"]) for n in (1, 3)] == [
+            (1, True, False),
+            (3, False, True),
+        ]
+        with pytest.raises(KeyError):
+            tree.activate(1)
+
 
 class TestTurnsOfNghttp2:
     """nghttp2_stream_dep_remove_subtree."""

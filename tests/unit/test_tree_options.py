@@ -221,6 +221,19 @@ class TestViews:
         lines = str(tree).splitlines()
         assert lines[40] == "   " * 39 + "└─ stream 39, weight 16"
         assert lines[41:] == ["   " * 40 + "└─ ... 10 more below"]
+        # What stands beside it is told, and of one with nothing below it nothing is counted.
+        tree.open(99, on(None))
+        for stream_id in range(40, 50):
+            tree.close(stream_id)
+        assert str(tree).splitlines()[-2:] == [
+            "│  " + "   " * 38 + "└─ stream 39, weight 16",
+            "└─ stream 99, weight 16",
+        ]
+        tree.open(40, on(39))
+        assert str(tree).splitlines()[-2:] == [
+            "│  " + "   " * 39 + "└─ ... 1 more below",
+            "└─ stream 99, weight 16",
+        ]
 
     def test_a_graph_has_the_edges_from_parents_to_children(self) -> None:
         assert sorted(self.tree().to_networkx().edges, key=str) == [

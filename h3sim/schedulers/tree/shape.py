@@ -178,14 +178,11 @@ class DependencyTree:
 
     def _ancestor(self, node_id: int) -> Node | None:
         """Return the nearest ancestor that is still there of one that has gone."""
-        seen: dict[int, None] = {}
-        above: int | None = node_id
-        while above is not None and above not in seen:
-            seen[above] = None
+        above = self._gone.get(node_id)
+        # Each leads to one that was there when it went, and so went later if at all: this ends.
+        while above is not None and above not in self.nodes:
             above = self._gone.get(above)
-            if above in self.nodes:
-                return self.nodes[above]
-        return None
+        return None if above is None else self.nodes[above]
 
     def _imply(self, node_id: int) -> Node:
         """Put a node under the root because another shall depend on it."""
