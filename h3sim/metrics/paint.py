@@ -84,8 +84,7 @@ def seen_at_ns(first_paint_ns: int, elements: Sequence[Element], share: Fraction
         for element, part in zip(elements, shares, strict=True)
     )
     for ready_at_ns, part in ready:
-        if seen >= share * scale:
-            break
-        seen += part
-        at_ns = ready_at_ns
+        if seen < share * scale:
+            seen += part
+            at_ns = ready_at_ns
     return at_ns

@@ -11,6 +11,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.metrics import page_bound
 from h3sim.metrics.bound import tick_sums
 from h3sim.metrics.link_bound import Opportunity, Wanted, lower_bound_over_links_ns
 from h3sim.metrics.page_bound import least_mean_tick
@@ -70,6 +71,29 @@ def test_what_follows_from_a_request_waits_for_what_that_request_waits_for() -> 
     assert [(part.after, part.lag_ticks, part.first_tick) for part in others] == [(0, 5, 8)] * 2
 
 
+def test_what_is_asked_for_at_a_time_or_after_a_request_waits_for_no_more() -> None:
+    # a comes 10 after navigation start, 30 up: tick 4; b is asked for 10 after c is, at the end of
+    # the root: 20 down, 10, 30 up are 6 ticks.
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 1400},
+        {
+            "id": "a",
+            "kind": "image",
+            "bytes": 1400,
+            "discovered": {"by": "/", "at": "time", "delay_ms": 0.00001},
+        },
+        {"id": "c", "kind": "script", "bytes": 1400, "discovered": {"by": "/", "at": "complete"}},
+        {
+            "id": "b",
+            "kind": "image",
+            "bytes": 1400,
+            "discovered": {"by": "c", "at": "request", "delay_ms": 0.00001},
+        },
+    )
+    found = sorted((part.first_tick, part.lag_ticks) for part in weighed(page))
+    assert found == [(3, 1), (4, 1), (8, 5), (9, 6)]
+
+
 def test_execution_delays_what_follows_from_it() -> None:
     page = page_of(
         {"id": "/", "kind": "document", "bytes": 1400, "execute_ms": 0.00004, "parse_ms": 0.00001},
@@ -105,6 +129,22 @@ def test_what_waits_is_sent_as_one_with_what_it_waits_for() -> None:
     bound = least_mean_tick(parts)
     assert bound is not None
     assert bound * 9 == pytest.approx(89)
+
+
+def test_without_a_step_the_bound_is_that_of_weights_made_level() -> None:
+    # Horn 1972: the first two are worth 10 for 2 packets, the third 4 for 1. So 2 * 10 + 3 * 4.
+    # Without anything moved: the second at 2, the third at 1.
+    parts = [Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 10), Part(None, 1, 1, 1, 4)]
+    bound = least_mean_tick(parts, n_steps=0)
+    assert bound is not None
+    assert bound * 14 == pytest.approx(32)
+
+
+def test_no_more_weight_is_moved_than_a_part_has_by_then() -> None:
+    chain = [Part(None, 1, 1, 1, 3), Part(0, 1, 2, 1, 2), Part(1, 1, 3, 1, 4)]
+    assert page_bound._allowed(chain, [9.0, 9.0, 9.0]) == [0, 6, 4]
+    assert page_bound._allowed(chain, [9.0, 9.0, 1.0]) == [0, 3, 1]
+    assert page_bound._allowed(chain, [1.0, -1.0, -1.0]) == [0, 0, 0]
 
 
 def test_without_weights_there_is_no_bound() -> None:

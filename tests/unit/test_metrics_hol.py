@@ -72,6 +72,13 @@ def test_a_stream_that_is_not_known_yet_remembers_nothing() -> None:
     assert sander_count(packets) == SanderCount(1000, 1000)
 
 
+def test_what_a_stream_had_when_another_was_seen_to_wait_is_remembered() -> None:
+    # When A2 was seen, B had ended at 1000: B1 begins there and passes. B2 is lost, B3 waits. B2,
+    # sent again, fills its head, and lies beyond 1000: in one order it waits for A1.
+    packets = frames((A, 0), (B, 0), None, (A, 2), (B, 1), None, (B, 3), (B, 2), (A, 1))
+    assert sander_count(packets) == SanderCount(2000, 3000)
+
+
 def test_a_packet_may_hold_frames_of_several_streams_and_empty_ones() -> None:
     # The second packet is lost. A2 waits and B1 begins where B ended then.
     packets = [

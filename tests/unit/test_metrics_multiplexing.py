@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import h3sim
-from h3sim.metrics.multiplexing import Sent, inversion_bytes, slope
+from h3sim.metrics.multiplexing import Sent, inversion_bytes, rank_of, slope
 from h3sim.metrics.paint import Element, seen_at_ns
-from h3sim.signals import H2Priority
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 from tests.helpers import page_of, replay
 
 TWO = [(0, "document", 8), (0, "image", 8)]
@@ -128,6 +128,30 @@ class TestWhatIsSeen:
         load = replay(TWO, "fifo")
         assert load.image_index_ms == load.figures["image_index_ms"] == 160
         assert replay([(0, "document", 1)], "fifo").image_index_ms is None
+
+
+class TestInversions:
+    SPANS: ClassVar = {0: (0, 3), 4: (1, 3)}
+
+    def test_ranks_are_those_of_strict_orders(self) -> None:
+        signals = [
+            *(Eps(urgency=2), BucketPriority(bucket=9, level=1), Rank(value=7)),
+            *(StrictPriority(strict=5), StrictPriority(strict=5, depends_on=-1), H2Priority()),
+        ]
+        assert [*map(rank_of, signals)] == [(2,), (-9,), (7,), (-5,), None, None]
+
+    def test_what_is_told_at_the_instant_of_a_packet_counts_for_it(self) -> None:
+        told = [(0, 0, Eps(urgency=3)), (1, 4, Eps(urgency=1))]
+        sent = [Sent(0, 0, 9), Sent(1, 0, 9), Sent(2, 0, 9), Sent(3, 0, 9)]
+        # At 0 stream 4 is not known yet; at 3 it has nothing left.
+        assert inversion_bytes(sent, self.SPANS, told) == 18
+
+    def test_of_one_stream_nothing_is_inverted_and_without_ranks_nothing_is_known(self) -> None:
+        sent = [Sent(1, 0, 9)]
+        assert inversion_bytes(sent, self.SPANS, [(0, 0, Eps())]) == 0
+        assert inversion_bytes(sent, self.SPANS, [(0, -1, StrictPriority())]) is None
+        assert inversion_bytes(sent, self.SPANS, [(0, 0, H2Priority())]) is None
+        assert inversion_bytes(sent, self.SPANS, []) is None
 
 
 def test_all_of_it_is_in_the_json() -> None:
