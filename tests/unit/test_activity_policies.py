@@ -91,7 +91,8 @@ def done(
 
 @pytest.mark.parametrize(("before", "after", "policy"), WAITS)
 def test_each_wait_has_its_policy(before: Any, after: Any, policy: str) -> None:
-    [found] = dependencies([done(*before), done(*after, after=0)], PAGE)
+    waits = done(*after)._replace(after=0)
+    [found] = dependencies([done(*before), waits], PAGE)
     assert found == Dependency(0, 1, Policy(policy), is_last=True)
 
 

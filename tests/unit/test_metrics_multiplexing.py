@@ -10,7 +10,7 @@ import pytest
 import h3sim
 from h3sim.metrics.multiplexing import Sent, inversion_bytes, rank_of, slope
 from h3sim.metrics.paint import Element, seen_at_ns
-from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, Signal, StrictPriority
 from tests.helpers import page_of, replay
 
 TWO = [(0, "document", 8), (0, "image", 8)]
@@ -134,7 +134,7 @@ class TestInversions:
     SPANS: ClassVar = {0: (0, 3), 4: (1, 3)}
 
     def test_ranks_are_those_of_strict_orders(self) -> None:
-        signals = [
+        signals: list[Signal] = [
             *(Eps(urgency=2), BucketPriority(bucket=9, level=1), Rank(value=7)),
             *(StrictPriority(strict=5), StrictPriority(strict=5, depends_on=-1), H2Priority()),
         ]

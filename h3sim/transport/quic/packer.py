@@ -66,9 +66,8 @@ class Packer:
 
     def packet(self, now_ns: int, room: int) -> Packet | None:
         """Return a packet of up to *room* bytes with what waits; None if there is nothing."""
-        left = room - self._header_bytes
-        if self._is_ack_ready(now_ns):
-            left -= _LEAST_ACK_BYTES
+        kept_free = _LEAST_ACK_BYTES if self._is_ack_ready(now_ns) else 0
+        left = room - self._header_bytes - kept_free
         frames: list[StreamBytes] = []
         crypto: list[tuple[int, int]] = []
         handshake = self._handshake
@@ -76,12 +75,13 @@ class Packer:
             left = room - handshake.fill(crypto, room - left, room)
         if handshake.is_over or handshake.may_send:
             left = self.fill(frames, left, 1)
+        used = room - left - kept_free
         if self.probes:
-            return self._probe(now_ns, frames, crypto, room - left)
+            return self._probe(now_ns, frames, crypto, used)
         if not frames and not crypto and not self.limits:
             return None
         self._recovery.is_cwnd_underutilized = False
-        return self._pack(now_ns, frames, crypto, room - left)
+        return self._pack(now_ns, frames, crypto, used)
 
     def fill(self, frames: list[StreamBytes], left: int, least: int) -> int:
         """Put what the source gives into *frames*, up to *left* bytes; return how many are left.
@@ -139,7 +139,7 @@ class Packer:
         number = self._take_number()
         if self._is_ack_ready(now_ns) or not is_eliciting:
             ack = self._acks.frame(now_ns)
-            used += ack_frame_bytes(ack) - (_LEAST_ACK_BYTES if frames or crypto else 0)
+            used += ack_frame_bytes(ack)
             every = self._ack_ping_every
             if every and not number % every and len(ack.spans) > 1:
                 is_eliciting = True

@@ -1,0 +1,196 @@
+"""What goes into a QUIC packet, byte by byte; header and tag take 27, a frame's header 4 to 8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from h3sim.transport.quic import Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
+from h3sim.units import ms
+from tests.tcp_pair import FixedWindow
+from tests.unit.test_quic_handshake import SETTINGS, give
+from tests.unit.test_quic_handshake import end as handshaking
+from tests.unit.test_quic_recovery import acknowledge, sender
+from tests.unit.test_quic_windows import FULL, Endless, end, peer_packet, silent, sizes
+
+
+class Idle(Endless):
+    """A source with nothing to send, whatever it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_data = False
+        self.acked: list[Any] = []
+
+    def take(self, max_bytes: Any = None, header: Any = None, least: int = 0) -> Any:
+        return super().take(max_bytes, header, least) if self.has_data else None
+
+    def on_acked(self, stream_id: int, offset: Any, n_bytes: int) -> None:
+        self.acked.append(offset)
+
+
+def idle(window_bytes: int, **settings: Any) -> Any:
+    """Return an end whose handshake is over, and that has nothing to send."""
+    made = QuicSettings(datagram_bytes=FULL, **settings)
+    handshake = Handshake(made, Role.CLIENT, Mode.NONE)
+    window = FixedWindow(window_bytes)
+    return QuicEndpoint(
+        made, window, Idle(), handshake, peer_max_ack_delay_ns=0, path_rtt_ns=ms(100)
+    )
+
+
+def stream_packet(number: int, offset: int, n_bytes: int) -> Packet:
+    return Packet(number, 0, n_bytes + 40, [(0, offset, n_bytes)], None, [], True)
+
+
+def test_an_ack_takes_its_room_from_the_stream_bytes() -> None:
+    # 1000 = 27 + 5 for an ACK of one span + 4 + 964; then 27 + 6, since the offset takes 2, + 967.
+    server = end(2000)
+    server.on_packet(peer_packet(0), 0)
+    first, second = server.packets_to_send(ms(1))
+    assert sizes([first, second]) == [FULL, FULL]
+    assert (first.frames, second.frames) == ([(0, 0, 964)], [(0, 964, 967)])
+
+
+def test_further_spans_of_an_ack_come_on_top() -> None:
+    # Packets 0 and 2 came: two spans, 2 bytes more.
+    server = end(1000)
+    for number in (0, 2):
+        server.on_packet(peer_packet(number), 0)
+    [packet] = server.packets_to_send(ms(1))
+    assert packet.size_bytes == FULL + 2
+
+
+def test_limits_take_six_bytes_each_and_ask_for_an_ack() -> None:
+    # More than half of both windows was used. 27 + 2 * 6 + 5.
+    client = idle(2000, stream_window_bytes=100, connection_window_bytes=100)
+    client.on_packet(stream_packet(0, 0, 60), 0)
+    [packet] = client.packets_to_send(ms(1))
+    assert (packet.limits, packet.frames) == ([(None, 160), (0, 160)], [])
+    assert (packet.size_bytes, packet.is_ack_eliciting) == (44, True)
+    assert client.recovery.bytes_in_flight == 44
+    # What is lost of them is announced again, each limit once.
+    client.on_packet(stream_packet(1, 60, 60), ms(2))
+    [newer] = client.packets_to_send(ms(3))
+    assert newer.limits == [(None, 220), (0, 220)]
+
+
+def test_at_half_of_a_window_no_limit_is_raised() -> None:
+    client = idle(2000, stream_window_bytes=100, connection_window_bytes=200)
+    client.on_packet(stream_packet(0, 0, 50), 0)
+    assert client.packets_to_send(0) == []
+    client.on_packet(stream_packet(1, 50, 1), 0)
+    [packet] = client.packets_to_send(0)
+    assert packet.limits == [(0, 151)]
+
+
+def test_limits_go_with_the_next_packet_of_a_stream() -> None:
+    server = end(1000, stream_window_bytes=100)
+    server.on_packet(stream_packet(0, 0, 60), 0)
+    server._acks.frame(0)  # the ACK is out: nothing is new but the limit
+    [packet] = server.packets_to_send(0)
+    assert packet.limits == [(0, 160)]
+    assert len(packet.frames) == 1
+
+
+def test_the_rest_of_a_window_is_filled_from_32_bytes_of_a_frame_on() -> None:
+    # The longest header takes 1 + 20 + 4 + 16: 73 bytes leave 32 for a frame, 72 do not.
+    settings = {"connection_id_bytes": 20, "packet_number_bytes": 4, "fills_window": True}
+    assert sizes(end(1073, **settings).packets_to_send(0)) == [FULL, 73]
+    assert sizes(end(1072, **settings).packets_to_send(0)) == [FULL]
+
+
+def test_with_a_closed_window_an_ack_alone_leaves_and_nothing_is_held_back_by_the_source() -> None:
+    server = end(2000)
+    assert len(server.packets_to_send(0)) == 2
+    for number in (0, 1):
+        server.on_packet(peer_packet(number), ms(1))
+    [ack] = server.packets_to_send(ms(1))
+    assert (ack.frames, ack.is_ack_eliciting, ack.size_bytes) == ([], False, 32)
+    assert not server.recovery.is_cwnd_underutilized
+
+
+def test_a_probe_without_anything_to_repeat_is_a_ping() -> None:
+    """RFC 9002 § 6.2.4: a PING or other ack-eliciting frame."""
+    client = idle(2000, stream_window_bytes=100)
+    client.on_packet(stream_packet(0, 0, 60), 0)
+    assert len(client.packets_to_send(0)) == 1
+    due_ns = client.timer_at_ns()
+    client.on_timer(due_ns)
+    [ping] = client.packets_to_send(due_ns)
+    assert (ping.frames, ping.ack, ping.limits) == ([], None, ())
+    assert (ping.size_bytes, ping.is_ack_eliciting) == (28, True)
+
+
+def test_a_limit_that_waits_goes_as_a_probe_before_anything_is_repeated() -> None:
+    client = idle(3000, stream_window_bytes=100)
+    client._source.has_data = True
+    [request] = client.packets_to_send(0)[:1]
+    client._source.has_data = False
+    due_ns = client.timer_at_ns()
+    client.on_packet(stream_packet(0, 0, 60), due_ns)
+    client.on_timer(due_ns)
+    first, second = client.packets_to_send(due_ns)
+    assert (first.frames, first.limits) == ([], [(0, 160)])
+    assert (second.frames, second.limits) == (request.frames, ())
+
+
+def test_a_client_whose_hello_arrived_probes_until_the_handshake_is_over() -> None:
+    """RFC 9002 § 6.2.2.1: the server may be able to send no more."""
+    _, client = handshaking(Role.CLIENT)
+    _, server = handshaking(Role.SERVER)
+    [hello] = client.packets_to_send(0)
+    assert give([hello], server, 50) == []
+    answer = server.packets_to_send(ms(50))
+    ack = Packet(0, ms(50), 60, [], answer[0].ack, (), False)
+    assert give([ack], client, 100) == []
+    assert client.recovery.bytes_in_flight == 0
+    due_ns = client.timer_at_ns()
+    # 100 ms, 4 * 50 ms, and of the hello on.
+    assert due_ns == ms(100 + 200)
+    client.on_timer(due_ns)
+    [ping] = client.packets_to_send(due_ns)
+    assert (ping.crypto, ping.size_bytes) == ((), SETTINGS.client_initial_bytes)
+
+
+def test_a_bare_ack_that_asks_for_one_is_in_flight() -> None:
+    client = silent(ack_ping_every=1)
+    client._controller.congestion_window = 10_000
+    for number in (0, 2):
+        client.on_packet(peer_packet(number), 0)
+        sent = client.packets_to_send(0)
+    assert [packet.is_ack_eliciting for packet in sent] == [True]
+    assert client.recovery.bytes_in_flight == sent[0].size_bytes == 27 + 5 + 2 + 1
+
+
+def test_what_was_delivered_when_a_packet_leaves_is_written_on_it() -> None:
+    """draft-cheng-iccrg-delivery-rate-estimation § 3.2: SendPacket, on a path of 100 ms."""
+    recovery, _ = sender(0, 10)
+    first, second = recovery._sent.values()
+    assert (second.first_sent_at_ns, second.delivered_at_ns, second.delivered_bytes) == (0, 0, 0)
+    acknowledge(recovery, (0, 0), at_ms=100)
+    recovery.next_number = 3
+    third = Packet(2, ms(110), 1200, [], None, (), True)
+    recovery.on_sent(third)
+    # Packet 0 was acknowledged last; it left at 0, and that was known at 100.
+    assert (third.first_sent_at_ns, third.delivered_at_ns) == (first.sent_at_ns, ms(100))
+    assert (third.delivered_bytes, third.is_app_limited) == (1200, False)
+    acknowledge(recovery, (1, 2), at_ms=210)
+    # Nothing is in flight: a new series of samples begins.
+    recovery.next_number = 4
+    fourth = Packet(3, ms(500), 1200, [], None, (), True)
+    recovery.on_sent(fourth)
+    assert (fourth.first_sent_at_ns, fourth.delivered_at_ns) == (ms(500), ms(500))
+    assert fourth.delivered_bytes == 3600
+
+
+def test_what_leaves_does_not_put_off_a_loss_that_is_due() -> None:
+    """RFC 9002 § A.8: the loss time goes before the probe timeout."""
+    recovery, _ = sender(0, 0)
+    acknowledge(recovery, (1, 1), at_ms=100)
+    assert recovery.due_at_ns == ms(112.5)
+    recovery.next_number = 3
+    recovery.on_sent(Packet(2, ms(105), 1200, [], None, (), True))
+    assert recovery.due_at_ns == ms(112.5)
+    assert [packet.number for packet in recovery.on_timer(ms(112.5))] == [0]
+    # Packet 2 is in flight: 100 ms + 4 * 50 ms + the peer's 25 ms after it left.
+    assert recovery.due_at_ns == ms(105 + 100 + 200 + 25)
