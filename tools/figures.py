@@ -1,26 +1,34 @@
 """Draws every figure for pages small and large: `python -m tools.figures [FOLDER] [PAGE...]`.
 
 For slides, and to be looked at: each stands in FOLDER as a PNG at full size, 800 pixels wide, and
-in grey, with an index that has their alternative texts.
+in grey, with an index that has their alternative texts. What can be measured of how they look is
+told below each: labels that overlap or are cut, and legends that cover something.
 """
 
 from __future__ import annotations
 
 import html
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
 import h3sim
-from h3sim.plots import LoadPlots, alt_text
+from h3sim.capture.header_lists import read_exchanges
+from h3sim.catalog.roots import root
+from h3sim.compression.exchanges import requests_of
+from h3sim.plots import LoadPlots, LogPlots, alt_text
 from h3sim.plots.files import save_figure
-from h3sim.plots.style import in_style
+from h3sim.plots.header_plots import header_figure
+from h3sim.results.document import write_load_qlog
+from h3sim.study.header_study import header_study
+from tools.picture_check import mistakes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-__all__ = ["FOLDER", "PAGES", "drawn", "main", "page_named"]
+__all__ = ["FOLDER", "PAGES", "drawn", "main", "many", "page_named"]
 
 FOLDER = Path(__file__).parents[1] / "build" / "figures"
 PAGES = (
@@ -36,19 +44,25 @@ _LOSSY: dict[str, Any] = {"network": "cable", "loss": 0.05, "seed": 1, "records_
 
 
 def main() -> None:
-    """Draw all figures of the pages that were named, or of `PAGES`."""
+    """Draw the figures of the pages named, or of `PAGES`, and end with 1 if one looks wrong."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     folder.mkdir(parents=True, exist_ok=True)
+    named = sys.argv[2:] or PAGES
     entries = []
-    for name in sys.argv[2:] or PAGES:
-        for what, figure in drawn(page_named(name)):
+    mistakes = 0
+    for name, pictures in [*((name, drawn(page_named(name))) for name in named), ("study", many())]:
+        for what, figure in pictures:
             path = folder / f"{name}-{what}.png"
-            with in_style():
-                save_figure(figure, path)
+            save_figure(figure, path)
             _shrink(path)
             entries.append((path, alt_text(figure)))
             print(f"{path.name}: {alt_text(figure)}")
+            for mistake in mistakes_in(figure):
+                mistakes += 1
+                print(f"  {mistake}")
     (folder / "index.html").write_text(_index(entries), encoding="utf-8")
+    print(f"{len(entries)} figures, {mistakes} mistakes; look at {folder / 'index.html'}")
+    sys.exit(1 if mistakes else 0)
 
 
 def page_named(name: str) -> h3sim.Page:
@@ -60,13 +74,17 @@ def page_named(name: str) -> h3sim.Page:
 
 
 def drawn(page: h3sim.Page) -> Iterator[tuple[str, Any]]:
-    """Yield what each figure is called, and the figure."""
-    schemes = h3sim.catalog.scheme_set("marx-2019")
-    yield "schemes", LoadPlots([h3sim.simulate(page, scheme=s) for s in schemes or ()]).figure()
+    """Yield what each figure of a page and its loads is called, and the figure."""
+    schemes = h3sim.catalog.scheme_set("marx-2019") or ()
+    yield "schemes", LoadPlots([h3sim.simulate(page, scheme=s) for s in schemes]).figure()
+    lossy = LoadPlots([h3sim.simulate(page, scheme=s, **_LOSSY) for s in schemes])
+    yield "schemes-5-percent", lossy.figure()
     load = h3sim.simulate(page, scheme="rr", **_LOSSY)
     other = h3sim.simulate(page, scheme="chrome-eps", **_LOSSY)
     one = load.plot
     yield "load", one.figure()
+    tcp = _LOSSY | {"transport": "tcp", "browser": "parse"}
+    yield "load-tcp", h3sim.simulate(page, scheme="chrome-eps", **tcp).plot.figure()
     for name in ("byte_ranges", "throughput", "congestion", "dependencies", "priority_tree"):
         yield name, getattr(one, name)().figure
     tree = h3sim.simulate(page, scheme="firefox", **_LOSSY).plot
@@ -76,6 +94,40 @@ def drawn(page: h3sim.Page) -> Iterator[tuple[str, Any]]:
     for fold in ("kind", "host"):
         yield f"waterfall-{fold}", one.waterfall(fold=fold).figure
     yield "page", page.plot.figure()
+    yield "logs", LogPlots([_measured(load), _measured(other)]).figure()
+
+
+def _measured(load: h3sim.Load) -> h3sim.Measurement:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{load.scheme.name}.qlog"
+        write_load_qlog(load, path)
+        return h3sim.measure(path)
+
+
+def many() -> Iterator[tuple[str, Any]]:
+    """Yield what each figure of many loads is called, and the figure."""
+    schemes = ("rr", "fifo", "dfifo", "chrome-eps", "bucket-html")
+    pages = ("davies-meenan", "http2rulez", *(h3sim.catalog.page_set("corpus:small") or ())[:4])
+    study: dict[str, Any] = {"schemes": schemes, "rtt_ms": [20, 100], "executor": "serial"}
+    results = h3sim.sweep(pages, **study, buffer_kb=[0, 280], network="cable", loss=0.02, seeds=3)
+    for name in ("cdf", "forest", "scatter", "buffers", "ranks"):
+        yield name, getattr(results.plot, name)().figure
+    yield "lines", results.plot.lines("rtt_ms").figure
+    yield "heat", results.plot.heat("scheme", "page").figure
+    values = ("byte_index_all_ms", "hol_sander_stream_bytes")
+    yield "correlations", results.filter(scheme="rr").plot.correlations(*values).figure
+    regret = h3sim.regret(pages, schemes=schemes, networks=["cable", "4g"])
+    yield "regret", regret.plot.schemes().figure
+    yield "regret-classes", regret.plot.classes("size").figure
+    lists = root("corpora") / "headers" / "sneat-cards.req.qif"
+    rows = header_study(
+        requests_of(read_exchanges(str(lists), interval_ns=0)),
+        schemes=("hpack", "qpack", "qcram"),
+        rtts_ms=(20, 100, 200),
+        losses=(0.0, 0.05),
+        executor="serial",
+    )
+    yield "headers", header_figure(rows)
 
 
 def _shrink(path: Path) -> None:

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from h3sim.results import Load, ResourceTiming, Which
+    from h3sim.results.connections import Connection
     from h3sim.trace import Trace
 
 __all__ = [
-    *("alt_of", "byte_index_alt", "byte_ranges_alt", "delta_alt"),
+    *("alt_of", "byte_index_alt", "byte_ranges_alt", "congestion_alt", "delta_alt"),
     *("priority_tree_alt", "throughput_alt", "waterfall_alt"),
 ]
 
@@ -82,6 +83,22 @@ def throughput_alt(trace: Trace, end_ms: float) -> str:
     )
 
 
+def congestion_alt(load: Load, connection: Connection) -> str:
+    """Return the alternative text of a connection's congestion window.
+
+    Raises:
+        NothingToMeasureError: if its recovery was not recorded.
+    """
+    samples = congestion.samples_of(connection.trace)
+    lost = sum(sample.n_lost for sample in samples)
+    largest = max(sample.congestion_window for sample in samples)
+    told = congestion.told_connection(load, connection)
+    return (
+        f"The window{f' of {told}' if told else ''} grows to {largest:,} bytes at most; {lost:,}"
+        " packets were declared lost."
+    )
+
+
 def priority_tree_alt(load: Load, at_ns: int) -> str:
     """Return the alternative text of what the server's scheduler knew at an instant."""
     states = [each.state for each in priority_state.elements_of(load, at_ns)]
@@ -139,10 +156,7 @@ def _throughput(loads: Sequence[Load]) -> str:
 
 
 def _congestion(loads: Sequence[Load]) -> str:
-    samples = congestion.samples_of(loads[0].trace)
-    lost = sum(sample.n_lost for sample in samples)
-    largest = max(sample.congestion_window for sample in samples)
-    return f"The window grows to {largest:,} bytes at most; {lost:,} packets were declared lost."
+    return congestion_alt(loads[0], congestion.connection_of(loads[0]))
 
 
 def _dependencies(loads: Sequence[Load]) -> str:

@@ -26,6 +26,8 @@ MAX_STREAMS = 24
 """Of more streams the largest are shown: a stream needs some height for its bytes to rise in."""
 _SHARE = 0.86
 _NEW, _AGAIN, _WAITED, _DELIVERED = "#0b4f8c", "#d4622a", "#1b1b1b", "#dbe5f0"
+_WIDTHS = {_NEW: 2.4, _AGAIN: 4.2, _WAITED: 0.8}
+"""Of marks in points: what came again is told apart in grey print, too."""
 
 
 class Range(NamedTuple):
@@ -99,7 +101,7 @@ def draw(
         collection = LineCollection(
             drawn,
             colors=colour,
-            linewidths=0.8 if colour == _WAITED else 2.4,
+            linewidths=_WIDTHS[colour],
             # The few bytes that a packet is of a large stream stay in sight.
             capstyle="projecting",
             zorder=3 + order,
@@ -141,7 +143,7 @@ def _dress(ax: Axes, labels: Sequence[str], title: str, *, end_ms: float) -> Non
 def _legend(ax: Axes, lines: Mapping[str, Sequence[object]]) -> None:
     texts = {_NEW: "arrived", _AGAIN: "arrived again", _WAITED: "waited\nfor bytes\nbefore it"}
     handles: list[Artist] = [
-        Line2D([], [], color=colour, linewidth=0.8 if colour == _WAITED else 2.4, label=text)
+        Line2D([], [], color=colour, linewidth=_WIDTHS[colour], label=text)
         for colour, text in texts.items()
         if lines[colour]
     ]

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import NothingToMeasureError
-from h3sim.plots.labels import plain
+from h3sim.documents import shown
+from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.plots.labels import plain, shortened
 from h3sim.plots.style import SMALL
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from h3sim.results import Load
+    from h3sim.results.connections import Connection
     from h3sim.trace import Trace
 
-__all__ = ["Sample", "draw", "samples_of"]
+__all__ = ["Sample", "connection_of", "draw", "samples_of", "told_connection"]
 
 _KB = 1000
 _IN_FLIGHT, _WINDOW, _LOST = "#7d9dc4", "#1b1b1b", "#c00000"
+_MANY_LOSSES, _MARK, _SMALL_MARK = 100, 5, 2.5
+"""Of more losses the marks are smaller: else they would hide the window."""
 
 
 class Sample(NamedTuple):
@@ -31,6 +36,28 @@ class Sample(NamedTuple):
     bytes_in_flight: int
     smoothed_rtt_ms: float
     n_lost: int
+
+
+def connection_of(load: Load, number: int | None = None) -> Connection:
+    """Return connection *number* of *load*; without one, that which carries most.
+
+    Raises:
+        InputError: if there is no such connection.
+    """
+    known = {connection.number: connection for connection in load.connections}
+    if number is None:
+        return max(load.connections, key=lambda each: (each.stream_bytes, -each.number))
+    if not isinstance(number, int) or number not in known:
+        message = f"must be one of {', '.join(map(str, known))}, is {shown(number)}"
+        raise InputError([Problem(key="connection", message=message)])
+    return known[number]
+
+
+def told_connection(load: Load, connection: Connection) -> str:
+    """Return which of several connections that is, "" of the only one."""
+    n = len(load.connections)
+    hosts = shortened(", ".join(connection.hosts), 40)
+    return f"connection {connection.number} of 0 to {n - 1} ({hosts})" if n > 1 else ""
 
 
 def samples_of(trace: Trace) -> list[Sample]:
@@ -78,7 +105,7 @@ def draw(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -
             linestyle="",
             marker="x",
             color=_LOST,
-            markersize=5,
+            markersize=_MARK if len(lost) <= _MANY_LOSSES else _SMALL_MARK,
             label="declared lost",
         )
     ax.set_xlim(0, end_ms)

@@ -58,6 +58,8 @@ def header_figure(rows: Sequence[HeaderRow]) -> Figure:
                 files.say(ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}")
                 ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
                 ax.set_ylabel("" if index else label, fontsize=SMALL)
+        for ax in axes.flat:
+            ax.set_ylim(bottom=0)  # once all is drawn: panels of a row share what fits them all
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
     return figure
@@ -88,7 +90,6 @@ def _draw(
         )
     ax.set_xlabel("RTT in ms" if by_rtt else "loss in %", fontsize=SMALL)
     ax.set_xlim(left=0)
-    ax.set_ylim(bottom=0)
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

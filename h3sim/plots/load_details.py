@@ -17,7 +17,13 @@ from h3sim.plots import (
     throughput,
     variants,
 )
-from h3sim.plots.alt_texts import alt_of, delta_alt, priority_tree_alt, throughput_alt
+from h3sim.plots.alt_texts import (
+    alt_of,
+    congestion_alt,
+    delta_alt,
+    priority_tree_alt,
+    throughput_alt,
+)
 from h3sim.plots.files import ShownFigure, check_ending, save_figure, say
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import in_style
@@ -45,19 +51,35 @@ class LoadDetails:
 
     loads: tuple[Load, ...]
 
-    def congestion(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
+    def congestion(
+        self,
+        ax: Axes | None = None,
+        *,
+        connection: int | None = None,
+        until_ms: float | None = None,
+    ) -> Axes:
         """Draw the server's congestion window, its bytes in flight, and when losses were noticed.
 
-        Of the first load, in kB over ms since navigation start. Returns *ax*, or the axes of a new
-        figure.
+        Of the first load, in kB over ms since navigation start. With several connections each has
+        a window of its own: that of number *connection* is drawn (`load.connections` has them), of
+        that which carries most without a number. Returns *ax*, or the axes of a new figure.
 
         Raises:
+            InputError: if there is no such connection.
             NothingToMeasureError: if no recovery was recorded: `simulate(..., records_wire=True)`
                 does, over links.
         """
-        congestion.samples_of(self.loads[0].trace)
-        ax = self._over_time(ax, "Congestion window", congestion.draw, until_ms)
-        say(ax, alt_of("congestion", self.loads))
+        load = self.loads[0]
+        chosen = congestion.connection_of(load, connection)
+        words = congestion_alt(load, chosen)
+        told = congestion.told_connection(load, chosen)
+        what = f"Congestion window of {told}:" if told else "Congestion window of"
+
+        def draw(ax: Axes, _: Trace, title: str, *, end_ms: float, note: str) -> None:
+            congestion.draw(ax, chosen.trace, title, end_ms=end_ms, note=note)
+
+        ax = self._over_time(ax, what, draw, until_ms)
+        say(ax, words)
         return ax
 
     def throughput(self, ax: Axes | None = None, *, until_ms: float | None = None) -> Axes:
@@ -66,7 +88,7 @@ class LoadDetails:
         Of the first load, in Mbit/s over spans of a round number of ms: where the line is below the
         area, bytes waited for others. Returns *ax*, or the axes of a new figure.
         """
-        ax = self._over_time(ax, "Throughput", throughput.draw, until_ms)
+        ax = self._over_time(ax, "Throughput of", throughput.draw, until_ms)
         say(ax, throughput_alt(self.loads[0].trace, window_of(self.loads[:1], until_ms).end_ms))
         return ax
 
@@ -87,7 +109,7 @@ class LoadDetails:
             byte_ranges.draw(ax, trace, names, title, end_ms=end_ms, note=note)
 
         height_in = byte_ranges_height_in(load.trace)
-        ax = self._over_time(ax, "Byte ranges per stream", draw, until_ms, height_in)
+        ax = self._over_time(ax, "Byte ranges per stream of", draw, until_ms, height_in)
         say(ax, alt_of("byte_ranges", self.loads))
         return ax
 
@@ -193,7 +215,7 @@ class LoadDetails:
         page, scheme, network = self._names
         with in_style():
             ax = ax or new_axes(height_in)
-            title = f"{what} of {page} with {scheme} over {network}"
+            title = f"{what} {page} with {scheme} over {network}"
             draw(ax, load.trace, title, end_ms=window.end_ms, note=window.note)
         return ax
 

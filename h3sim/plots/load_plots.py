@@ -91,8 +91,9 @@ class LoadPlots(LoadDetails, Saved):
 
         A line per load, from its first request on, over ms since navigation start. *which* is
         "all" or "atf" (above the fold); where nothing above the fold has a byte, all resources
-        are drawn and the title says so. The area above a line is the exact ByteIndex; the legend
-        names the one sampled every 100 ms, as tables do. Returns *ax*, or the axes of a new figure.
+        are drawn and the title says so. The area above a line is the exact ByteIndex; the legend,
+        of one load the title, names the one sampled every 100 ms, as tables do. Returns *ax*, or
+        the axes of a new figure.
 
         Raises:
             InputError: if *which* is something else.

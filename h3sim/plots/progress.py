@@ -67,8 +67,11 @@ def draw(
             _draw_line(
                 ax, number, len(loads), times_ms, shares, f"{folded(label)}: BI {index_ms:,.0f} ms"
             )
-    why = loads[0].page.why_nothing_visible
-    ax.set_title(_title(shown, wanted, why), fontsize=SMALL + 1, loc="left")
+    title = _title(shown, wanted, loads[0].page.why_nothing_visible)
+    if len(loads) == 1 and ax.get_lines():
+        # A legend of one line would lie over it on some page; beside it, it would take its room.
+        title += f": {loads[0].byte_index(shown):,.0f} ms, sampled every 100 ms"
+    ax.set_title(title, fontsize=SMALL + 1, loc="left")
     ax.set_xlabel("time since navigation start in ms", fontsize=SMALL)
     ax.set_ylabel("share of bytes,\nwhole resources only", fontsize=SMALL)
     ax.set_xlim(left=0)
@@ -77,9 +80,9 @@ def draw(
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
-    if ax.get_lines():
+    if len(ax.get_lines()) > 1:
         _legend(ax)
-    else:
+    elif not ax.get_lines():
         ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
 
 
@@ -120,17 +123,16 @@ def _title(shown: Which, wanted: Which, why: str) -> str:
 
 
 def _legend(ax: Axes) -> None:
-    """Beside the lines where there are many, below them where one alone leaves the room."""
-    is_alone = len(ax.get_lines()) == 1
+    """Name the lines beside them."""
     ax.legend(
         handles=ax.get_lines(),
-        loc="lower right" if is_alone else "upper left",
-        bbox_to_anchor=None if is_alone else (1.01, 1.0),
-        borderaxespad=0.5 if is_alone else 0.0,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        borderaxespad=0.0,
         fontsize=SMALL,
         title="BI: ByteIndex,\nsampled every 100 ms",
         title_fontsize=SMALL,
         alignment="left",
-        frameon=is_alone,
+        frameon=False,
         handlelength=4,
     )

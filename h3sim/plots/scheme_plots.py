@@ -9,22 +9,37 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from h3sim.errors import InputError, Problem
 from h3sim.page.classes import size_class
-from h3sim.plots.labels import plain, value_label
+from h3sim.plots.labels import plain, shortened, value_label
 from h3sim.plots.style import SIGNIFICANT, SMALL, line
 from h3sim.study.pairs import pairs_by_scheme
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
 
     from h3sim.study import Results
     from h3sim.study.ranks import Ranks
 
-__all__ = ["draw_buffers", "draw_correlations", "draw_ranks", "draw_scatter", "legend_by_size"]
+__all__ = [
+    *("draw_buffers", "draw_correlations", "draw_ranks", "draw_scatter", "legend_by_size"),
+    "name_columns",
+]
 
 _SIZES = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
 """The sizes of pages of Marx 2019, Fig. 12, in words."""
 _LANE = 0.25
+_LINE_CHARS = 96
+"""So many characters stand beside each other below a figure of a study."""
 _FACTORS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100)
+
+
+def name_columns(ax: Axes, names: Sequence[str]) -> None:
+    """Name the columns of a figure, upright where they would not stand beside each other."""
+    ax.set_xticks(range(len(names)), names)
+    longest = max((len(line) for name in names for line in name.splitlines()), default=0)
+    if len(names) * (longest + 2) > _LINE_CHARS:
+        ax.tick_params(axis="x", labelrotation=90)
 
 
 def _page_sizes(results: Results) -> dict[str, int]:
@@ -68,7 +83,7 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
     for place in range(1, len(schemes)):
         ax.axvline(place - 0.5, color="0.85", linewidth=0.6, zorder=0)
     ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-    ax.set_xticks(range(len(schemes)), [plain(name) for name in schemes])
+    name_columns(ax, [plain(shortened(name)) for name in schemes])
     ax.set_xlim(-0.5, len(schemes) - 0.5)
     _factor_axis(ax)
     return drawn
@@ -176,10 +191,8 @@ def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> list[float]
     ax.axhline(0, color="0.3", linewidth=0.8)
     ax.set_ylim(-1.05, 1.05)
     ax.set_xlim(-0.6, len(pages) - 0.4)
-    labels = [f"{plain(page)}\n{sizes[page] / 1000:,.0f} kB" for page in pages]
-    ax.set_xticks(range(len(pages)), labels)
-    if len(pages) > 6:
-        ax.tick_params(axis="x", labelrotation=90)
+    names = [f"{plain(shortened(page))}\n{sizes[page] / 1000:,.0f} kB" for page in pages]
+    name_columns(ax, names)
     return rhos
 
 

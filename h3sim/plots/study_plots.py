@@ -150,7 +150,7 @@ class StudyPlots:
                 for at, mean in enumerate(row):
                     color = "white" if mean < middle else "black"
                     ax.text(at, index, f"{mean:,.0f}", ha="center", va="center", color=color)
-            ax.set_xticks(range(len(columns)), [value_label(name) for name in columns])
+            scheme_plots.name_columns(ax, [value_label(name) for name in columns])
             ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
             _label(ax, x, y)
             ax.set_title(f"mean {value}", fontsize=SMALL + 1, loc="left")

@@ -41,9 +41,7 @@ _GUIDE = (
     "thin line: asked for, nothing there yet; bar: first to last byte, in full colour where bytes"
     " come; \u25b2 above the fold"
 )
-_FOLDED_GUIDE = (
-    "\nrows without a number: several resources, from the first request to the last byte"
-)
+_FOLDED_GUIDE = "\nrows of several resources, as 7 x image: from the first request to the last byte"
 _SHOWN_KINDS = 2
 _MIXED = Paint("#8a8a8a", "", "#ffffff")
 _MILESTONES = {
@@ -258,7 +256,8 @@ def _row(
         kinds = Counter(timing.kind for timing in run)
         shown = [f"{n} {kind}" for kind, n in kinds.most_common(_SHOWN_KINDS)]
         more = ", ..." if len(kinds) > _SHOWN_KINDS else ""
-        label = f"{len(run)}: {', '.join(shown)}{more}" if len(kinds) > 1 else shown[0]
+        mixed = f"{len(run)}: {', '.join(shown)}{more}"
+        label = mixed if len(kinds) > 1 else f"{len(run)} x {run[0].kind}"
         hosts = dict.fromkeys(host_of(timing.id) for timing in run)
         if len(hosts) == 1 and (host := next(iter(hosts))):
             label = f"{plain(shortened(host))}, {label}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from h3sim.plots.throughput import Bin
     from h3sim.reporting.document import Picture
     from h3sim.results import Load
+    from h3sim.results.connections import Connection
 
 __all__ = ["Pair", "pictures_of_one", "pictures_of_two", "table_of_bins"]
 
@@ -32,10 +33,12 @@ class Pair(NamedTuple):
 
 def pictures_of_one(load: Load) -> list[Picture]:
     """Return how the bytes of a load came, and what asked for what."""
-    made = [_byte_ranges(load), _throughput(load), _dependencies(load)]
-    if load.trace.recovery:
-        made.insert(2, _congestion(load))
-    return made
+    windows = [
+        _congestion(load, connection)
+        for connection in load.connections
+        if connection.trace.recovery
+    ]
+    return [_byte_ranges(load), _throughput(load), *windows, _dependencies(load)]
 
 
 def pictures_of_two(first: Pair, second: Pair) -> list[Picture]:
@@ -99,14 +102,16 @@ def _throughput(load: Load) -> Picture:
     )
 
 
-def _congestion(load: Load) -> Picture:
-    samples = congestion.samples_of(load.trace)
+def _congestion(load: Load, connection: Connection) -> Picture:
+    samples = congestion.samples_of(connection.trace)
+    told = congestion.told_connection(load, connection)
     # Losses stay; between them every so many rows tell enough.
     step = -(-len(samples) // _MAX_SAMPLES)
     shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]
     return picture(
-        load.plot.congestion(),
-        title=f"{load.page.name}: congestion window and bytes in flight",
+        load.plot.congestion(connection=connection.number),
+        title=f"{load.page.name}: congestion window and bytes in flight"
+        + (f", {told}" if told else ""),
         data=Table(
             title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
             columns=("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),

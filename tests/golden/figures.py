@@ -9,11 +9,16 @@ from typing import Any
 
 import h3sim
 from h3sim.plots import (
+    LoadPlots,
+    alt_text,
     byte_ranges,
     congestion,
     deltas,
     dependencies,
+    lanes,
+    log_plots,
     priority_state,
+    progress,
     throughput,
     waterfall,
 )
@@ -31,8 +36,8 @@ _SHOWN = 12
 
 
 def compute() -> dict[str, Any]:
-    """Return the data of each figure of a load with losses, by page."""
-    return {name: _of_page(name) for name in PAGES}
+    """Return the data of each figure of a load with losses, by page, and of many loads in words."""
+    return {name: _of_page(name) for name in PAGES} | {"many loads": _of_many()}
 
 
 def text_of(data: dict[str, Any]) -> str:
@@ -44,6 +49,7 @@ def _of_page(name: str) -> dict[str, Any]:
     load = partial(h3sim.simulate, name, network="sander-2mbps-100ms-2pct", records_wire=True)
     first, second = load(scheme="rr"), load(scheme="chrome-eps")
     trace, tree = first.trace, load(scheme="firefox")
+    lane = lanes.lane_of(first, Palette(first.page), _END_MS)
     return {
         "byte ranges": _rows(byte_ranges.ranges_of(trace)),
         "streams": byte_ranges.shown_streams(trace),
@@ -57,11 +63,36 @@ def _of_page(name: str) -> dict[str, Any]:
         "animation": _rows(scene_of(first).flights),
         "losses": _rows(scene_of(first).losses),
         "chain": dependencies.chain_of(first),
+        "strip": _rows(lane.drawn),
+        "lost and again": _rows([lane.lost_ms[:_SHOWN], lane.again_ms[:_SHOWN]]),
+        "byte index": _rows(zip(*progress.curve(first, "all"), strict=True)),
+        "log": _rows(zip(*log_plots.delivered_curve(trace), strict=True)),
+        "words": LoadPlots([first]).alt_text(),
         "waterfall": _rows(
             (row.label, *row[2:5], row.chunks[:3])
             for row in waterfall.rows_of(second, Palette(second.page))
         ),
     }
+
+
+def _of_many() -> dict[str, str]:
+    """Return what each figure of a small study, and of regrets, says of its numbers."""
+    pages, schemes = PAGES[:2], ("rr", "fifo", "bucket-html")
+    plot = h3sim.sweep(
+        pages, schemes=schemes, buffer_kb=[0, 280], jitter="4:1-3", seeds=2, executor="serial"
+    ).plot
+    regret = h3sim.regret(pages, schemes=schemes).plot
+    drawn = {
+        **{
+            name: getattr(plot, name)() for name in ("cdf", "forest", "scatter", "buffers", "ranks")
+        },
+        "lines": plot.lines("buffer_kb"),
+        "heat": plot.heat("scheme", "page"),
+        "correlations": plot.correlations("byte_index_all_ms", "byte_index_atf_ms"),
+        "regret": regret.schemes(),
+        "classes": regret.classes("size"),
+    }
+    return {name: alt_text(ax) for name, ax in drawn.items()}
 
 
 def _rows(rows: Any) -> dict[str, Any]:

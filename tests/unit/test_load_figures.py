@@ -13,6 +13,7 @@ from h3sim.plots import LoadPlots, byte_ranges, congestion, deltas, dependencies
 from h3sim.plots.palette import Palette
 from h3sim.plots.waterfall import rows_of
 from h3sim.trace import Delivery, PacketRows, Request, Trace
+from tests.helpers import page_of
 
 MS = 1_000_000
 
@@ -227,7 +228,7 @@ def test_a_waterfall_folds_by_kind_and_by_host() -> None:
     )
     load = h3sim.simulate(page, scheme="fifo")
     names = [label.get_text() for label in load.plot.waterfall(fold="host").get_yticklabels()]
-    assert names == ["a.test, 3: 2 image, 1 document", "b.test, 2 image"]
+    assert names == ["a.test, 3: 2 image, 1 document", "b.test, 2 x image"]
     assert len(load.plot.waterfall(fold="kind").get_yticklabels()) == 2
     with pytest.raises(InputError, match="'host' or 'kind'"):
         load.plot.waterfall(fold="colour")
@@ -240,3 +241,39 @@ def test_titles_say_page_scheme_and_network(name: str) -> None:
     load = lossy("chrome-eps", records_wire=True)
     title = getattr(load.plot, name)().get_title(loc="left")
     assert all(word in title for word in ("davies-meenan", "chrome-eps", "sander-2mbps"))
+
+
+def _with_two_connections() -> h3sim.Load:
+    early = {"by": "/", "at": "offset", "offset_bytes": 1000}
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 20_000, "host": "shop.example"},
+        {"id": "a.jpg", "kind": "image", "bytes": 80_000, "host": "img.example"}
+        | {"discovered": early},
+    )
+    return h3sim.simulate(page, network="cable", hosts="recorded", records_wire=True)
+
+
+def test_each_connection_has_its_own_window() -> None:
+    load = _with_two_connections()
+    assert load.trace.recovery == ()
+    for connection in load.connections:
+        ax = load.plot.congestion(connection=connection.number)
+        (window,) = [each for each in ax.get_lines() if each.get_label() == "congestion window"]
+        assert [float(kb) for kb in window.get_ydata()] == [
+            row.congestion_window / 1000 for row in connection.trace.recovery
+        ]
+    # Without a number it is the one that carries most, and the title says which that is.
+    title = load.plot.congestion().get_title(loc="left")
+    assert title.startswith("Congestion window of connection 1 of 0 to 1 (img.example): page with")
+    assert load.plot.alt_text("congestion").startswith("The window of connection 1 of 0 to 1 (img")
+    with pytest.raises(InputError, match="connection: must be one of 0, 1, is 2"):
+        load.plot.congestion(connection=2)
+
+
+def test_a_report_has_the_window_of_each_connection() -> None:
+    part = h3sim.report(_with_two_connections()).parts[0]
+    windows = [each.title for each in part.pictures if "congestion window" in each.title]
+    assert [title.rpartition(", ")[2] for title in windows] == [
+        "connection 0 of 0 to 1 (shop.example)",
+        "connection 1 of 0 to 1 (img.example)",
+    ]

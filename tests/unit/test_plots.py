@@ -224,7 +224,10 @@ def test_a_page_with_nothing_above_the_fold_shows_all_and_says_so() -> None:
     load = h3sim.simulate(page)
     ax = load.plot.byte_index()
     title = ax.get_title(loc="left")
-    assert title == "ByteIndex of all resources (above the fold: what is marked has no bytes)"
+    assert title == (
+        "ByteIndex of all resources (above the fold: what is marked has no bytes): 100 ms, sampled"
+        " every 100 ms"
+    )
     assert area_above(*ax.get_lines()[0].get_data()) == load.byte_index("all", sample_ms=None)
     assert "above" not in load.plot.byte_index(which="all").get_title(loc="left")
 

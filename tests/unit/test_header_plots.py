@@ -1,0 +1,24 @@
+"""Figures of header compression show every point of every scheme."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from h3sim.plots.header_plots import header_figure
+
+
+def test_panels_of_a_row_share_an_axis_that_fits_all_of_them() -> None:
+    # Without loss nothing waits; with loss all does, for longer than the first panel shows.
+    rows: list[Any] = [
+        SimpleNamespace(scheme="hpack", rtt_ms=rtt_ms, loss=loss, hol_mean_ms=held_ms, ratio=0.2)
+        for loss, held_ms in ((0.0, 0.0), (0.05, 40.0))
+        for rtt_ms in (20, 100)
+    ]
+    first, second = header_figure(rows).axes[:2]
+    assert first.get_ylim() == second.get_ylim()
+    low, high = second.get_ylim()
+    (line,) = second.get_lines()
+    held: Any = line.get_ydata()
+    assert low == 0
+    assert high >= max(held) == 40
