@@ -2,47 +2,76 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.browser.base import ScheduledChange
+from h3sim.browser.base import ScheduledChange, ScheduledRequest
 from h3sim.page import At, Kind, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from h3sim.browser.base import Browser, Scheduled
-    from h3sim.browser.parse import ParseBrowser
     from h3sim.page import Discovery, Page, Resource
     from h3sim.trace import Activity
 
-__all__ = ["ChangingBrowser", "changes_of", "may_change"]
+__all__ = ["ChangingBrowser", "Parsing", "Trigger", "changes_of", "may_change", "opened_roots"]
 
 _AT_LAYOUT = Standing(visible=True)
 
 
-class _Trigger(NamedTuple):
-    """What fires, and how that resource changes then."""
+class Trigger(NamedTuple):
+    """What fires, and how that resource changes then; None: it is a root, and navigated to."""
 
     resource: int
     when: Discovery
-    change: Standing
+    change: Standing | None
+
+    def due(self, event_ns: int) -> Scheduled:
+        """Return what happens so long after the event."""
+        at_ns = event_ns + self.when.delay_ns
+        if self.change is None:
+            return ScheduledRequest(at_ns, self.resource)
+        return ScheduledChange(at_ns, self.resource, self.change)
 
 
-def changes_of(page: Page, *, plays_recorded: bool) -> list[_Trigger]:
+class Parsing(Protocol):
+    """What a browser that parses says of itself, beyond what every browser does."""
+
+    executed: list[int]
+
+    @property
+    def n_laid_out(self) -> int:
+        """How many documents have been laid out."""
+
+    def has_laid_out(self, resource: int) -> bool:
+        """Return whether it knows where on the screen that resource is."""
+
+
+def changes_of(page: Page, *, plays_recorded: bool) -> list[Trigger]:
     """Return what changes of resources while *page* is loaded, in file order.
 
     What was recorded counts only if somebody *plays* it.
     """
     return [
-        _Trigger(index, when, change)
+        Trigger(index, when, change)
         for index, resource in enumerate(page.resources)
         if resource.priority_changes or (plays_recorded and resource.recorded)
         for when, change in _later(resource, plays_recorded=plays_recorded)
     ]
 
 
+def opened_roots(page: Page) -> list[Trigger]:
+    """Return the roots that something of another root opens, or redirects to."""
+    found = [(root, page.resources[root].discovered) for root in page.roots]
+    return [
+        Trigger(root, when, None)
+        for root, when in found
+        if when is not None and when.at is not At.TIME
+    ]
+
+
 def may_change(
-    page: Page, changes: list[_Trigger], *, is_laid_out: bool, background_at_ns: int | None
+    page: Page, changes: list[Trigger], *, is_laid_out: bool, background_at_ns: int | None
 ) -> bool:
     """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
     return (
@@ -58,35 +87,35 @@ class ChangingBrowser:
     A change that the page file has comes when its trigger fires. A browser that parses lays the
     page out at the first paint: from then on it knows which images are seen (Chromium's
     `ResourceFetcher::UpdateAllImageResourcePriorities`), of one asked for later right after its
-    request. At *background_at_ns* the tab goes to the background, with all its requests.
+    request. At *background_at_ns* the tab goes to the background, with all its requests. Of
+    several roots each is computed by itself: what opens another is seen to here, too.
     """
 
     def __init__(
         self,
         inner: Browser,
         page: Page,
-        changes: list[_Trigger],
+        changes: list[Trigger],
         *,
+        parsing: Parsing | None,
         background_at_ns: int | None,
     ) -> None:
         self._inner = inner
         self._page = page
         self._changes = changes
         self._background_at_ns = background_at_ns
-        from h3sim.browser.parse import ParseBrowser  # on use: a replay has none
-
-        self._parsing: ParseBrowser | None = inner if isinstance(inner, ParseBrowser) else None
-        self._triggers: dict[int, list[_Trigger]] = {}
+        self._parsing = parsing
+        self._triggers: dict[int, list[Trigger]] = {}
         """By the index of the parent: the resource that changes, when, and how."""
         for trigger in changes:
             when = trigger.when
             if when.by is not None and when.at is not At.TIME:
                 self._triggers.setdefault(page.index[when.by], []).append(trigger)
-        self._watched: dict[int, list[tuple[int, _Trigger]]] = {}
+        self._watched: dict[int, list[tuple[int, Trigger]]] = {}
         self._complete: set[int] = set()
         self._asked: dict[int, None] = {}
-        self._n_executed = 0
-        self._is_laid_out = False
+        """What was asked for, and of which layout has told nothing yet."""
+        self._n_executed = self._n_laid_out = 0
 
     @property
     def is_done(self) -> bool:
@@ -105,10 +134,11 @@ class ChangingBrowser:
 
     def on_navigation(self, now_ns: int) -> list[Scheduled]:
         """Return what happens since *now_ns* whatever comes of the load."""
-        due: list[Scheduled] = []
-        for index, when, change in self._changes:
-            if when.at is At.TIME:
-                due.append(ScheduledChange(max(now_ns, when.delay_ns), index, change))
+        due: list[Scheduled] = [
+            trigger.due(max(0, now_ns - trigger.when.delay_ns))
+            for trigger in self._changes
+            if trigger.when.at is At.TIME
+        ]
         if self._background_at_ns is not None:
             at_ns = max(now_ns, self._background_at_ns)
             due.append(ScheduledChange(at_ns, None, Standing(hidden=True)))
@@ -129,9 +159,10 @@ class ChangingBrowser:
             key=lambda entry: -entry[0],
         )
         due: list[Scheduled] = [*self._fired(resource, At.REQUEST, now_ns)]
-        self._asked[resource] = None
-        if self._is_laid_out and _is_seen(self._page.resources[resource]):
+        if self._is_shown(resource):
             due.append(ScheduledChange(now_ns, resource, _AT_LAYOUT))
+        else:
+            self._asked[resource] = None
         return [*due, *self._inner.on_requested(resource, now_ns), *self._after(now_ns)]
 
     def next_offset(self, resource: int) -> int:
@@ -145,8 +176,7 @@ class ChangingBrowser:
         due: list[Scheduled] = []
         watched = self._watched[resource]
         while watched and watched[-1][0] <= contiguous_bytes:
-            _, (index, when, change) = watched.pop()
-            due.append(ScheduledChange(now_ns + when.delay_ns, index, change))
+            due.append(watched.pop()[1].due(now_ns))
         described = self._page.resources[resource]
         if contiguous_bytes >= described.stream_bytes and resource not in self._complete:
             self._complete.add(resource)
@@ -161,12 +191,17 @@ class ChangingBrowser:
         """Return what follows from time having passed."""
         return [*self._inner.on_wake(now_ns), *self._after(now_ns)]
 
-    def _fired(self, parent: int, at: At, event_ns: int) -> Iterator[ScheduledChange]:
-        for index, when, change in self._triggers.get(parent, ()):
-            if when.at is at:
-                yield ScheduledChange(event_ns + when.delay_ns, index, change)
+    def _fired(self, parent: int, at: At, event_ns: int) -> Iterator[Scheduled]:
+        for trigger in self._triggers.get(parent, ()):
+            if trigger.when.at is at:
+                yield trigger.due(event_ns)
 
-    def _after(self, now_ns: int) -> Iterator[ScheduledChange]:
+    def _is_shown(self, resource: int) -> bool:
+        """Return whether layout has shown that image in the viewport."""
+        is_laid_out = self._parsing is not None and self._parsing.has_laid_out(resource)
+        return is_laid_out and _is_seen(self._page.resources[resource])
+
+    def _after(self, now_ns: int) -> Iterator[Scheduled]:
         """Yield what follows from what a browser that parses has done by now."""
         if self._parsing is None:
             return
@@ -174,17 +209,22 @@ class ChangingBrowser:
         for resource in executed[self._n_executed :]:
             yield from self._fired(resource, At.EXECUTED, now_ns)
         self._n_executed = len(executed)
-        if self._parsing.is_laid_out and not self._is_laid_out:
-            self._is_laid_out = True
-            for resource in self._asked:
-                if _is_seen(self._page.resources[resource]):
-                    yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
+        if self._parsing.n_laid_out > self._n_laid_out:
+            self._n_laid_out = self._parsing.n_laid_out
+            for resource in [each for each in self._asked if self._is_shown(each)]:
+                del self._asked[resource]
+                yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
 
 
 def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery, Standing]]:
     """Return what changes of a resource while it loads, and when."""
     changes = [
-        (change.when, Standing(visible=change.visible, fetchpriority=change.fetchpriority))
+        (
+            change.when,
+            Standing(
+                visible=change.visible, hidden=change.hidden, fetchpriority=change.fetchpriority
+            ),
+        )
         for change in resource.priority_changes
     ]
     said = resource.recorded if plays_recorded else ()

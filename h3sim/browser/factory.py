@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser.changing import ChangingBrowser, changes_of, may_change
+from h3sim.browser.changing import ChangingBrowser, changes_of, may_change, opened_roots
 from h3sim.browser.model import BrowserMode
 from h3sim.browser.replay import ReplayBrowser
 from h3sim.units import ms
@@ -12,6 +12,8 @@ from h3sim.units import ms
 if TYPE_CHECKING:
     from h3sim.browser.base import Browser
     from h3sim.browser.model import BrowserModel
+    from h3sim.browser.parse import ParseBrowser
+    from h3sim.browser.tabs import TabsBrowser
     from h3sim.page import Page
 
 __all__ = ["make_browser"]
@@ -23,17 +25,26 @@ def make_browser(page: Page, model: BrowserModel, *, plays_recorded: bool = True
     Without *plays_recorded* nobody asks what was recorded of priorities: what was said later, as
     most shipped pages know it, then costs nothing.
     """
-    parses = model.mode is BrowserMode.PARSE
-    browser: Browser
-    if parses:
-        from h3sim.browser.parse import ParseBrowser  # on use: it takes as long as a small load
-
-        browser = ParseBrowser(page, model)
-    else:
-        browser = ReplayBrowser(page)
+    parsing = _parsing(page, model) if model.mode is BrowserMode.PARSE else None
+    browser = ReplayBrowser(page) if parsing is None else parsing
     at_ms = model.background_at_ms
     background_at_ns = None if at_ms is None else ms(at_ms)
+    is_laid_out = parsing is not None
     changes = changes_of(page, plays_recorded=plays_recorded)
-    if may_change(page, changes, is_laid_out=parses, background_at_ns=background_at_ns):
-        return ChangingBrowser(browser, page, changes, background_at_ns=background_at_ns)
+    changes += opened_roots(page) if is_laid_out else []
+    if may_change(page, changes, is_laid_out=is_laid_out, background_at_ns=background_at_ns):
+        return ChangingBrowser(
+            browser, page, changes, parsing=parsing, background_at_ns=background_at_ns
+        )
     return browser
+
+
+def _parsing(page: Page, model: BrowserModel) -> ParseBrowser | TabsBrowser:
+    # On use: they take as long to import as a small load.
+    if len(page.roots) > 1:
+        from h3sim.browser.tabs import TabsBrowser
+
+        return TabsBrowser(page, model)
+    from h3sim.browser.parse import ParseBrowser
+
+    return ParseBrowser(page, model)

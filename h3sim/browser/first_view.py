@@ -22,6 +22,7 @@ from h3sim.browser.document import DocumentParser, references, scripts_in_order
 from h3sim.browser.styles import Styles
 from h3sim.page import FetchPriority, Kind, Level, MarksFrom
 from h3sim.page.marks import marked, read_marks
+from h3sim.page.roots import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +50,7 @@ _SEEN_LEVELS = (Level.HIGH, Level.VERY_HIGH)
 def needed_for_first_paint(page: Page) -> list[int]:
     """Return the indices of what must be there before a browser that parses can paint.
 
-    That is the root, and of what its head names the stylesheets that block rendering, with what
+    That is each root, and of what its head names the stylesheets that block rendering, with what
     they import, and the scripts at which the parser stands.
 
     >>> from h3sim.page import At, Discovery, Page, Resource
@@ -62,11 +63,16 @@ def needed_for_first_paint(page: Page) -> list[int]:
     >>> needed_for_first_paint(page)
     [0, 1]
     """
+    return sorted(part.indices[index] for part in parts_of(page) for index in _needed(part.page))
+
+
+def _needed(page: Page) -> dict[int, None]:
+    """Return what the first paint of a page of one root waits for."""
     styles, in_order = Styles(page), scripts_in_order(page)
     head_bytes = DocumentParser(page, cost_ns=0).head_bytes
     # The parser has passed the head one byte behind it, and meets what is named there, too.
     met = [index for at, index in references(page) if at <= head_bytes + 1]
-    needed = {page.root: None}
+    needed: dict[int, None] = {page.root: None}
     for index in met:
         resource = page.resources[index]
         if resource.kind is Kind.STYLESHEET:
@@ -74,7 +80,7 @@ def needed_for_first_paint(page: Page) -> list[int]:
                 needed |= dict.fromkeys(_with_imports(styles, index))
         elif index in in_order and not resource.is_defer:
             needed[index] = None
-    return sorted(needed)
+    return needed
 
 
 def infer_above_the_fold(page: Page) -> Page:
@@ -88,10 +94,15 @@ def infer_above_the_fold(page: Page) -> Page:
     >>> inferred.resources[0].above_the_fold, inferred.above_the_fold_from.value
     (True, 'heuristic')
     """
-    blocking = [i for i, resource in enumerate(page.resources) if resource.render_blocking]
-    needed = dict.fromkeys((*needed_for_first_paint(page), *blocking))
-    seen = {*needed, *_fonts(page, needed), *_images(page, needed)}
+    seen = [part.indices[index] for part in parts_of(page) for index in _seen(part.page)]
     return _marked(page, seen, MarksFrom.HEURISTIC)
+
+
+def _seen(page: Page) -> set[int]:
+    """Return what is likely to be seen of a page of one root."""
+    blocking = [i for i, resource in enumerate(page.resources) if resource.render_blocking]
+    needed = dict.fromkeys((*sorted(_needed(page)), *blocking))
+    return {*needed, *_fonts(page, needed), *_images(page, needed)}
 
 
 def mark_critical_path(page: Page) -> Page:

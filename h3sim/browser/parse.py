@@ -42,7 +42,8 @@ class ParseBrowser:
 
     Of recorded delays it keeps those after scripts and other resources; what the document and its
     stylesheets name, it finds by itself. Documents in frames are not parsed: what they name is
-    asked for as it was recorded, and their scripts run when they are there.
+    asked for as it was recorded, and their scripts run when they are there. Of several roots each
+    has a browser of its own (`TabsBrowser`).
     """
 
     def __init__(self, page: Page, model: BrowserModel) -> None:
@@ -68,8 +69,12 @@ class ParseBrowser:
         """The resources that have run, or that are there and have nothing to run."""
 
     @property
-    def is_laid_out(self) -> bool:
-        """Whether it knows where on the screen things are: from the first paint on."""
+    def n_laid_out(self) -> int:
+        """How many documents have been laid out: none, and one from the first paint on."""
+        return int(self._renderer.is_laid_out)
+
+    def has_laid_out(self, resource: int) -> bool:  # noqa: ARG002 - they are all of one document
+        """Return whether it knows where on the screen that resource is."""
         return self._renderer.is_laid_out
 
     @property

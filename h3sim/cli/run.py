@@ -249,6 +249,8 @@ def _show(load: Load, *, order: bool, width: int | None) -> None:
     number_of = load.trace.connection_of
     if number_of:
         print(f"{_connections(load, width)}\n")
+    if len(load.page.roots) > 1:
+        print(f"{_roots(load, width)}\n")
     rows = (
         (
             *number_of[index : index + 1],
@@ -288,6 +290,25 @@ def _connections(load: Load, width: int | None) -> str:
     ]
     headers = ("connection", "hosts", "RTT ms", "opened ms", "ready ms", "requests", "bytes")
     return table(headers, rows, width=width, shorten=True)
+
+
+def _roots(load: Load, width: int | None) -> str:
+    """Return what became of each root as a table, times since it was asked for."""
+    rows = [
+        (
+            row.id,
+            in_ms(row.requested_ms),
+            row.resources,
+            f"{row.bytes:,}",
+            *map(in_ms, (row.byte_index_ms, row.byte_index_atf_ms, row.finished_ms)),
+            *((in_ms(row.load_event_ms),) if load.load_event_ms is not None else ()),
+        )
+        for row in load.roots
+    ]
+    headers = ("root", "asked for at ms", "resources", "bytes", "ByteIndex all ms")
+    times = ("above fold ms", "all there ms")
+    computed = ("load event ms",) if load.load_event_ms is not None else ()
+    return table((*headers, *times, *computed), rows, width=width, shorten=True)
 
 
 def _path(load: Load, width: int | None) -> str:

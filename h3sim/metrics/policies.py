@@ -128,13 +128,13 @@ def _of_download(before: Activity, resource: Resource, page: Page) -> Policy:
         return Policy.BINDING
     discovery = resource.discovered
     is_named_in = discovery is not None and discovery.at is At.OFFSET
-    if before.work is Work.DOWNLOAD and before.resource == page.root and is_named_in:
+    if before.work is Work.DOWNLOAD and before.resource in page.roots and is_named_in:
         return Policy.BINDING  # the scanner saw it; the parser comes later
     return Policy.FLOW
 
 
 def _of_parser(before: Activity, page: Page) -> Policy:
-    if before.work in (Work.DOWNLOAD, Work.PARSE) and before.resource == page.root:
+    if before.work in (Work.DOWNLOAD, Work.PARSE) and before.resource in page.roots:
         return Policy.FLOW
     script = None if before.resource is None else page.resources[before.resource]
     is_waited_for = (

@@ -45,8 +45,10 @@ def _root_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
     if not roots:
         yield Problem(key="resources", message="no root: one resource must have no 'discovered'")
     for index in roots[1:]:
-        message = f"a second root beside resources[{roots[0]}]: only one may lack 'discovered'"
-        yield Problem(key=f"resources[{index}]", message=message)
+        # A trigger that was forgotten is more likely than a second tab.
+        if not resources[index].is_root:
+            message = f"a second root beside resources[{roots[0]}]: without 'discovered' it needs"
+            yield Problem(key=f"resources[{index}]", message=f"{message} 'root' to be true")
 
 
 def _parent_problems(

@@ -40,14 +40,17 @@ def with_first_layout(page: Page) -> Page:
     True
     """
     check_arguments(InputError, page=(_PAGE, page))
-    blocking = [resource.id for resource in page.resources if _blocks(resource)]
-    by = blocking[-1] if blocking else page.resources[page.root].id
-    change = PriorityChange(when=Discovery(by=by, at=At.COMPLETE), visible=True)
+    last = {root: page.resources[root].id for root in page.roots}
+    last |= {page.root_of[n]: each.id for n, each in enumerate(page.resources) if _blocks(each)}
+    changes = {
+        root: PriorityChange(when=Discovery(by=by, at=At.COMPLETE), visible=True)
+        for root, by in last.items()
+    }
     resources = tuple(
-        replace(resource, priority_changes=(*resource.priority_changes, change))
+        replace(resource, priority_changes=(*resource.priority_changes, changes[root]))
         if _is_shown(resource)
         else resource
-        for resource in page.resources
+        for resource, root in zip(page.resources, page.root_of, strict=True)
     )
     return replace(page, resources=resources)
 

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from h3sim.page.resource import Resource
+    from h3sim.page.model import Page
 
 __all__ = ["graph_of"]
 
 
-def graph_of(name: str, resources: Sequence[Resource]) -> nx.DiGraph[str]:
-    """Return the graph: an edge, labelled `at`, from each parent to what it triggers."""
-    graph: nx.DiGraph[str] = nx.DiGraph(name=name)
-    for resource in resources:
+def graph_of(page: Page) -> nx.DiGraph[str]:
+    """Return the graph: an edge, labelled `at`, from each parent to what it triggers.
+
+    Its own attributes are the name of the page, and the ids of its `roots`.
+    """
+    roots = [page.resources[root].id for root in page.roots]
+    graph: nx.DiGraph[str] = nx.DiGraph(name=page.name, roots=roots)
+    for resource in page.resources:
         graph.add_node(resource.id, kind=resource.kind.value, bytes=resource.size_bytes)
-    for resource in resources:
+    for resource in page.resources:
         if resource.discovered is not None and resource.discovered.by is not None:
             graph.add_edge(resource.discovered.by, resource.id, at=resource.discovered.at.value)
     return graph

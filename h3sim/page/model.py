@@ -20,6 +20,7 @@ from h3sim.page.hosts import Host, host_problems
 from h3sim.page.marks import MarksFrom
 from h3sim.page.recorded_load import RecordedLoad
 from h3sim.page.resource import Resource
+from h3sim.page.roots import roots_by_resource
 from h3sim.page.triggers import Triggers, children_of, triggers_of
 from h3sim.provided import provided
 
@@ -47,8 +48,8 @@ class Page:
     """A page: its resources in file order, the first of which need not be the root.
 
     Raises:
-        PageError: listing every mistake: no or several roots, ids that stand twice, parents that
-            are missing, circles, offsets behind their parent's end.
+        PageError: listing every mistake: no root, ids that stand twice, parents that are missing,
+            circles, offsets behind their parent's end.
 
     >>> from h3sim.page import Kind
     >>> page = Page(name="one", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=10),))
@@ -103,8 +104,21 @@ class Page:
 
     @cached_property
     def root(self) -> int:
-        """The index of the one resource that is asked for at navigation start."""
+        """The index of the first resource that is asked for at navigation start."""
         return next(i for i, resource in enumerate(self.resources) if resource.discovered is None)
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The indices of all that is navigated to, `root` first: most pages have one."""
+        others = (i for i, resource in enumerate(self.resources) if resource.begins_page)
+        return tuple(dict.fromkeys((self.root, *others)))
+
+    @cached_property
+    def root_of(self) -> tuple[int, ...]:
+        """The root that each resource belongs to."""
+        if len(self.roots) == 1:
+            return self.roots * len(self.resources)
+        return roots_by_resource(self.resources, self.index, self.root)
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
@@ -116,6 +130,10 @@ class Page:
     def triggers(self) -> dict[int, Triggers]:
         """What follows from what happens to each index that has `children`."""
         return triggers_of(self.resources, self.children)
+
+    def has_content(self, root: int) -> bool:
+        """Return whether there is more of a root than that it leads to another: no redirect."""
+        return self.resources[root].size_bytes > 0 or self.root_of.count(root) > 1
 
     @property
     def total_bytes(self) -> int:
@@ -168,7 +186,7 @@ class Page:
         """The dependency graph: an edge, labelled `at`, from each parent to what it triggers."""
         from h3sim.page.graph import graph_of  # on use: networkx takes longer than most loads
 
-        return graph_of(self.name, self.resources)
+        return graph_of(self)
 
     # As text
 
@@ -223,7 +241,7 @@ class Page:
 
         *changes* are keys of a page file, with what may stand there: *bytes*, *kind*, *defer*,
         *fetchpriority*, *discovered* and so on; `async_` stands for the key that Python keeps for
-        itself, and None takes a key away. With *preload* set to True, a link at the start of the
+        itself, and None takes a key away. With *preload* set to True, a link at the start of its
         root asks for it, unless *discovered* says otherwise.
 
         The page is called *name*; without it a part of its digest is added to the name it had, so
@@ -243,8 +261,9 @@ class Page:
         >>> page.with_("a.js", bytes=20, discovered={"by": "/", "at": "request"}, name="b").name
         'b'
         """
-        index, root = self._place(id_), self.resources[self.root].id
-        if changes.get("preload") and "discovered" not in changes and index != self.root:
+        index = self._place(id_)
+        root = self.resources[self.root_of[index]].id
+        if changes.get("preload") and "discovered" not in changes and root != id_:
             changes["discovered"] = {"by": root, "at": "offset", "offset_bytes": 0}
         changed = edited_resource(self.resources[index], changes)
         kept = (*self.resources[:index], changed, *self.resources[index + 1 :])

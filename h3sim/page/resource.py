@@ -1,4 +1,4 @@
-"""A resource of a page, and what makes the browser ask for it, as frozen values."""
+"""A resource of a page, and what is known of its priority, as frozen values."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.declared import declared, says, settle
 from h3sim.documents.nested import Table
-from h3sim.documents.values import Choice, Flag, ListOf, Milliseconds, Number, Text, Whole
+from h3sim.documents.values import Choice, Flag, ListOf, Number, Text, Whole
 from h3sim.errors import PageError, Problem
+from h3sim.page.discovery import DELAY, MAX_TIME_NS, TRIGGER, At, Discovery
 from h3sim.page.server_priority import ServerPriority
 from h3sim.protocol import MAX_VARINT
 from h3sim.signals import MAX_URGENCY
-from h3sim.units import NS_PER_DAY, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_REQUEST_BYTES",
     "FLAGS",
+    "MAX_TIME_NS",
     "At",
     "Discovery",
     "FetchPriority",
@@ -37,8 +38,6 @@ MAX_STREAM_BYTES = MAX_VARINT
 """The largest final size of a stream (RFC 9000 § 4.5)."""
 DEFAULT_REQUEST_BYTES = 100
 """What a request takes where neither the page nor a codec says it (network.md: 60 to 400 bytes)."""
-MAX_TIME_NS = NS_PER_DAY
-"""A day: longer delays are mistakes."""
 
 
 class Kind(enum.Enum):
@@ -54,21 +53,6 @@ class Kind(enum.Enum):
     OTHER = "other"
 
 
-class At(enum.Enum):
-    """The event that makes the browser ask for a resource."""
-
-    TIME = "time"
-    """Navigation start."""
-    REQUEST = "request"
-    """The parent is requested."""
-    OFFSET = "offset"
-    """So many contiguous bytes of the parent were delivered."""
-    COMPLETE = "complete"
-    """All bytes of the parent were delivered."""
-    EXECUTED = "executed"
-    """The parent was delivered, parsed and executed."""
-
-
 class FetchPriority(enum.Enum):
     """The page author's hint."""
 
@@ -77,7 +61,6 @@ class FetchPriority(enum.Enum):
     AUTO = "auto"
 
 
-_DELAY = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 _SIZE = Whole(low=0, high=MAX_STREAM_BYTES, hint="what a stream can carry")
 
 
@@ -86,48 +69,7 @@ def _flag(about: str, used_by: str = "schemes", key: str = "") -> Any:
 
 
 def _time(about: str, used_by: str) -> Any:
-    return field(default=0, metadata=says(_DELAY, about, used_by=used_by))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
-    """Why and when a resource is asked for: *delay_ns* after event *at* of resource *by*.
-
-    Raises:
-        PageError: listing every value that is out of range or goes with another event.
-    """
-
-    by: str | None = field(
-        default=None,
-        metadata=says(Text(), "the id of the parent: whose event it is; needed, but for `time`"),
-    )
-    at: At = field(
-        metadata=says(Choice(At), "the event, see below", stand_in=At.COMPLETE, is_premise=True)
-    )
-    offset_bytes: int | None = field(
-        default=None,
-        metadata=says(
-            Whole(low=0), "how many bytes of the parent's body; needed with `offset`, only there"
-        ),
-    )
-    delay_ns: int = field(
-        default=0, metadata=says(_DELAY, "how long after the event the request is made")
-    )
-
-    def __post_init__(self) -> None:
-        settle(self, PageError)
-
-    def mistakes(self) -> Iterator[Problem]:
-        """Yield what is wrong between its fields."""
-        if self.at is not At.TIME and self.by is None:
-            yield Problem(key="by", message=f"is needed where at is {self.at.value!r}")
-        if self.at is At.OFFSET and self.offset_bytes is None:
-            yield Problem(key="offset_bytes", message="is needed where at is 'offset'")
-        if self.at is not At.OFFSET and self.offset_bytes is not None:
-            yield Problem(key="offset_bytes", message="goes only with at = 'offset'")
-
-
-_TRIGGER = Table(Discovery, noun="an object", is_kept=True)
+    return field(default=0, metadata=says(DELAY, about, used_by=used_by))
 
 
 class Level(enum.Enum):
@@ -189,7 +131,7 @@ class RecordedPriority:
     when: Discovery | None = field(
         default=None,
         metadata=says(
-            _TRIGGER,
+            TRIGGER,
             "the trigger of a later change, as for `discovered`",
             stand_in=Discovery(at=At.TIME),
         ),
@@ -221,13 +163,16 @@ class PriorityChange:
 
     when: Discovery = field(
         metadata=says(
-            _TRIGGER,
+            TRIGGER,
             "the trigger, as for `discovered`",
             stand_in=Discovery(at=At.TIME),
         )
     )
     visible: bool | None = field(
         default=None, metadata=says(Flag(), "it is seen in the viewport, once laid out")
+    )
+    hidden: bool | None = field(
+        default=None, metadata=says(Flag(), "its tab is in the background from now on")
     )
     fetchpriority: FetchPriority | None = field(
         default=None,
@@ -239,8 +184,9 @@ class PriorityChange:
 
     def mistakes(self) -> Iterator[Problem]:
         """Yield that it changes nothing."""
-        if self.visible is None and self.fetchpriority is None:
-            yield Problem(key="", message="visible or fetchpriority is needed: what changes")
+        if all(value is None for value in (self.visible, self.hidden, self.fetchpriority)):
+            message = "one of visible, hidden and fetchpriority is needed: what changes"
+            yield Problem(key="", message=message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,6 +306,12 @@ class Resource:
             used_by="servers with urgencies or buckets",
         ),
     )
+    is_root: bool = _flag(
+        "it is navigated to as the root is: by a tab, a window or a frame of its own, or by a"
+        " redirect; see [Roots](#roots)",
+        "the browser, schemes",
+        key="root",
+    )
     viewport: float | None = field(
         default=None,
         metadata=says(
@@ -371,8 +323,8 @@ class Resource:
     discovered: Discovery | None = field(
         default=None,
         metadata=says(
-            _TRIGGER,
-            "what makes the browser ask for it: see [Triggers](#triggers); only the root has none",
+            TRIGGER,
+            "what makes the browser ask for it: see [Triggers](#triggers); only a root has none",
             used_by="the browser",
             stand_in=Discovery(at=At.TIME),
         ),
@@ -386,12 +338,27 @@ class Resource:
         """What its stream carries: response header and body."""
         return self.header_bytes + self.size_bytes
 
+    @property
+    def begins_page(self) -> bool:
+        """Whether it is a root: something that is navigated to."""
+        return self.is_root or self.discovered is None
+
     def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
+        if self.is_root and self.kind is not Kind.DOCUMENT:
+            message = f"goes only with a document, and this is of kind {self.kind.value!r}"
+            yield Problem(key="root", message=message)
         offsets = self.response_offsets
         if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):
             yield Problem(key="response_offsets", message="must rise from 0 on")
 
 
-FLAGS = {entry.key: entry.attribute for entry in declared(Resource) if isinstance(entry.kind, Flag)}
-"""The flags of a page file, each with the attribute of `Resource` that holds it."""
+FLAGS = {
+    entry.key: entry.attribute
+    for entry in declared(Resource)
+    if isinstance(entry.kind, Flag) and entry.attribute != "is_root"
+}
+"""The flags of a page file, each with the attribute of `Resource` that holds it.
+
+That of roots is none of them: it says what the page is, and goes only with documents.
+"""

@@ -69,7 +69,8 @@ def selected(page: Page, names: str | Iterable[str]) -> list[int]:
     problems = []
     for name in [names] if isinstance(names, str) else names:
         of_kind = [r.id for r in page.resources if r.kind.value == name]
-        meant = {page.index[id_] for id_ in of_kind or ids_like(page, name)} - {page.root}
+        meant = {page.index[id_] for id_ in of_kind or ids_like(page, name)}
+        meant.difference_update(page.roots)
         if not meant:
             message = "no resource but the root has such an id or kind"
             problems.append(Problem(key=name, message=message))
@@ -149,7 +150,7 @@ def with_staged_hints(page: Page) -> Page:
     resources = list(page.resources)
     stages: tuple[list[int], ...] = ([], [], [])
     for index, resource in enumerate(resources):
-        if resource.discovered is not None:
+        if page.root_of[index] == page.root != index:
             stages[_stage(resource)].append(index)
     for stage in stages:
         for index in stage:
@@ -172,11 +173,12 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
     """
     check_arguments(InputError, page=(_PAGE, page), share=(_SHARE, share))
     root = page.resources[page.root]
-    inlined = [r for r in page.resources if r.kind is Kind.STYLESHEET and r.in_head]
+    own = [r for r, of in zip(page.resources, page.root_of, strict=True) if of == page.root]
+    inlined = [r for r in own if r.kind is Kind.STYLESHEET and r.in_head]
     front_bytes = round(share * sum(style.size_bytes for style in inlined))
     behind_styles = Discovery(by=root.id, at=At.OFFSET, offset_bytes=front_bytes)
     whole = Discovery(by=root.id, at=At.COMPLETE)
-    ran = {r.id for r in page.resources if r.kind is Kind.SCRIPT}
+    ran = {r.id for r in own if r.kind is Kind.SCRIPT}
     instead = dict.fromkeys((style.id for style in inlined), behind_styles)
 
     def moved(when: Discovery) -> Discovery:

@@ -89,6 +89,8 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     }
     if load.first_paint_ms is not None:
         document |= document_of(load, is_computed=True)
+    if len(load.page.roots) > 1:
+        document["roots"] = [row._asdict() for row in load.roots]
     if load.cross_traffic:
         document["cross_traffic"] = [carried.to_dict() for carried in load.cross_traffic]
     if load.trace.connection_of:

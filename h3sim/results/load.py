@@ -20,6 +20,7 @@ from h3sim.results.connections import one_way_ns
 from h3sim.results.document import hol_figures, identity, load_to_dict
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
+from h3sim.results.roots import RootRow, root_rows
 from h3sim.trace import Rows
 from h3sim.transport import Mode
 from h3sim.units import ms, to_ms
@@ -196,6 +197,12 @@ class Load(WithMilestones):
     def timings(self) -> Rows[ResourceTiming]:
         """When each resource was asked for and came, in request order."""
         return Rows(ResourceTiming, (_row(self.page, timing) for timing in self._timings))
+
+    @cached_property
+    def roots(self) -> Rows[RootRow]:
+        """What it came to root by root: most pages have one."""
+        rows = root_rows(self.page, self._timings, self.trace.activities)
+        return Rows(RootRow, rows)
 
     @cached_property
     def hol(self) -> Hol:

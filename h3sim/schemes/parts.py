@@ -155,7 +155,7 @@ class Rule:
             return False
         if self.kinds and resource.kind not in self.kinds:
             return False
-        if self.root is not None and self.root != (resource.discovered is None):
+        if self.root is not None and self.root != resource.begins_page:
             return False
         if self.fetchpriority not in (None, resource.fetchpriority):
             return False

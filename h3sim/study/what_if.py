@@ -171,7 +171,7 @@ def _without_computation(page: Page) -> Page:
 
 def _with_all_cached(page: Page) -> Page:
     """Return *page* of which the document alone is not cached; that takes all computing time."""
-    others = [resource for n, resource in enumerate(page.resources) if n != page.root]
+    others = [resource for n, resource in enumerate(page.resources) if n not in page.roots]
     if not others:
         return page
     computing_ns = sum(resource.parse_ns + resource.execute_ns for resource in others)

@@ -1,0 +1,83 @@
+"""The roots of a page: what is navigated to, and what each of them brings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from h3sim.page.model import Page
+    from h3sim.page.resource import Discovery, Resource
+
+__all__ = ["Part", "parts_of", "roots_by_resource"]
+
+
+class Part(NamedTuple):
+    """A root with all that it brings, as a page: resource n is *indices[n]* of the whole."""
+
+    root: int
+    indices: tuple[int, ...]
+    page: Page
+
+
+def roots_by_resource(
+    resources: Sequence[Resource], index: Mapping[str, int], first: int
+) -> tuple[int, ...]:
+    """Return the root that each resource belongs to: its nearest ancestor that is one.
+
+    What comes by the clock and names no parent belongs to the *first*.
+    """
+    found: dict[int, int] = {}
+    for start in range(len(resources)):
+        path = []
+        at = start
+        while at not in found and not resources[at].begins_page:
+            path.append(at)
+            discovered = resources[at].discovered
+            by = None if discovered is None else discovered.by
+            if by is None or at in path[:-1]:
+                found[at] = first
+                break
+            at = index[by]
+        root = found.get(at, at)
+        found.update(dict.fromkeys((*path, at), root))
+    return tuple(found[at] for at in range(len(resources)))
+
+
+def parts_of(page: Page) -> tuple[Part, ...]:
+    """Return *page* root by root; of a page of one root, the page as it is.
+
+    >>> from h3sim.page import At, Discovery, Kind, Page, Resource
+    >>> later = Discovery(at=At.TIME, delay_ns=5)
+    >>> two = Page(name="two", resources=(
+    ...     Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),
+    ...     Resource(id="b/", kind=Kind.DOCUMENT, size_bytes=9, is_root=True, discovered=later)))
+    >>> [(part.root, part.page.resources[0].id) for part in parts_of(two)]
+    [(0, '/'), (1, 'b/')]
+    """
+    if len(page.roots) == 1:
+        return (Part(page.root, tuple(range(len(page.resources))), page),)
+    return tuple(_part(page, root) for root in page.roots)
+
+
+def _part(page: Page, root: int) -> Part:
+    indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
+    ids = {page.resources[at].id for at in indices}
+    kept = [_alone(page.resources[at], ids) for at in indices]
+    kept[indices.index(root)] = replace(kept[indices.index(root)], discovered=None, is_root=False)
+    return Part(root, indices, replace(page, resources=tuple(kept), hosts=()))
+
+
+def _alone(resource: Resource, ids: Iterable[str]) -> Resource:
+    """Return *resource* without what other parts of the page make known of it."""
+
+    def is_known(when: Discovery | None) -> bool:
+        return when is None or when.by is None or when.by in ids
+
+    changes = tuple(change for change in resource.priority_changes if is_known(change.when))
+    recorded = tuple(entry for entry in resource.recorded if is_known(entry.when))
+    if changes == resource.priority_changes and recorded == resource.recorded:
+        return resource
+    return replace(resource, priority_changes=changes, recorded=recorded)

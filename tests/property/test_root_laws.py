@@ -1,0 +1,55 @@
+"""Laws of pages of several roots: nothing is lost, and each root leaves at its time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import h3sim
+from h3sim.conformance import pages
+from h3sim.page import At, Discovery, Kind, Resource
+from h3sim.page.roots import parts_of
+from h3sim.units import ms
+from tests.effort import law
+
+if TYPE_CHECKING:
+    from h3sim import Page
+
+BROWSERS = st.sampled_from(["replay", "parse"])
+
+
+def with_tab(page: Page, after_ms: int, n_bytes: int) -> Page:
+    """Return *page* with another root, which names an image."""
+    opened = Discovery(at=At.TIME, delay_ns=ms(after_ms))
+    tab = Resource(
+        id="tab", kind=Kind.DOCUMENT, size_bytes=n_bytes, is_root=True, discovered=opened
+    )
+    named = Discovery(by="tab", at=At.OFFSET, offset_bytes=n_bytes // 2)
+    image = Resource(id="of tab", kind=Kind.IMAGE, size_bytes=999, discovered=named)
+    return page.with_resources([image, *page.resources, tab])
+
+
+@law(60)
+@given(pages(), st.integers(0, 3000), st.integers(0, 20_000), BROWSERS, st.sampled_from([0, 60]))
+def test_all_of_every_root_comes_and_each_is_asked_for_at_its_time(
+    page: Page, after_ms: int, n_bytes: int, browser: str, rtt_ms: int
+) -> None:
+    both = with_tab(page, after_ms, n_bytes)
+    load = h3sim.simulate(both, scheme="rr", browser=browser, rtt_ms=rtt_ms)
+    rows = {row.id: row for row in load.timings}
+    assert sum(rows[resource.id].bytes for resource in both.resources) == both.total_bytes
+    assert rows["tab"].requested_ms == max(rtt_ms, after_ms)
+    assert rows[page.resources[page.root].id].requested_ms == rtt_ms
+    assert {row.id: row.resources for row in load.roots}["tab"] == 2
+    assert sum(row.bytes for row in load.roots) == both.total_bytes
+
+
+@law(60)
+@given(pages(), st.integers(0, 3000))
+def test_the_parts_of_a_page_are_the_page(page: Page, after_ms: int) -> None:
+    first, second = parts_of(with_tab(page, after_ms, 500))
+    assert [r.id for r in first.page.resources] == [r.id for r in page.resources]
+    assert h3sim.simulate(first.page, scheme="rr").trace == h3sim.simulate(page, scheme="rr").trace
+    assert sorted((*first.indices, *second.indices)) == list(range(len(page.resources) + 2))
