@@ -39,10 +39,6 @@ class Parsing(Protocol):
 
     executed: list[int]
 
-    @property
-    def n_laid_out(self) -> int:
-        """How many documents have been laid out."""
-
     def has_laid_out(self, resource: int) -> bool:
         """Return whether it knows where on the screen that resource is."""
 
@@ -113,9 +109,9 @@ class ChangingBrowser:
                 self._triggers.setdefault(page.index[when.by], []).append(trigger)
         self._watched: dict[int, list[tuple[int, Trigger]]] = {}
         self._complete: set[int] = set()
-        self._asked: dict[int, None] = {}
-        """What was asked for, and of which layout has told nothing yet."""
-        self._n_executed = self._n_laid_out = 0
+        self._to_show: dict[int, None] = {}
+        """Images that were asked for and are seen once their document is laid out."""
+        self._n_executed = 0
 
     @property
     def is_done(self) -> bool:
@@ -159,10 +155,11 @@ class ChangingBrowser:
             key=lambda entry: -entry[0],
         )
         due: list[Scheduled] = [*self._fired(resource, At.REQUEST, now_ns)]
-        if self._is_shown(resource):
-            due.append(ScheduledChange(now_ns, resource, _AT_LAYOUT))
-        else:
-            self._asked[resource] = None
+        if self._parsing is not None and _is_seen(self._page.resources[resource]):
+            if self._parsing.has_laid_out(resource):
+                due.append(ScheduledChange(now_ns, resource, _AT_LAYOUT))
+            else:
+                self._to_show[resource] = None
         return [*due, *self._inner.on_requested(resource, now_ns), *self._after(now_ns)]
 
     def next_offset(self, resource: int) -> int:
@@ -196,11 +193,6 @@ class ChangingBrowser:
             if trigger.when.at is at:
                 yield trigger.due(event_ns)
 
-    def _is_shown(self, resource: int) -> bool:
-        """Return whether layout has shown that image in the viewport."""
-        is_laid_out = self._parsing is not None and self._parsing.has_laid_out(resource)
-        return is_laid_out and _is_seen(self._page.resources[resource])
-
     def _after(self, now_ns: int) -> Iterator[Scheduled]:
         """Yield what follows from what a browser that parses has done by now."""
         if self._parsing is None:
@@ -209,11 +201,9 @@ class ChangingBrowser:
         for resource in executed[self._n_executed :]:
             yield from self._fired(resource, At.EXECUTED, now_ns)
         self._n_executed = len(executed)
-        if self._parsing.n_laid_out > self._n_laid_out:
-            self._n_laid_out = self._parsing.n_laid_out
-            for resource in [each for each in self._asked if self._is_shown(each)]:
-                del self._asked[resource]
-                yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
+        for resource in [each for each in self._to_show if self._parsing.has_laid_out(each)]:
+            del self._to_show[resource]
+            yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
 
 
 def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery, Standing]]:

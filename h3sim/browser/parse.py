@@ -42,8 +42,8 @@ class ParseBrowser:
 
     Of recorded delays it keeps those after scripts and other resources; what the document and its
     stylesheets name, it finds by itself. Documents in frames are not parsed: what they name is
-    asked for as it was recorded, and their scripts run when they are there. Of several roots each
-    has a browser of its own (`TabsBrowser`).
+    asked for as it was recorded, and their scripts run when they are there. A page of several roots
+    has several of these (`TabsBrowser`).
     """
 
     def __init__(self, page: Page, model: BrowserModel) -> None:
@@ -67,11 +67,6 @@ class ParseBrowser:
         self._loaded: int | None = None
         self.executed: list[int] = []
         """The resources that have run, or that are there and have nothing to run."""
-
-    @property
-    def n_laid_out(self) -> int:
-        """How many documents have been laid out: none, and one from the first paint on."""
-        return int(self._renderer.is_laid_out)
 
     def has_laid_out(self, resource: int) -> bool:  # noqa: ARG002 - they are all of one document
         """Return whether it knows where on the screen that resource is."""

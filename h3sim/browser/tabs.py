@@ -41,11 +41,6 @@ class TabsBrowser:
         self.executed: list[int] = []
         """The resources that have run, or that are there and have nothing to run."""
 
-    @property
-    def n_laid_out(self) -> int:
-        """How many of the documents have been laid out."""
-        return sum(browser.n_laid_out for browser in self._browsers)
-
     def has_laid_out(self, resource: int) -> bool:
         """Return whether it knows where on the screen that resource is."""
         tab, at = self._place[resource]
@@ -69,7 +64,7 @@ class TabsBrowser:
         """
         found: list[Activity] = []
         tabs = list(zip(self._parts, self._browsers, strict=True))
-        for part, browser in sorted(tabs, key=lambda tab: not self._page.has_content(tab[0].root)):
+        for part, browser in sorted(tabs, key=lambda tab: tab[0].is_redirect):
             before = len(found)
             for done in browser.activities:
                 resource = None if done.resource is None else part.indices[done.resource]

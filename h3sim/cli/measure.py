@@ -6,9 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from h3sim.cli.load_tables import batches
 from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
-from h3sim.cli.run import batches
 from h3sim.cli.tables import add_wide, figures, in_ms, table, terminal_width
 from h3sim.errors import InputError, Problem
 from h3sim.printable import printable

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from h3sim.lazy import attach
 from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
-from h3sim.page.first_layout import with_first_layout
 from h3sim.page.hosts import Host, HostMode
 from h3sim.page.marks import MarksFrom
 from h3sim.page.model import Page
@@ -26,6 +25,7 @@ from h3sim.page.server_priority import ServerPriority
 from h3sim.page.standing import AS_WRITTEN, Standing
 
 if TYPE_CHECKING:
+    from h3sim.page.first_layout import with_first_layout
     from h3sim.page.synthetic import synthetic
     from h3sim.page.variants import (
         with_cached,
@@ -72,6 +72,7 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
+    first_layout="with_first_layout",
     synthetic="synthetic",
     variants="with_cached with_early_hints with_inlined_styles with_push with_revalidated"
     " with_staged_hints",

@@ -20,8 +20,7 @@ from h3sim.page.hosts import Host, host_problems
 from h3sim.page.marks import MarksFrom
 from h3sim.page.recorded_load import RecordedLoad
 from h3sim.page.resource import Resource
-from h3sim.page.roots import roots_by_resource
-from h3sim.page.triggers import Triggers, children_of, triggers_of
+from h3sim.page.triggers import Graph
 from h3sim.provided import provided
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ _DIGEST_CHARS, _SHORT_DIGEST_CHARS = 6, 8
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Page:
+class Page(Graph):
     """A page: its resources in file order, the first of which need not be the root.
 
     Raises:
@@ -96,44 +95,6 @@ class Page:
 
     def __hash__(self) -> int:
         return hash((self.name, self.resources))
-
-    @cached_property
-    def index(self) -> dict[str, int]:
-        """The index in `resources` of each id."""
-        return {resource.id: at for at, resource in enumerate(self.resources)}
-
-    @cached_property
-    def root(self) -> int:
-        """The index of the first resource that is asked for at navigation start."""
-        return next(i for i, resource in enumerate(self.resources) if resource.discovered is None)
-
-    @cached_property
-    def roots(self) -> tuple[int, ...]:
-        """The indices of all that is navigated to, `root` first: most pages have one."""
-        others = (i for i, resource in enumerate(self.resources) if resource.begins_page)
-        return tuple(dict.fromkeys((self.root, *others)))
-
-    @cached_property
-    def root_of(self) -> tuple[int, ...]:
-        """The root that each resource belongs to."""
-        if len(self.roots) == 1:
-            return self.roots * len(self.resources)
-        return roots_by_resource(self.resources, self.index, self.root)
-
-    @cached_property
-    def children(self) -> dict[int, tuple[int, ...]]:
-        """The indices of the resources that each index triggers, in file order."""
-        found = children_of(self.resources, self.index)
-        return {parent: tuple(indices) for parent, indices in found.items()}
-
-    @cached_property
-    def triggers(self) -> dict[int, Triggers]:
-        """What follows from what happens to each index that has `children`."""
-        return triggers_of(self.resources, self.children)
-
-    def has_content(self, root: int) -> bool:
-        """Return whether there is more of a root than that it leads to another: no redirect."""
-        return self.resources[root].size_bytes > 0 or self.root_of.count(root) > 1
 
     @property
     def total_bytes(self) -> int:

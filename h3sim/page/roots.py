@@ -21,14 +21,21 @@ class Part(NamedTuple):
     indices: tuple[int, ...]
     page: Page
 
+    @property
+    def is_redirect(self) -> bool:
+        """Whether it does nothing but lead to another."""
+        return len(self.indices) == 1 and not self.page.total_bytes
+
 
 def roots_by_resource(
-    resources: Sequence[Resource], index: Mapping[str, int], first: int
+    resources: Sequence[Resource], index: Mapping[str, int], roots: Sequence[int]
 ) -> tuple[int, ...]:
     """Return the root that each resource belongs to: its nearest ancestor that is one.
 
-    What comes by the clock and names no parent belongs to the *first*.
+    What comes by the clock and names no parent belongs to the first of *roots*.
     """
+    if len(roots) == 1:
+        return (*roots,) * len(resources)
     found: dict[int, int] = {}
     for start in range(len(resources)):
         path = []
@@ -38,7 +45,7 @@ def roots_by_resource(
             discovered = resources[at].discovered
             by = None if discovered is None else discovered.by
             if by is None or at in path[:-1]:
-                found[at] = first
+                found[at] = roots[0]
                 break
             at = index[by]
         root = found.get(at, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.page.resource import At
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from h3sim.page.resource import Resource
 
-__all__ = ["Triggers", "children_of", "triggers_of"]
+__all__ = ["Graph", "Triggers"]
 
 
 class Triggers(NamedTuple):
@@ -24,6 +25,46 @@ class Triggers(NamedTuple):
     offsets fire in file order."""
     at_end: tuple[tuple[int, int], ...]
     """From its last byte: (delay in ns, child); it is parsed and executed at once."""
+
+
+class Graph:
+    """The resources of a page by their triggers, each by its index in `resources`."""
+
+    resources: tuple[Resource, ...]
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The index in `resources` of each id."""
+        return {resource.id: at for at, resource in enumerate(self.resources)}
+
+    @cached_property
+    def root(self) -> int:
+        """The index of the first resource that is asked for at navigation start."""
+        return next(i for i, resource in enumerate(self.resources) if resource.discovered is None)
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The indices of all that is navigated to, `root` first: most pages have one."""
+        others = (i for i, resource in enumerate(self.resources) if resource.begins_page)
+        return tuple(dict.fromkeys((self.root, *others)))
+
+    @cached_property
+    def root_of(self) -> tuple[int, ...]:
+        """The root that each resource belongs to."""
+        from h3sim.page.roots import roots_by_resource  # on use: most pages have one
+
+        return roots_by_resource(self.resources, self.index, self.roots)
+
+    @cached_property
+    def children(self) -> dict[int, tuple[int, ...]]:
+        """The indices of the resources that each index triggers, in file order."""
+        found = children_of(self.resources, self.index)
+        return {parent: tuple(indices) for parent, indices in found.items()}
+
+    @cached_property
+    def triggers(self) -> dict[int, Triggers]:
+        """What follows from what happens to each index that has `children`."""
+        return triggers_of(self.resources, self.children)
 
 
 def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict[int, list[int]]:

@@ -20,7 +20,6 @@ from h3sim.results.connections import one_way_ns
 from h3sim.results.document import hol_figures, identity, load_to_dict
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
-from h3sim.results.roots import RootRow, root_rows
 from h3sim.trace import Rows
 from h3sim.transport import Mode
 from h3sim.units import ms, to_ms
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from h3sim.results.connections import Connection
     from h3sim.results.cross_traffic import Carried
     from h3sim.results.multiplexing import Multiplexing
+    from h3sim.results.roots import RootRow
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import Network, Protocol, TransportProfile
@@ -201,8 +201,9 @@ class Load(WithMilestones):
     @cached_property
     def roots(self) -> Rows[RootRow]:
         """What it came to root by root: most pages have one."""
-        rows = root_rows(self.page, self._timings, self.trace.activities)
-        return Rows(RootRow, rows)
+        from h3sim.results.roots import RootRow, root_rows  # on use: few ask for it
+
+        return Rows(RootRow, root_rows(self.page, self._timings, self.trace.activities))
 
     @cached_property
     def hol(self) -> Hol:

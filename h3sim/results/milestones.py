@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import metrics
 from h3sim.page import Kind
-from h3sim.results.activities import Activities
 from h3sim.trace import Rows, Work
 from h3sim.units import to_ms
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from h3sim.metrics import PathStep, Timing
     from h3sim.page import Page
-    from h3sim.results.activities import ActivityRow, ContributionRow
+    from h3sim.results.activities import Activities, ActivityRow, ContributionRow
     from h3sim.trace import Trace
 
 __all__ = ["Milestones", "PathRow", "Visual", "WithMilestones"]
@@ -111,6 +110,8 @@ class Milestones:
     @property
     def activities(self) -> Activities:
         """What the browser did."""
+        from h3sim.results.activities import Activities  # on use: few ask for it
+
         return Activities(self.page, self.trace.activities, self._steps(Work.LOAD))
 
     def _steps(self, to: Work) -> list[PathStep]:
