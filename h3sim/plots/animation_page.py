@@ -7,8 +7,8 @@ import json
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from h3sim._version import __version__
 from h3sim.plots.animation import ORDERS, scene_of
+from h3sim.plots.html_page import html_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,52 +20,39 @@ if TYPE_CHECKING:
 __all__ = ["page_of", "words_of"]
 
 _MAX_ROWS = 200
-# Nothing may be fetched, whatever a name in a page looks like.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 _STYLE = """
-:root { color-scheme: light; }
-body { margin: 0 auto; padding: 1rem; max-width: 64rem; background: #fff; color: #1b1b1b;
-  font: 1rem/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
-h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.4rem; }
 h2 { font-size: 1.1rem; }
 svg text { font-family: system-ui, "DejaVu Sans", Arial, sans-serif; }
-.scroll { overflow-x: auto; }
-.scroll svg { display: block; width: 100%; min-width: 40rem; height: auto; }
+.scroll svg { min-width: 40rem; }
 .controls { display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: center; margin: 0.75rem 0; }
 .controls input[type=range] { flex: 1 1 16rem; }
 button, select { font: inherit; padding: 0.25rem 0.75rem; min-height: 2.25rem; }
-button:focus-visible, select:focus-visible, input:focus-visible, .scroll:focus-visible,
-summary:focus-visible { outline: 3px solid #0b4f8c; outline-offset: 2px; }
 ul.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; list-style: none; padding: 0; }
 .swatch { display: inline-block; width: 1.1em; height: 1.1em; vertical-align: -0.2em;
   border: 1px solid #5a5a5a; margin-right: 0.3em; text-align: center; font-size: 0.8em;
   line-height: 1.1em; }
-table { border-collapse: collapse; font-size: 0.875rem; }
-caption { text-align: left; font-weight: 600; }
 th, td { text-align: right; padding: 0.15rem 0.75rem 0.15rem 0; border-bottom: 1px solid #d6d6d6; }
 th:first-child { text-align: left; overflow-wrap: anywhere; }
 kbd { border: 1px solid #767676; border-radius: 3px; padding: 0 0.3em; }
 """
+_WIDTH_REM = 64
 _SPEEDS = (("slowly", 4), ("steadily", 12), ("fast", 60), ("very fast", 300))
 
 
 def page_of(load: Load, palette: Palette) -> str:
     """Return the animation of *load* as a whole file."""
     scene = scene_of(load)
-    title = html.escape(_title(load))
+    title = _title(load)
+    heading = html.escape(title)
     words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in words_of(load, scene))
-    script = files("h3sim.plots").joinpath("animation.js").read_text(encoding="utf-8")
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="generator" content="h3sim {html.escape(__version__)}">\n'
-        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{_STYLE}</style>\n'
-        f"</head>\n<body>\n<main>\n<h1>{title}</h1>\n{words}\n"
-        f"{_stage(title)}{_controls(scene)}{_legend(load, palette)}{_losses(load, scene)}"
+    body = (
+        f"<main>\n<h1>{heading}</h1>\n{words}\n"
+        f"{_stage(heading)}{_controls(scene)}{_legend(load, palette)}{_losses(load, scene)}"
         f'</main>\n<script type="application/json" id="scene">{_data(scene, palette)}</script>\n'
-        f"<script>\n{script}</script>\n</body>\n</html>\n"
     )
+    script = files("h3sim.plots").joinpath("animation.js").read_text(encoding="utf-8")
+    return html_page(title, body, style=_STYLE, width_rem=_WIDTH_REM, script=script)
 
 
 def words_of(load: Load, scene: Scene) -> list[str]:

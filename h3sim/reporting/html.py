@@ -9,7 +9,7 @@ import html
 import re
 from typing import TYPE_CHECKING, Any
 
-from h3sim._version import __version__
+from h3sim.plots.html_page import html_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,28 +23,19 @@ MAX_ROWS = 2000
 _NUMBER = ' class="number"'
 _LARGEST, _LEAST_POINTS = 1.1, 560.0
 """A figure is shown at most so many times as large as it was drawn: its text is then 9 points."""
-# Nothing may be fetched, by a name in a page that looks like markup least of all.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
-:root { color-scheme: light; }
-body { margin: 0 auto; padding: 1rem; max-width: 76rem; background: #fff; color: #1b1b1b;
-  font: 1rem/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
-h1 { font-size: 1.6rem; line-height: 1.25; overflow-wrap: anywhere; }
+h1 { font-size: 1.6rem; line-height: 1.25; }
 h2 { font-size: 1.25rem; margin-top: 2.5rem; border-bottom: 1px solid #767676;
   overflow-wrap: anywhere; }
 h3 { font-size: 1.05rem; overflow-wrap: anywhere; }
 a { color: #0b4f8c; }
-a:focus-visible, summary:focus-visible, .scroll:focus-visible { outline: 3px solid #0b4f8c;
-  outline-offset: 2px; }
 .skip { position: absolute; left: -999rem; }
 .skip:focus { position: static; }
 .verdict { border-left: 0.4rem solid #0b4f8c; padding: 0.1rem 1rem; background: #f2f6fa; }
 figure { margin: 1.5rem 0; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; max-width: 100%; }
-.scroll svg { display: block; width: 100%; height: auto; }
-table { border-collapse: collapse; font-size: 0.875rem; margin: 0.5rem 0 1rem; }
-caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
+table { margin: 0.5rem 0 1rem; }
+caption { padding: 0.25rem 0; }
 th, td { text-align: left; vertical-align: top; padding: 0.15rem 0.75rem 0.15rem 0;
   border-bottom: 1px solid #d6d6d6; overflow-wrap: break-word; min-width: 3rem;
   max-width: 36rem; }
@@ -55,20 +46,14 @@ pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.5rem; }
 @media print { .skip, nav { display: none; } .scroll { overflow: visible; }
   .scroll svg { min-width: 0 !important; } }
 """
+_WIDTH_REM = 76
 
 
 def page_of(report: Report) -> str:
     """Return *report* as a whole file."""
-    title = html.escape(report.title)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="generator" content="h3sim {html.escape(__version__)}">\n'
-        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{_STYLE}</style>\n'
-        f'</head>\n<body>\n<a class="skip" href="#verdict">Skip to the verdict</a>\n'
-        f"{body_of(report)}</body>\n</html>\n"
-    )
+    skip = '<a class="skip" href="#verdict">Skip to the verdict</a>\n'
+    body = f"{skip}{body_of(report)}"
+    return html_page(report.title, body, style=_STYLE, width_rem=_WIDTH_REM)
 
 
 def body_of(report: Report) -> str:
