@@ -120,7 +120,7 @@ golden: $(DEV) ## rewrite the recorded loads in tests/golden
 
 DOCS := build/docs
 .PHONY: docs
-docs: $(READY) ## build the documentation site into build/docs/html; warnings are errors (a minute)
+docs: $(READY) ## build the documentation site into build/docs/html, with a picture of each scheme and figure; warnings are errors (a minute)
 	$(PIP) install --editable '.[docs]'
 	rm -rf $(DOCS)
 	$(BIN)/python -m tools.docs_site
@@ -128,7 +128,7 @@ docs: $(READY) ## build the documentation site into build/docs/html; warnings ar
 	$(BIN)/python -m tools.site_links $(DOCS)/html
 
 .PHONY: figures
-figures: $(READY) ## draw every figure for five pages into build/figures: full size, 800 pixels, grey, and an index (minutes; ARGS="FOLDER PAGE...")
+figures: $(READY) ## draw every figure for five pages into build/figures: full size, 800 pixels, grey, and an index; fails if labels overlap or are cut (minutes; ARGS="FOLDER PAGE...")
 	$(BIN)/python -m tools.figures $(ARGS)
 
 AXE := build/axe

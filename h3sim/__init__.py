@@ -6,8 +6,8 @@
 True
 
 - one load: `simulate`, a `Load`: figures, timings, `load.plot`, `load.lower_bound`
-- many loads: `compare` (a table), `sweep` (a study), `sweep_until`, `sensitivity`, `regret`,
-  `what_if`
+- many loads: `compare` (a table), `find` (which scheme is best), `sweep` (a study), `sweep_until`,
+  `sensitivity`, `regret`, `what_if`; `report` makes one file of what was found
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
 - files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
 - recordings: `advise` (which scheme serves a HAR's page best), `import_page`, `read_har`;

@@ -20,6 +20,7 @@ from unittest import mock
 import h3sim
 from h3sim.cli.main import COMMANDS, make_parser
 from h3sim.plots.files import alt_text, save_figure
+from tools.figures import drawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -39,9 +40,9 @@ SECTIONS = {
         "notebooks/10-processes",
     ),
     "How-to: one question each": (
-        "docs/teaching",
+        *("docs/how-to", "docs/teaching"),
         *("docs/importing", "docs/recording", "docs/studies", "docs/testing-schedulers"),
-        *("docs/processes", "CONTRIBUTING"),
+        *("docs/processes", "docs/figures", "CONTRIBUTING"),
     ),
     "Reference: look it up": (
         *("reference/cli", "reference/api", "docs/schemes", "docs/networks", "docs/metrics"),
@@ -49,7 +50,8 @@ SECTIONS = {
     ),
     "Explanation: how and why": (
         *("docs/architecture", "docs/browsers", "docs/signalling", "docs/schedulers"),
-        *("docs/headers", "docs/h3sim-1", "docs/validation", "docs/findings"),
+        *("docs/hosts", "docs/cross-traffic", "docs/headers", "docs/h3sim-1"),
+        *("docs/validation", "docs/findings"),
     ),
 }
 """The pages of the site by what a reader comes for; a page that is in none stands at the end."""
@@ -61,12 +63,21 @@ PACKAGES = (
 )
 """The modules whose names users import beside those of `h3sim` itself."""
 
+_INDEX = (
+    "[Start here](README.md) has two commands to begin with, and how to read what they draw."
+    " [How do I ...?](docs/how-to.md) answers one question each. What a word means stands in the"
+    " [glossary](docs/glossary.md), what is modelled and what is not in the"
+    " [README](README.md#what-is-modelled-and-what-is-not-yet), and how far to believe it under"
+    " [validation](docs/validation.md)."
+)
 _HELP_COLUMNS = "88"
 """What a block of the site shows without scrolling."""
 
 
 _SCHEME_PAGE = "docs/schemes.md"
 _PICTURES = "docs/images/schemes"
+_FIGURE_PAGE = "docs/figures.md"
+_FIGURES = "docs/images/figures"
 _EXAMPLE = "davies-meenan"
 
 
@@ -75,6 +86,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         write_source(SOURCE, write_pictures(Path(made)))
         shutil.copytree(made, SOURCE / _PICTURES)
+    figures = (ROOT / _FIGURE_PAGE).read_text("utf-8")
+    _write(SOURCE / _FIGURE_PAGE, figures + gallery(write_figures(SOURCE / _FIGURES)))
 
 
 def write_source(folder: Path, pictures: Mapping[str, str]) -> None:
@@ -119,6 +132,24 @@ def scheme_page(text: str, pictures: Mapping[str, str]) -> str:
     return text
 
 
+def write_figures(folder: Path) -> dict[str, str]:
+    """Draw every figure of one page and its loads into *folder*; return them in words."""
+    folder.mkdir(parents=True, exist_ok=True)
+    words = {}
+    for name, figure in drawn(h3sim.load_page(_EXAMPLE)):
+        save_figure(figure, folder / f"{name}.png")
+        words[name] = alt_text(figure)
+    return words
+
+
+def gallery(figures: Mapping[str, str]) -> str:
+    """Return a section that shows *figures*, which `write_figures` drew."""
+    shown = [
+        f"### {name}\n\n![{words}](images/figures/{name}.png)" for name, words in figures.items()
+    ]
+    return "\n\n".join([f"\n## Each figure of {_EXAMPLE}", *shown]) + "\n"
+
+
 def _pages() -> list[Path]:
     return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -157,7 +188,7 @@ def notebook_page(path: Path) -> str:
 def index_page() -> str:
     """Return the first page: what h3sim is, and the pages by what a reader comes for."""
     first, *_ = (h3sim.__doc__ or "").splitlines()
-    lines = [f"# h3sim {h3sim.__version__}", "", first]
+    lines = [f"# h3sim {h3sim.__version__}", "", first, "", _INDEX]
     for caption, pages in sections().items():
         lines += ["", *_toctree(pages, f":caption: {caption}", ":maxdepth: 1")]
     return "\n".join(lines) + "\n"

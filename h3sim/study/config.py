@@ -23,6 +23,7 @@ from h3sim.study.load_option import (
     JitterText,
     NameOf,
     NameOr,
+    documented,
     of_browser,
     option,
     switched,
@@ -55,15 +56,14 @@ _ABOUT_NETWORK = "a shipped network, a file.toml, or recorded: the page's own, e
 _LIMIT_S = Number(low=0, high=MAX_LOAD_NS / NS_PER_S, is_above=True)
 
 
+@documented
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LoadConfig:
     """Over what a page is loaded.
 
     None keeps what the network, or the transport profile, says. *interval_ms* and *rate_mbps* set
-    the same thing. *loss* is a share, in bursts of mean *burst* packets, both ways. *handshake* is
-    "1-rtt", "0-rtt" or "none"; True and False stand for the first and the last. *browser* is
-    "replay" or "parse", or a `BrowserModel`; the four settings behind it change that. *headers*
-    names a codec of `h3sim.compression`; without one headers take what the page says.
+    the same thing. For *handshake* True and False stand for "1-rtt" and "none". *browser* is
+    "replay" or "parse", or a `BrowserModel`; the settings behind it change that.
 
     The network "recorded" is that of the page's recording, else "marx-2019". A constant rate is met
     without loss; a congestion controller other than "constant", loss or a queue make links of it.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from dataclasses import field, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from h3sim import transport
 from h3sim.browser import BrowserModel
@@ -26,6 +27,7 @@ __all__ = [
     "NameOf",
     "NameOr",
     "Option",
+    "documented",
     "of_browser",
     "option",
     "option_of",
@@ -49,6 +51,8 @@ class Option(NamedTuple):
 
 NO_CODEC = "none"
 """What stands for headers that take what the page says."""
+ClassT = TypeVar("ClassT")
+_DOC_COLUMNS = 100
 OPTION = "option"
 """Where the metadata of a field of `LoadConfig` has it."""
 
@@ -71,6 +75,33 @@ def of_browser(name: str, metavar: str = "", switch: tuple[str, bool] | None = N
     entry = next(entry for entry in declared(BrowserModel) if entry.attribute == name)
     switches = () if switch is None else ((*switch, entry.about),)
     return option(entry.kind, entry.about, metavar, group="browser", switches=switches)
+
+
+def documented(cls: type[ClassT]) -> type[ClassT]:
+    """Add to the docstring of *cls* what each of its options says of itself.
+
+    The command line shows the same words, so `help` and `--help` cannot differ.
+    """
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    told, raises, errors = cls.__doc__.partition("    Raises:\n")
+    lines = [
+        textwrap.fill(
+            f"{entry.attribute}: {_about(entry.about, option_of(cls, entry.attribute))}",
+            _DOC_COLUMNS,
+            initial_indent=" " * 8,
+            subsequent_indent=" " * 12,
+            break_on_hyphens=False,
+        )
+        for entry in declared(cls)
+    ]
+    cls.__doc__ = "\n".join([f"{told}    Args:", *lines, "", raises + errors])
+    return cls
+
+
+def _about(about: str, how: Option) -> str:
+    """Return what an option says; one that is a flag says it of the value that the flag sets."""
+    return next((f"{value}: {about}" for _, value, said in how.switches if said == about), about)
 
 
 class NameOr(ValueType):

@@ -95,3 +95,16 @@ def test_links_to_nothing_are_found(tmp_path: Path) -> None:
         "a.html: c.html: there is no such file",
         "a.html: no.png: there is no such file",
     ]
+
+
+def test_a_gallery_shows_each_figure_in_words_too() -> None:
+    text = docs_site.gallery({"load": "Words.", "deltas": "Others."})
+    assert text.endswith(
+        "\n### load\n\n![Words.](images/figures/load.png)\n\n### deltas\n\n"
+        "![Others.](images/figures/deltas.png)\n"
+    )
+
+
+def test_every_page_has_its_section() -> None:
+    # A page in none would stand at the end, under a heading that says nothing.
+    assert "More" not in docs_site.sections()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import fields, replace
 from typing import Any
 
@@ -159,3 +160,12 @@ def test_a_constant_rate_with_loss_becomes_links_with_the_usual_profile() -> Non
     asked = h3sim.simulate("davies-meenan", loss=0.02, transport_profile="default")
     assert suggested.profile == asked.profile is not None
     assert suggested.trace.digest() == asked.trace.digest()
+
+
+def test_help_of_the_options_says_what_each_is_for() -> None:
+    text = inspect.getdoc(h3sim.LoadConfig) or ""
+    told = re.findall(r"^    (\w+): ", text.partition("Args:\n")[2].partition("\nRaises:")[0], re.M)
+    assert told == [field.name for field in fields(h3sim.LoadConfig)]
+    # In the words of the command line; of a flag, what the value means that it sets.
+    assert "    rtt_ms: the round-trip time\n" in text
+    assert "    preload_scanner: False: only the parser finds" in text
