@@ -140,6 +140,7 @@ def test_slack_is_the_least_of_what_follows_without_the_delays_of_the_page() -> 
         Dependency(1, 2, Policy.OUTPUT, is_last=True),
         Dependency(0, 3, Policy.FLOW, is_last=True),
         Dependency(0, 4, Policy.FLOW, is_last=True),
+        Dependency(4, 5, Policy.FLOW, is_last=False),
         Dependency(2, 5, Policy.FLOW, is_last=False),
         Dependency(3, 5, Policy.FLOW, is_last=True),
     ]

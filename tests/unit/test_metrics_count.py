@@ -50,6 +50,8 @@ def trace_of(*rows: tuple[int, int | None, int, int, int, int]) -> Trace:
         ),
         # A stream that goes on over what was sent: part of it is new, and part is not.
         ([(0, None, 0, 0, 9, 0), (1, 6, 0, 0, 12, 1), (2, 7, 0, 12, 9, 2)], (3, 1, 1)),
+        ([(0, None, 0, 0, 9, 0), (1, 6, 0, 0, 12, 1), (2, 7, 0, 9, 3, 2)], (3, 1, 2)),
+        ([(0, None, 0, 0, 9, 0)], (1, 1, 0)),
         # Its end alone, without a byte, is sent again by nobody.
         ([(0, 5, 0, 0, 9, 0), (1, 6, 0, 3, 0, 1)], (2, 0, 0)),
         # Numbers that do not rise, as where a log has frames by stream.

@@ -13,6 +13,7 @@ from h3sim.metrics import (
     stack_histogram,
     timings,
 )
+from h3sim.metrics.timings import Timing
 from h3sim.trace import (
     Delivery,
     PacketRows,
@@ -23,7 +24,7 @@ from h3sim.trace import (
 )
 from tests.helpers import finished_ms, replay
 
-A, B = 0, 4
+A, B, C = 0, 4, 8
 
 
 def frames(*numbers: tuple[int, int] | None) -> list[list[Frame] | None]:
@@ -74,9 +75,23 @@ def test_a_stream_that_is_not_known_yet_remembers_nothing() -> None:
 
 def test_what_a_stream_had_when_another_was_seen_to_wait_is_remembered() -> None:
     # When A2 was seen, B had ended at 1000: B1 begins there and passes. B2 is lost, B3 waits. B2,
-    # sent again, fills its head, and lies beyond 1000: in one order it waits for A1.
-    packets = frames((A, 0), (B, 0), None, (A, 2), (B, 1), None, (B, 3), (B, 2), (A, 1))
+    # sent again, fills its head, and lies beyond 1000: in one order it waits for A1. B4 waits for
+    # nothing.
+    lost_and_sent_again = [(B, 3), (B, 2), (A, 1), (B, 4)]
+    packets = frames((A, 0), (B, 0), None, (A, 2), (B, 1), None, *lost_and_sent_again)
     assert sander_count(packets) == SanderCount(2000, 3000)
+
+
+def test_a_stream_that_came_late_does_not_make_others_forget() -> None:
+    # A2 was seen to wait before B came: B remembers nothing of it. C had ended at 1000 then, so C1
+    # passes and C2 waits.
+    packets = frames((A, 0), (C, 0), None, (A, 2), (B, 0), (B, 1), (C, 1), (C, 2), (A, 1))
+    assert sander_count(packets) == SanderCount(1000, 2000)
+
+
+def test_time_to_completion_is_from_the_request_to_the_last_byte() -> None:
+    timing = Timing(0, 0, 5_000_000, 7_000_000, 12_500_000)
+    assert timing.completion_ms == 7.5
 
 
 def test_a_packet_may_hold_frames_of_several_streams_and_empty_ones() -> None:

@@ -6,11 +6,10 @@ from typing import Any
 
 from h3sim.transport.quic import Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
 from h3sim.units import ms
-from tests.tcp_pair import FixedWindow
 from tests.unit.test_quic_handshake import SETTINGS, give
 from tests.unit.test_quic_handshake import end as handshaking
 from tests.unit.test_quic_recovery import acknowledge, sender
-from tests.unit.test_quic_windows import FULL, Endless, end, peer_packet, silent, sizes
+from tests.unit.test_quic_windows import FULL, Endless, Window, end, peer_packet, silent, sizes
 
 
 class Idle(Endless):
@@ -32,9 +31,8 @@ def idle(window_bytes: int, **settings: Any) -> Any:
     """Return an end whose handshake is over, and that has nothing to send."""
     made = QuicSettings(datagram_bytes=FULL, **settings)
     handshake = Handshake(made, Role.CLIENT, Mode.NONE)
-    window = FixedWindow(window_bytes)
     return QuicEndpoint(
-        made, window, Idle(), handshake, peer_max_ack_delay_ns=0, path_rtt_ns=ms(100)
+        made, Window(window_bytes), Idle(), handshake, peer_max_ack_delay_ns=0, path_rtt_ns=ms(100)
     )
 
 
@@ -162,19 +160,63 @@ def test_a_bare_ack_that_asks_for_one_is_in_flight() -> None:
     assert client.recovery.bytes_in_flight == sent[0].size_bytes == 27 + 5 + 2 + 1
 
 
+def test_so_is_one_of_an_end_that_has_nothing_else_to_say() -> None:
+    client = idle(10_000, ack_every=1, ack_ping_every=1)
+    assert client.packets_to_send(0) == []
+    for number in (0, 2):
+        client.on_packet(peer_packet(number), 0)
+        sent = client.packets_to_send(0)
+    assert client.recovery.bytes_in_flight == sent[0].size_bytes == 35
+
+
+def test_an_ack_that_waits_leaves_when_it_is_due() -> None:
+    client = idle(10_000)
+    assert client.packets_to_send(0) == []
+    client.on_packet(peer_packet(0), 0)
+    assert client.timer_at_ns() == ms(25)
+    assert client.packets_to_send(ms(25) - 1) == []
+    assert sizes(client.packets_to_send(ms(25))) == [32]
+
+
+def test_an_ack_tells_of_all_that_came_unless_older_packets_may_be_forgotten() -> None:
+    # Packet 0 of the server carried an ACK of 0, and arrived.
+    for every, spans in ((0, ((0, 1),)), (64, ((1, 1),))):
+        server = end(2000, ack_ping_every=every)
+        server.on_packet(peer_packet(0), 0)
+        assert server.packets_to_send(0)[0].ack.spans == ((0, 0),)
+        server.on_packet(peer_packet(1, [(0, 0)]), ms(100))
+        assert server.packets_to_send(ms(100))[0].ack.spans == spans
+
+
+def test_what_may_leave_whatever_the_window_may_do_so_at_once_or_not_at_all() -> None:
+    server = idle(3000, loss_timer_packets=1)
+    server._source.has_data = True
+    assert len(server.packets_to_send(0)) == 3
+    server._source.has_data = False
+    server.on_packet(peer_packet(0, [(1, 1)], is_ack_eliciting=False), ms(100))
+    due_ns = server.timer_at_ns()
+    server.on_timer(due_ns)
+    assert server._source.lost == [0]
+    assert server.packets_to_send(due_ns) == []
+    server._source.has_data = True
+    server._controller.congestion_window = 1000
+    assert server.packets_to_send(due_ns + 1) == []
+
+
 def test_what_was_delivered_when_a_packet_leaves_is_written_on_it() -> None:
     """draft-cheng-iccrg-delivery-rate-estimation § 3.2: SendPacket, on a path of 100 ms."""
-    recovery, _ = sender(0, 10)
-    first, second = recovery._sent.values()
-    assert (second.first_sent_at_ns, second.delivered_at_ns, second.delivered_bytes) == (0, 0, 0)
-    acknowledge(recovery, (0, 0), at_ms=100)
+    recovery, _ = sender(5, 10)
+    _, second = recovery._sent.values()
+    assert (second.first_sent_at_ns, second.delivered_at_ns) == (ms(5), ms(5))
+    assert second.delivered_bytes == 0
+    acknowledge(recovery, (1, 1), at_ms=110)
     recovery.next_number = 3
-    third = Packet(2, ms(110), 1200, [], None, (), True)
+    third = Packet(2, ms(111), 1200, [], None, (), True)
     recovery.on_sent(third)
-    # Packet 0 was acknowledged last; it left at 0, and that was known at 100.
-    assert (third.first_sent_at_ns, third.delivered_at_ns) == (first.sent_at_ns, ms(100))
+    # Packet 1 was acknowledged last; it left at 10, and that was known at 110.
+    assert (third.first_sent_at_ns, third.delivered_at_ns) == (ms(10), ms(110))
     assert (third.delivered_bytes, third.is_app_limited) == (1200, False)
-    acknowledge(recovery, (1, 2), at_ms=210)
+    acknowledge(recovery, (2, 2), (0, 0), at_ms=211)
     # Nothing is in flight: a new series of samples begins.
     recovery.next_number = 4
     fourth = Packet(3, ms(500), 1200, [], None, (), True)

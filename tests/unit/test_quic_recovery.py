@@ -97,11 +97,13 @@ def test_congestion_is_persistent_only_if_nothing_in_between_was_acknowledged(
     assert told.persistent_at_ns == ([ms(1400)] if is_persistent else [])
 
 
-@pytest.mark.parametrize(("first_ms", "is_persistent"), [(448, True), (449, False)])
+@pytest.mark.parametrize(
+    ("first_ms", "is_persistent"), [(448, True), (448.75, False), (449, False)]
+)
 def test_congestion_is_persistent_after_three_probe_timeouts(
     first_ms: float, is_persistent: bool
 ) -> None:
-    """As above: 851.25 ms, so from 448 to 1300 ms is enough and from 449 on is not."""
+    """As above: more than 851.25 ms; from 448 to 1300 ms is enough and from 448.75 on is not."""
     recovery, told = sender(0, first_ms, 700, 1300, 1310, 1310, 1310)
     acknowledge(recovery, (0, 0), at_ms=100)
     assert acknowledge(recovery, (4, 6), at_ms=1400) == [1, 2, 3]

@@ -2,7 +2,8 @@
 
 Mutants come in an order that the seed alone decides, so what has been run at any moment is a sample
 of all, and the next run goes on after it. *PART* keeps those whose file and function contain it;
-`--survivors` tries again what survived, with the tests as they are now; `--as-recorded` asks only
+`--survivors` tries again what survived, with the tests as they are now; `--cold` loads modules for
+each mutant, which notices what goes wrong on import (seconds each); `--as-recorded` asks only
 tests of which it is known already what they reach; `--table` only prints;
 `--costs` prints how long each file of tests took, and how many mutants it was the first to notice.
 """
@@ -146,6 +147,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--each", type=float, default=20.0, help="seconds of tests for a mutant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--survivors", action="store_true")
+    parser.add_argument("--cold", action="store_true", help="load all modules for each mutant")
     parser.add_argument("--as-recorded", action="store_true", help="record no more tests first")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--costs", action="store_true")
@@ -158,7 +160,7 @@ def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> No
     if not options.as_recorded:
         record(_FOLDER / "reach")
     reach = Reach(_FOLDER / "reach")
-    warm = None if options.survivors else Warm(reach.files)
+    warm = None if options.cold else Warm(reach.files)
     trial = _Trial(reach, options.each, warm)
     texts = dict(sources())
     for mutant in mutants:

@@ -80,6 +80,10 @@ class Equivalents:
 
 
 def change_of(mutant: Mutant) -> str:
-    """Return the change as a line of the list names it; of several lines the first."""
+    """Return the change as a line of the list names it; of several lines the first.
+
+    Where a function has the same change in several lines, they are told apart by their number.
+    """
     before, after = (text.splitlines()[0] for text in (mutant.before, mutant.after))
-    return f"{before} -> {after}"
+    number = f" ({mutant.occurrence + 1})" if mutant.occurrence else ""
+    return f"{before} -> {after}{number}"

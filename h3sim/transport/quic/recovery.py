@@ -103,7 +103,7 @@ class Recovery:
         self._sent[packet.number] = packet
         self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
         self._last_eliciting_at_ns = now_ns
-        if self._timeout_ns is None or self._loss_at_ns is not None:
+        if self._timeout_ns is None:  # as it is where a loss is due, too
             self._arm()
         else:
             self.due_at_ns = now_ns + self._timeout_ns
