@@ -111,6 +111,8 @@ def test_an_interval_that_is_no_whole_number_leaves_room_for_cut_ticks() -> None
     )
     path = Path(1400, Fraction(10, 3), down_ns=2, up_ns=2)
     assert weighed(page, path)[1].lag_ticks == 1
+    # Ticks at whole numbers are not cut: 51 later is the sixth of 10.
+    assert weighed(page, Path(1400, Fraction(10), down_ns=20, up_ns=31))[1].lag_ticks == 6
 
 
 # Bounds

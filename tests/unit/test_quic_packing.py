@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from h3sim.transport.quic import Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
+from h3sim.transport.quic.acks import AckState
 from h3sim.units import ms
 from tests.unit.test_quic_handshake import SETTINGS, give
 from tests.unit.test_quic_handshake import end as handshaking
@@ -186,6 +187,24 @@ def test_an_ack_tells_of_all_that_came_unless_older_packets_may_be_forgotten() -
         assert server.packets_to_send(0)[0].ack.spans == ((0, 0),)
         server.on_packet(peer_packet(1, [(0, 0)]), ms(100))
         assert server.packets_to_send(ms(100))[0].ack.spans == spans
+
+
+def test_an_ack_says_how_long_ago_the_highest_came() -> None:
+    """RFC 9000 § 13.2.5: since the largest packet number was received."""
+    state = AckState(every=2, max_delay_ns=ms(25))
+    state.on_packet(1, ms(100), True)
+    state.on_packet(0, ms(120), True)
+    assert state.frame(ms(130)).delay_ns == ms(30)
+
+
+def test_the_source_hears_what_was_acknowledged() -> None:
+    server = idle(2000)
+    server._source.has_data = True
+    first, second = server.packets_to_send(0)
+    server.on_packet(peer_packet(0, [(1, 1)]), ms(100))
+    assert server._source.acked == [second.frames[0][1]]
+    server.on_packet(peer_packet(1, [(0, 1)]), ms(101))
+    assert server._source.acked == [second.frames[0][1], first.frames[0][1]]
 
 
 def test_what_may_leave_whatever_the_window_may_do_so_at_once_or_not_at_all() -> None:

@@ -156,8 +156,7 @@ class TestReassembly:
         received.on_segment(Segment(1, 0, 10, 10, 0, None, 0), ms(6))
         assert received.due_at_ns == ms(6)
         received.on_acked()
-        assert received.last_ack == 20
-        assert received.due_at_ns is None
+        assert [received.last_ack, received.due_at_ns] == [20, None]
         received.on_segment(Segment(2, 0, 20, 10, 0, None, 0), ms(7))
         assert received.due_at_ns == ms(47)
 
