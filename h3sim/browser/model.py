@@ -25,13 +25,15 @@ class BrowserMode(enum.Enum):
 class BrowserModel:
     """A browser as a value.
 
-    Four settings act in `BrowserMode.PARSE` only: *cpu_factor* multiplies the times of parsing and
-    executing (4: a phone, where the recording was made on a desktop); without *preload_scanner*,
-    only the parser finds what the document names; *max_requests* is the most requests that wait
-    for their response at once, None for no limit (HTTP/1.1 browsers: 6). With *tight_mode*, as in
-    Chrome, images and other things of low priority are asked for only while fewer than two requests
-    are open, until the head is parsed and its scripts have run; and at any time one at once while
-    two or more requests that are more important are open.
+    All but one of its settings act in `BrowserMode.PARSE` only: *cpu_factor* multiplies the times
+    of parsing and executing (4: a phone, where the recording was made on a desktop); without
+    *preload_scanner*, only the parser finds what the document names; *max_requests* is the most
+    requests that wait for their response at once, None for no limit, and *max_requests_per_host*
+    the same of each host (HTTP/1.1 browsers: 6). With *tight_mode*, as in Chrome, images and other
+    things of low priority are asked for only while fewer than two requests are open, until the head
+    is parsed and its scripts have run; and at any time one at once while two or more requests that
+    are more important are open. With *styles_stop_parser* the parser stands at a stylesheet that
+    blocks until that is ready (policy O3 of WProf: Internet Explorer 9).
 
     At *background_at_ms* the tab goes to the background, in both modes.
 
@@ -64,6 +66,13 @@ class BrowserModel:
     )
     max_requests: int | None = field(
         default=None, metadata=says(Whole(low=1), "how many requests may be open at once")
+    )
+    max_requests_per_host: int | None = field(
+        default=None, metadata=says(Whole(low=1), "how many of one host: 6 over HTTP/1.1")
+    )
+    styles_stop_parser: bool = field(
+        default=False,
+        metadata=says(Flag(), "the parser stands at a stylesheet until that is ready (WProf's O3)"),
     )
 
     background_at_ms: float | None = field(

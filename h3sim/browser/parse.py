@@ -55,7 +55,8 @@ class ParseBrowser:
         rules = rules_of(page, model)
         self._requests = Requests(model.max_requests, rules, low_priorities(page))
         self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
-        self._renderer = Renderer(page, self._record, self._parser, self._discoverer)
+        parts = (self._record, self._parser, self._discoverer)
+        self._renderer = Renderer(page, *parts, stops_parser=model.styles_stop_parser)
         self._downloads: dict[int, int] = {}
         self._watched: dict[int, list[tuple[int, int]]] = {}
         self._contiguous = 0
@@ -173,7 +174,7 @@ class ParseBrowser:
 
     def _parse(self, now_ns: int) -> bool:
         parser = self._parser
-        if parser.has_ended:
+        if parser.has_ended or self._renderer.holds_parser(now_ns):
             return False
         if parser.waits_for is not None:
             return self._run_in_order(parser.waits_for, parser.after, now_ns)

@@ -18,10 +18,19 @@ __all__ = ["Renderer"]
 
 
 class Renderer:
-    """Paints once the head is parsed and the stylesheets that the parser has met are ready."""
+    """Paints once the head is parsed and the stylesheets that the parser has met are ready.
+
+    With *stops_parser* these hold the parser up as well.
+    """
 
     def __init__(
-        self, page: Page, record: Record, parser: DocumentParser, discoverer: Discoverer
+        self,
+        page: Page,
+        record: Record,
+        parser: DocumentParser,
+        discoverer: Discoverer,
+        *,
+        stops_parser: bool = False,
     ) -> None:
         self.styles = Styles(page)
         self._page = page
@@ -29,6 +38,9 @@ class Renderer:
         self._parser = parser
         self._discoverer = discoverer
         self._painted: int | None = None
+        self._stops_parser = stops_parser
+        self._is_held = False
+        """Whether the parser stands at a stylesheet."""
 
     @property
     def is_laid_out(self) -> bool:
@@ -56,6 +68,16 @@ class Renderer:
         self._lay_out(now_ns)
         self._discoverer.on_painted(self._painted, now_ns)
         return True
+
+    def holds_parser(self, now_ns: int) -> bool:
+        """Return whether the parser has to stand until stylesheets are ready (WProf's O3)."""
+        if not self._stops_parser:
+            return False
+        sheets = self.styles.blocking()
+        if self._is_held and sheets is not None:
+            self._parser.go_on(self._record.latest([self._parser.after, *sheets]), now_ns)
+        self._is_held = sheets is None
+        return self._is_held
 
     def _lay_out(self, now_ns: int) -> None:
         """Ask for what the stylesheets that are ready name, now that something is laid out."""

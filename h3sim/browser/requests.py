@@ -19,15 +19,20 @@ __all__ = ["Progress", "Requests"]
 class Progress:
     """How far a load is, for rules that hold requests back."""
 
-    __slots__ = ("has_passed_head", "n_in_flight", "n_low_in_flight")
+    __slots__ = ("has_passed_head", "in_flight", "n_low_in_flight")
 
     def __init__(self) -> None:
-        self.n_in_flight = 0
-        """How many requests wait for the end of their response."""
+        self.in_flight: dict[int, None] = {}
+        """The resources whose responses are not over."""
         self.n_low_in_flight = 0
         """How many of them Chrome would make with priority Low or less."""
         self.has_passed_head = False
         """Whether the parser went beyond all that the head names."""
+
+    @property
+    def n_in_flight(self) -> int:
+        """How many requests wait for the end of their response."""
+        return len(self.in_flight)
 
 
 class Requests:
@@ -93,7 +98,7 @@ class Requests:
             if any(rule.holds(resource, progress) for rule in self._rules):
                 held.append(resource)
             else:
-                progress.n_in_flight += 1
+                progress.in_flight[resource] = None
                 progress.n_low_in_flight += self._counts_as_low(resource)
                 found.append(ScheduledRequest(now_ns, resource))
         self._ready.extendleft(reversed(held))
@@ -101,7 +106,7 @@ class Requests:
 
     def on_finished(self, resource: int) -> None:
         """Take in that the response with a resource is over."""
-        self.progress.n_in_flight -= 1
+        del self.progress.in_flight[resource]
         self.progress.n_low_in_flight -= self._counts_as_low(resource)
 
     def _counts_as_low(self, resource: int) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from h3sim.browser.per_host import PerHost
 from h3sim.browser.tight_mode import DelayedRequests, TightMode
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ class RequestRule(Protocol):
         """Return whether the request for *resource* has to wait; it is asked again later."""
 
 
-RULES: tuple[tuple[str, Callable[[Page], RequestRule]], ...] = (
-    ("tight_mode", TightMode),
-    ("tight_mode", DelayedRequests),
+RULES: tuple[tuple[str, Callable[[Page, Any], RequestRule]], ...] = (
+    ("tight_mode", lambda page, _: TightMode(page)),
+    ("tight_mode", lambda page, _: DelayedRequests(page)),
+    ("max_requests_per_host", PerHost),
 )
-"""The rules, each with the setting of `BrowserModel` that turns it on."""
+"""The rules, each with the setting of `BrowserModel` that turns it on, and of which it is made."""
 
 
 def rules_of(page: Page, model: BrowserModel) -> list[RequestRule]:
     """Return the rules that *model* has, for a load of *page*."""
-    return [rule(page) for setting, rule in RULES if getattr(model, setting)]
+    settings = [(rule, getattr(model, setting)) for setting, rule in RULES]
+    return [rule(page, value) for rule, value in settings if value]

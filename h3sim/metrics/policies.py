@@ -28,8 +28,9 @@ class Policy(enum.Enum):
     FLOW = "F"
     """The one needs what the other brings: a tag is parsed, a script has come (F1 to F6)."""
     OUTPUT = "O"
-    """They must not be seen in another order: the parser waits for a script (O1), a script and the
-    first paint for stylesheets (O2, O3), deferred scripts for the end of the document."""
+    """They must not be seen in another order: the parser waits for a script (O1), a script for
+    stylesheets (O2), the parser for them where they stop it (O3), the first paint for them too,
+    deferred scripts for the end of the document."""
     BINDING = "B"
     """It could be earlier or later: what a style names waits for a layout, what is lazy for a paint
     (B1, B2); the preload scanner asks before the parser comes (B3)."""
@@ -46,11 +47,14 @@ class Dependency(NamedTuple):
     is_last: bool
 
 
-def dependencies(activities: Sequence[Activity], page: Page) -> list[Dependency]:
+def dependencies(
+    activities: Sequence[Activity], page: Page, *, styles_stop_parser: bool = False
+) -> list[Dependency]:
     """Return what waited for what, by *after* and then by *before*.
 
     Of each activity there is the one that it waited for longest, as the browser noted it. Besides,
     what is computed waits for its own download, and the load event for all that ended before it.
+    Where *styles_stop_parser*, what is parsed behind a style waits for it by O3; else for its turn.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> from h3sim.trace import Activity
@@ -72,6 +76,8 @@ def dependencies(activities: Sequence[Activity], page: Page) -> list[Dependency]
             waited.update(n for n in range(index) if activities[n].ended_at_ns <= began_ns)
         for before in sorted(waited):
             policy = _policy(activities[before], done, page)
+            if styles_stop_parser and done.work is Work.PARSE:
+                policy = Policy.OUTPUT if activities[before].work is Work.STYLE else policy
             found.append(Dependency(before, index, policy, before == done.after))
     return found
 

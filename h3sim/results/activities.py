@@ -54,15 +54,22 @@ class Activities:
     """The activities of one load, and the *path* that led to its load event."""
 
     def __init__(
-        self, page: Page, activities: Sequence[Activity], path: Sequence[PathStep]
+        self,
+        page: Page,
+        activities: Sequence[Activity],
+        path: Sequence[PathStep],
+        *,
+        styles_stop_parser: bool,
     ) -> None:
+        self._styles_stop_parser = styles_stop_parser
         self._page = page
         self._activities = activities
         self._path = path
 
     @cached_property
     def _edges(self) -> list[Dependency]:
-        return dependencies(self._activities, self._page)
+        how = {"styles_stop_parser": self._styles_stop_parser}
+        return dependencies(self._activities, self._page, **how)
 
     @cached_property
     def _policy_of(self) -> dict[int, str]:

@@ -232,10 +232,14 @@ def _browser_words(load: Load) -> dict[str, str]:
     }
     if browser.max_requests is not None:
         words["requests"] = f"{browser.max_requests} requests at once"
+    if browser.max_requests_per_host is not None:
+        words["requests of a host"] = f"{browser.max_requests_per_host} of a host"
     if not browser.preload_scanner:
         words["scanner"] = "no preload scanner"
     if browser.tight_mode:
         words["tight mode"] = "tight mode"
+    if browser.styles_stop_parser:
+        words["styles"] = "stylesheets stop the parser"
     return words
 
 

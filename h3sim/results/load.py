@@ -304,7 +304,8 @@ class Load(WithMilestones):
 
     @cached_property
     def _milestones(self) -> Milestones:
-        return Milestones(self.page, self.trace, self._timings, one_way_ns(self.connections))
+        one_way = one_way_ns(self.connections)
+        return Milestones(self.page, self.trace, self._timings, one_way, self.browser)
 
     @property
     def _origin_ns(self) -> int:

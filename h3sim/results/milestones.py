@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+    from h3sim.browser import BrowserModel
     from h3sim.metrics import PathStep, Timing
     from h3sim.page import Page
     from h3sim.results.activities import Activities, ActivityRow, ContributionRow
@@ -70,6 +71,7 @@ class Milestones:
     timings: Sequence[Timing]
     one_way_ns: Mapping[int, int]
     """How long a packet takes from the server to the client, by resource."""
+    browser: BrowserModel
 
     def at_ms(self, work: Work) -> float | None:
         """Return when the page came to a milestone."""
@@ -112,7 +114,9 @@ class Milestones:
         """What the browser did."""
         from h3sim.results.activities import Activities  # on use: few ask for it
 
-        return Activities(self.page, self.trace.activities, self._steps(Work.LOAD))
+        steps = self._steps(Work.LOAD)
+        how = {"styles_stop_parser": self.browser.styles_stop_parser}
+        return Activities(self.page, self.trace.activities, steps, **how)
 
     def _steps(self, to: Work) -> list[PathStep]:
         latency_ns = {

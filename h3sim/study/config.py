@@ -130,8 +130,8 @@ class LoadConfig:
     )
     retransmit: str | None = option(
         NameOf(Retransmit),
-        "when lost bytes go again: before new ones as they were lost, or the most important first,"
-        " or at the stream's turn (default: as the transport profile says)",
+        "when lost bytes go again: before new ones, by priority, or at their stream's turn"
+        " (default: as the transport profile says)",
     )
     max_placeholders: int | None = option(
         Whole(low=0),
@@ -201,10 +201,10 @@ class LoadConfig:
     )
     cpu_factor: float | None = of_browser("cpu_factor", "FACTOR")
     max_requests: int | None = of_browser("max_requests", "N")
-    preload_scanner: bool | None = of_browser(
-        "preload_scanner", switch=("--no-preload-scanner", False)
-    )
-    tight_mode: bool | None = of_browser("tight_mode", switch=("--tight-mode", True))
+    max_requests_per_host: int | None = of_browser("max_requests_per_host", "N")
+    preload_scanner: bool | None = of_browser("preload_scanner")
+    tight_mode: bool | None = of_browser("tight_mode")
+    styles_stop_parser: bool | None = of_browser("styles_stop_parser")
     background_at_ms: float | None = of_browser("background_at_ms", "MS")
 
     def __post_init__(self) -> None:

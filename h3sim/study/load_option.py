@@ -70,10 +70,16 @@ def switched(flag: str, about: str) -> Any:
     return option(Flag(), about, default=False, switches=((flag, True, about),))
 
 
-def of_browser(name: str, metavar: str = "", switch: tuple[str, bool] | None = None) -> Any:
-    """Return an option that sets a field of the browser: what it may be is declared there."""
+def of_browser(name: str, metavar: str = "") -> Any:
+    """Return an option that sets a field of the browser: what it may be is declared there.
+
+    What is on or off has a flag, for what it is not as usual.
+    """
     entry = next(entry for entry in declared(BrowserModel) if entry.attribute == name)
-    switches = () if switch is None else ((*switch, entry.about),)
+    switches: tuple[tuple[str, Any, str], ...] = ()
+    if isinstance(entry.kind, Flag):
+        flag = f"--{'no-' * bool(entry.default)}{name.replace('_', '-')}"
+        switches = ((flag, not entry.default, entry.about),)
     return option(entry.kind, entry.about, metavar, group="browser", switches=switches)
 
 

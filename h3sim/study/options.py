@@ -53,8 +53,10 @@ class LoadOptions(TypedDict, total=False):
     browser: BrowserModel | str
     cpu_factor: float | None
     max_requests: int | None
+    max_requests_per_host: int | None
     preload_scanner: bool | None
     tight_mode: bool | None
+    styles_stop_parser: bool | None
     background_at_ms: float | None
 
 

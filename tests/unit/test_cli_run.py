@@ -50,6 +50,8 @@ CONFIGURATION = {
     "max_requests": None,
     "preload_scanner": None,
     "tight_mode": None,
+    "max_requests_per_host": None,
+    "styles_stop_parser": None,
     "background_at_ms": None,
     "headers": None,
     "hosts": "one",

@@ -79,6 +79,18 @@ def test_each_wait_has_the_policy_of_its_cause(load: Any) -> None:
     }
 
 
+def test_where_stylesheets_stop_the_parser_that_is_output() -> None:
+    def policies(**how: Any) -> set[tuple[str, str]]:
+        load = h3sim.simulate(PAGE, scheme="fifo", browser="parse", **how)
+        edges = load.activity_graph().edges(data=True)
+        works = {index: row.work for index, row in enumerate(load.activities())}
+        parsed = (edge for edge in edges if works[edge[1]] == "parse")
+        return {(works[before], said["policy"]) for before, _, said in parsed}
+
+    assert ("style", "O") in policies(styles_stop_parser=True)
+    assert ("style", "O") not in policies()
+
+
 def test_the_parser_waits_for_a_script_and_a_script_for_a_stylesheet() -> None:
     page = page_of(ROOT, {**STYLE, "parse_ms": 40}, SCRIPT, IMAGE)
     load = h3sim.simulate(page, scheme="fifo", browser="parse")
