@@ -86,7 +86,8 @@ class HostConnections:
             for host in group.hosts:
                 self._group_of[host.name] = group
                 self._dns_ns[host.name] = dns_ns if host.dns_ns is None else host.dns_ns
-        self._known_at_ns: dict[str, int] = {}
+        self.lookups: dict[str, tuple[int, int]] = {}
+        """When each name that was looked up was asked for, and when it was known."""
         self.opened: list[HostConnection] = []
         """The connections in the order in which they were opened."""
         self._by_group: dict[HostGroup, HostConnection] = {}
@@ -114,7 +115,7 @@ class HostConnections:
 
     def _look_up(self, name: str, now_ns: int) -> int:
         """Return when the name is known, or has been since."""
-        return self._known_at_ns.setdefault(name, now_ns + self._dns_ns[name])
+        return self.lookups.setdefault(name, (now_ns, now_ns + self._dns_ns[name]))[1]
 
     def _on_root_known(self, on_ready: Callable[[int], None], now_ns: int) -> None:
         del now_ns

@@ -128,6 +128,11 @@ def _from_hosts(plan: Plan, dns_ns: int, browser: BrowserModel, limit_ns: int) -
             tuple(host.name for host in entry.group.hosts),
             number=number,
             rtt_ns=entry.group.rtt_ns,
+            lookups=tuple(
+                (host.name, *connections.lookups[host.name])
+                for host in entry.group.hosts
+                if host.name in connections.lookups
+            ),
             activities=activities if is_one else (),
         )
         for number, entry in enumerate(connections.opened)
@@ -167,6 +172,7 @@ def _whole(
     activities: tuple[Activity, ...],
     number: int = 0,
     rtt_ns: int | None = None,
+    lookups: tuple[tuple[str, int, int], ...] = (),
 ) -> _Whole:
     """Return what happened on a connection, with what the browser did if that is all of it."""
     trace = connection.trace(plan.protocol.delivery, activities)
@@ -182,6 +188,7 @@ def _whole(
         trace=trace,
         n_frames=connection.n_frames,
         frame_bytes=connection.frame_bytes,
+        lookups=lookups,
     )
     return _Whole(made, header_runs)
 

@@ -18,9 +18,9 @@ class PathStep(NamedTuple):
     """A step of the path: an activity from when it began until the next step could begin.
 
     Its time, with what went by since the step before, is *network_ns* (what its first byte would
-    have taken on an empty link), *bandwidth_ns* (the rest of a download: its bytes, and those that
-    went before them), *computation_ns* or *blocking_ns*: it waited for a timer, or for its turn.
-    *activity* is its index among the activities.
+    have taken on an empty link; a lookup, a handshake), *bandwidth_ns* (the rest of a download: its
+    bytes, and those that went before them), *computation_ns* or *blocking_ns*: it waited for a
+    timer, or for its turn. *activity* is its index among the activities.
     """
 
     work: Work
@@ -77,6 +77,8 @@ def _step(
     if done.work is Work.DOWNLOAD and done.resource is not None:
         network_ns = min(latency_ns.get(done.resource, 0), took_ns)
         bandwidth_ns = took_ns - network_ns
+    elif done.work.is_of_network:
+        network_ns = took_ns
     return PathStep(
         work=done.work,
         resource=done.resource,

@@ -108,7 +108,7 @@ def slacks_ns(
 
 def _delay_ns(after: Activity, page: Page) -> int:
     """Return how long a request is held back by what was recorded."""
-    if after.work is not Work.DOWNLOAD or after.resource is None:
+    if not after.work.is_of_network or after.resource is None:
         return 0
     discovery = page.resources[after.resource].discovered
     return 0 if discovery is None else discovery.delay_ns
@@ -116,7 +116,7 @@ def _delay_ns(after: Activity, page: Page) -> int:
 
 def _policy(before: Activity, after: Activity, page: Page) -> Policy:
     resource = None if after.resource is None else page.resources[after.resource]
-    if after.work is Work.DOWNLOAD and resource is not None:
+    if after.work.is_of_network and resource is not None:
         return _of_download(before, resource, page)
     if after.work is Work.PARSE:
         return _of_parser(before, page)

@@ -9,11 +9,9 @@ from h3sim import metrics
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from h3sim.trace import Trace
 
-__all__ = ["Connection", "one_way_ns"]
+__all__ = ["Connection"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -30,6 +28,8 @@ class Connection:
     opened_at_ns: int
     ready_at_ns: int
     trace: Trace
+    lookups: tuple[tuple[str, int, int], ...] = ()
+    """Which of its hosts were looked up, from when until when."""
     n_frames: int = 0
     """How many frames of its control stream spoke of priorities."""
     frame_bytes: int = 0
@@ -75,12 +75,3 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<Connection {self.number} to {', '.join(self.hosts)}: {self.n_requests} requests>"
-
-
-def one_way_ns(connections: Iterable[Connection]) -> dict[int, int]:
-    """Return how long a packet takes from the server to the client, by resource."""
-    return {
-        request.resource: connection.rtt_ns // 2
-        for connection in connections
-        for request in connection.trace.requests
-    }

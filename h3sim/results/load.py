@@ -16,7 +16,6 @@ from h3sim.notebook import escaped, html_table
 from h3sim.page import Kind
 from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
-from h3sim.results.connections import one_way_ns
 from h3sim.results.document import hol_figures, identity, load_to_dict
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
@@ -304,8 +303,7 @@ class Load(WithMilestones):
 
     @cached_property
     def _milestones(self) -> Milestones:
-        one_way = one_way_ns(self.connections)
-        return Milestones(self.page, self.trace, self._timings, one_way, self.browser)
+        return Milestones(self.page, self.trace, self._timings, self.connections, self.browser)
 
     @property
     def _origin_ns(self) -> int:

@@ -13,7 +13,7 @@ from h3sim.trace import Rows, Work
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import networkx as nx
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from h3sim.metrics import PathStep, Timing
     from h3sim.page import Page
     from h3sim.results.activities import Activities, ActivityRow, ContributionRow
-    from h3sim.trace import Trace
+    from h3sim.results.connections import Connection
+    from h3sim.trace import Activity, Trace
 
 __all__ = ["Milestones", "PathRow", "Visual", "WithMilestones"]
 
@@ -69,8 +70,7 @@ class Milestones:
     page: Page
     trace: Trace
     timings: Sequence[Timing]
-    one_way_ns: Mapping[int, int]
-    """How long a packet takes from the server to the client, by resource."""
+    connections: tuple[Connection, ...]
     browser: BrowserModel
 
     def at_ms(self, work: Work) -> float | None:
@@ -116,17 +116,25 @@ class Milestones:
 
         steps = self._steps(Work.LOAD)
         how = {"styles_stop_parser": self.browser.styles_stop_parser}
-        return Activities(self.page, self.trace.activities, steps, **how)
+        return Activities(self.page, self._done, steps, **how)
+
+    @cached_property
+    def _done(self) -> list[Activity]:
+        """What the browser did, and what was looked up and set up for it."""
+        from h3sim.results.setup import with_setup  # on use: a replay has nothing to show
+
+        return with_setup(self.page, self.trace.activities, self.connections)
 
     def _steps(self, to: Work) -> list[PathStep]:
         latency_ns = {
             request.resource: request.arrived_at_ns
-            - request.requested_at_ns
+            - max(request.requested_at_ns, connection.ready_at_ns)
             + self.page.resources[request.resource].server_ns
-            + self.one_way_ns[request.resource]
-            for request in self.trace.requests
+            + connection.rtt_ns // 2
+            for connection in self.connections
+            for request in connection.trace.requests
         }
-        return metrics.critical_path(self.trace.activities, latency_ns, to=to)
+        return metrics.critical_path(self._done, latency_ns, to=to)
 
     def _at_ns(self, work: Work) -> int | None:
         return next((done.began_at_ns for done in self.trace.activities if done.work is work), None)
@@ -227,7 +235,7 @@ class WithMilestones:
 
         *by* "policy" (of what let each step begin: "F", "O", "B", "R", or "start"), "kind" (of
         resource; "page" for milestones) or "part" (network, bandwidth, computation, blocking).
-        The times add up to that of the load event, but for what went by before the first request.
+        The times add up to that of the load event: handshakes and lookups are parts of the way.
 
         Raises:
             ValueError: if *by* is none of the three.

@@ -11,6 +11,10 @@ __all__ = ["Activity", "Work"]
 class Work(enum.Enum):
     """What kind of activity it is."""
 
+    LOOK_UP = "lookup"
+    """The name of a host is looked up."""
+    CONNECT = "connect"
+    """A connection is set up: handshakes of transport and TLS."""
     DOWNLOAD = "download"
     """From the request to the last byte."""
     PARSE = "parse"
@@ -27,6 +31,11 @@ class Work(enum.Enum):
     def is_computation(self) -> bool:
         """Whether it keeps the main thread busy."""
         return self in (Work.PARSE, Work.STYLE, Work.EXECUTE)
+
+    @property
+    def is_of_network(self) -> bool:
+        """Whether it is done to bring a resource."""
+        return self in (Work.LOOK_UP, Work.CONNECT, Work.DOWNLOAD)
 
     @property
     def is_milestone(self) -> bool:

@@ -66,6 +66,32 @@ class TestOneOfItsOwn:
         ]
         assert [row.requested_ms for row in load.timings] == [45, 65]
 
+    def test_lookups_and_handshakes_are_steps_of_the_critical_path(self) -> None:
+        hosts = {"cdn": {"rtt_ms": 60, "dns_ms": 7}}
+        two = [child("a", "cdn"), child("b", "cdn")]
+        load = recorded(hosts, *two, dns_ms=5, browser="parse")
+        rows = [row[:4] for row in load.critical_path()]
+        assert rows == [
+            ("lookup", "/", 0, 5),
+            ("connect", "/", 5, 45),
+            ("download", "/", 45, 65),
+            ("lookup", "a", 65, 72),
+            ("connect", "a", 72, 192),
+            ("download", "b", 192, 252),
+            ("load", None, 252, 252),
+        ]
+        # Nothing else takes time there; b waits for the same lookup and the same handshake.
+        assert [row[:3] for row in load.contributions("part")] == [("network", 6, 252)]
+        done = load.activities()
+        assert [row.work for row in done if row.id == "b"] == ["download"]
+        (b,) = (row for row in done if row.id == "b")
+        assert done[b.after or 0][:2] == ("connect", "a")
+        assert (b.began_ms, b.policy) == (192, "F")
+
+    def test_what_is_there_at_once_is_no_step(self) -> None:
+        load = recorded({}, child("a", "www"), handshake=False, browser="parse")
+        assert {row.work for row in load.activities()}.isdisjoint({"lookup", "connect"})
+
     def test_early_data_takes_a_round_trip_less(self) -> None:
         load = recorded({"cdn": {"rtt_ms": 60}}, child("a", "cdn"), handshake="0-rtt")
         assert finished(load) == {"/": 2 * 20, "a": 2 * 20 + 2 * 60}

@@ -213,3 +213,12 @@ def test_the_command_shows_a_table_and_where_time_goes(capsys: pytest.CaptureFix
 def test_every_mistake_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["what-if", "nope", "--scheme", "nor-this", "--network", "cablex"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+def test_without_a_network_there_is_no_handshake_either() -> None:
+    over: dict[str, Any] = {"scheme": "fifo", "browser": "parse", "network": "cable"}
+    path = h3sim.simulate(PAGE, **over).critical_path()
+    assert (path[0].work, path[0].began_ms, path[0].network_ms) == ("connect", 0, path[0].ended_ms)
+    asked = h3sim.what_if(PAGE, **over, cpu_factor=0.001)
+    rows = {row.what: row.load_event_ms for row in asked.rows}
+    assert rows["no network"] < path[0].network_ms
