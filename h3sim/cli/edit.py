@@ -10,6 +10,8 @@ from h3sim import catalog
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
 from h3sim.cli.tables import plural
 from h3sim.documents import check_output, write_whole
+from h3sim.errors import InputError, Problem
+from h3sim.page.beside import Opened, beside
 from h3sim.page.first_layout import with_first_layout
 from h3sim.page.variants import (
     with_cached,
@@ -20,6 +22,7 @@ from h3sim.page.variants import (
     with_staged_hints,
 )
 from h3sim.printable import printable
+from h3sim.study.run import resolve_page
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +36,7 @@ _EPILOG = """\
 examples:
   h3sim edit shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
   h3sim edit shop.json --cached script --cached stylesheet -o second-visit.json
+  h3sim edit shop.json --beside news.json@500,background -o tabs.json
   h3sim edit http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
 
 WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a pattern of ids.
@@ -46,12 +50,38 @@ def _without(page: Page, ids: list[str]) -> Page:
     return page
 
 
+def _beside(page: Page, pages: list[str]) -> Page:
+    for text in pages:
+        name, after_ms, opened = _opened(text)
+        page = beside(page, resolve_page(name), after_ms=after_ms, opened=opened)
+    return page
+
+
+def _opened(text: str) -> tuple[str, float, Opened]:
+    """Return what PAGE@MS,HOW names: the page, when it is opened, and where."""
+    name, sign, how = text.rpartition("@")
+    if not sign:
+        return text, 0.0, Opened.BESIDE
+    after, comma, where = how.partition(",")
+    try:
+        return name, float(after), Opened(where) if comma else Opened.BESIDE
+    except ValueError:
+        known = ", ".join(each.value for each in Opened)
+        message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
+        raise InputError([Problem(key="--beside", message=message)]) from None
+
+
 _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
     "--push": (with_push, "the server pushes these with its answer to the document's request"),
     "--early-hints": (with_early_hints, "it hints at these before its answer (103)"),
     "--cached": (with_cached, "the browser has these in its cache, fresh"),
     "--revalidated": (with_revalidated, "it has these, but must ask whether they changed (304)"),
     "--without": (_without, "without this one, and what it asks for"),
+    "--beside": (
+        _beside,
+        "another PAGE over the same connection, so many ms later: PAGE@500 beside it,"
+        " PAGE@500,background in a tab in the background, PAGE@500,front in front of it",
+    ),
 }
 _OF_ALL: dict[str, tuple[Callable[[Page], Page], str]] = {
     "--staged-hints": (with_staged_hints, "the server names all that is needed, in stages (Vroom)"),

@@ -25,6 +25,7 @@ from h3sim.page.server_priority import ServerPriority
 from h3sim.page.standing import AS_WRITTEN, Standing
 
 if TYPE_CHECKING:
+    from h3sim.page.beside import Opened, beside
     from h3sim.page.first_layout import with_first_layout
     from h3sim.page.synthetic import synthetic
     from h3sim.page.variants import (
@@ -48,6 +49,7 @@ __all__ = [
     "Kind",
     "Level",
     "MarksFrom",
+    "Opened",
     "Page",
     "PriorityChange",
     "RecordedFrom",
@@ -56,6 +58,7 @@ __all__ = [
     "Resource",
     "ServerPriority",
     "Standing",
+    "beside",
     "page_from_dict",
     "page_to_dict",
     "read_page",
@@ -72,6 +75,7 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
+    beside="Opened beside",
     first_layout="with_first_layout",
     synthetic="synthetic",
     variants="with_cached with_early_hints with_inlined_styles with_push with_revalidated"

@@ -345,9 +345,6 @@ class Resource:
 
     def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
-        if self.is_root and self.kind is not Kind.DOCUMENT:
-            message = f"goes only with a document, and this is of kind {self.kind.value!r}"
-            yield Problem(key="root", message=message)
         offsets = self.response_offsets
         if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):
             yield Problem(key="response_offsets", message="must rise from 0 on")
@@ -360,5 +357,5 @@ FLAGS = {
 }
 """The flags of a page file, each with the attribute of `Resource` that holds it.
 
-That of roots is none of them: it says what the page is, and goes only with documents.
+That of roots is none of them: it says what the page is, and not what a rule could ask for.
 """

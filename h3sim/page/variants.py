@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from h3sim.page.model import Page
 
 __all__ = [
+    "retriggered",
     "selected",
     "with_cached",
     "with_early_hints",
@@ -186,7 +187,7 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
             return replace(when, offset_bytes=when.offset_bytes + front_bytes)
         return behind_styles if when.by in ran else _after(when, instead, page)
 
-    kept = [_retriggered(r, moved) for r in page.resources if r.id not in instead]
+    kept = [retriggered(r, moved) for r in page.resources if r.id not in instead]
     return page.with_resources(
         replace(r, size_bytes=r.size_bytes + front_bytes)
         if r.id == root.id
@@ -227,7 +228,7 @@ def with_cached(page: Page, names: str | Iterable[str]) -> Page:
         else:
             instead[resource.id] = _after(found, instead, page)
     return page.with_resources(
-        _retriggered(resource, lambda when: _after(when, instead, page))
+        retriggered(resource, lambda when: _after(when, instead, page))
         for resource in page.resources
         if resource.id not in chosen
     )
@@ -247,7 +248,7 @@ def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
         is_within = when.by in stale and when.at is At.OFFSET
         return replace(when, at=At.COMPLETE, offset_bytes=None) if is_within else when
 
-    kept = (_retriggered(resource, moved) for resource in page.resources)
+    kept = (retriggered(resource, moved) for resource in page.resources)
     return page.with_resources(
         replace(r, size_bytes=0, header_bytes=_NOT_MODIFIED_BYTES, response_offsets=())
         if r.id in stale
@@ -268,7 +269,7 @@ def _preloaded(resource: Resource, when: Discovery) -> Resource:
     return replace(resource, discovered=when, preload=True)
 
 
-def _retriggered(resource: Resource, moved: Callable[[Discovery], Discovery]) -> Resource:
+def retriggered(resource: Resource, moved: Callable[[Discovery], Discovery]) -> Resource:
     """Return *resource* with each of its triggers as *moved* has it."""
     found = resource.discovered
     return replace(

@@ -94,6 +94,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         },
     ),
     "advise": (h3sim.advise, {"page": PAGE, "schemes": "fifo", "baseline": "fifo", "n_seeds": 2}),
+    "beside": (
+        h3sim.page.beside,
+        {"page": PAGE, "other": PAGE, "after_ms": 5, "opened": "front", "name": "both"},
+    ),
     "with_first_layout": (h3sim.page.with_first_layout, {"page": PAGE}),
     "with_cached": (h3sim.page.with_cached, {"page": PAGE, "names": "a.js"}),
     "with_early_hints": (h3sim.page.with_early_hints, {"page": PAGE, "names": "a.js"}),

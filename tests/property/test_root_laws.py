@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.conformance import pages
-from h3sim.page import At, Discovery, Kind, Resource
+from h3sim.page import At, Discovery, Kind, Opened, Resource, beside
 from h3sim.page.roots import parts_of
 from h3sim.units import ms
 from tests.effort import law
@@ -53,3 +53,16 @@ def test_the_parts_of_a_page_are_the_page(page: Page, after_ms: int) -> None:
     assert [r.id for r in first.page.resources] == [r.id for r in page.resources]
     assert h3sim.simulate(first.page, scheme="rr").trace == h3sim.simulate(page, scheme="rr").trace
     assert sorted((*first.indices, *second.indices)) == list(range(len(page.resources) + 2))
+
+
+@law(60)
+@given(pages(), pages(), BROWSERS, st.sampled_from(Opened))
+def test_a_page_beside_another_changes_nothing_of_one_that_is_over(
+    page: Page, other: Page, browser: str, opened: Opened
+) -> None:
+    alone = h3sim.simulate(page, scheme="firefox-eps", browser=browser)
+    both = beside(page, other, after_ms=alone.page_load_ms + 1000, opened=opened)
+    load = h3sim.simulate(both, scheme="firefox-eps", browser=browser)
+    assert load.timings[: len(alone.timings)] == alone.timings[:]
+    assert both.total_bytes == page.total_bytes + other.total_bytes
+    assert sum(row.bytes for row in load.roots) == both.total_bytes

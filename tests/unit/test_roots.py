@@ -85,10 +85,6 @@ class TestThePage:
         two[1]["root"] = True
         assert page(*two).roots == (0, 1)
 
-    def test_only_a_document_is_navigated_to(self) -> None:
-        with pytest.raises(PageError, match="root: goes only with a document"):
-            page(ROOT, child("a", "/", root=True))
-
     def test_a_file_keeps_roots_and_tabs_in_the_background(self) -> None:
         hidden = {"when": {"at": "time"}, "hidden": True}
         written = page(ROOT, tab(priority_changes=[hidden])).to_dict()
