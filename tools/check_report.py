@@ -80,6 +80,17 @@ def subjects(folder: Path) -> Iterator[Path]:
         "two-loads": [one, other],
         "log": h3sim.measure(folder / "client.qlog"),
         "large-page": h3sim.simulate("dijit-bidi-inheritance", scheme="chrome-eps"),
+        "comparison": h3sim.compare(
+            [page, "davies-meenan"], schemes=("rr", "fifo"), keep_loads=True
+        ),
+        "study": h3sim.sweep(
+            [page, "davies-meenan"],
+            schemes=("rr", "fifo"),
+            rtt_ms=[20, 100],
+            seeds=2,
+            network="cable",
+            executor="serial",
+        ),
     }
     for name, of in made.items():
         path = folder / f"{name}.html"

@@ -160,7 +160,7 @@ def _made_of_study(results: Results) -> list[tuple[str, Any]]:
     """Return the columns of a study in which all rows have the same value, and the axes."""
     rows: list[tuple[str, Any]] = [("study over", ", ".join(results.axes) or "nothing")]
     for name in settings_of(results):
-        values = list(dict.fromkeys(map(str, results.column(name))))
+        values = list(dict.fromkeys("-" if v is None else str(v) for v in results.column(name)))
         shown = ", ".join(values[:20]) + (f" and {len(values) - 20} more" if values[20:] else "")
         rows.append((name, shown))
     return rows

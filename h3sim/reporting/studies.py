@@ -135,11 +135,13 @@ def _mean_table(results: Results, value: str, what: str) -> Table:
     return Table(
         title=f"{what}, ms, over all other parameters",
         columns=(*by, *measures),
-        rows=[tuple(_shown(row[name]) for name in (*by, *measures)) for row in rows],
+        rows=[(*(_shown(row[name]) for name in by), *(row[m] for m in measures)) for row in rows],
     )
 
 
 def _shown(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # so that 20 and 100 of one column look alike
     return value if isinstance(value, int | float | str | None) else str(value)
 
 

@@ -26,7 +26,7 @@ def test_reports_and_animations_have_no_mistake_in_a_browser(tmp_path: Path) -> 
         found = {
             path.name: list(mistakes_in(open_page(path), axe())) for path in subjects(tmp_path)
         }
-    assert len(found) == 5
+    assert len(found) == 7
     assert found == {name: [] for name in found}
 
 
