@@ -99,9 +99,9 @@ fuzz: $(DEV) ## break what every reader reads for a minute, or for FUZZ_SECONDS=
 	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
 
 LOADS ?= 10000
-FROM ?= 0
+FROM ?=
 .PHONY: check-loads
-check-loads: $(DEV) ## hold 10,000 random loads over bad links, or LOADS=n FROM=seed, to rules that read only the trace (minutes)
+check-loads: $(DEV) ## hold 10,000 more random loads over bad links, or LOADS=n FROM=seed, to rules that read only the trace (minutes)
 	$(BIN)/python -m tests.checking $(LOADS) $(FROM)
 
 MUTANTS_SECONDS ?= 3600

@@ -11,7 +11,6 @@ docs/validation.md.
 from __future__ import annotations
 
 import gc
-import re
 import subprocess
 import sys
 import time
@@ -30,6 +29,7 @@ from h3sim import engine
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.transport import Mode, Protocol
 from h3sim.units import ms
+from tools.documented import put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,6 @@ __all__ = ["ratios"]
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 _COMPILED = _CHECKOUT / "build" / "compiled" / ".venv" / "bin" / "python"
-_TABLE = _CHECKOUT / "docs" / "validation.md"
-_BEGIN, _END = "<!-- python -m benchmarks.ratios --write -->", "<!-- end of the table -->"
 _ROUNDS = 15
 _STUDIED = ("davies-meenan", "http2rulez", "creative")
 _STUDY_LOADS = 66_300
@@ -281,10 +279,7 @@ def main() -> None:
     table = ratios()
     print(table)
     if "--write" in sys.argv[1:]:
-        text = _TABLE.read_text(encoding="utf-8")
-        block = f"{_BEGIN}\n```text\n{table}\n```\n{_END}"
-        pattern = f"{re.escape(_BEGIN)}.*?{re.escape(_END)}"
-        _TABLE.write_text(re.sub(pattern, lambda _: block, text, flags=re.DOTALL), encoding="utf-8")
+        put("python -m benchmarks.ratios --write", f"```text\n{table}\n```")
 
 
 if __name__ == "__main__":

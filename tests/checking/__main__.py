@@ -1,25 +1,60 @@
-"""Checks so many random faulty loads, from a seed on: `python -m tests.checking 10000 0`.
+"""`python -m tests.checking [LOADS [SEED]]`: check so many random faulty loads.
 
-It fails if any rule is broken, and prints the load's seed: `python -m tests.checking 1 SEED`
-plays it again.
+Without a seed it goes on where the run before ended (`build/checking`), so that ten thousand may
+come in pieces; `--write` puts what was checked so far into docs/validation.md. It fails if any rule
+is broken, and prints the load's seed: `python -m tests.checking 1 SEED` plays it again.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
+from pathlib import Path
 
 from h3sim.errors import StalledError
 from tests.checking.drawing import checked, digest_of, drawn, ended
 from tests.checking.rules import violations
 from tests.checking.twin import GIVEN_UP, Twin, twin
+from tools.documented import put
 
+_KEPT = Path("build/checking/counts.json")
+_LOADS, _BROKEN = "loads", "break a rule"
 _REPORT_EVERY = 500
 _SHOWN = 3
 
 
-def main(count: int, first_seed: int) -> int:
+def counts() -> Counter[str]:
+    """Return what was checked so far, from seed 0 on."""
+    return Counter(json.loads(_KEPT.read_text("utf-8")) if _KEPT.exists() else {})
+
+
+def table(seen: Counter[str]) -> str:
+    """Return what was checked, as Markdown.
+
+    >>> print(table(Counter({"loads": 2000, "packets": 9})))
+    | loads | packets | lost or dropped | given up after a simulated hour | break a rule |
+    |--:|--:|--:|--:|--:|
+    | 2,000 | 9 | 0 | 0 | 0 |
+    """
+    names = (_LOADS, "packets", "lost or dropped", "given up after a simulated hour", _BROKEN)
+    cells = (names, ["--:"] * len(names), [f"{seen[name]:,}" for name in names])
+    head, line, row = (" | ".join(each) for each in cells)
+    return f"| {head} |\n|{line.replace(' ', '')}|\n| {row} |"
+
+
+def main(count: int, first_seed: int | None) -> int:
     """Check *count* loads; return 1 if any breaks a rule."""
+    known = counts()
+    if first_seed is not None:
+        return int(_checked(count, first_seed)[_BROKEN] > 0)
+    seen = _checked(count, known[_LOADS])
+    _KEPT.parent.mkdir(parents=True, exist_ok=True)
+    _KEPT.write_text(json.dumps(known + seen), "utf-8")
+    return int(seen[_BROKEN] > 0)
+
+
+def _checked(count: int, first_seed: int) -> Counter[str]:
     n_bad = 0
     seen: Counter[str] = Counter()
     with twin() as other:
@@ -32,7 +67,7 @@ def main(count: int, first_seed: int) -> int:
                     print(f"    and {len(found) - _SHOWN} more")
             if n % _REPORT_EVERY == 0 or n == count:
                 print(f"{n:,} loads ({_text(seen)}): {n_bad} break a rule", flush=True)
-    return int(n_bad > 0)
+    return seen + Counter({_LOADS: count, _BROKEN: n_bad})
 
 
 def _found(seed: int, other: Twin, seen: Counter[str]) -> list[str]:
@@ -64,5 +99,8 @@ def _text(seen: Counter[str]) -> str:
 
 
 if __name__ == "__main__":
+    if "--write" in sys.argv:
+        put("python -m tests.checking --write", table(counts()))
+        sys.exit(0)
     numbers = [int(each) for each in sys.argv[1:]]
-    sys.exit(main(*numbers) if len(numbers) == 2 else main(numbers[0] if numbers else 10_000, 0))
+    sys.exit(main(numbers[0] if numbers else 10_000, numbers[1] if len(numbers) > 1 else None))

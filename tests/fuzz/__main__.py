@@ -1,9 +1,10 @@
-"""`python -m tests.fuzz [SECONDS] [--table]`: break what readers read until the time is over.
+"""`python -m tests.fuzz [SECONDS] [--table|--write]`: break what readers read until time is over.
 
 Each reader has its turn, in a process of its own; how many inputs it was given is added to what
-stands in `build/fuzz`, and so are the inputs that reached something new. An input that is not
-refused in whole lines, that takes longer than 10 s or more than 1 GiB is shown; the exit code is
-then 1. It belongs into `tests/fuzz/once_failed`, and what it led to is mended.
+stands in `build/fuzz`, and so are the inputs that reached something new; so a million may come in
+pieces. `--table` prints what was read so far, `--write` puts it into docs/validation.md. An input
+that is not refused in whole lines, that takes longer than 10 s or more than 1 GiB is shown; the
+exit code is then 1. It belongs into `tests/fuzz/once_failed`, and what it led to is mended.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from tests.fuzz import structured
 from tests.fuzz.one import HANG_SECONDS
 from tests.fuzz.readers import READERS
+from tools.documented import put
 
 FOLDER = Path("build/fuzz")
 _COUNTS = FOLDER / "counts.json"
@@ -76,25 +78,28 @@ def _draw(name: str, seconds: float, seed: int) -> dict[str, Any]:
 def table(counts: dict[str, dict[str, Any]]) -> str:
     """Return how many inputs each reader was given, as Markdown.
 
-    >>> print(table({"page": {"inputs": 1200, "slowest_s": 0, "peak_mib": 61}}))
-    | reader | inputs | slowest | memory |
-    |---|--:|--:|--:|
-    | page | 1,200 | under 1 s | 61 MiB |
-    | all | 1,200 | | |
+    >>> print(table({"page": {"inputs": 1200, "slowest_s": 0, "peak_mib": 61, "failed": 0}}))
+    | reader | inputs | slowest | memory | failed |
+    |---|--:|--:|--:|--:|
+    | page | 1,200 | under 1 s | 61 MiB | 0 |
+    | all | 1,200 | | | 0 |
     """
-    lines = ["| reader | inputs | slowest | memory |", "|---|--:|--:|--:|"]
+    lines = ["| reader | inputs | slowest | memory | failed |", "|---|--:|--:|--:|--:|"]
     for name, found in counts.items():
         slowest = f"{found['slowest_s']} s" if found.get("slowest_s") else "under 1 s"
         memory = f"{found['peak_mib']} MiB" if found.get("peak_mib") else ""
-        lines.append(f"| {name} | {found['inputs']:,} | {slowest} | {memory} |".replace("  ", " "))
-    total = sum(found["inputs"] for found in counts.values())
-    return "\n".join([*lines, f"| all | {total:,} | | |"])
+        cells = (name, f"{found['inputs']:,}", slowest, memory, str(found.get("failed", 0)))
+        lines.append(f"| {' | '.join(cells)} |".replace("  ", " "))
+    total, failed = (sum(f.get(key, 0) for f in counts.values()) for key in ("inputs", "failed"))
+    return "\n".join([*lines, f"| all | {total:,} | | | {failed} |"])
 
 
 def main(arguments: list[str]) -> int:
     """Give every reader its share of the seconds."""
-    if "--table" in arguments:
+    if "--table" in arguments or "--write" in arguments:
         print(table(_counts()))
+        if "--write" in arguments:
+            put("python -m tests.fuzz --write", table(_counts()))
         return 0
     seconds = float(arguments[0]) if arguments else 60.0
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -108,6 +113,7 @@ def main(arguments: list[str]) -> int:
             failed = True
             print(f"{name}: failed; the input lies in {FOLDER}\n{found['failed']}\n", flush=True)
         kept["inputs"] += found.get("inputs", 0)
+        kept["failed"] = kept.get("failed", 0) + ("failed" in found)
         kept["turns"] += 1
         for key in ("slowest_s", "peak_mib"):
             kept[key] = max(kept.get(key, 0), found.get(key, 0))

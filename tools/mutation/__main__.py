@@ -4,7 +4,8 @@ Mutants come in an order that the seed alone decides, so what has been run at an
 of all, and the next run goes on after it. *PART* keeps those whose file and function contain it;
 `--survivors` tries again what survived, with the tests as they are now; `--cold` loads modules for
 each mutant, which notices what goes wrong on import (seconds each); `--as-recorded` asks only
-tests of which it is known already what they reach; `--table` only prints;
+tests of which it is known already what they reach; `--table` only prints, `--write` also writes the
+table into docs/validation.md;
 `--costs` prints how long each file of tests took, and how many mutants it was the first to notice.
 """
 
@@ -18,6 +19,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tools.documented import put
 from tools.mutation import children
 from tools.mutation.operators import Mutant, code_with, mutants_of
 from tools.mutation.reach import RECORDED, Reach, record, sources
@@ -150,6 +152,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--cold", action="store_true", help="load all modules for each mutant")
     parser.add_argument("--as-recorded", action="store_true", help="record no more tests first")
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--write", action="store_true", help="--table, into docs/validation.md")
     parser.add_argument("--costs", action="store_true")
     return parser.parse_args(given)
 
@@ -195,7 +198,7 @@ def main(given: Sequence[str]) -> int:
         noticed = [result.test for m in every if (result := store.of(m)) is not None]
         print(costs(Reach(_FOLDER / "reach").seconds, noticed))
         return 0
-    if not options.table:
+    if not options.table and not options.write:
         _run(options, _order(chosen, options.seed), store)
     known = [(mutant, result) for mutant in chosen if (result := store.of(mutant)) is not None]
     equivalent = set()
@@ -207,7 +210,10 @@ def main(given: Sequence[str]) -> int:
             print(f"noticed, though it is listed as equivalent, by {result.test}: {mutant}")
         elif not result.is_noticed:
             print(f"{result.outcome}: {mutant}")
-    print(table(rows_of(chosen, known, equivalent)))
+    scores = table(rows_of(chosen, known, equivalent))
+    print(scores)
+    if options.write:
+        put("python -m tools.mutation --write", scores)
     return 0
 
 
