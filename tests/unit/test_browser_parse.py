@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.browser.main_thread import Record
+from h3sim.browser.document import DocumentParser
+from h3sim.browser.main_thread import MainThread, Record, Task
 from h3sim.trace import Work
 from tests.helpers import page_of
 
@@ -393,3 +394,49 @@ def test_a_load_that_is_replayed_has_no_paints() -> None:
 def test_an_unknown_milestone_is_refused() -> None:
     with pytest.raises(ValueError, match="to must be one of first paint, DOMContentLoaded, load"):
         parsed(document(1)).critical_path("onload")
+
+
+def test_a_parser_goes_from_reference_to_reference_and_ends_with_the_document() -> None:
+    # 100 bytes take 1000: the head names a style at 40, so there is something to see from 41 on.
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 100},
+        {
+            "id": "a.css",
+            "kind": "stylesheet",
+            "bytes": 10,
+            "in_head": True,
+            "discovered": {"by": "/", "at": "offset", "offset_bytes": 40},
+        },
+    )
+    parser = DocumentParser(page, cost_ns=1000)
+    assert (parser.next_piece(), parser.reaches_end(), parser.has_passed_head) == (
+        *(None, False, False),
+    )
+    parser.receive(10, 5, 0, is_complete=False)
+    assert (parser.next_piece(), parser.ready_at_ns) == ((10, 100), 5)
+    parser.position = 10
+    parser.receive(100, 7, 0, is_complete=True)
+    pieces = []
+    while (piece := parser.next_piece()) is not None:
+        pieces.append(piece)
+        parser.position = piece[0]
+        assert parser.reaches_end() is (piece[0] == 100)
+        assert parser.has_passed_head is (piece[0] > 40)
+        assert parser.next_reference() == (1 if piece[0] == 40 else None)
+    assert pieces == [(40, 300), (41, 10), (100, 590)]
+
+
+def test_a_thread_has_tasks_while_one_runs_or_waits() -> None:
+    done: list[int] = []
+    thread = MainThread(Record())
+    assert (thread.has_tasks, thread.is_idle, thread.start_next(0)) == (False, True, False)
+    task = Task(Work.EXECUTE, 1, 10, None, 0, lambda index, now_ns: done.append(now_ns))
+    thread.add(task)
+    assert (thread.has_tasks, thread.is_idle) == (True, True)
+    assert thread.start_next(0)
+    assert (thread.has_tasks, thread.is_idle, thread.busy_until_ns) == (True, False, 10)
+    assert not thread.start_next(5)
+    assert not thread.finish(9)
+    assert thread.finish(10)
+    assert (thread.has_tasks, thread.is_idle, done) == (False, True, [10])
+    assert not thread.finish(11)

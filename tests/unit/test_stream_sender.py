@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from h3sim.http import Retransmit, StreamSender
+from h3sim.http.lost_streams import LostStreams
+from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
 from h3sim.signals import H2Priority
 from tests.helpers import finished_ms, replay
@@ -236,3 +238,63 @@ def test_the_least_that_a_frame_may_carry_is_enough(
 ) -> None:
     server = server_of(FifoScheduler(), buffer_bytes, s0=5000)
     assert server.take(room, FixedHeader(10), 32) == taken
+
+
+def test_a_stream_at_its_limit_takes_no_turns_until_it_is_raised() -> None:
+    server = StreamSender(FifoScheduler(), turn_bytes=TURN, stream_window_bytes=100)
+    for stream_id in (0, 4):
+        answer(server, stream_id, 300)
+    assert all_of(server) == [(0, 0, 100), (4, 0, 100)]
+    assert not server.has_data
+    server.on_limit(4, 150)
+    server.on_limit(0, 100)  # no more than it had
+    assert server.has_data
+    assert all_of(server) == [(4, 100, 50)]
+
+
+@pytest.mark.parametrize("stream_id", [0, None])
+def test_a_raised_limit_fills_the_buffer(stream_id: int | None) -> None:
+    limited = {"connection_window_bytes" if stream_id is None else "stream_window_bytes": 1000}
+    server = StreamSender(FifoScheduler(), turn_bytes=500, buffer_bytes=600, **limited)
+    answer(server, 0, 3000)
+    assert all_of(server) == [(0, 0, 500), (0, 500, 500)]
+    server.on_limit(stream_id, 1700)
+    assert server.has_data
+    assert all_of(server) == [(0, 1000, 500), (0, 1500, 200)]
+
+
+def test_a_stream_whose_lost_bytes_went_again_is_no_more_in_their_order() -> None:
+    lost = LostStreams(Retransmit.PRIORITY, FifoScheduler())
+    for stream_id in (4, 0, 4):
+        lost.add(stream_id)
+    assert (lost.pick(), [*lost.ids]) == (0, [4, 0])
+    lost.remove(0)
+    assert (lost.pick(), [*lost.ids]) == (4, [4])
+    lost.remove(4)
+    assert lost.pick() is None
+
+
+@pytest.mark.parametrize(
+    ("acked", "lost", "span", "expected"),
+    [
+        ([], [], (10, 40), [(10, 40)]),
+        ([(0, 10)], [], (10, 40), [(10, 40)]),
+        ([(0, 20)], [], (10, 40), [(20, 40)]),
+        ([(0, 40)], [], (10, 40), []),
+        ([(0, 5), (20, 30)], [], (10, 40), [(10, 20), (30, 40)]),
+        ([(0, 5), (20, 30)], [(10, 20)], (10, 40), [(30, 40)]),
+        ([(40, 50)], [(60, 70)], (10, 40), [(10, 40)]),
+        ([(0, 5), (30, 50)], [(60, 70)], (10, 40), [(10, 30)]),
+    ],
+)
+def test_what_is_missing_was_not_acknowledged_and_does_not_wait(
+    acked: list[tuple[int, int]],
+    lost: list[tuple[int, int]],
+    span: tuple[int, int],
+    expected: list[tuple[int, int]],
+) -> None:
+    stream = OutgoingStream(100, 100)
+    for start, stop in acked:
+        stream.ack(start, stop - start)
+    stream.lost = lost
+    assert stream.missing(*span) == expected
