@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import PageError, UnknownNameError
-from h3sim.page import At, FetchPriority, Kind, Page
+from h3sim.errors import InputError, PageError, UnknownNameError
+from h3sim.page import At, FetchPriority, Kind, Page, with_first_layout, with_push
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -137,3 +137,38 @@ def test_a_notebook_shows_a_page_as_a_table(page: Any) -> None:
     assert "f.woff2" in shown
     assert repr(page) == "<Page page: 3 resources, 6 kB>"
     assert page.resources[2].discovered.at is At.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("more", "is_waited_for"),
+    [
+        ({"kind": "stylesheet", "in_head": True}, True),
+        ({"kind": "stylesheet"}, False),
+        ({"kind": "script", "in_head": True}, True),
+        ({"kind": "script"}, False),
+        ({"kind": "script", "in_head": True, "async": True}, False),
+        ({"kind": "script", "in_head": True, "defer": True}, False),
+        ({"kind": "script", "in_head": True, "preload": True}, False),
+        ({"kind": "script", "in_head": True, "async": True, "render_blocking": True}, True),
+        ({"kind": "font", "in_head": True}, False),
+    ],
+)
+def test_the_first_layout_waits_for_what_blocks_rendering(
+    more: dict[str, Any], is_waited_for: bool
+) -> None:
+    """HTML §§ 4.2.7, 4.12.1."""
+    found = {"by": "/", "at": "complete"}
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 10},
+        {"id": "a", "bytes": 10, "discovered": found, **more},
+        {"id": "b", "kind": "image", "bytes": 9, "above_the_fold": True, "discovered": found},
+    )
+    [change] = with_first_layout(page).resources[2].priority_changes
+    assert change.when.by == ("a" if is_waited_for else "/")
+
+
+def test_what_shall_be_changed_is_named_by_texts(page: Any) -> None:
+    wrong: list[Any] = [[1], ["a.css", 1], 1]
+    for names in wrong:
+        with pytest.raises(InputError, match="ids, kinds or patterns of ids"):
+            with_push(page, names)
