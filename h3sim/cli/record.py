@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,10 +95,10 @@ def _record(options: argparse.Namespace) -> int:
             provenance={key: text for key, text in said.items() if text},
             progress=progress,
         )
-    recording = replace(recording, page=with_choice(recording.page, options.above_the_fold))
-    write_page(recording.page, Path(options.output))
+    page = with_choice(recording.page, options.above_the_fold)
+    write_page(page, Path(options.output))
     _write_more(recording, options)
-    _show(recording)
+    _show(page, recording)
     return 0
 
 
@@ -145,8 +144,8 @@ def _write_more(recording: Recording, options: argparse.Namespace) -> None:
             write_whole(_list_path(options.output, kind), to_qif(lists(exchanges)))
 
 
-def _show(recording: Recording) -> None:
-    page, load = recording.page, recording.load
+def _show(page: Page, recording: Recording) -> None:
+    load = recording.load
     kilobytes = page.total_bytes / 1000
     print(f"{page.name}: {plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
     print(f"load event after {in_ms(load.onload_ms)} ms in {load.browser}\n")

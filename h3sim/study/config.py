@@ -28,7 +28,7 @@ from h3sim.study.load_option import (
     option,
     switched,
 )
-from h3sim.study.network_changes import changed_network
+from h3sim.study.network_changes import changed_network, refuse_what_the_network_lacks
 from h3sim.study.recorded_network import RECORDED, WITHOUT_RECORDING, recorded_network
 from h3sim.transport import Mode, Network, Protocol
 from h3sim.transport.congestion import controller_names, is_controller
@@ -216,7 +216,7 @@ class LoadConfig:
         problems += (Problem(key=key, message=str(error)) for key, error in unknown)
         if problems:
             raise InputError(problems)
-        _refuse_what_the_network_lacks(self)
+        refuse_what_the_network_lacks(self)
         if has_profile(self):
             self.resolved_profile()
 
@@ -361,36 +361,6 @@ def config_for(page: Page, config: LoadConfig) -> LoadConfig:
     if config.network != RECORDED:
         return config
     return replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
-
-
-def _refuse_what_the_network_lacks(config: LoadConfig) -> None:
-    """Refuse options that do nothing over the network, once the page has settled which that is."""
-    if config.network == RECORDED:
-        return
-    network = config.resolved_network()
-    if network.constant_rate is None and config.named_network().constant_rate is None:
-        names = [n for n in ("interval_ms", "packet_bytes") if getattr(config, n) is not None]
-        message = "goes with a constant rate, and this network consists of links"
-        _refuse(names, message)
-    links = (network.down, network.up)
-    if config.burst is not None and not any(link is not None and link.loss for link in links):
-        _refuse(["burst"], "says how losses cluster, and there is no loss: give that as well")
-    if config.mode is Mode.ZERO_RTT and network.constant_rate is not None:
-        _refuse(["handshake"], "'0-rtt' needs links: a constant rate has no handshake packets")
-    if config.max_simulated_s is not None and network.constant_rate is not None:
-        _refuse(["max_simulated_s"], "needs links: at a constant rate every load has its end")
-    if config.header_compression is not None and network.constant_rate is not None:
-        _refuse(["headers"], "needs links: at a constant rate requests have no packets")
-    if config.hosts == HostMode.RECORDED.value and network.constant_rate is not None:
-        message = "'recorded' needs links: at a constant rate one connection has all of the rate"
-        _refuse(["hosts"], message)
-    if config.cross_traffic is not None and network.constant_rate is not None:
-        _refuse(["cross_traffic"], "needs links: at a constant rate nothing is shared")
-
-
-def _refuse(keys: list[str], message: str) -> None:
-    if keys:
-        raise InputError(Problem(key=key, message=message) for key in keys)
 
 
 def _told(problems: list[Problem], key: str) -> bool:

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import threading
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, Problem, needing_extra
@@ -130,7 +131,31 @@ class _Dask(Pool):
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        super().__init__(client.get_executor(pure=False, retries=0))
+        self._in_hand: dict[Future[Any], Any] = {}
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run *function* on the cluster.
+
+        Not by the client's own executor: where a worker dies while its result is fetched, that one
+        gives a `ValueError` of its own instead of having it computed again.
+        """
+        asked = self._client.submit(function, *arguments, pure=False, retries=0)
+        told: Future[Any] = Future()
+        self._in_hand[told] = asked
+        asked.add_done_callback(partial(self._tell, told))
+        return told
+
+    def close(self) -> None:
+        """Cancel what the cluster still has in hand."""
+        self._client.cancel(list(self._in_hand.values()))
+
+    def _tell(self, told: Future[Any], asked: Any) -> None:
+        """Pass on what became of *asked*; called in a thread of the client's."""
+        try:
+            told.set_result(asked.result())
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the driver decides
+            told.set_exception(CancelledError() if asked.cancelled() else error)
+        self._in_hand.pop(told, None)
 
     @property
     def workers(self) -> int:

@@ -6,14 +6,19 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from h3sim.transport import ConstantRate, Jitter
+from h3sim.errors import InputError, Problem
+from h3sim.page import HostMode
+from h3sim.study.recorded_network import RECORDED
+from h3sim.transport import ConstantRate, Jitter, Mode
 from h3sim.units import mbps, ms
 
 if TYPE_CHECKING:
-    from h3sim.study.config import LoadConfig
-    from h3sim.transport import Network
+    from collections.abc import Iterator
 
-__all__ = ["changed_network"]
+    from h3sim.study.config import LoadConfig
+    from h3sim.transport import LinkProfile, Network
+
+__all__ = ["changed_network", "refuse_what_the_network_lacks"]
 
 
 def changed_network(config: LoadConfig, network: Network) -> Network:
@@ -54,7 +59,7 @@ def _at_constant_rate(config: LoadConfig, network: Network, constant_rate: Const
 
 
 def _linked(config: LoadConfig, network: Network, *, was_links: bool) -> Network:
-    """Rate and queue change the bottleneck of either direction that has one; loss both."""
+    """Rate and queue change the bottleneck of either direction that has such a one; loss both."""
     down, up = network.down, network.up
     assert down is not None, "links have both directions"  # noqa: S101
     assert up is not None, "links have both directions"  # noqa: S101
@@ -62,16 +67,17 @@ def _linked(config: LoadConfig, network: Network, *, was_links: bool) -> Network
         down = replace(down, hold=Jitter.parse(config.jitter), jitter=None)
     return replace(
         network,
-        down=replace(down, **_link_changes(config, has_bottleneck=down.rate_bps is not None)),
-        up=replace(up, **_link_changes(config, has_bottleneck=up.rate_bps is not None)),
+        down=replace(down, **_link_changes(config, down)),
+        up=replace(up, **_link_changes(config, up)),
     )
 
 
-def _link_changes(config: LoadConfig, *, has_bottleneck: bool) -> dict[str, Any]:
+def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
     changes: dict[str, Any] = {}
-    if has_bottleneck and config.rate_mbps is not None:
+    if link.rate_bps is not None and config.rate_mbps is not None:
         changes["rate_bps"] = mbps(config.rate_mbps)
-    if has_bottleneck and (config.queue_bdp is not None or config.queue_bytes is not None):
+    asks_for_queue = config.queue_bdp is not None or config.queue_bytes is not None
+    if link.mean_rate_bps is not None and asks_for_queue:
         changes |= {"queue_packets": None, "queue_bdp": config.queue_bdp}
         changes["queue_bytes"] = config.queue_bytes
     if config.loss is not None:
@@ -79,3 +85,67 @@ def _link_changes(config: LoadConfig, *, has_bottleneck: bool) -> dict[str, Any]
     elif config.burst is not None:
         changes["loss_burst"] = config.burst
     return changes
+
+
+def refuse_what_the_network_lacks(config: LoadConfig) -> None:
+    """Refuse options that do nothing over the network, once the page has settled which that is.
+
+    Raises:
+        InputError: listing all of them.
+    """
+    if config.network == RECORDED:
+        return
+    network = config.resolved_network()
+    if network.constant_rate is not None:
+        problems = list(_without_links(config))
+    else:
+        is_named_so = config.named_network().constant_rate is None
+        links = [link for link in (network.down, network.up) if link is not None]
+        problems = list(_with_links(config, links, is_named_so=is_named_so))
+    if problems:
+        raise InputError(problems)
+
+
+def _with_links(
+    config: LoadConfig, links: list[LinkProfile], *, is_named_so: bool
+) -> Iterator[Problem]:
+    if is_named_so:
+        for name in _given(config, "interval_ms", "packet_bytes"):
+            yield Problem(
+                key=name, message="goes with a constant rate, and this network consists of links"
+            )
+    if all(link.rate_bps is None for link in links):
+        for name in _given(config, "rate_mbps"):
+            yield Problem(
+                key=name,
+                message="changes the rate of a bottleneck, and no link here has one",
+            )
+    if all(link.mean_rate_bps is None for link in links):
+        for name in _given(config, "queue_bytes", "queue_bdp"):
+            yield Problem(
+                key=name, message="is what waits before a bottleneck, and no link here has one"
+            )
+    if config.burst is not None and not any(link.loss for link in links):
+        message = "says how losses cluster, and there is no loss: give that as well"
+        yield Problem(key="burst", message=message)
+
+
+def _without_links(config: LoadConfig) -> Iterator[Problem]:
+    if config.mode is Mode.ZERO_RTT:
+        message = "'0-rtt' needs links: a constant rate has no handshake packets"
+        yield Problem(key="handshake", message=message)
+    for name in _given(config, "max_simulated_s"):
+        yield Problem(key=name, message="needs links: at a constant rate every load has its end")
+    if config.header_compression is not None:
+        yield Problem(
+            key="headers", message="needs links: at a constant rate requests have no packets"
+        )
+    if config.hosts == HostMode.RECORDED.value:
+        message = "'recorded' needs links: at a constant rate one connection has all of the rate"
+        yield Problem(key="hosts", message=message)
+    for name in _given(config, "cross_traffic"):
+        yield Problem(key=name, message="needs links: at a constant rate nothing is shared")
+
+
+def _given(config: LoadConfig, *names: str) -> list[str]:
+    return [name for name in names if getattr(config, name) is not None]

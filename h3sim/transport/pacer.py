@@ -75,7 +75,9 @@ class Pacer:
         controller = self._controller
         rate_bps = controller.pacing_rate_bps(self._rtt)
         if rate_bps is None:
-            if self._gain is None:
+            if self._gain is None or not self._rtt.has_sample:
+                # kInitialRtt is made for timeouts. A first window over it would leave at 48 kB/s,
+                # where bursts of such a window are allowed (RFC 9002 § 7.7); ngtcp2 takes 1 ms.
                 self.end()
                 return
             window_bits = controller.congestion_window * BITS_PER_BYTE

@@ -88,6 +88,19 @@ def test_a_handshake_costs_its_round_trips(handshake: Any, round_trips: Any, rtt
     assert load_ms(300, network(rtt_ms), handshake=handshake) == round_trips * rtt_ms
 
 
+@pytest.mark.parametrize(("handshake", "round_trips"), [("0-rtt", 1), ("1-rtt", 2)])
+@pytest.mark.parametrize("profile", ["default", "aioquic", "quicly"])
+@pytest.mark.parametrize("rtt_ms", [2, 20])
+def test_pacing_does_not_delay_the_first_response_over_a_short_path(
+    profile: str, handshake: Any, round_trips: Any, rtt_ms: float
+) -> None:
+    """The server's flight is sent before there is a round-trip time to spread it over."""
+    load = h3sim.simulate(
+        document(300), network=network(rtt_ms), transport_profile=profile, handshake=handshake
+    )
+    assert load.page_load_ms == round_trips * rtt_ms
+
+
 @pytest.mark.parametrize(("flight_bytes", "round_trips"), [(3000, 2), (3500, 2), (3700, 3)])
 def test_a_server_flight_beyond_three_times_the_clients_first_waits_a_round_trip(
     flight_bytes: int, round_trips: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,41 @@ def test_a_wrong_name_suggests_near_ones(
     (line,) = complaints(capsys, *arguments)
     assert line.startswith(f"h3sim {arguments[0]}: no ")
     assert said in line
+
+
+NO_BOTTLENECK = """format = "h3sim-network/1"
+name = "far"
+title = "nothing but distance"
+source = "a test"
+rtt_ms = 20
+[down]
+[up]
+"""
+
+
+def test_a_rate_and_a_queue_want_a_bottleneck_that_has_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = tmp_path / "far.toml"
+    network.write_text(NO_BOTTLENECK, "utf-8")
+    arguments = ["--network", str(network), "--rate-mbps", "2", "--queue-bdp", "2"]
+    assert complaints(capsys, "run", "http2rulez", *arguments) == [
+        "h3sim run: --rate-mbps: changes the rate of a bottleneck, and no link here has one",
+        "h3sim run: --queue-bdp: is what waits before a bottleneck, and no link here has one",
+    ]
+
+
+def test_a_queue_can_be_said_of_a_link_that_follows_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = tmp_path / "trace.toml"
+    network.write_text(NO_BOTTLENECK.replace("[down]", "[down]\nmahimahi = [1, 2]"), "utf-8")
+    lost = {}
+    for n_bytes in (2000, 10_000_000):
+        arguments = ["--network", str(network), "--queue-bytes", str(n_bytes), "--json"]
+        assert main(["run", "http2rulez", *arguments]) == 0
+        lost[n_bytes] = json.loads(capsys.readouterr().out)["packets"]["lost"]
+    assert lost[2000] > 0 == lost[10_000_000]
 
 
 @pytest.mark.parametrize(

@@ -120,8 +120,8 @@ class QuicSettings:
         default=None,
         metadata=says(
             OrNone(_GAIN),
-            'pace at so many windows per round trip, 0.01 to 100; `"none"`: send what '
-            "the window allows. A controller's own rate goes before",
+            "pace at so many windows per round trip, 0.01 to 100, once that was measured; "
+            '`"none"`: send what the window allows. A controller\'s own rate goes before',
         ),
     )
     pacing_burst_packets: int = field(
