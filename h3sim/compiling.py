@@ -1,7 +1,8 @@
 """What the compiled build (see CONTRIBUTING.md) has to know of a class; nothing elsewhere.
 
 mypyc reads `mypyc_attr` by its name when it compiles. When h3sim runs it does nothing, so no one
-needs the package that it comes from.
+needs the package that it comes from. What is pickled is `serializable`; and whatever of that has an
+`__init__` allows interpreted subclasses as well, for else mypyc 2.4 leaves the `__init__` out.
 """
 
 from __future__ import annotations

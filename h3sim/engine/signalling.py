@@ -232,6 +232,7 @@ class WireSignalling:
         self._signalling = signalling
         self._send_message = send_message
         self._receiver = PriorityReceiver(signalling, default_weight=default_weight)
+        self._goes_with_request = signalling.goes_with_request
         self._with_request: dict[int, Signal] = {}
         self._messages: list[_Message] = []
         self._order = InOrder()
@@ -244,9 +245,10 @@ class WireSignalling:
     def on_requested(self, stream_id: int, resource: Resource) -> None:
         """Say what changes; what is wanted for the stream itself goes with it, if it may."""
         changes = self._policy.on_requested(stream_id, resource)
-        if self._signalling.goes_with_request:
+        if self._goes_with_request:
             self._with_request[stream_id] = changes.pop()[1]
-        self._say(changes)
+        if changes:
+            self._say(changes)
 
     def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
         """Send a frame for each stream, and node of the tree, that is to stand elsewhere."""
@@ -254,7 +256,9 @@ class WireSignalling:
 
     def on_finished(self, stream_id: int) -> None:
         """Say what changes now that nothing waits for the stream."""
-        self._say(self._policy.on_closed(stream_id))
+        changes = self._policy.on_closed(stream_id)
+        if changes:
+            self._say(changes)
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:  # noqa: ARG002 - the request has said all
         """Deliver a request to the server, and what came with it."""

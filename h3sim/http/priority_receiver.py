@@ -65,7 +65,7 @@ class PriorityReceiver:
             return []
         self._open[stream_id] = None
         wanted = self._default if signal is None else self._placed(signal)
-        return [SchedulerUpdate(stream_id, wanted, opens=True)]
+        return [SchedulerUpdate(stream_id, wanted, True)]
 
     def on_message(self, element_id: int, signal: Signal) -> list[SchedulerUpdate]:
         """Take a frame of the control stream."""

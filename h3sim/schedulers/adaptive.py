@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers.round_robin import Rounds
+from h3sim.schedulers.rounds import Rounds
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.schedulers.ordered import OrderedStreams
-from h3sim.schedulers.round_robin import Rounds
+from h3sim.schedulers.rounds import Rounds
 from h3sim.signals import BucketPriority
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class _Bucket:
             self.shared.join(stream_id)
         else:
             queue = self.exclusive if level == _EXCLUSIVE else self.sequential
-            queue.put(stream_id, (arrival, stream_id))
+            queue.put(stream_id, arrival)
 
     def leave(self, stream_id: int) -> None:
         self.exclusive.drop(stream_id)
@@ -103,7 +103,7 @@ class BucketScheduler:
             bucket = self._buckets[place.bucket] = _Bucket()
         bucket.join(stream_id, place.level, self._arrival[stream_id])
         if place.bucket not in self._nonempty:
-            self._nonempty.put(place.bucket, (-place.bucket, place.bucket))
+            self._nonempty.put(place.bucket, -place.bucket)
 
     def deactivate(self, stream_id: int) -> None:
         """Take the stream out of the running."""

@@ -36,7 +36,7 @@ class FifoScheduler:
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
         if stream_id not in self._active:
-            self._active.put(stream_id, (stream_id, stream_id))
+            self._active.put(stream_id, stream_id)
 
     def deactivate(self, stream_id: int) -> None:
         """Take the stream out of the running."""

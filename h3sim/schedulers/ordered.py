@@ -3,68 +3,80 @@
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
+
+from h3sim.compiling import mypyc_attr
 
 __all__ = ["OrderedStreams"]
 
-_SLACK = 16
+_SLACK: Final = 16
 
-Rank: TypeAlias = tuple[int, int]
-"""What a stream is ordered by; the second part, unique to it, settles ties."""
+_Entry: TypeAlias = Any
+"""A tuple of rank, tie and stream. Which one counts is asked of the object, so nothing says that it
+is a tuple: compiled, one that is known for one is taken apart where it passes, and made anew."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class OrderedStreams:
-    """Streams ordered by a rank.
+    """Streams ordered by a rank, those of one rank by a tie, then by their ids.
 
     The first entry of the heap is never one that was dropped, so looking at it changes nothing.
 
     >>> streams = OrderedStreams()
-    >>> streams.put(4, (1, 4)); streams.put(0, (2, 0)); streams.first
+    >>> streams.put(4, 1); streams.put(0, 2); streams.first
     4
-    >>> streams.put(4, (3, 4)); streams.first
+    >>> streams.put(4, 3); streams.first
     0
     """
 
-    __slots__ = ("_heap", "_ranks")
+    __slots__ = ("_entries", "_heap")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[Rank, int]] = []
-        self._ranks: dict[int, Rank] = {}
+        self._heap: list[_Entry] = []
+        self._entries: dict[int, _Entry] = {}
 
     def __len__(self) -> int:
-        return len(self._ranks)
+        return len(self._entries)
 
     def __contains__(self, stream_id: int) -> bool:
-        return stream_id in self._ranks
+        return stream_id in self._entries
 
     @property
     def first(self) -> int | None:
         """The stream of the lowest rank, or None where there is none."""
-        return self._heap[0][1] if self._heap else None
+        if not self._heap:
+            return None
+        stream_id: int = self._heap[0][2]
+        return stream_id
 
-    def put(self, stream_id: int, rank: Rank) -> None:
+    def put(self, stream_id: int, rank: int, tie: int = 0) -> None:
         """Add the stream, or give it a new rank."""
-        was_first = bool(self._heap) and self._heap[0][1] == stream_id
-        self._ranks[stream_id] = rank
+        heap = self._heap
+        entry: _Entry = (rank, tie, stream_id)
+        was_first = bool(heap) and heap[0][2] == stream_id
+        self._entries[stream_id] = entry
         if was_first:
-            heapreplace(self._heap, (rank, stream_id))
+            heapreplace(heap, entry)
             self._drop_stale()
         else:
-            heappush(self._heap, (rank, stream_id))
+            heappush(heap, entry)
             self._compact()
 
     def drop(self, stream_id: int) -> None:
         """Take the stream out; without effect where it is not in."""
-        if self._ranks.pop(stream_id, None) is not None:
+        if self._entries.pop(stream_id, None) is not None:
             self._drop_stale()
             self._compact()
 
     def _drop_stale(self) -> None:
-        heap, ranks = self._heap, self._ranks
-        while heap and ranks.get(heap[0][1]) != heap[0][0]:
+        heap, entries = self._heap, self._entries
+        while heap:
+            first = heap[0]
+            if entries.get(first[2]) is first:
+                return
             heappop(heap)
 
     def _compact(self) -> None:
-        if len(self._heap) > 2 * len(self._ranks) + _SLACK:
-            self._heap = [(rank, stream_id) for stream_id, rank in self._ranks.items()]
+        if len(self._heap) > 2 * len(self._entries) + _SLACK:
+            self._heap = [*self._entries.values()]
             heapify(self._heap)

@@ -67,7 +67,7 @@ class RankScheduler:
         """Change nothing: a stream is sent to its end."""
 
     def _put(self, stream_id: int) -> None:
-        self._active.put(stream_id, (self._ranks[stream_id], self._arrival[stream_id]))
+        self._active.put(stream_id, self._ranks[stream_id], self._arrival[stream_id])
 
 
 def _rank(signal: Signal) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from h3sim.schedulers.ordered import OrderedStreams
-from h3sim.schedulers.tree import SelfDependencyError, TreeScheduler
-from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES
-from h3sim.signals import H2Priority, StrictPriority
+from h3sim.schedulers.strict_group import StrictGroup
+from h3sim.schedulers.tree import SelfDependencyError
+from h3sim.schedulers.tree.disciplines import ExactTime
+from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES, Weights
+from h3sim.signals import StrictPriority
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
@@ -41,8 +42,9 @@ class StrictScheduler:
     """
 
     def __init__(self, *, turn_bytes: int = DEFAULT_TURN_BYTES) -> None:
-        self._turn_bytes = turn_bytes
-        self._groups: dict[int | None, _Group] = {None: _Group(turn_bytes)}
+        self._queueing = ExactTime(turn_bytes=turn_bytes, weights=Weights.SHARES)
+        self._root = StrictGroup(self._queueing)
+        self._groups: dict[int | None, StrictGroup] = {None: self._root}
         self._wanted: dict[int, StrictPriority] = {}
         self._active: dict[int, None] = {}
         self._implied: dict[int, None] = {}
@@ -89,19 +91,17 @@ class StrictScheduler:
             for element_id in self._groups[stream_id].elements:
                 self._move(element_id, replace(self._wanted[element_id], depends_on=above))
             del self._groups[stream_id]
-        self._active.pop(stream_id, None)
-        self._take(stream_id)
-        del self._wanted[stream_id]
+        if stream_id < 0 or stream_id in self._active:
+            self.deactivate(stream_id)
+        wanted = self._wanted.pop(stream_id)
+        self._groups[wanted.depends_on].take(stream_id, wanted.strict)
 
     def pick(self) -> int | None:
         """Go down from the root, at each placeholder to who is next below it."""
-        highest = self._groups[None].highest
-        while highest is not None:
-            element_id = highest.pick()
-            if element_id is None or element_id >= 0:
-                return element_id
-            highest = self._groups[element_id].highest
-        return None
+        element_id = self._root.pick()
+        while element_id is not None and element_id < 0:
+            element_id = self._groups[element_id].pick()
+        return element_id
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge *n_bytes* to the stream, and a turn to each placeholder above it."""
@@ -109,8 +109,7 @@ class StrictScheduler:
         while element_id is not None:
             wanted = self._wanted[element_id]
             parent = wanted.depends_on
-            # In its level a placeholder pays for a turn whatever was sent.
-            self._groups[parent].levels[wanted.strict].charge(element_id, n_bytes)
+            self._groups[parent].charge(element_id, wanted.strict, n_bytes)
             element_id = parent
 
     def _resolved(self, element_id: int, signal: Signal) -> StrictPriority:
@@ -128,7 +127,7 @@ class StrictScheduler:
         before, parent = self._wanted[element_id], wanted.depends_on
         if (parent, wanted.strict) == (before.depends_on, before.strict):
             self._wanted[element_id] = wanted
-            self._groups[parent].reweigh(element_id, wanted)
+            self._groups[parent].reweigh(element_id, wanted.strict, wanted.weight)
             return
         if parent is not None and self._is_below(parent, element_id):
             self._move(parent, replace(self._wanted[parent], depends_on=before.depends_on))
@@ -138,27 +137,22 @@ class StrictScheduler:
         group = self._groups[before.depends_on]
         group.deactivate(element_id, before.strict)
         group.take(element_id, before.strict)
-        if group.next is None:
+        if group.highest is None:
             self._sleep(before.depends_on)
 
     def _put(self, element_id: int, wanted: StrictPriority) -> None:
         self._wanted[element_id] = wanted
-        self._groups[wanted.depends_on].put(element_id, wanted)
+        self._groups[wanted.depends_on].put(element_id, wanted.strict, wanted.weight)
         if element_id < 0 and element_id not in self._groups:
-            self._groups[element_id] = _Group(self._turn_bytes)
+            self._groups[element_id] = StrictGroup(self._queueing)
         if element_id in self._active or self._has_active_below(element_id):
             self._wake(element_id)
-
-    def _take(self, element_id: int) -> None:
-        self._sleep(element_id)
-        wanted = self._wanted[element_id]
-        self._groups[wanted.depends_on].take(element_id, wanted.strict)
 
     def _wake(self, element_id: int | None) -> None:
         while element_id is not None:
             wanted = self._wanted[element_id]
             group = self._groups[wanted.depends_on]
-            was_active = group.next is not None
+            was_active = group.highest is not None
             group.activate(element_id, wanted.strict)
             element_id = None if was_active else wanted.depends_on
 
@@ -167,10 +161,10 @@ class StrictScheduler:
             wanted = self._wanted[element_id]
             group = self._groups[wanted.depends_on]
             group.deactivate(element_id, wanted.strict)
-            element_id = None if group.next is not None else wanted.depends_on
+            element_id = None if group.highest is not None else wanted.depends_on
 
     def _has_active_below(self, element_id: int) -> bool:
-        return element_id < 0 and self._groups[element_id].next is not None
+        return element_id < 0 and self._groups[element_id].highest is not None
 
     def _is_below(self, element_id: int | None, other_id: int) -> bool:
         while element_id is not None:
@@ -178,66 +172,3 @@ class StrictScheduler:
                 return True
             element_id = self._wanted[element_id].depends_on
         return False
-
-
-class _Group:
-    """What is below one placeholder: a tree without depth for each strict priority there."""
-
-    def __init__(self, turn_bytes: int) -> None:
-        self._turn_bytes = turn_bytes
-        self.levels: dict[int, TreeScheduler] = {}
-        """By strict priority."""
-        self._elements: dict[int, dict[int, None]] = {}
-        """By strict priority, as they came: who looks for them need not look at all there are."""
-        self._active = OrderedStreams()
-        """The strict priorities of which something is active."""
-        self.highest: TreeScheduler | None = None
-        """The level of the first of them."""
-
-    @property
-    def next(self) -> int | None:
-        """Who is next: of the highest strict priority, by weight."""
-        return None if self.highest is None else self.highest.pick()
-
-    @property
-    def elements(self) -> list[int]:
-        """The ids of all that stands here."""
-        return [element_id for level in self._elements.values() for element_id in level]
-
-    def put(self, element_id: int, wanted: StrictPriority) -> None:
-        """Take up an element."""
-        strict = wanted.strict
-        if strict not in self.levels:
-            self.levels[strict] = TreeScheduler(turn_bytes=self._turn_bytes)
-            self._elements[strict] = {}
-        self.levels[strict].open(element_id, H2Priority(weight=wanted.weight))
-        self._elements[strict][element_id] = None
-
-    def take(self, element_id: int, strict: int) -> None:
-        """Forget an element, which is not active."""
-        self.levels[strict].close(element_id)
-        del self._elements[strict][element_id]
-        if not self._elements[strict]:
-            del self.levels[strict], self._elements[strict]
-
-    def reweigh(self, element_id: int, wanted: StrictPriority) -> None:
-        """Give an element another weight."""
-        self.levels[wanted.strict].update(element_id, H2Priority(weight=wanted.weight))
-
-    def activate(self, element_id: int, strict: int) -> None:
-        """Activate an element."""
-        self.levels[strict].activate(element_id)
-        if strict not in self._active:
-            self._active.put(strict, (-strict, strict))
-            self._find_highest()
-
-    def deactivate(self, element_id: int, strict: int) -> None:
-        """Take an element out of the running."""
-        self.levels[strict].deactivate(element_id)
-        if self.levels[strict].pick() is None:
-            self._active.drop(strict)
-            self._find_highest()
-
-    def _find_highest(self) -> None:
-        strict = self._active.first
-        self.highest = None if strict is None else self.levels[strict]

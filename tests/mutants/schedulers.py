@@ -14,6 +14,7 @@ from h3sim.schedulers import (
     RoundRobinScheduler,
     TreeScheduler,
     Turn,
+    Weights,
 )
 from h3sim.schedulers.tree.shape import DependencyTree
 from h3sim.signals import Eps, H2Priority
@@ -79,7 +80,15 @@ class IdleForever(TreeScheduler):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._tree.__class__ = _Unpruned
+        kept = self._tree
+        self._tree = _Unpruned(
+            self._queueing,
+            weights=Weights.SHARES,
+            orphans=kept._orphans,
+            unknown_parent=kept._unknown_parent,
+            retain=kept._retain,
+        )
+        self._nodes, self._root = self._tree.nodes, self._tree.root
 
 
 class SharesNothingOut(TreeScheduler):

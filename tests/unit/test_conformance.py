@@ -269,7 +269,7 @@ def test_a_scheduler_that_may_raise_is_held_to_all_other_laws_up_to_there() -> N
 
     class WrongBeforeThat(Raises):
         def pick(self) -> Any:
-            return max(self._active._ranks, default=None)
+            return max(self._active._entries, default=None)
 
     with pytest.raises(BrokenLawError, match=r"strict-order: stream \d+ of rank"):
         check_law(
@@ -309,7 +309,7 @@ def test_a_scheduler_that_picks_an_unknown_stream_gets_a_sentence_from_every_law
             return picked if picked is None else 9999
 
         def charge(self, stream_id: int, n_bytes: int) -> None:
-            self._active._ranks[stream_id]
+            self._active._entries[stream_id]
 
     claims = (
         StrictOrder(rank=by_id),
@@ -501,7 +501,7 @@ order = StrictOrder(rank=lambda stream_id, signal: stream_id)
 
 class LastFirst(FifoScheduler):
     def pick(self):
-        return max(self._active._ranks, default=None)
+        return max(self._active._entries, default=None)
 
 
 @parametrize_with_checks([Candidate(factory=LastFirst, claims=(order,))])

@@ -46,7 +46,7 @@ class NewestFirst(FifoScheduler):
         self.told.append(signal)
 
     def pick(self):
-        return max(self._active._ranks, default=None)
+        return max(self._active._entries, default=None)
 
 
 NOT_A_FACTORY = "a word"

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from heapq import heapreplace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from h3sim.compiling import mypyc_attr
 from h3sim.schedulers.tree.options import Queueing, Weights
 from h3sim.schedulers.tree.queueing import FairQueueing, known, relist, settle
 from h3sim.signals import MAX_WEIGHT
 
 if TYPE_CHECKING:
-    from h3sim.schedulers.tree.node import Node
+    from h3sim.schedulers.tree.node import Entry, Node, Time
 
 __all__ = [
     "AtsPoints",
@@ -26,16 +27,17 @@ __all__ = [
     "queueing_of",
 ]
 
-_UNIT = math.lcm(*range(1, MAX_WEIGHT + 1))
-_COST_PER_BYTE = (0, *(MAX_WEIGHT * _UNIT // weight for weight in range(1, MAX_WEIGHT + 1)))
-_BEFORE_ALL = -1
-_AFTER_ALL = math.inf
-_NO_TURN = -1
+_UNIT: Final = math.lcm(*range(1, MAX_WEIGHT + 1))
+_COST_PER_BYTE: Final = (0, *(MAX_WEIGHT * _UNIT // weight for weight in range(1, MAX_WEIGHT + 1)))
+_BEFORE_ALL: Final = -1
+_AFTER_ALL: Final = math.inf
+_NO_TURN: Final = -1
 """What a node's last turn took that has had none since it was last alone; one may take 0 bytes."""
-_FRONT, _WAITING = -2, -1
+_FRONT: Final = -2
+_WAITING: Final = -1
 """Ties at an infinite time: before those of weight 0, whose ties are their ids."""
 
-_FIXED_TIMES: dict[Weights, dict[int, float]] = {
+_FIXED_TIMES: dict[Weights, dict[int, Time]] = {
     Weights.SHARES: {},
     Weights.ZERO: {255: _BEFORE_ALL, 0: _AFTER_ALL},
     Weights.ZERO_LAST: {0: _AFTER_ALL},
@@ -43,15 +45,16 @@ _FIXED_TIMES: dict[Weights, dict[int, float]] = {
 }
 """The weights that have a place and no share."""
 
-_SLOT = 65_536
-_SLOTS_AT_WEIGHT_1 = 63
-_SLOTS_A_TURN = (
+_SLOT: Final = 65_536
+_SLOTS_AT_WEIGHT_1: Final = 63
+_SLOTS_A_TURN: Final = (
     0,
     *((2 * _SLOTS_AT_WEIGHT_1 * _SLOT + w) // (2 * w) for w in range(1, MAX_WEIGHT + 1)),
 )
 """What a turn costs by weight, in parts of a slot, rounded to the nearest."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class ExactTime(FairQueueing):
     """Virtual time without rounding: bytes * 256 / weight, in units of 1/lcm(1..256).
 
@@ -62,7 +65,7 @@ class ExactTime(FairQueueing):
         super().__init__(turn_bytes=turn_bytes)
         self._fixed_times = _FIXED_TIMES[weights]
 
-    def joined(self, node: Node, parent: Node) -> tuple[float, int]:
+    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start one turn behind the child that was served last."""
         node.n_bytes = _NO_TURN
         time = node.fixed_time
@@ -99,11 +102,14 @@ class ExactTime(FairQueueing):
                     if node.n_bytes != charged or parent.last:
                         node.n_bytes = charged
                         parent.last = 0
-                        node.entry = heap[0] = (charged * node.cost_per_byte, node.tie, node)
+                        moved: Entry = (charged * node.cost_per_byte, node.tie, node)
+                        node.entry = moved
+                        heap[0] = moved
                 else:
                     node.n_bytes = _NO_TURN
                     parent.last = time = entry[0]
-                    node.entry = moved = (time + charged * node.cost_per_byte, node.tie, node)
+                    moved = (time + charged * node.cost_per_byte, node.tie, node)
+                    node.entry = moved
                     if heap[0] is not entry:
                         relist(parent, entry, moved)
                     else:
@@ -114,6 +120,7 @@ class ExactTime(FairQueueing):
             parent, entry = node.parent, node.entry
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class QuickerZeroTime(ExactTime):
     """Exact time until a child of weight 0 was served; from then on no time tells siblings apart.
 
@@ -127,7 +134,7 @@ class QuickerZeroTime(ExactTime):
     def __init__(self, *, turn_bytes: int) -> None:
         super().__init__(turn_bytes=turn_bytes, weights=Weights.QUICKER_ZERO)
 
-    def joined(self, node: Node, parent: Node) -> tuple[float, int]:
+    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Join at the end of the line, once there is one."""
         line = parent.line
         if line is None or node.fixed_time is not None:
@@ -166,8 +173,9 @@ class QuickerZeroTime(ExactTime):
                 charged = self.turn_bytes if node.is_placeholder else n_bytes
                 parent.last = node.entry[0]
                 entry = node.entry
-                node.entry = (entry[0] + charged * node.cost_per_byte, node.tie, node)
-                relist(parent, entry, node.entry)
+                moved: Entry = (entry[0] + charged * node.cost_per_byte, node.tie, node)
+                node.entry = moved
+                relist(parent, entry, moved)
             node = parent
 
     def _end_time(self, parent: Node) -> None:
@@ -189,8 +197,9 @@ class QuickerZeroTime(ExactTime):
     def _restand(parent: Node, node: Node, tie: int) -> None:
         entry = node.entry
         if entry is not None and entry[1] != tie:
-            node.entry = (_AFTER_ALL, tie, node)
-            relist(parent, entry, node.entry)
+            moved: Entry = (_AFTER_ALL, tie, node)
+            node.entry = moved
+            relist(parent, entry, moved)
 
 
 class Nghttp2Cycles(FairQueueing):
@@ -199,7 +208,7 @@ class Nghttp2Cycles(FairQueueing):
     Equal cycles fall to whoever was listed first.
     """
 
-    def joined(self, node: Node, parent: Node) -> tuple[float, int]:
+    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start at the cycle served last, or behind it by a turn that is not paid for yet."""
         parent.n_listed += 1
         return self._next(node, parent.last, node.n_bytes), parent.n_listed
@@ -214,8 +223,10 @@ class Nghttp2Cycles(FairQueueing):
             time = parent.last = entry[0]
             number = parent.n_listed = parent.n_listed + 1
             node.n_bytes = n_bytes
-            cycles, node.carry = divmod(n_bytes * MAX_WEIGHT + node.carry, node.weight)
-            node.entry = moved = (time + cycles, number, node)
+            due = n_bytes * MAX_WEIGHT + node.carry
+            node.carry = due % node.weight
+            moved: Entry = (time + due // node.weight, number, node)
+            node.entry = moved
             heap = parent.heap
             if heap[0] is not entry:
                 relist(parent, entry, moved)
@@ -237,7 +248,8 @@ class Nghttp2Cycles(FairQueueing):
         due = paid + (node.carry - paid) % before
         cycles, node.carry = divmod(due, weight)
         time = max(entry[0] - due // before + cycles, parent.last)
-        node.entry = moved = (time, entry[1], node)
+        moved: Entry = (time, entry[1], node)
+        node.entry = moved
         relist(parent, entry, moved)
         settle(parent)
 
@@ -247,7 +259,7 @@ class Nghttp2Cycles(FairQueueing):
         node.last = 0
 
     @staticmethod
-    def _next(node: Node, start: float, n_bytes: int) -> float:
+    def _next(node: Node, start: Time, n_bytes: int) -> Time:
         node.n_bytes = n_bytes
         cycles, node.carry = divmod(n_bytes * MAX_WEIGHT + node.carry, node.weight)
         return start + cycles
@@ -261,14 +273,14 @@ class H2oCalendar(FairQueueing):
     slots in a ring name the same places as the numbers without end that are counted here.
     """
 
-    def joined(self, node: Node, parent: Node) -> tuple[float, int]:
+    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start one turn behind the slot that was served last."""
         parent.n_listed += 1
         node.n_bytes = node.carry
         slots, node.carry = divmod(_SLOTS_A_TURN[node.weight] + node.carry, _SLOT)
         return parent.last + slots, parent.n_listed
 
-    def served(self, node: Node, parent: Node, time: float, n_bytes: int) -> tuple[float, int]:
+    def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
         """Join again: a turn is a turn."""
         parent.last = time
         return self.joined(node, parent)
@@ -301,11 +313,11 @@ class AtsPoints(FairQueueing):
     A stream begins with its id, a placeholder with its number. Equal points fall to the lower id.
     """
 
-    def joined(self, node: Node, parent: Node) -> tuple[float, int]:
+    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Come back with the points of then: who was away goes before those who went on."""
         return node.point, node.tie
 
-    def served(self, node: Node, parent: Node, time: float, n_bytes: int) -> tuple[float, int]:
+    def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
         """Add to its points."""
         node.point += n_bytes * MAX_WEIGHT // node.weight
         return node.point, node.tie

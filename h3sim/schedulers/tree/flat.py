@@ -18,19 +18,22 @@ __all__ = ["FlatNode", "flattened", "rebuilt"]
 FlatNode: TypeAlias = tuple[dict[str, Any], list[int], tuple[float, int] | None]
 """What a node holds of its own, the numbers of its children, and its time and tie if listed."""
 
-_OWN = tuple(
-    name for name in Node.__slots__ if name not in ("parent", "children", "entry", "heap", "stale")
+_OWN = (
+    *("id", "is_placeholder", "tie", "weight", "is_exclusive"),
+    *("has_data", "is_closed", "is_implied", "is_idle"),
+    *("last", "n_listed", "line", "cost_per_byte", "fixed_time", "point", "n_bytes", "carry"),
 )
+"""All that a node holds but its neighbours, its entry and its heap, which these follow from."""
 
 
 def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
     """Return the nodes in their order; all that they name must be among them."""
     nodes = list(nodes)
-    number = {node: index for index, node in enumerate(nodes)}
+    number = {id(node): index for index, node in enumerate(nodes)}
     return [
         (
             {name: getattr(node, name) for name in _OWN},
-            [number[child] for child in node.children.values()],
+            [number[id(child)] for child in node.children.values()],
             None if node.entry is None else node.entry[:2],
         )
         for node in nodes

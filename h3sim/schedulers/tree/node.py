@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from h3sim.compiling import mypyc_attr
 from h3sim.signals import DEFAULT_WEIGHT
 
-__all__ = ["Entry", "Node"]
+__all__ = ["Entry", "Node", "Time"]
 
 _PLACEHOLDER_TIE = 2**62
 """Placeholders come behind streams, whose ids stay below 2^62, and among themselves as declared."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class Node:
     """A stream, a placeholder or the root."""
 
@@ -62,7 +64,7 @@ class Node:
         # Its own heap, of the children that have an entry; `stale` counts those that had one.
         self.heap: list[Entry] = []
         self.stale = 0
-        self.last: float = 0
+        self.last: Time = 0
         """The virtual time of the child that was served last."""
         self.n_listed = 0
         """How often a child was listed, where that decides ties."""
@@ -70,7 +72,7 @@ class Node:
         """The ids of its children with shares and data, once no time tells them apart."""
         # What a discipline remembers of it.
         self.cost_per_byte = 0
-        self.fixed_time: float | None = None
+        self.fixed_time: Time | None = None
         self.point = node_id if node_id >= 0 else -1 - node_id
         self.n_bytes = 0
         """What its last turn took; with exact time only while it is listed alone."""
@@ -86,5 +88,13 @@ class Node:
         return False
 
 
-Entry: TypeAlias = tuple[float, int, Node]
-"""Virtual time (an exact integer, or infinity), tie and node."""
+Time: TypeAlias = int | float
+"""Virtual time: an exact integer of any size, or infinity. A float alone it is not: compiled, that
+is a number of 53 bits, whatever is put into it."""
+
+Entry: TypeAlias = Any
+"""A tuple of virtual time, tie and node.
+
+Whether an entry is the one that a node has is asked of the object. So nothing says that it is a
+tuple: compiled, one that is known for one is taken apart where it passes, and made anew.
+"""

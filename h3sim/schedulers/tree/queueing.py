@@ -7,18 +7,21 @@ changes. Everything else is the same for all, so that `pick` is the same for all
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from h3sim.compiling import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from h3sim.schedulers.tree.node import Entry, Node
+    from h3sim.schedulers.tree.node import Entry, Node, Time
 
 __all__ = ["FairQueueing", "first_unblocked", "known"]
 
-_SLACK = 16
+_SLACK: Final = 16
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class FairQueueing:
     """The heaps of a tree. *turn_bytes* is what a turn is expected to carry."""
 
@@ -27,11 +30,11 @@ class FairQueueing:
 
     # What a discipline says
 
-    def joined(self, node: Node, parent: Node) -> tuple[float, int]:
+    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Return the virtual time and the tie at which the node joins its siblings."""
         raise NotImplementedError
 
-    def served(self, node: Node, parent: Node, time: float, n_bytes: int) -> tuple[float, int]:
+    def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
         """Return the node's next time and tie; it, or something below it, had a turn at *time*."""
         raise NotImplementedError
 
@@ -49,7 +52,8 @@ class FairQueueing:
         while node.parent is not None and node.entry is not None:
             parent, entry = node.parent, node.entry
             time, tie = self.served(node, parent, entry[0], n_bytes)
-            node.entry = moved = (time, tie, node)
+            moved: Entry = (time, tie, node)
+            node.entry = moved
             relist(parent, entry, moved)
             node = parent
 
@@ -98,8 +102,9 @@ class FairQueueing:
         """Put the node on its parent's list."""
         parent = known(node.parent)
         time, tie = self.joined(node, parent)
-        node.entry = (time, tie, node)
-        heappush(parent.heap, node.entry)
+        entry: Entry = (time, tie, node)
+        node.entry = entry
+        heappush(parent.heap, entry)
 
     def unlist(self, node: Node) -> None:
         """Take the node off its parent's list."""
@@ -132,7 +137,11 @@ def relist(parent: Node, entry: Entry, moved: Entry) -> None:
 def settle(parent: Node) -> None:
     """Take stale entries off the top, so that the first one is always alive."""
     heap = parent.heap
-    while heap and heap[0][2].entry is not heap[0]:
+    while heap:
+        first = heap[0]
+        node: Node = first[2]
+        if node.entry is first:
+            return
         heappop(heap)
         parent.stale -= 1
 
@@ -145,7 +154,7 @@ def first_unblocked(root: Node, blocked: Container[int]) -> int | None:
         if entry is None:
             waiting.pop()
             continue
-        node = entry[2]
+        node: Node = entry[2]
         if node.has_data and node.id not in blocked:
             return node.id
         waiting.append(iter(sorted(_listed(node))))

@@ -27,6 +27,7 @@ from h3sim.schedulers.tree.views import as_networkx, as_text
 from h3sim.signals import H2Priority
 
 if TYPE_CHECKING:
+    from h3sim.schedulers.tree.node import Node
     from h3sim.schedulers.tree.views import Graph
     from h3sim.signals import Signal
 
@@ -225,7 +226,7 @@ class TreeScheduler:
 
     def pick(self) -> int | None:
         """Return the stream that sends next, or None where none has data."""
-        node = self._root
+        node: Node = self._root
         while node.heap:
             node = node.heap[0][2]
             if node.has_data:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.compiling import mypyc_attr
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import UnknownParent
 from h3sim.schedulers.tree.queueing import known
@@ -29,6 +30,7 @@ _MOST_IDLE = 100
 """So many idle streams nghttp2 keeps (nghttp2_session_adjust_idle_stream)."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class Nghttp2Tree(DependencyTree):
     """Closed and idle streams stay; siblings are listed anew newest first.
 
@@ -58,7 +60,8 @@ class Nghttp2Tree(DependencyTree):
         if idle is not None and not (idle.is_implied or idle.is_idle):
             raise ValueError(f"stream {node_id} is open already")
         wanted = self._checked(node_id, signal)
-        self._newest_id = max(self._newest_id, node_id)
+        if node_id > self._newest_id:
+            self._newest_id = node_id
         if idle is not None:
             self._remove(idle)
         parent, wanted = self._resolved(node_id, wanted)
@@ -171,6 +174,7 @@ class Nghttp2Tree(DependencyTree):
             parent.children = {each.id: each for each in siblings}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class H2oTree(DependencyTree):
     """Whoever moves leaves its old list before it joins the new one.
 

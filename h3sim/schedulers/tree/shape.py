@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from h3sim.compiling import mypyc_attr
 from h3sim.errors import H3SimError
 from h3sim.schedulers.tree.flat import flattened, rebuilt
 from h3sim.schedulers.tree.node import Node
@@ -27,6 +28,13 @@ _REMEMBERED = 64
 """So many that have gone are remembered, each with the parent it had (Apache Traffic Server)."""
 
 
+_KEPT = (
+    *("_queueing", "_least_weight", "_most_weight", "_default", "_orphans", "_unknown_parent"),
+    *("_newest_id", "_retain", "_retained", "_gone", "_idle", "_closed", "_n_open"),
+)
+"""What is pickled of a tree of any server, beside its nodes; compiled, it has no `__dict__`."""
+
+
 class SelfDependencyError(H3SimError, ValueError):
     """A stream shall depend on itself: a stream error of type PROTOCOL_ERROR (RFC 7540 § 5.3.1).
 
@@ -42,6 +50,7 @@ class SelfDependencyError(H3SimError, ValueError):
         return type(self), (self.stream_id,)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class DependencyTree:
     """Nodes by id, and the root above them. `TreeScheduler` explains the options."""
 
@@ -57,7 +66,7 @@ class DependencyTree:
         self.root = Node(0)
         self.nodes: dict[int, Node] = {}
         self._queueing = queueing
-        self._weights = weights
+        self._least_weight, self._most_weight = weights.limits
         self._default = H2Priority(weight=weights.default)
         self._orphans = orphans
         self._unknown_parent = unknown_parent
@@ -72,14 +81,13 @@ class DependencyTree:
             self._attach(orphanage, self.root)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            **self.__dict__,
-            "root": None,
-            "nodes": flattened([self.root, *self.nodes.values()]),
-        }
+        kept = {name: getattr(self, name) for name in _KEPT if hasattr(self, name)}
+        return {**kept, "nodes": flattened([self.root, *self.nodes.values()])}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        for name in _KEPT:
+            if name in state:
+                setattr(self, name, state[name])
         self.root, *nodes = rebuilt(state["nodes"])
         self.nodes = {node.id: node for node in nodes}
 
@@ -91,9 +99,11 @@ class DependencyTree:
         if node is not None and node.is_open:
             raise ValueError(f"stream {node_id} is open already")
         wanted = self._checked(node_id, signal)
-        self._newest_id = max(self._newest_id, node_id)
+        if node_id > self._newest_id:
+            self._newest_id = node_id
         parent, wanted = self._resolved(node_id, wanted)
-        self._gone.pop(node_id, None)
+        if self._gone:
+            self._gone.pop(node_id, None)
         if node is None:
             node = self.nodes[node_id] = Node(node_id)
             self._queueing.reweigh(node, wanted.weight)
@@ -150,9 +160,9 @@ class DependencyTree:
         wanted = signal if isinstance(signal, H2Priority) else self._default
         if wanted.depends_on == node_id:
             raise SelfDependencyError(node_id)
-        low, high = self._weights.limits
-        if not low <= wanted.weight <= high:
-            raise ValueError(f"weight must be {low} to {high}, is {wanted.weight}")
+        if not self._least_weight <= wanted.weight <= self._most_weight:
+            limits = f"{self._least_weight} to {self._most_weight}"
+            raise ValueError(f"weight must be {limits}, is {wanted.weight}")
         return wanted
 
     def _resolved(self, node_id: int, wanted: H2Priority) -> tuple[Node, H2Priority]:
@@ -263,11 +273,12 @@ class DependencyTree:
         del self.nodes[node.id]
         self._retained.pop(node.id, None)
         parent = known(node.parent)
-        children = list(node.children.values())
-        total = sum(child.weight for child in children)
-        for child in children:
-            weight = self._orphans.weight(child.weight, node.weight, total)
-            self._move(child, parent, weight=weight)
+        if node.children:
+            children = list(node.children.values())
+            total = sum(child.weight for child in children)
+            for child in children:
+                weight = self._orphans.weight(child.weight, node.weight, total)
+                self._move(child, parent, weight=weight)
         self._queueing.sleep(self._detach(node))
         self._remember(node.id, parent)
         self._prune(parent)

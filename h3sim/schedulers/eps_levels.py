@@ -1,0 +1,165 @@
+"""What happens among the streams of one urgency: the levels of `EpsScheduler`."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from h3sim.compiling import mypyc_attr
+from h3sim.schedulers.ordered import OrderedStreams
+from h3sim.schedulers.turn_counter import TurnCounter
+
+if TYPE_CHECKING:
+    from h3sim.schedulers.turns import Turn
+
+__all__ = ["AllShare", "FirstTurn", "Halves", "Level", "SequentialFirst", "SharedList"]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class Level:
+    """The active streams of one urgency."""
+
+    @property
+    def first(self) -> int | None:
+        """Who sends next."""
+        raise NotImplementedError
+
+    def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
+        """Activate a stream; a new one has not had a turn yet."""
+        raise NotImplementedError
+
+    def leave(self, stream_id: int) -> None:
+        """Take a stream out, which ends its turn."""
+        raise NotImplementedError
+
+    def charge(self, stream_id: int, n_bytes: int) -> bool:
+        """Count a packet; return whether a turn is over with it."""
+        raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class SequentialFirst(Level):
+    """One at a time by stream id, then the others by turns."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._sequential = OrderedStreams()
+        self._shared: OrderedDict[int, None] = OrderedDict()
+        self._turns = TurnCounter(turn)
+
+    @property
+    def first(self) -> int | None:
+        if self._sequential:
+            return self._sequential.first
+        return next(iter(self._shared), None)
+
+    def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
+        if is_incremental:
+            self._shared[stream_id] = None
+        else:
+            self._sequential.put(stream_id, stream_id)
+
+    def leave(self, stream_id: int) -> None:
+        self._turns.drop(stream_id)
+        self._sequential.drop(stream_id)
+        self._shared.pop(stream_id, None)
+
+    def charge(self, stream_id: int, n_bytes: int) -> bool:
+        is_over = bool(self._turns.charge(stream_id, n_bytes))
+        if is_over and stream_id in self._shared:
+            self._shared.move_to_end(stream_id)
+        return is_over
+
+
+class AllShare(SequentialFirst):
+    """All by turns."""
+
+    def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
+        self._shared[stream_id] = None
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class FirstTurn(SequentialFirst):
+    """The first turn of an incremental stream counts as one that is not."""
+
+    def __init__(self, turn: Turn) -> None:
+        super().__init__(turn)
+        self._will_share: dict[int, None] = {}
+
+    def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
+        super().join(stream_id, is_incremental and not is_new, is_new)
+        if is_incremental and is_new:
+            self._will_share[stream_id] = None
+
+    def leave(self, stream_id: int) -> None:
+        super().leave(stream_id)
+        self._will_share.pop(stream_id, None)
+
+    def charge(self, stream_id: int, n_bytes: int) -> bool:
+        is_over = super().charge(stream_id, n_bytes)
+        if is_over and stream_id in self._will_share:
+            del self._will_share[stream_id]
+            self._sequential.drop(stream_id)
+            self._shared[stream_id] = None
+        return is_over
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class Halves(SequentialFirst):
+    """Turns alternate between the two groups; the one that is not incremental begins."""
+
+    def __init__(self, turn: Turn) -> None:
+        super().__init__(turn)
+        self._shared_is_next = False
+
+    @property
+    def first(self) -> int | None:
+        if self._shared_is_next and self._shared:
+            return next(iter(self._shared))
+        return super().first
+
+    def leave(self, stream_id: int) -> None:
+        if self._turns.has_begun(stream_id):
+            self._shared_is_next = stream_id in self._sequential
+        super().leave(stream_id)
+
+    def charge(self, stream_id: int, n_bytes: int) -> bool:
+        is_shared = stream_id in self._shared
+        is_over = super().charge(stream_id, n_bytes)
+        self._shared_is_next = is_over is not is_shared
+        return is_over
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class SharedList(Level):
+    """One list by round, then by stream id (nghttp3's scheduling of 2026)."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._streams = OrderedStreams()
+        self._round: dict[int, int] = {}
+        self._is_incremental: dict[int, bool] = {}
+        self._turns = TurnCounter(turn)
+
+    @property
+    def first(self) -> int | None:
+        return self._streams.first
+
+    def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
+        head = self._streams.first
+        self._is_incremental[stream_id] = is_incremental
+        self._put(stream_id, 0 if head is None else self._round[head])
+
+    def leave(self, stream_id: int) -> None:
+        self._turns.drop(stream_id)
+        self._streams.drop(stream_id)
+        del self._round[stream_id], self._is_incremental[stream_id]
+
+    def charge(self, stream_id: int, n_bytes: int) -> bool:
+        turns = self._turns.charge(stream_id, n_bytes)
+        # One that is alone stays, so that the next one to join stands beside it, not before it.
+        if turns and self._is_incremental[stream_id] and len(self._round) > 1:
+            self._put(stream_id, self._round[stream_id] + turns)
+        return turns > 0
+
+    def _put(self, stream_id: int, number: int) -> None:
+        self._round[stream_id] = number
+        self._streams.put(stream_id, number)

@@ -1,0 +1,114 @@
+"""Turns in rounds: whose is next among streams that take one each."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import Final
+
+from h3sim.compiling import mypyc_attr
+
+__all__ = ["Rounds"]
+
+_SLACK: Final = 16
+"""So many entries of a heap may be out of date before it is made anew, whatever its size."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class Rounds:
+    """Streams that take turns; a stream that joins takes its first turn in the next round.
+
+    Within a round the lower stream id goes first. This is fair queueing in virtual time with equal
+    weights, in which every turn costs the same.
+    """
+
+    # A turn is taken for every packet. So this keeps a heap of its own and not an `OrderedStreams`,
+    # which would have to be told of each turn by a call, and keep the ranks a second time.
+
+    __slots__ = ("_heap", "_line", "_now", "_round", "first")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int]] = []
+        """(round, stream); entries may be out of date, the first is not."""
+        self._round: dict[int, int] = {}
+        self._now = 0
+        self._line = 0
+        """The next place in the line, once a stream was sent to its end; before, 0."""
+        self.first: int | None = None
+        """Whose turn it is."""
+
+    def __contains__(self, stream_id: int) -> bool:
+        return stream_id in self._round
+
+    def join(self, stream_id: int) -> None:
+        """Put the stream among those that take turns; without effect where it is."""
+        turns = self._round
+        if stream_id in turns:
+            return
+        if self._line:
+            self._next_turn(stream_id, self._line)
+            return
+        # As `_next_turn`, of which a page of small resources has as many as packets.
+        turns[stream_id] = number = self._now + 1
+        heap = self._heap
+        heappush(heap, (number, stream_id))
+        if len(heap) > 2 * len(turns) + _SLACK:
+            self._drop_stale()
+        else:
+            self.first = heap[0][1]
+
+    def leave(self, stream_id: int) -> None:
+        """Take the stream out of the turns."""
+        if self._round.pop(stream_id, None) is not None:
+            self._settle(stream_id)
+
+    def keeps_turn(self, stream_id: int) -> None:
+        """Continue the stream's turn; whoever joins during it waits for the next round."""
+        self._now = self._round[stream_id]
+
+    def took_turn(self, stream_id: int) -> None:
+        """Move the stream to the next round."""
+        self._now = now = self._round[stream_id]
+        if stream_id != self.first or self._line:
+            self._next_turn(stream_id, now + 1)
+            return
+        self._round[stream_id] = now + 1
+        heap = self._heap
+        heapreplace(heap, (now + 1, stream_id))
+        if len(heap) == len(self._round):
+            self.first = heap[0][1]
+        else:
+            self._drop_stale()
+
+    def requeue(self, stream_id: int) -> None:
+        """Send the stream behind all that wait; from now on it is first come, first served."""
+        if stream_id in self._round:
+            self._line = self._line or max(self._round.values()) + 1
+            self._next_turn(stream_id, self._line)
+
+    def _next_turn(self, stream_id: int, number: int) -> None:
+        if self._line:
+            number = self._line
+            self._line += 1
+        self._round[stream_id] = number
+        heappush(self._heap, (number, stream_id))
+        self._settle(stream_id)
+
+    def _settle(self, stream_id: int) -> None:
+        """Note whose turn it is, where nothing has changed but for one stream."""
+        heap = self._heap
+        if stream_id == self.first or len(heap) > 2 * len(self._round) + _SLACK:
+            self._drop_stale()
+        else:
+            # Its entry is not the first, or is a new one, so the first is not out of date.
+            self.first = heap[0][1] if heap else None
+
+    def _drop_stale(self) -> None:
+        """See to it that the first entry of the heap is that of a stream which waits there."""
+        turns = self._round
+        if len(self._heap) > 2 * len(turns) + _SLACK:
+            self._heap = [(number, stream_id) for stream_id, number in turns.items()]
+            heapify(self._heap)
+        heap = self._heap
+        while heap and turns.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        self.first = heap[0][1] if heap else None

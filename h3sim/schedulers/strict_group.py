@@ -1,0 +1,93 @@
+"""Siblings by strict priority, and by weight among those of one: what is below one placeholder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.compiling import mypyc_attr
+from h3sim.schedulers.ordered import OrderedStreams
+from h3sim.schedulers.tree.node import Node
+
+if TYPE_CHECKING:
+    from h3sim.schedulers.tree.queueing import FairQueueing
+
+__all__ = ["StrictGroup"]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class StrictGroup:
+    """For each strict priority a list without depth, in which siblings take turns by weight.
+
+    A level is the root of such a list: of a tree it takes the heap, and needs none of the rules.
+    """
+
+    def __init__(self, queueing: FairQueueing) -> None:
+        self._queueing = queueing
+        self._levels: dict[int, Node] = {}
+        """By strict priority."""
+        self._active = OrderedStreams()
+        """The strict priorities of which something is active."""
+        self.highest: Node | None = None
+        """The level of the first of them, or None where nothing is active."""
+
+    @property
+    def elements(self) -> list[int]:
+        """The ids of all that stands here."""
+        return [element_id for level in self._levels.values() for element_id in level.children]
+
+    def put(self, element_id: int, strict: int, weight: int) -> None:
+        """Take up an element."""
+        level = self._levels.get(strict)
+        if level is None:
+            level = self._levels[strict] = Node(0)
+        node = Node(element_id)
+        self._queueing.reweigh(node, weight)
+        node.parent = level
+        level.children[element_id] = node
+
+    def take(self, element_id: int, strict: int) -> None:
+        """Forget an element, which is not active."""
+        level = self._levels[strict]
+        del level.children[element_id]
+        if not level.children:
+            del self._levels[strict]
+
+    def reweigh(self, element_id: int, strict: int, weight: int) -> None:
+        """Give an element another weight."""
+        self._queueing.reweigh(self._levels[strict].children[element_id], weight)
+
+    def activate(self, element_id: int, strict: int) -> None:
+        """Activate an element."""
+        level = self._levels[strict]
+        is_first = not level.heap
+        node = level.children[element_id]
+        node.has_data = True
+        self._queueing.wake(node)
+        if is_first:
+            self._active.put(strict, -strict)
+            self._find_highest()
+
+    def deactivate(self, element_id: int, strict: int) -> None:
+        """Take an element out of the running."""
+        level = self._levels[strict]
+        node = level.children[element_id]
+        node.has_data = False
+        self._queueing.rest(node)
+        if not level.heap:
+            self._active.drop(strict)
+            self._find_highest()
+
+    def charge(self, element_id: int, strict: int, n_bytes: int) -> None:
+        """Charge a turn to an element; a placeholder pays for a whole one, whatever was sent."""
+        self._queueing.charge(self._levels[strict].children[element_id], n_bytes)
+
+    def pick(self) -> int | None:
+        """Return who is next: of the highest strict priority, by weight."""
+        if self.highest is None:
+            return None
+        node: Node = self.highest.heap[0][2]
+        return node.id
+
+    def _find_highest(self) -> None:
+        strict = self._active.first
+        self.highest = None if strict is None else self._levels[strict]
