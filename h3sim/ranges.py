@@ -33,21 +33,26 @@ class Ranges:
             raise ValueError(f"not a byte range: [{start}, {stop})")
         if start == stop:
             return 0
-        if self._stops and start == self._stops[-1]:  # what comes in order is the common case
-            self._stops[-1] = stop
+        starts, stops = self._starts, self._stops
+        if stops and start >= stops[-1]:  # what comes behind all that is there is the common case
+            if start == stops[-1]:
+                stops[-1] = stop
+            else:
+                starts.append(start)
+                stops.append(stop)
             return stop - start
-        first = bisect_left(self._stops, start)
-        last = bisect_right(self._starts, stop)
+        first = bisect_left(stops, start)
+        last = bisect_right(starts, stop)
         if first == last:
-            self._starts.insert(first, start)
-            self._stops.insert(first, stop)
+            starts.insert(first, start)
+            stops.insert(first, stop)
             return stop - start
-        known = sum(
-            min(b, stop) - max(a, start)
-            for a, b in zip(self._starts[first:last], self._stops[first:last], strict=True)
-        )
-        self._starts[first:last] = [min(start, self._starts[first])]
-        self._stops[first:last] = [max(stop, self._stops[last - 1])]
+        known = 0
+        for index in range(first, last):
+            low, high = starts[index], stops[index]
+            known += (high if high < stop else stop) - (low if low > start else start)
+        starts[first:last] = [min(start, starts[first])]
+        stops[first:last] = [max(stop, stops[last - 1])]
         return stop - start - known
 
     @property

@@ -8,7 +8,6 @@ from h3sim import seeds
 from h3sim.engine.environment import Lane, Rank
 from h3sim.engine.transport import Carried
 from h3sim.trace import (
-    MAX_PENDING,
     ConnectionOrder,
     Delivery,
     RowRecorder,
@@ -177,7 +176,7 @@ class ConstantRateTransport:
         """Report what was sent, and pack what was written down of it."""
         if self._progress is not None:
             self._progress(recorder.n_packets, self._n_packets)
-        if recorder.n_pending >= MAX_PENDING:
+        if recorder.n_pending >= recorder.max_pending:
             recorder.pack()
 
     def _next_tick_at_ns(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from h3sim.engine.transport import Carried
-from h3sim.trace import MAX_PENDING, RecoveryRow, RowRecorder, WireRow
+from h3sim.trace import RecoveryRow, RowRecorder, WireRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +30,12 @@ class SentLog:
 class DownRows(SentLog):
     """The rows of the packets down: one for each piece of a stream."""
 
-    __slots__ = ("_pending", "_recorder", "delivered_at_ns")
+    __slots__ = ("_max_pending", "_pending", "_recorder", "delivered_at_ns")
 
     def __init__(self, recorder: RowRecorder) -> None:
         self._recorder = recorder
         self._pending = recorder.pending
+        self._max_pending = recorder.max_pending
         self.delivered_at_ns = recorder.delivered_at_ns
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
@@ -44,7 +45,7 @@ class DownRows(SentLog):
         for stream_id, offset, n_bytes in packet.frames:
             rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
             delivered_at_ns.append(None)
-        if len(rows) >= MAX_PENDING:
+        if len(rows) >= self._max_pending:
             self._recorder.pack()
 
 

@@ -54,7 +54,7 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
 def _n_distinct(numbers: Sequence[int]) -> int:
     """Return how many different *numbers* there are, which mostly rise."""
     if all(map(le, numbers, islice(numbers, 1, None))):
-        n_changes = sum(1 for _ in filter(None, map(ne, numbers, islice(numbers, 1, None))))
+        n_changes: int = sum(map(ne, numbers, islice(numbers, 1, None)))
         return n_changes + (len(numbers) > 0)
     return len(dict.fromkeys(numbers))
 

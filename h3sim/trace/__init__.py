@@ -21,11 +21,10 @@ from h3sim.trace.model import (
     WireRow,
 )
 from h3sim.trace.packet_rows import PacketColumns, PacketRow, PacketRows, SentRow, rows_of
-from h3sim.trace.recorder import MAX_PENDING, RowRecorder, SteadyRecorder
+from h3sim.trace.recorder import RowRecorder, SteadyRecorder
 from h3sim.trace.rows import Rows
 
 __all__ = [
-    "MAX_PENDING",
     "Activity",
     "ConnectionOrder",
     "ConnectionPacket",

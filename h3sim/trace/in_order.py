@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, compress, count, islice, repeat
 from operator import is_, is_not, itemgetter, le
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from h3sim.trace.delivery import StreamOrder
 from h3sim.trace.model import Delivery
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from h3sim.trace.packet_rows import PacketRows, SentRow
 
 __all__ = ["delivered_in_one_order", "delivered_per_stream", "with_delivery"]
+
+_NEVER: Final = 2**63 - 1
+"""Later than any time."""
 
 
 def with_delivery(rows: Sequence[SentRow], delivery: Delivery) -> PacketRows:
@@ -59,35 +62,60 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
     that was sent for the first time before its last byte was: what is sent again keeps its place.
     """
     coming = _Coming(rows, per_stream)
-    sent: dict[int, list[tuple[int, int | None]]] = {}
-    """For each stream: where rows end that sent something new, and when all up to there came."""
-    latest: int | None = 0
-    times: DeliveryTimes = []
+    reached: dict[int, int] = {}
+    """For each stream: how far it had been sent."""
+    latest = 0
+    times: list[Any] = []
+    """Of a row that sends something new: when all had come up to there, or `_NEVER`."""
+    undelivered: list[int] = []
+    again: list[int] = []
     _, _, streams, offsets, lengths, *_ = rows.columns
     for stream_id, offset, n_bytes, own_ns in zip(
         streams, offsets, lengths, per_stream, strict=True
     ):
         end = offset + n_bytes
-        pairs = sent.get(stream_id)
-        if pairs is None:
-            pairs = sent[stream_id] = []
-        if not pairs or end > pairs[-1][0]:
-            # When its stream had come so far is when it was delivered, if it was.
-            at_ns = coming.up_to(stream_id, end) if own_ns is None else own_ns
-            if latest is not None and (at_ns is None or at_ns > latest):
-                latest = at_ns
-            pairs.append((end, latest))
-            # What comes last of all that was sent before comes no earlier than the row itself.
-            times.append(None if own_ns is None else latest)
-            continue
-        is_later = end > pairs[0][0]
-        index = bisect_right(pairs, max(end - 1, 0), key=itemgetter(0)) if is_later else 0
-        until_ns = pairs[index][1]
-        if own_ns is None or until_ns is None:
-            times.append(None)
+        if end <= reached.get(stream_id, -1):
+            again.append(len(times))
         else:
-            times.append(own_ns if own_ns > until_ns else until_ns)
-    return times
+            reached[stream_id] = end
+            at_ns = own_ns
+            if at_ns is None:
+                # When its stream had come so far is when it was delivered, if it was.
+                undelivered.append(len(times))
+                at_ns = coming.up_to(stream_id, end)
+            if at_ns is None:
+                latest = _NEVER
+            elif at_ns > latest:
+                latest = at_ns
+        # What comes last of all that was sent before comes no earlier than the row itself.
+        times.append(latest)
+    if again:
+        _wait_as_first_sent(again, rows, per_stream, times)
+    for index in undelivered:
+        times[index] = None
+    return times if latest != _NEVER else [None if at_ns == _NEVER else at_ns for at_ns in times]
+
+
+def _wait_as_first_sent(
+    again: list[int], rows: PacketRows, per_stream: Sequence[int | None], times: list[Any]
+) -> None:
+    """Write into *times* when the rows *again*, which send nothing new, are delivered."""
+    _, _, streams, offsets, lengths, *_ = rows.columns
+    sent: dict[int, tuple[list[int], list[int]]] = {streams[index]: ([], []) for index in again}
+    """Of these streams: where rows end that send something new, and which those are."""
+    for index in compress(count(), map(sent.__contains__, streams)):
+        ends, numbers = sent[streams[index]]
+        end = offsets[index] + lengths[index]
+        if not ends or end > ends[-1]:
+            ends.append(end)
+            numbers.append(index)
+    for index in again:
+        own_ns = per_stream[index]
+        ends, numbers = sent[streams[index]]
+        end = offsets[index] + lengths[index]
+        first = bisect_right(ends, end - 1) if end > ends[0] else 0
+        until_ns = times[numbers[first]]
+        times[index] = None if own_ns is None else max(own_ns, until_ns)
 
 
 class _Coming:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from h3sim.trace.delivery import DeliveryTimes
     from h3sim.trace.packet_rows import SentRow
 
-__all__ = ["MAX_PENDING", "RowRecorder", "SteadyRecorder"]
+__all__ = ["RowRecorder", "SteadyRecorder"]
 
-MAX_PENDING = 2**16
+_MAX_PENDING = 2**16
 """So many packets are kept as they came, some 20 MB; packing them earlier saves nothing, and takes
 a tenth of the time of the shortest loads."""
 
@@ -35,7 +35,7 @@ class RowRecorder:
     """Takes down rows of packets that may get lost, or overtake each other.
 
     Whoever sends appends to `pending` and, as long, to `delivered_at_ns`; and calls `pack` when
-    there are `MAX_PENDING`. Whoever delivers writes times into the latter.
+    there are `max_pending`. Whoever delivers writes times into the latter.
 
     >>> recorder = RowRecorder()
     >>> recorder.pending += [(0, 30, 0, 0, 10, 0), (1, None, 4, 0, 10, 1)]
@@ -46,9 +46,11 @@ class RowRecorder:
     [(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)]
     """
 
-    __slots__ = ("_arrived_at_ns", "_numbers", "delivered_at_ns", "pending")
+    __slots__ = ("_arrived_at_ns", "_numbers", "delivered_at_ns", "max_pending", "pending")
 
     def __init__(self) -> None:
+        self.max_pending = _MAX_PENDING
+        """Who appends compares with this: for each packet a function would cost too much."""
         self.pending: list[SentRow] = []
         self.delivered_at_ns: DeliveryTimes = []
         self._numbers = [array("q") for _ in range(5)]
@@ -92,7 +94,7 @@ class RowRecorder:
 class SteadyRecorder:
     """Takes down packets that all arrive *delay_ns* after they were sent, and bring what is next.
 
-    Whoever sends appends to both lists, and calls `pack` when there are `MAX_PENDING`. With
+    Whoever sends appends to both lists, and calls `pack` when there are `max_pending`. With
     *is_apart* no two of them leave at one instant.
 
     >>> recorder = SteadyRecorder(50, is_apart=True)
@@ -101,9 +103,10 @@ class SteadyRecorder:
     (10, 60, 4, 0, 1400, 0, 60)
     """
 
-    __slots__ = ("_delay_ns", "_is_apart", "_packed", "chunks", "sent_at_ns")
+    __slots__ = ("_delay_ns", "_is_apart", "_packed", "chunks", "max_pending", "sent_at_ns")
 
     def __init__(self, delay_ns: int, *, is_apart: bool) -> None:
+        self.max_pending = _MAX_PENDING
         self._delay_ns = delay_ns
         self._is_apart = is_apart
         self.sent_at_ns: list[int] = []

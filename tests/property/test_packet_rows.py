@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.engine import constant_rate, packet_log
 from h3sim.trace import (
     Delivery,
     Packet,
@@ -20,6 +19,7 @@ from h3sim.trace import (
     RowRecorder,
     SteadyRecorder,
     Trace,
+    recorder,
 )
 from tests.effort import law
 
@@ -27,8 +27,9 @@ NUMBERS = st.integers(0, 2**62)
 TIMES = st.none() | NUMBERS
 ROWS = st.lists(st.tuples(NUMBERS, TIMES, NUMBERS, NUMBERS, NUMBERS, NUMBERS, TIMES), max_size=8)
 LOADS: dict[str, dict[str, Any]] = {
-    "a constant rate": {"scheme": "rr", "rtt_ms": 30},
-    "packets that overtake each other": {"scheme": "rr", "jitter": "4:1-3", "rtt_ms": 30},
+    # Of so many packets that some are packed while others are sent.
+    "a constant rate": {"packet_bytes": 100, "rtt_ms": 30},
+    "packets that overtake each other": {"packet_bytes": 100, "jitter": "4:1-3", "rtt_ms": 30},
     "QUIC with loss": {"network": "sander-2mbps-100ms-2pct", "scheme": "p+"},
     "TCP with loss": {"network": "sander-2mbps-100ms-2pct", "transport": "tcp", "scheme": "p+"},
 }
@@ -113,10 +114,9 @@ def test_the_digest_is_that_of_plain_tuples(rows: list[Any]) -> None:
 def test_a_load_that_is_packed_is_the_same_load(
     options: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    options = {"scheme": "rr", **options}
     loose = h3sim.simulate("davies-meenan", **options)
-    for module in (constant_rate, packet_log):
-        monkeypatch.setattr(module, "MAX_PENDING", 20)
-    monkeypatch.setattr(constant_rate, "_REPORT_EVERY_PACKETS", 10)
+    monkeypatch.setattr(recorder, "_MAX_PENDING", 20)
     packed = h3sim.simulate("davies-meenan", **options)
     assert "array" in repr(packed.trace.packet_rows.columns.sent_at_ns)
     assert "array" not in repr(loose.trace.packet_rows.columns.sent_at_ns)
