@@ -39,7 +39,7 @@ class ReplayBrowser:
     def __init__(self, page: Page) -> None:
         self._page = page
         self._triggers = page.triggers
-        self._stream_bytes = [resource.stream_bytes for resource in page.resources]
+        self._stream_bytes = page.stream_bytes
         self._watched: dict[int, list[tuple[int, int, int]]] = {}
         """The offsets that still trigger something, the nearest last, where there are any."""
         self._unfinished = len(page.resources)

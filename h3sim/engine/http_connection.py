@@ -58,7 +58,7 @@ class HttpConnection:
     ) -> None:
         self._page = page
         self._resources = page.resources
-        self._stream_bytes = [resource.stream_bytes for resource in page.resources]
+        self._stream_bytes = page.stream_bytes
         self._request_bytes = request_bytes
         self._environment = environment
         self.transport = transport

@@ -81,4 +81,4 @@ class Plan(NamedTuple):
 
 def packets_of(page: Page, packet_bytes: int) -> int:
     """Return how many packets *page* takes; a response without a byte takes one."""
-    return sum(max(1, -(-r.stream_bytes // packet_bytes)) for r in page.resources)
+    return sum(-(-n_bytes // packet_bytes) or 1 for n_bytes in page.stream_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from h3sim import http
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["ServerWord", "has_marks", "has_word"]
 
 
+_SERVER_PRIORITIES = attrgetter("server_priorities")
+
+
 def has_word(page: Page, scheme: Scheme) -> bool:
     """Return whether the server has a word of its own: most loads have none, and pay nothing."""
     return (
-        scheme.doubts_clients
-        or bool(scheme.hints)
-        or any(resource.server_priorities for resource in page.resources)
+        scheme.doubts_clients or bool(scheme.hints) or any(map(_SERVER_PRIORITIES, page.resources))
     )
 
 

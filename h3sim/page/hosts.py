@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.documents.declared import says, settle
@@ -104,10 +105,14 @@ class HostGroup(NamedTuple):
         return self.hosts[0].rtt_ns
 
 
+_HOST = attrgetter("host")
+
+
 def host_names(resources: Sequence[Resource], root: int) -> tuple[str, ...]:
     """Return the hosts of *resources*, that of the *root* first, which is the page's own."""
     own = resources[root].host or UNNAMED
-    return tuple(dict.fromkeys((own, *(resource.host or own for resource in resources))))
+    names = dict.fromkeys(map(_HOST, resources))
+    return tuple(dict.fromkeys((own, *(name or own for name in names))))
 
 
 def host_groups(names: Sequence[str], known: Sequence[Host]) -> list[HostGroup]:

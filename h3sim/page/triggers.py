@@ -56,6 +56,11 @@ class Graph:
         return roots_by_resource(self.resources, self.index, self.roots)
 
     @cached_property
+    def stream_bytes(self) -> tuple[int, ...]:
+        """What the stream of each resource carries, by its index: every load asks."""
+        return tuple(resource.stream_bytes for resource in self.resources)
+
+    @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
         """The indices of the resources that each index triggers, in file order."""
         found = children_of(self.resources, self.index)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from h3sim import catalog, engine
 from h3sim.documents.arguments import Only, check_arguments
+from h3sim.documents.values import Flag
 from h3sim.errors import InputError, Problem
 from h3sim.http import BufferModel, Retransmit
 from h3sim.page import HostMode, Page
@@ -89,7 +90,9 @@ def simulate(
     >>> simulate("davies-meenan", scheduler=FifoScheduler).trace == load.trace
     True
     """
-    check_arguments(InputError, processes=(_PROCESSES, processes))
+    check_arguments(
+        InputError, processes=(_PROCESSES, processes), records_wire=(Flag(), records_wire)
+    )
     if scheduler is None:
         wanted = resolve_scheme("rr" if scheme is None else scheme)
     else:
