@@ -62,7 +62,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             return _of(h3sim.plots.LoadPlots(loads).byte_index())
         case "marx-2019-fig-12":
             unbuffered = results.filter(buffer_kb=0)
-            return _of(h3sim.plots.StudyPlots(unbuffered).scatter("byte_index_atf_ms"))
+            return _still(h3sim.plots.StudyPlots(unbuffered).scatter("byte_index_atf_ms"))
         case "marx-2019-fig-13":
             return _lanes(
                 [
@@ -73,7 +73,7 @@ def figure_of(run: ExperimentRun) -> Figure | None:
             )
         case "marx-2019-buffers":
             refilled = results.filter(buffer_model=(None, "refilled"))
-            return _of(h3sim.plots.StudyPlots(refilled).buffers("byte_index_atf_ms"))
+            return _still(h3sim.plots.StudyPlots(refilled).buffers("byte_index_atf_ms"))
         case "koshiba-2016":
             return _waterfalls()
         case "sander-2022-fig-7":
@@ -91,11 +91,16 @@ def _again(page: str, **options: str) -> Load:
     return simulate(found, **options)  # type: ignore[arg-type]
 
 
-def _of(ax: Axes) -> Figure:
-    """Return the figure that axes are on; the legend stands still, as "best" takes a search."""
+def _still(ax: Axes) -> Figure:
+    """Return the figure of a study with its legend in a corner: "best" would take a search."""
     legend = ax.get_legend()
     if legend is not None:
         legend.set_loc("lower left")
+    return _of(ax)
+
+
+def _of(ax: Axes) -> Figure:
+    """Return the figure that axes are on."""
     figure = ax.get_figure(root=True)
     assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
     return figure
@@ -114,6 +119,7 @@ def _waterfalls() -> Figure:
         )
         h3sim.plots.LoadPlots([load]).waterfall(ax)
         ax.set_title("without priorities" if scheme == "fifo" else "with priorities", loc="left")
+        ax.set_xlabel("time since navigation start in ms")  # the guide is as wide as both panels
     return figure
 
 

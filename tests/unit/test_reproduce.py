@@ -20,6 +20,7 @@ from h3sim.findings.reproduce import FIGURES, Reproduction, chosen_experiments, 
 from h3sim.schemes import scheme_to_dict
 from h3sim.study.study_file import StudyError, study_from_dict
 from tools import incremental_variants
+from tools.picture_check import mistakes_in
 
 ROOT = Path(__file__).parents[2]
 DEFAULT_URGENCY = 3
@@ -173,6 +174,19 @@ def test_what_is_drawn_is_the_same_again(tmp_path: Path) -> None:
         assert main(["reproduce", "marx-15", "--figures", str(tmp_path / folder)]) == 0
     first, second = (tmp_path / f / "marx-2019-fig-11.png" for f in ("a", "b"))
     assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["marx-2019-fig-11", "koshiba-2016"])
+def test_the_figure_of_an_experiment_looks_as_it_should(name: str) -> None:
+    figure = figure_of(reproduce(name, executor="serial").runs[name])
+    assert figure is not None
+    assert list(mistakes_in(figure)) == []
+    # Legends stand beside the axes, not above them, where they would take half of the height.
+    assert all(
+        legend.get_window_extent().y1 <= ax.get_window_extent().y1 + 2
+        for ax in figure.axes
+        if (legend := ax.get_legend()) is not None
+    )
 
 
 def test_an_experiment_with_few_numbers_has_no_figure(tiny: Reproduction) -> None:
