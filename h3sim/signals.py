@@ -17,6 +17,7 @@ __all__ = [
     "DEFAULT_WEIGHT",
     "MAX_STRICT",
     "MAX_URGENCY",
+    "MAX_WEIGHT",
     "ORPHANS",
     "BucketPriority",
     "Eps",
@@ -43,6 +44,7 @@ MAX_STRICT = 255
 """The highest strict priority, which goes before all others."""
 
 MAX_WEIGHT = 256
+"""The largest share in a dependency tree (RFC 7540 § 5.3.2)."""
 _MAX_BUCKET = 63
 _LEVELS = (1, 2, 3)
 

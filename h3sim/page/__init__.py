@@ -7,6 +7,7 @@ from h3sim.page.files import page_from_dict, page_to_dict, read_page, schema
 from h3sim.page.hosts import Host, HostMode
 from h3sim.page.marks import MarksFrom
 from h3sim.page.model import Page
+from h3sim.page.recorded_groups import RecordedGroup
 from h3sim.page.recorded_load import RecordedLoad
 from h3sim.page.resource import (
     FLAGS,
@@ -53,6 +54,7 @@ __all__ = [
     "Page",
     "PriorityChange",
     "RecordedFrom",
+    "RecordedGroup",
     "RecordedLoad",
     "RecordedPriority",
     "Resource",

@@ -18,6 +18,7 @@ from h3sim.page.checks import graph_problems
 from h3sim.page.edits import edited_resource
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.marks import MarksFrom
+from h3sim.page.recorded_groups import RecordedGroup, tree_problems, without_parents
 from h3sim.page.recorded_load import RecordedLoad
 from h3sim.page.resource import Resource
 from h3sim.page.triggers import Graph
@@ -78,6 +79,13 @@ class Page(Graph):
             "a list of resources; at least one",
         )
     )
+    recorded_groups: tuple[RecordedGroup, ...] = field(
+        default=(),
+        metadata=says(
+            ListOf(Table(RecordedGroup, noun="an object", is_kept=True), "objects"),
+            "groups of the recorded tree: see [Recorded priorities](#recorded-priorities)",
+        ),
+    )
     hosts: tuple[Host, ...] = field(
         default=(),
         metadata=says(
@@ -92,6 +100,7 @@ class Page(Graph):
         """Yield what is wrong with its resources, and its hosts, taken together."""
         yield from graph_problems(self.resources)
         yield from host_problems(self.resources, self.hosts)
+        yield from tree_problems(self.resources, self.recorded_groups)
 
     def __hash__(self) -> int:
         return hash((self.name, self.resources))
@@ -103,13 +112,14 @@ class Page(Graph):
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of its resources and hosts, as files have them: equal for equal loads.
+        """The SHA-256 of resources, hosts and recorded groups: equal for equal loads.
 
         Name, address, provenance and what the recording says of the whole are not in it.
         """
         import hashlib  # on use: importing h3sim should stay quick
 
-        entries = [write_table(entry) for entry in (*self.resources, *self.hosts)]
+        known = (*self.resources, *self.hosts, *self.recorded_groups)
+        entries = [write_table(entry) for entry in known]
         text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -253,6 +263,9 @@ class Page(Graph):
             PageError: listing every mistake in them, taken together.
         """
         given = tuple(resources) if isinstance(resources, Iterable) else resources
+        if isinstance(given, tuple) and all(isinstance(each, Resource) for each in given):
+            gone = self.index.keys() - {each.id for each in given}
+            given = tuple(without_parents(each, gone) for each in given) if gone else given
         edited = replace(self, resources=given, hosts=())
         used = {resource.host for resource in edited.resources}
         edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))

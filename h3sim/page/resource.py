@@ -13,7 +13,7 @@ from h3sim.errors import PageError, Problem
 from h3sim.page.discovery import DELAY, MAX_TIME_NS, TRIGGER, At, Discovery
 from h3sim.page.server_priority import ServerPriority
 from h3sim.protocol import MAX_VARINT
-from h3sim.signals import MAX_URGENCY
+from h3sim.signals import MAX_URGENCY, MAX_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +106,7 @@ class RecordedPriority:
     """What a browser really said of a resource: with its request, or later, *when* that fires.
 
     Raises:
-        PageError: if it says nothing, or a weight without a class.
+        PageError: if it says nothing, or something of a place that it does not name.
     """
 
     browser: RecordedFrom | None = field(
@@ -119,7 +119,20 @@ class RecordedPriority:
         default=None, metadata=says(Choice(Group), "Firefox's class", key="class", is_premise=True)
     )
     weight: int | None = field(
-        default=None, metadata=says(Whole(low=1, high=256), "the weight below that class")
+        default=None,
+        metadata=says(Whole(low=1, high=MAX_WEIGHT), "the weight below that class or parent"),
+    )
+    depends_on: str | None = field(
+        default=None,
+        metadata=says(
+            Text(),
+            "what a PRIORITY frame names as its parent: the id of a resource, or one of"
+            " recorded_groups; empty for the root of the tree",
+            is_premise=True,
+        ),
+    )
+    exclusive: bool | None = field(
+        default=None, metadata=says(Flag(), "whether it takes in all below that parent")
     )
     urgency: int | None = field(
         default=None,
@@ -142,12 +155,16 @@ class RecordedPriority:
 
     def mistakes(self) -> Iterator[Problem]:
         """Yield what is wrong between its values."""
-        said = (self.level, self.group, self.urgency, self.incremental)
+        said = (self.level, self.group, self.urgency, self.incremental, self.depends_on)
         if all(value is None for value in said):
-            message = "one of level, class, urgency and incremental is needed: what was said"
-            yield Problem(key="", message=message)
-        if self.weight is not None and self.group is None:
-            yield Problem(key="weight", message="goes only with a class")
+            names = "level, class, urgency, incremental and depends_on"
+            yield Problem(key="", message=f"one of {names} is needed: what was said")
+        if self.weight is not None and self.group is None and self.depends_on is None:
+            yield Problem(key="weight", message="goes only with a class or depends_on")
+        if self.exclusive is not None and self.depends_on is None:
+            yield Problem(key="exclusive", message="goes only with depends_on")
+        if self.group is not None and self.depends_on is not None:
+            yield Problem(key="depends_on", message="says the same as class: give only one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

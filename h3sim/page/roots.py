@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.page.recorded_groups import without_parents
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from h3sim.page.model import Page
+    from h3sim.page.recorded_groups import RecordedGroup
     from h3sim.page.resource import Discovery, Resource
 
 __all__ = ["Part", "parts_of", "roots_by_resource"]
@@ -72,19 +75,21 @@ def parts_of(page: Page) -> tuple[Part, ...]:
 def _part(page: Page, root: int) -> Part:
     indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
     ids = {page.resources[at].id for at in indices}
-    kept = [_alone(page.resources[at], ids) for at in indices]
+    kept = [_alone(page.resources[at], ids, page.recorded_groups) for at in indices]
     kept[indices.index(root)] = replace(kept[indices.index(root)], discovered=None, is_root=False)
     return Part(root, indices, replace(page, resources=tuple(kept), hosts=()))
 
 
-def _alone(resource: Resource, ids: Iterable[str]) -> Resource:
+def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]) -> Resource:
     """Return *resource* without what other parts of the page make known of it."""
 
     def is_known(when: Discovery | None) -> bool:
         return when is None or when.by is None or when.by in ids
 
     changes = tuple(change for change in resource.priority_changes if is_known(change.when))
-    recorded = tuple(entry for entry in resource.recorded if is_known(entry.when))
+    others = {entry.depends_on for entry in resource.recorded if entry.depends_on} - {*ids}
+    alone = without_parents(resource, others - {group.name for group in groups})
+    recorded = tuple(entry for entry in alone.recorded if is_known(entry.when))
     if changes == resource.priority_changes and recorded == resource.recorded:
         return resource
     return replace(resource, priority_changes=changes, recorded=recorded)

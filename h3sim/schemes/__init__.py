@@ -5,7 +5,7 @@ from h3sim.schemes.model import Scheme
 from h3sim.schemes.parts import Arrangement, Placeholder, PriorityClass, Rule
 from h3sim.schemes.policy import Policy, make_policy
 from h3sim.schemes.reader import read_scheme, scheme_from_dict, scheme_to_dict
-from h3sim.schemes.recorded import RecordedBy, recorded_class
+from h3sim.schemes.recorded import RecordedBy, RecordedPlace, recorded_class
 from h3sim.schemes.registry import scheduler_kind_named, scheduler_named
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Policy",
     "PriorityClass",
     "RecordedBy",
+    "RecordedPlace",
     "Rule",
     "SchedulerKind",
     "Scheme",

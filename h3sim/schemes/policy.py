@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from h3sim.page import AS_WRITTEN, Kind
 from h3sim.schemes.kinds import SignalKind
 from h3sim.schemes.parts import Arrangement
+from h3sim.schemes.quicker_chain import QuickerChain
 from h3sim.schemes.ranks import RankPolicy
+from h3sim.schemes.recorded import RecordedPlace, with_recorded_groups
 from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ def make_policy(scheme: Scheme, page: Page) -> Policy:
             return _EpsPolicy(scheme)
         case SignalKind.STRICT:
             return _StrictPolicy(scheme)
+        case _ if scheme.recorded is not None:
+            return _RecordedTreePolicy(with_recorded_groups(scheme, page))
         case _:
             return _TreePolicy(scheme)
 
@@ -180,7 +184,7 @@ class _TreePolicy(_ClassPolicy):
         # The streams of each class that are in the tree, oldest first: the last is its tail.
         # What was recorded may be of classes that the file does not have.
         self._members: dict[str, dict[int, None]] = defaultdict(dict)
-        self._chain = _QuickerChain()
+        self._chain = QuickerChain()
 
     def on_connected(self) -> list[SignalChange]:
         return [self._placeholder(holder) for holder in self._declared]
@@ -326,49 +330,37 @@ class _StrictPolicy(_TreePolicy):
         return StrictPriority(weight=weight, strict=holder.strict, depends_on=parent)
 
 
-class _QuickerChain:
-    """The one chain of a tree, and the stream that each class takes for its last (Quicker).
+class _RecordedTreePolicy(_TreePolicy):
+    """Says the places that were recorded; what was not, as the rules of the scheme have it.
 
-    When the last stream of a class leaves the tree, its parent takes its place; that may be a
-    stream of a higher class. What is requested next in the class then goes right below that one,
-    and so before streams of the higher class that came after it.
+    A frame of a recording is played as it is: what it did to other streams follows from it, and
+    where the client moved these, too, there are frames of their own.
     """
 
-    def __init__(self) -> None:
-        self._tails: dict[str, int | None] = {}
-        self._above: dict[int, int | None] = {}
-        self._below: dict[int | None, int | None] = {}
+    def __init__(self, scheme: Scheme) -> None:
+        super().__init__(scheme)
+        self._stream_of: dict[str, int] = {}
 
-    def append(self, stream_id: int, class_names: list[str]) -> int | None:
-        """Put a stream below the last of the first class that has one; return that one."""
-        above = None
-        for name in class_names:
-            above = self._tails.get(name)
-            if above is not None:
-                break
-        below = self._below.get(above)
-        self._above[stream_id], self._below[stream_id] = above, below
-        self._below[above] = stream_id
-        if below is not None:
-            self._above[below] = stream_id
-        self._tails[class_names[0]] = stream_id
-        return above
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        self._stream_of[resource.id] = stream_id
+        return super().on_requested(stream_id, resource)
 
-    def neighbours(self, stream_id: int) -> tuple[int | None, int | None]:
-        """Return the streams right above and right below one."""
-        return self._above[stream_id], self._below.get(stream_id)
+    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        if not isinstance(entry, RecordedPlace):
+            return super()._joins(stream_id, entry)
+        # What has not been asked for in this load has no stream: then the root of the tree.
+        name = entry.depends_on
+        parent = self._groups[name] if name in self._groups else self._stream_of.get(name)
+        place = _place(entry.weight, parent, entry.exclusive)
+        return [(stream_id, place)]
 
-    def remove(self, stream_id: int) -> None:
-        """Take out a stream, if it stands in the chain."""
-        if stream_id not in self._above:
-            return
-        above, below = self._above.pop(stream_id), self._below.pop(stream_id)
-        self._below[above] = below
-        if below is not None:
-            self._above[below] = above
-        for name, tail in self._tails.items():
-            if tail == stream_id:
-                self._tails[name] = above
+    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        return [] if isinstance(entry, RecordedPlace) else super()._leaves(stream_id, entry)
+
+    def _moves(self, stream_id: int, old: PriorityClass, new: PriorityClass) -> list[SignalChange]:
+        if isinstance(old, RecordedPlace) or isinstance(new, RecordedPlace):
+            return [*self._leaves(stream_id, old), *self._joins(stream_id, new)]
+        return super()._moves(stream_id, old, new)
 
 
 def _groups(scheme: Scheme) -> dict[str, int | None]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from h3sim.page import Group, Kind, Level
 from h3sim.schemes.kinds import SignalKind
-from h3sim.schemes.parts import PriorityClass
-from h3sim.signals import DEFAULT_URGENCY, MAX_URGENCY
+from h3sim.schemes.parts import Placeholder, PriorityClass
+from h3sim.signals import DEFAULT_URGENCY, DEFAULT_WEIGHT, MAX_URGENCY
 
 if TYPE_CHECKING:
-    from h3sim.page import RecordedPriority, Resource, Standing
+    from h3sim.page import Page, RecordedPriority, Resource, Standing
     from h3sim.schemes.model import Scheme
 
-__all__ = ["RecordedBy", "recorded_class"]
+__all__ = ["RecordedBy", "RecordedPlace", "recorded_class", "with_recorded_groups"]
 
 
 class RecordedBy(enum.Enum):
@@ -25,6 +26,28 @@ class RecordedBy(enum.Enum):
     CHROME = "chrome"
     FIREFOX = "firefox"
     SAFARI = "safari"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedPlace(PriorityClass):
+    """What a PRIORITY frame of a recording said: whom a stream depends on, by its name."""
+
+    depends_on: str
+    exclusive: bool
+
+
+def with_recorded_groups(scheme: Scheme, page: Page) -> Scheme:
+    """Return *scheme* with the groups that were recorded, in place of its own of the same names."""
+    if not page.recorded_groups:
+        return scheme
+    recorded = {
+        group.name: Placeholder(
+            name=group.name, weight=group.weight, parent=group.depends_on or None
+        )
+        for group in page.recorded_groups
+    }
+    others = (holder for holder in scheme.placeholders if holder.name not in recorded)
+    return replace(scheme, placeholders=(*recorded.values(), *others))
 
 
 _CLASS_OF_LEVEL = {
@@ -71,7 +94,7 @@ def recorded_class(scheme: Scheme, resource: Resource, standing: Standing) -> Pr
 
 def _class_of(scheme: Scheme, entry: RecordedPriority, kind: Kind) -> PriorityClass | None:
     match scheme.mechanism.signal_kind:
-        case SignalKind.EPS:
+        case SignalKind.EPS if entry.depends_on is None:
             urgency, incremental = _parameters(entry, kind)
             name = f"recorded u={urgency}{', i' if incremental else ''}"
             return PriorityClass(name=name, urgency=urgency, incremental=incremental)
@@ -94,12 +117,31 @@ def _parameters(entry: RecordedPriority, kind: Kind) -> tuple[int, bool]:
 
 
 def _place_in_tree(scheme: Scheme, entry: RecordedPriority) -> PriorityClass | None:
+    if entry.depends_on is not None:
+        return _place_of_frame(scheme, entry, entry.depends_on)
     if entry.group is not None:
-        name = entry.group.value
-        if any(holder.name == name for holder in scheme.placeholders):
-            weight = entry.weight or _USUAL_WEIGHT
-            return PriorityClass(name=f"recorded {name} {weight}", group=name, weight=weight)
+        return _in_group(scheme, entry.group.value, entry.weight or _USUAL_WEIGHT)
     if entry.level is not None:
         name = _CLASS_OF_LEVEL[entry.level]
         return next((found for found in scheme.classes if found.name == name), None)
+    return None
+
+
+def _place_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -> PriorityClass:
+    """Return what a PRIORITY frame says; below a group, or the root, as a class has it."""
+    weight = entry.weight or DEFAULT_WEIGHT
+    found = None if entry.exclusive else _in_group(scheme, parent, weight)
+    if found is not None:
+        return found
+    exclusive = bool(entry.exclusive)
+    name = f"recorded below {parent!r} {weight}{' exclusively' * exclusive}"
+    return RecordedPlace(name=name, weight=weight, depends_on=parent, exclusive=exclusive)
+
+
+def _in_group(scheme: Scheme, name: str, weight: int) -> PriorityClass | None:
+    """Return the class of what stands below a group; None if the scheme has none of that name."""
+    if not name:
+        return PriorityClass(name=f"recorded {weight}", weight=weight)
+    if any(holder.name == name for holder in scheme.placeholders):
+        return PriorityClass(name=f"recorded {name} {weight}", group=name, weight=weight)
     return None

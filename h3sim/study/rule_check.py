@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim._version import __version__
 from h3sim.errors import InputError, Problem
 from h3sim.page import AS_WRITTEN, Kind
-from h3sim.schemes import RecordedBy, SignalKind, recorded_class
+from h3sim.schemes import RecordedBy, RecordedPlace, SignalKind, recorded_class
 from h3sim.signals import Eps
 from h3sim.study.run import resolve_pages, resolve_scheme, simulate
 from h3sim.trace import Rows
@@ -148,7 +148,8 @@ def _compared(page: Page, plain: Scheme, theirs: Scheme) -> Iterator[tuple[Kind,
     for request in simulate(page, scheme="fifo").trace.requests:
         resource = page.resources[request.resource]
         said = recorded_class(theirs, resource, AS_WRITTEN)
-        if said is not None:
+        # Whom a stream depends on is no matter of its class.
+        if said is not None and not isinstance(said, RecordedPlace):
             ruled = plain.classify(resource, images_before=n_images)
             yield resource.kind, resource.id, _told(plain, said), _told(plain, ruled)
         n_images += resource.kind is Kind.IMAGE
