@@ -12,18 +12,14 @@ if TYPE_CHECKING:
 
 __all__ = ["PAGE_CLASSES", "SIZES", "class_of", "classes_of", "origin_of", "size_class"]
 
-SIZES: Mapping[str, tuple[int, float]] = {
-    "small": (0, 499_999),
-    "medium": (500_000, 1_000_000),
-    "large": (1_000_001, math.inf),
-}
-"""The least and the most bytes of the bodies of a page of each size (Marx 2019 § 5)."""
+SIZES: Mapping[str, float] = {"small": 499_999, "medium": 1_000_000, "large": math.inf}
+"""The most bytes of the bodies of a page of each size (Marx 2019 § 5)."""
 
 # Each holds about a third of the shipped pages.
-_COUNTS: Mapping[str, tuple[int, float]] = {
-    "up to 20 resources": (0, 20),
-    "21 to 31": (21, 31),
-    "32 and more": (32, math.inf),
+_COUNTS: Mapping[str, float] = {
+    "up to 20 resources": 20,
+    "21 to 31": 31,
+    "32 and more": math.inf,
 }
 _PACKAGES = ("npm package", "debian package", "pypi package")
 """How the provenance of what `tools.record_corpus` recorded begins."""
@@ -52,8 +48,8 @@ def origin_of(page: Page) -> str:
     return "made up" if source.startswith(_MADE_UP) else "written down"
 
 
-def _named(classes: Mapping[str, tuple[int, float]], value: float) -> str:
-    return next(name for name, (_, most) in classes.items() if value <= most)
+def _named(classes: Mapping[str, float], value: float) -> str:
+    return next(name for name, most in classes.items() if value <= most)
 
 
 PAGE_CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Page], str]]] = {

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import h3sim
 from h3sim.errors import PageError
 from h3sim.page import At, Kind, synthetic
+from h3sim.page.classes import class_of, size_class
 from h3sim.page.synthetic import SIZES
 from tests.effort import law
 
@@ -82,6 +83,42 @@ def test_fonts_hang_on_stylesheets_scripts_or_the_document() -> None:
             parent = page.resources[page.index[resource.discovered.by]]
             at = {Kind.DOCUMENT: At.OFFSET, Kind.SCRIPT: At.EXECUTED, Kind.STYLESHEET: At.COMPLETE}
             assert resource.discovered.at is at[parent.kind]
+
+
+def test_documents_name_their_head_first_and_what_is_seen_has_a_share_of_the_viewport() -> None:
+    for seed in range(20):
+        page = synthetic(seed=seed)
+        root, *others = page.resources
+        named = [r for r in others if r.discovered is not None and r.discovered.at is At.OFFSET]
+        places = {r.id: r.discovered.offset_bytes or 0 for r in named if r.discovered is not None}
+        assert all(0 <= place < root.size_bytes for place in places.values())
+        heads = [places[r.id] for r in named if r.in_head]
+        bodies = [places[r.id] for r in named if not r.in_head]
+        assert max(heads, default=-1) <= min(bodies, default=root.size_bytes)
+        assert all(r.in_head for r in named if r.kind is Kind.STYLESHEET)
+        assert not any(r.in_head for r in others if r.id not in places)
+        images = [places[r.id] for r in named if r.kind is Kind.IMAGE]
+        for resource in others:
+            is_seen_image = resource.kind is Kind.IMAGE and resource.above_the_fold
+            assert (resource.viewport is not None) == is_seen_image
+            assert not (resource.is_async and resource.is_defer)
+            assert not (resource.is_async or resource.is_defer) or resource.kind is Kind.SCRIPT
+            blocks = resource.in_head and not resource.is_async and not resource.is_defer
+            assert resource.render_blocking is resource.critical is blocks
+            place = places.get(resource.id)
+            assert resource.after_first_image is (
+                place is not None and bool(images) and place > min(images)
+            )
+
+
+def test_pages_of_each_size_and_count_are_of_one_class() -> None:
+    # Marx 2019 § 5: small is below 500 kB, large above 1 MB.
+    sizes = {0: "small", 499_999: "small", 500_000: "medium", 10**6: "medium", 10**6 + 1: "large"}
+    assert {n_bytes: size_class(n_bytes) for n_bytes in sizes} == sizes
+    counts = {10: "up to 20 resources", 20: "up to 20 resources", 21: "21 to 31", 31: "21 to 31"}
+    counts |= {32: "32 and more", 40: "32 and more"}
+    found = {n: class_of(synthetic(seed=1, n_resources=n), "resources") for n in counts}
+    assert found == counts
 
 
 @pytest.mark.parametrize("browser", ["replay", "parse"])
