@@ -108,6 +108,19 @@ def test_with_a_closed_window_an_ack_alone_leaves_and_nothing_is_held_back_by_th
     assert not server.recovery.is_cwnd_underutilized
 
 
+def test_a_window_of_less_than_a_packet_lets_none_go() -> None:
+    server = end(FULL - 1)
+    assert server.packets_to_send(0) == []
+    assert not server.recovery.is_cwnd_underutilized
+
+
+def test_what_waits_for_its_pace_is_not_held_back_by_the_source() -> None:
+    server = end(10_000, pacing_gain=1.0, pacing_bucket="aioquic")
+    assert len(server.packets_to_send(ms(500))) == 3
+    assert server.timer_at_ns() == ms(510)
+    assert not server.recovery.is_cwnd_underutilized
+
+
 def test_a_probe_without_anything_to_repeat_is_a_ping() -> None:
     """RFC 9002 § 6.2.4: a PING or other ack-eliciting frame."""
     client = idle(2000, stream_window_bytes=100)
