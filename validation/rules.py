@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from h3sim.capture import read_facts
+from h3sim.capture import import_page
 from h3sim.cli.tables import table
 from h3sim.study import check_rules
 
@@ -21,7 +21,7 @@ _SCHEMES = ("chrome-50-h2", "chrome-h2", "chrome-eps")
 
 def main(folder: Path = _DATA) -> int:
     """Print a row for each kind, a column for each scheme; return the exit code."""
-    read = (read_facts(path).page for path in sorted(folder.glob("*.json")))
+    read = (import_page(path, above_the_fold="none").page for path in sorted(folder.glob("*.json")))
     pages = [page for page in read if any(resource.recorded for resource in page.resources)]
     if not pages:
         print("skipped: there are no tables with priorities in ../shared/data/pages")

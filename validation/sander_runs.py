@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
 from h3sim import catalog, engine
-from h3sim.capture import read_facts
+from h3sim.capture import import_page
 from h3sim.errors import StalledError
 from h3sim.metrics import frames_by_number, loss_bursts, sander_count
 from h3sim.page import Kind, Page
@@ -114,7 +114,7 @@ class Run:
 def pages() -> tuple[Page, ...]:
     """Return the recorded pages beside the checkout, the shipped ones where there are none."""
     paths = sorted(SHARED.glob("*.json"))
-    found = [read_facts(path).page for path in paths] or h3sim.list_pages()
+    found = [import_page(path, above_the_fold="none").page for path in paths] or h3sim.list_pages()
     return tuple(_alike(page) for page in found)
 
 

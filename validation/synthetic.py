@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from h3sim.capture import read_facts
+from h3sim.capture import import_page
 from h3sim.page import Kind, synthetic
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ _KINDS = (Kind.IMAGE, Kind.SCRIPT, Kind.STYLESHEET, Kind.FETCH, Kind.FONT)
 
 def main() -> None:
     """Print quartiles and shares, recorded beside made up."""
-    recorded = [read_facts(path).page for path in sorted(DATA.glob("*.json"))]
+    recorded = [
+        import_page(path, above_the_fold="none").page for path in sorted(DATA.glob("*.json"))
+    ]
     if not recorded:
         print("no recorded pages beside the checkout: only made-up ones are shown\n")
     made = [synthetic(seed=seed) for seed in range(_N_MADE)]

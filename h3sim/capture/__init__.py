@@ -1,17 +1,14 @@
 """Recordings of page loads, static sites and an installed Chromium, made into pages."""
 
-from h3sim.capture.dialects.facts import FactsReport, ReadFacts, facts_from_dict, read_facts
+from h3sim.capture.dialects.facts import facts_from_dict
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.importer import DIALECTS, import_page, read_har
 
 __all__ = [
     "DIALECTS",
-    "FactsReport",
     "ImportedPage",
-    "ReadFacts",
     "RecordingError",
     "facts_from_dict",
     "import_page",
-    "read_facts",
     "read_har",
 ]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.capture.dialects.facts import read_facts
 from h3sim.capture.header_lists import read_exchanges
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
 from h3sim.compression.qif import read_qif
@@ -206,7 +205,7 @@ READERS: dict[str, Reader] = {
     "DevTools log": Reader(file_name="log.json", read=_imported, samples=_recorded("devtools-log")),
     "WProfX": Reader(file_name="wprofx.json", read=_imported, samples=_recorded("wprofx")),
     "Epload": Reader(file_name="epload.json", read=_imported, samples=_recorded("epload")),
-    "fact table": Reader(file_name="facts.json", read=read_facts, samples=_recorded("facts")),
+    "fact table": Reader(file_name="facts.json", read=_imported, samples=_recorded("facts")),
     "HTML and CSS": Reader(
         file_name="index.html",
         read=_imported,

@@ -170,14 +170,9 @@ class _Maker:
         works = kind in (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
         flags: dict[str, Any] = {}
         if reference is not None:
-            flags = {
-                "in_head": reference.in_head,
-                "is_async": reference.is_async,
-                "is_defer": reference.is_defer,
-                "preload": reference.preload,
-                "is_lazy": reference.is_lazy,
-                "fetchpriority": reference.fetchpriority,
-            }
+            # Chromium knows better what blocks, and what the first image is.
+            known = ("render_blocking", "after_first_image")
+            flags = {name: said for name, said in reference.flags.items() if name not in known}
         elif kind is Kind.SCRIPT and exchange.initiator.type == "script":
             flags = {"is_async": exchange.priorities[0][1] == _LOW}
         return Resource(

@@ -12,7 +12,7 @@ from h3sim.capture.dialects.initiators import take_initiator
 from h3sim.capture.dialects.network_events import NetworkEvents
 from h3sim.capture.inference.kinds import kind_of_word
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome, Size
-from h3sim.capture.inference.recorded import browser_named
+from h3sim.capture.inference.recorded import take_fields
 from h3sim.capture.inference.sizes import NO_BODY, response_text_bytes
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.source.fields import Fields
@@ -102,18 +102,13 @@ def observed_of(exchange: Exchange) -> Observed:
     request.later_priorities = tuple(
         (at_ms, level.lower()) for at_ms, level in exchange.priorities[1:] if at_ms is not None
     )
-    request.priority_field = sent.get("priority", "")
-    request.browser = browser_named(sent.get("user-agent", ""))
     request.blocking = exchange.render_blocking.lower()
-    request.referer = sent.get("referer", "")
     request.is_pushed = exchange.is_pushed
     take_initiator(request, exchange.initiator)
     request.is_preload = exchange.is_link_preload or request.initiator_type == "preload"
     request.outcome = _outcome(exchange, request)
     got = {name.lower(): value for name, value in exchange.response_fields}
-    request.response_priority = got.get("priority", "")
-    request.cf_priority = got.get("cf-priority", "")
-    request.cf_priority_change = got.get("cf-priority-change", "")
+    take_fields(request, sent, got)
     if request.status in REDIRECTS:
         request.redirect_to = joined(request.url, got.get("location", ""))
     _take_sizes(request, exchange)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.inference.kinds import kind_of_mime, kind_of_word, plain_mime
@@ -72,8 +73,8 @@ class EploadGraph:
         chosen: dict[int, tuple[_Activity, float]] = {}
         n_more = 0
         for dep in self._deps:
-            target = self._activities.get(_name(dep, "a2"))
-            source = self._activities.get(_name(dep, "a1"))
+            target = self._activities.get(dep.name("a2"))
+            source = self._activities.get(dep.name("a1"))
             if target is None or source is None:
                 dep.wrong("a1" if source is None else "a2", "skipped: names no activity")
             elif target.computation is None and source.object_index != target.object_index:
@@ -106,14 +107,14 @@ def _add_object(entry: Fields, objects: list[_Loaded], activities: dict[str, _Ac
     request.kind = kind_of_mime(request.mime) or kind_of_word(word)
     times_ms: list[float] = []
     for comp in entry.tables("comps"):
-        name = _name(comp, "id")
+        name = comp.name("id")
         if name:
             activities.setdefault(name, _Activity(index, len(times_ms)))
         times_ms.append(_computed_ms(comp))
     request.execute_ms = math.fsum(times_ms)
     starts_early = entry.number("when_comp_start") == _ON_THE_FIRST_BYTES
     objects.append(_Loaded(request, tuple(times_ms), starts_early))
-    for name in (_name(download, "id"), _name(entry, "id")):
+    for name in (download.name("id"), entry.name("id")):
         if name:
             activities.setdefault(name, _Activity(index, None))
 
@@ -126,11 +127,6 @@ def _url(entry: Fields) -> str:
     if "://" in path or not path:
         return path
     return f"http://{entry.text('host') or _ANY_HOST}/{path.lstrip('/')}"
-
-
-def _name(entry: Fields, key: str) -> str:
-    value = entry.raw(key)
-    return str(value) if isinstance(value, (str, int)) else ""
 
 
 def _computed_ms(comp: Fields) -> float:
@@ -182,9 +178,5 @@ def _in_order(
     for index in order:
         request = objects[index].request
         if request.trigger is not None:
-            by = new[request.trigger.by]
-            given = request.trigger
-            request.trigger = Trigger(
-                at=given.at, by=by, offset_bytes=given.offset_bytes, delay_ms=given.delay_ms
-            )
+            request.trigger = replace(request.trigger, by=new[request.trigger.by])
         recording.requests.append(request)

@@ -7,10 +7,9 @@ holds beside the keys below never enter the page; of hosts it has numbers.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.dialects.facts_graph import KIND_OF, Graph
 from h3sim.capture.dialects.facts_rows import FactsTable, Row, RowType, read_table
@@ -19,76 +18,20 @@ from h3sim.capture.inference.estimates import Transfer, estimated_path, recorded
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.observed import first_of
 from h3sim.capture.inference.recorded import chrome_level
-from h3sim.documents import read_text
-from h3sim.errors import PageError, Problem
 from h3sim.page import Kind, Page, Resource
 from h3sim.page.resource import FLAGS
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from h3sim.capture.inference.observed import Recording
     from h3sim.page import RecordedLoad
 
-__all__ = ["FactsReport", "ReadFacts", "facts_from_dict", "read_facts"]
+__all__ = ["FactsReader", "facts_from_dict"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactsReport:
-    """What of a page was recorded, what had to be inferred, and what nobody knows.
-
-    Each is a count of resources by what it is about, in the order in which it was met; *ignored*
-    are the keys of the table that say nothing a page holds, *mended* the times that ran backwards
-    by a little, with what was taken instead.
-    """
-
-    found: Mapping[str, int]
-    inferred: Mapping[str, int]
-    missing: Mapping[str, int]
-    ignored: tuple[str, ...] = ()
-    mended: tuple[Problem, ...] = ()
-
-    def lines(self) -> list[str]:
-        """Return the report as text, a line for each count.
-
-        >>> FactsReport(found={"bytes": 2}, inferred={}, missing={"mime": 1}).lines()
-        ['found: bytes of 2', 'missing: mime of 1']
-        """
-        groups = (("found", self.found), ("inferred", self.inferred), ("missing", self.missing))
-        lines = [f"{name}: {what} of {n}" for name, counts in groups for what, n in counts.items()]
-        return [*lines, f"ignored: {', '.join(self.ignored)}"] if self.ignored else lines
-
-
-class ReadFacts(NamedTuple):
-    """A page, and how much of it was recorded."""
-
-    page: Page
-    report: FactsReport
-
-
-def read_facts(path: str | Path) -> ReadFacts:
-    """Return the page that the fact table at *path* tells of, and what had to be inferred.
-
-    Raises:
-        PageError: if the file cannot be read, or listing every mistake in it.
-    """
-    try:
-        document = json.loads(read_text(path, PageError))
-    except PageError:
-        raise
-    except json.JSONDecodeError as error:
-        message = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        raise _unreadable(path, message) from error
-    except RecursionError as error:
-        raise _unreadable(path, "is nested too deeply") from error
-    except ValueError as error:  # a path with a NUL in it, a number of too many digits
-        raise _unreadable(repr(path), f"cannot be read: {error}") from error
-    return facts_from_dict(document, source=str(path))
-
-
-def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
+def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
     """Return the page that *document*, a parsed fact table, tells of, and what was inferred.
 
     The table has `name` and `resources`; of `source_repo, source_path, commit, license, captured,
@@ -106,14 +49,13 @@ def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
     Raises:
         PageError: listing every mistake in it.
 
-    >>> page, report = facts_from_dict({"name": "two", "resources": [
+    >>> read = facts_from_dict({"name": "two", "resources": [
     ...     {"id": "r0", "parent": None, "type": "html", "body_bytes": 900, "start_ms": 0,
     ...      "first_byte_ms": 50, "end_ms": 80},
     ...     {"id": "r1", "parent": "r0", "type": "image", "body_bytes": 40, "start_ms": 85}]})
-    >>> page.resources[1].discovered.at.value, page.resources[1].discovered.delay_ns
+    >>> found = read.page.resources[1].discovered
+    >>> found.at.value, found.delay_ns
     ('complete', 5000000)
-    >>> report.missing["end_ms"]
-    1
     """
     table = read_table(document, source)
     counts = _Counts()
@@ -125,14 +67,16 @@ def facts_from_dict(document: object, *, source: str = "table") -> ReadFacts:
         provenance=dict(table.provenance),
         recorded_load=_whole(table),
     )
-    report = FactsReport(
+    # What is above the fold is settled for all dialects alike, once the page is made.
+    missing = (f"{what} of {number:,}" for what, number in counts.missing.items())
+    return ImportedPage(
+        page=page,
+        dialect="facts",
         found=dict(counts.found),
         inferred=dict(counts.inferred),
-        missing=dict(counts.missing),
-        ignored=table.ignored,
-        mended=table.mended,
+        missing=tuple(missing),
+        mended=first_of(table.mended),
     )
-    return ReadFacts(page, report)
 
 
 def _whole(table: FactsTable) -> RecordedLoad | None:
@@ -172,19 +116,8 @@ class FactsReader:
         recording = self._recording
         if recording.host is not None:
             raise recording.refuse("a fact table has no hosts to choose from", "--host")
-        page, report = facts_from_dict(self._table, source=recording.source)
-        # What is above the fold is settled for all dialects alike, once the page is made.
-        known = {what: n for what, n in report.missing.items() if what != "above_the_fold"}
-        missing = (f"{what} of {number:,}" for what, number in known.items())
-        recording.imported = ImportedPage(
-            page=page,
-            dialect="facts",
-            found=report.found,
-            inferred=report.inferred,
-            missing=tuple(missing),
-            mended=first_of(report.mended),
-            skipped=recording.all_problems(),
-        )
+        read = facts_from_dict(self._table, source=recording.source)
+        recording.imported = replace(read, skipped=recording.all_problems())
 
 
 class _Counts:
@@ -259,14 +192,9 @@ def _count_unknown(table: FactsTable, counts: _Counts) -> None:
         ("header_bytes", [row.response_header_bytes is not None for row in table.rows]),
         ("request_bytes", [row.request_header_bytes is not None for row in table.rows]),
         ("end_ms", [row.end_ns is not None for row in table.rows]),
-        ("above_the_fold", [False] * len(table.rows)),
         ("server_ms", [False] * len(table.rows)),
     ):
         if sum(known):
             counts.found[name] += sum(known)
         if len(known) > sum(known):
             counts.missing[name] += len(known) - sum(known)
-
-
-def _unreadable(path: str | Path, message: str) -> PageError:
-    return PageError([Problem(key="", message=message)], str(path))

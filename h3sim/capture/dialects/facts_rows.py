@@ -26,11 +26,9 @@ _SIZES = (
     *("req_header_bytes", "resp_header_bytes"),
 )
 _TIMES = ("start_ms", "first_byte_ms", "end_ms", "exec_ms")
-_ROW_KEYS = ("id", "type", "chunks", "host", *_TEXTS, *_SIZES, *_TIMES)
 _NEEDED = ("id", "parent", "type", "body_bytes", "start_ms")
 _PROVENANCE = ("captured", "recorder", "browser", "license", "body_basis", "grade")
 _SOURCE = ("source_repo", "source_path", "commit")
-_TABLE_KEYS = ("name", "resources", "hol", *_SOURCE, *_PROVENANCE)
 MENDED_NS = ms(100)
 """Times that run backwards by no more are mended: two processes' clocks differ, digits are cut."""
 _NOT_IN_IDS = "?#;&"
@@ -88,8 +86,6 @@ class FactsTable:
     provenance: Mapping[str, str]
     held_by: Mapping[str, str]
     """What held the parser: the kind of hold ("css", "script-sync", "script-defer") by id."""
-    ignored: tuple[str, ...]
-    """Keys of the table and of its rows that were not read, in the order met."""
     mended: tuple[Problem, ...]
     """Times that ran backwards by a little, and what was taken instead."""
 
@@ -120,7 +116,6 @@ def read_table(document: object, source: str) -> FactsTable:
         provenance=dict(_provenance(reader, document))
         | ({"hosts": str(len(hosts))} if hosts else {}),
         held_by=dict(_holds(reader, document.get("hol"), {row.id for row in rows.values()})),
-        ignored=_ignored(document, entries.values()),
         mended=tuple(mended),
     )
     if reader.problems:
@@ -139,12 +134,6 @@ def _entries(reader: DocumentReader, value: object) -> dict[int, dict[str, Any]]
         if not isinstance(entry, dict):
             reader.report(f"resources[{index}]", f"must be a table, is {shown(entry)}")
     return {index: entry for index, entry in enumerate(value) if isinstance(entry, dict)}
-
-
-def _ignored(document: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    beside = [key for key in document if key not in _TABLE_KEYS]
-    in_rows = [key for entry in entries for key in entry if key not in _ROW_KEYS]
-    return tuple(dict.fromkeys(map(str, [*beside, *in_rows])))
 
 
 def _row(

@@ -16,7 +16,7 @@ from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.dialects.reached import reached_by_entry
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
-from h3sim.capture.inference.recorded import browser_named
+from h3sim.capture.inference.recorded import take_fields
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.source.fields import Fields
 from h3sim.documents import shown
@@ -171,16 +171,11 @@ class HarReader:
     def _read_type(self, request: Observed, entry: Fields) -> None:
         sent = headers_of(entry.table("request"))
         fields = dict(sent)
-        request.referer = fields.get("referer", "")
         request.is_xhr = _XHR_FIELD in sent
-        request.priority_field = fields.get("priority", "")
-        request.browser = browser_named(fields.get("user-agent", ""))
         answer = entry.table("response")
         request.protocol = answer.text("httpVersion").lower()
         got = dict(headers_of(answer))
-        request.response_priority = got.get("priority", "")
-        request.cf_priority = got.get("cf-priority", "")
-        request.cf_priority_change = got.get("cf-priority-change", "")
+        take_fields(request, fields, got)
         request.mime = answer.table("content").text("mimeType")
         if not plain_mime(request.mime):
             request.mime = got.get("content-type", "")

@@ -154,16 +154,8 @@ class _Site:
 
     def _follow(self, reference: Reference, base: str, file: _File) -> None:
         key = f"{file.path}: byte {reference.offset_bytes}: {reference.tag}"
-        flags = {
-            name: value
-            for name in (
-                *("in_head", "is_async", "is_defer", "preload", "is_lazy"),
-                *("render_blocking", "after_first_image", "fetchpriority"),
-            )
-            if (value := getattr(reference, name))
-        }
-        url = joined(base, reference.url)
-        self._ask(url, reference.kind, key, self._at(file, reference.offset_bytes), flags)
+        url, at = joined(base, reference.url), self._at(file, reference.offset_bytes)
+        self._ask(url, reference.kind, key, at, reference.flags)
 
     def _at(self, file: _File, offset_bytes: int) -> Trigger:
         offset = file.served.sent_for(offset_bytes)

@@ -15,14 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.capture.inference.observed import Observed
-    from h3sim.capture.markup.references import Reference
 
 __all__ = ["apply_markup"]
 
-_FLAGS = (
-    *("in_head", "is_async", "is_defer", "preload", "is_lazy"),
-    *("render_blocking", "after_first_image", "fetchpriority"),
-)
 _MOST_LINES = 200_000
 _BY_SCRIPT = ("script", "preflight")
 
@@ -71,12 +66,8 @@ def _named(data: bytes, own: str) -> dict[str, tuple[int, dict[str, Any]]]:
     for reference in markup.references:
         url = joined(joined(own, reference.base) or own, reference.url)
         offset, flags = named.get(url, (reference.offset_bytes, {}))
-        named[url] = (offset, _flags_of(reference) | flags)
+        named[url] = (offset, reference.flags | flags)
     return named
-
-
-def _flags_of(reference: Reference) -> dict[str, Any]:
-    return {name: value for name in _FLAGS if (value := getattr(reference, name))}
 
 
 def _line_starts(data: bytes) -> list[int]:

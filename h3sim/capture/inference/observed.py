@@ -129,8 +129,6 @@ class Observed:
     mime: str = ""
     kind: Kind | None = None
     """What the recorder says that it is."""
-    destination: str = ""
-    """The request's Sec-Fetch-Dest."""
     is_xhr: bool = False
     body_bytes: int | None = None
     body_from: Size = Size.NONE

@@ -11,9 +11,11 @@ from h3sim.signals import Eps
 from h3sim.units import ms
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["browser_named", "chrome_level", "priorities_of", "words_of"]
+__all__ = ["browser_named", "chrome_level", "priorities_of", "take_fields", "words_of"]
 
 _LEVELS = {
     **{level.value.lower(): level for level in Level},
@@ -34,6 +36,16 @@ def browser_named(user_agent: str) -> str:
     """
     text = user_agent.lower()
     return next((name for part, name in _AGENTS if part in text), "")
+
+
+def take_fields(request: Observed, sent: Mapping[str, str], got: Mapping[str, str]) -> None:
+    """Take over what the fields of a request and its response say, names in lower case."""
+    request.referer = sent.get("referer", "")
+    request.browser = browser_named(sent.get("user-agent", ""))
+    request.priority_field = sent.get("priority", "")
+    request.response_priority = got.get("priority", "")
+    request.cf_priority = got.get("cf-priority", "")
+    request.cf_priority_change = got.get("cf-priority-change", "")
 
 
 def chrome_level(word: str) -> tuple[RecordedPriority, ...]:

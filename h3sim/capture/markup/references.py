@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.markup.media import candidates, chosen, matches
 from h3sim.page import FetchPriority, Kind
@@ -81,6 +81,17 @@ class Reference:
     render_blocking: bool = False
     after_first_image: bool = False
     fetchpriority: FetchPriority = FetchPriority.AUTO
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """What its tag says, as fields of a `Resource`; what is not so is left out."""
+        return {name: said for name in _FLAGS if (said := getattr(self, name))}
+
+
+_FLAGS = (
+    *("in_head", "is_async", "is_defer", "preload", "is_lazy"),
+    *("render_blocking", "after_first_image", "fetchpriority"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
