@@ -145,7 +145,8 @@ def write_figures(folder: Path) -> dict[str, str]:
 def gallery(figures: Mapping[str, str]) -> str:
     """Return a section that shows *figures*, which `write_figures` drew."""
     shown = [
-        f"### {name}\n\n![{words}](images/figures/{name}.png)" for name, words in figures.items()
+        f"### {name.replace('_', ' ')}\n\n![{words}](images/figures/{name}.png)"
+        for name, words in figures.items()
     ]
     return "\n\n".join([f"\n## Each figure of {_EXAMPLE}", *shown]) + "\n"
 
