@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +13,9 @@ from h3sim.page import page_from_dict
 from h3sim.schedulers import TreeScheduler
 from h3sim.signals import H2Priority
 from tests.helpers import page_document
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FIREFOX = {"browser": "firefox"}
 CHROME = {"browser": "chrome"}
@@ -208,3 +212,50 @@ class TestFiles:
 def page_entries(whole: Any) -> list[dict[str, Any]]:
     """Return its resources but the root, without what was recorded of them."""
     return [child(each.id, each.kind.value) for each in whole.resources[1:]]
+
+
+class TestReadingAHar:
+    """WebPageTest says of each request which stream it had, and what that depends on."""
+
+    @staticmethod
+    def imported(tmp_path: Path, agent: str, *streams: tuple[str, Any, Any, Any, Any]) -> Any:
+        entries = []
+        for at, (path, number, parent, weight, exclusive) in enumerate(streams):
+            sent = [{"name": "User-Agent", "value": agent}]
+            request = {"method": "GET", "url": f"https://a.example{path}", "headers": sent}
+            answer = {"status": 200, "headers": [], "content": {"mimeType": "text/html", "size": 9}}
+            entry = {"request": request, "response": answer, "time": 5, "timings": {}}
+            entry |= {"startedDateTime": f"2026-01-01T00:00:0{at}Z", "_http2_stream_id": number}
+            entry |= {"_http2_stream_dependency": parent, "_http2_stream_weight": weight}
+            entries.append(entry | {"_http2_stream_exclusive": exclusive})
+        har = tmp_path / "wpt.har"
+        har.write_text(json.dumps({"log": {"entries": entries}}), encoding="utf-8")
+        page = h3sim.import_page(str(har)).page
+        return {each.id: [*map(plain, each.recorded)] for each in page.resources}
+
+    def test_parents_are_resources_of_the_page(self, tmp_path: Path) -> None:
+        streams = [
+            ("/", 1, 0, 256, 1),
+            ("/a.html", 3, 1, "220", "True"),
+            ("/b.html", 5, 99, 16, 0),
+            ("/c.html", None, None, None, None),
+        ]
+        assert self.imported(tmp_path, "Chrome/80.0", *streams) == {
+            "/": [("chrome", None, "", 256, True)],
+            "a.html": [("chrome", None, "/", 220, True)],
+            "b.html": [],  # nobody knows what stream 99 was
+            "c.html": [],
+        }
+
+    def test_idle_streams_of_firefox_are_its_classes(self, tmp_path: Path) -> None:
+        streams = [("/", 15, 13, 42, 0), ("/a.html", 17, 3, 32, 0), ("/b.html", 19, 17, 22, 0)]
+        assert self.imported(tmp_path, "Gecko/20100101 Firefox/90.0", *streams) == {
+            "/": [("firefox", "urgent-start", None, 42, None)],
+            "a.html": [("firefox", "leaders", None, 32, None)],
+            "b.html": [("firefox", None, "a.html", 22, None)],
+        }
+
+
+def plain(entry: Any) -> tuple[Any, ...]:
+    group = None if entry.group is None else entry.group.value
+    return entry.browser.value, group, entry.depends_on, entry.weight, entry.exclusive

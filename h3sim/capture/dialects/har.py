@@ -14,6 +14,7 @@ from h3sim.capture.dialects.har_sizes import headers_of, read_sizes
 from h3sim.capture.dialects.har_times import read_timings, started_at, times_of_page
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.dialects.reached import reached_by_entry
+from h3sim.capture.inference.frames import frame_of
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
 from h3sim.capture.inference.recorded import take_fields
@@ -102,6 +103,7 @@ class HarReader:
             request.redirect_to = joined(url, answer.text("redirectURL"))
         read_initiator_fields(request, entry)
         request.priority = entry.text("_priority", "_initialPriority").lower()
+        request.frame = frame_of(entry)
         request.blocking = entry.text("_renderBlocking", "_render_blocking").lower()
         request.is_preload = entry.flag("_isLinkPreload") or request.initiator_type == "preload"
         request.is_pushed = entry.flag("_was_pushed", "_wasPushed")

@@ -10,6 +10,7 @@ from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import NOT_MODIFIED, found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
 from h3sim.capture.inference.flags import flags_of
+from h3sim.capture.inference.frames import recorded_frames
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.ids import ids_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed, Recording
     from h3sim.capture.inference.parents import Parent
     from h3sim.capture.inference.urls import Address
-    from h3sim.page import Host, RecordedLoad
+    from h3sim.page import Host, RecordedLoad, RecordedPriority
 
 __all__ = ["assemble"]
 
@@ -138,6 +139,7 @@ class _Assembly:
         documents = (index for index in kept if entries[index].kind is Kind.DOCUMENT)
         self._root = next(documents, kept[0])
         self._ids: dict[int, str] = {}
+        self._frames: dict[int, RecordedPriority] = {}
         self._hosts: dict[int, str] = {}
         self._server_ms: dict[int, float | None] = {}
         images = (index for index in kept if entries[index].kind is Kind.IMAGE)
@@ -152,6 +154,7 @@ class _Assembly:
         ids = ids_of(urls, self._requests[self._root].url)
         self._ids = dict(zip(self._kept, ids, strict=True))
         kept = [self._requests[index] for index in self._kept]
+        self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
         path = path_of(kept)
         if path is not None:
             thought_ms = server_times(kept, path.rtt_ms)
@@ -267,7 +270,7 @@ class _Assembly:
             response_offsets=_offsets(request),
             critical=request.is_critical,
             discovered=self._discovered(index, parent, direct=direct),
-            recorded=priorities_of(request, self._ids[index]),
+            recorded=priorities_of(request, self._ids[index], self._frames.get(index)),
             server_priorities=words_of(request),
             **flags_of(
                 request,

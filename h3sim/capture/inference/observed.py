@@ -17,6 +17,7 @@ from h3sim.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from h3sim.capture.inference.frames import StreamFrame
     from h3sim.page import At, Kind
 
 __all__ = [
@@ -153,6 +154,8 @@ class Observed:
     """The index in the list of the request that was redirected to it."""
     priority: str = ""
     """Chrome's first priority for it, in lower case."""
+    frame: StreamFrame | None = None
+    """What its HEADERS said of its place in the tree of HTTP/2."""
     later_priorities: tuple[tuple[float, str], ...] = ()
     """Those that Chrome gave it later: (ms, priority)."""
     priority_field: str = ""

@@ -58,8 +58,10 @@ def chrome_level(word: str) -> tuple[RecordedPriority, ...]:
     return () if level is None else (RecordedPriority(browser=RecordedFrom.CHROME, level=level),)
 
 
-def priorities_of(request: Observed, id_: str) -> tuple[RecordedPriority, ...]:
-    """Return what was said of *request*: with it, and so long after it.
+def priorities_of(
+    request: Observed, id_: str, frame: RecordedPriority | None = None
+) -> tuple[RecordedPriority, ...]:
+    """Return what was said of *request*: with it, in a *frame* too, and so long after it.
 
     A level is Chrome's word; a Priority field is that of whoever the User-Agent names. What is
     not understood is left out.
@@ -74,6 +76,7 @@ def priorities_of(request: Observed, id_: str) -> tuple[RecordedPriority, ...]:
                 browser=browser, urgency=wanted.urgency, incremental=wanted.incremental
             )
         )
+    entries += [] if frame is None else [frame]
     for at_ms, word in request.later_priorities:
         later, start_ms = _LEVELS.get(word), request.start_ms
         if later is not None and start_ms is not None:

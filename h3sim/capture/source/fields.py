@@ -90,7 +90,7 @@ class Fields:
 
     def flag(self, *names: str) -> bool:
         """Return whether any of *names* holds true; a number or text may stand for it."""
-        return any(self._entry.get(name) in (True, 1, "1", "true") for name in names)
+        return any(self._entry.get(name) in (True, 1, "1", "true", "True") for name in names)
 
     def table(self, name: str) -> Fields:
         """Return the object there, an empty one if there is none."""
