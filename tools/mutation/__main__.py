@@ -163,8 +163,9 @@ def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> No
     if not options.as_recorded:
         record(_FOLDER / "reach")
     reach = Reach(_FOLDER / "reach")
-    warm = None if options.cold else Warm(reach.files)
-    trial = _Trial(reach, options.each, warm)
+    warm = Warm(reach.files)
+    reach.keep(warm.collected)
+    trial = _Trial(reach, options.each, None if options.cold else warm)
     texts = dict(sources())
     for mutant in mutants:
         if (known := store.of(mutant)) is not None and known.test:
@@ -183,8 +184,7 @@ def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> No
             trial.learn(mutant, result.test)
         if not result.is_noticed:
             print(f"{result.outcome}: {mutant}", flush=True)
-    if warm is not None:
-        warm.close()
+    warm.close()
 
 
 def main(given: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tools.mutation import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from tools.mutation.operators import Mutant
 
@@ -192,6 +192,10 @@ class Reach:
         """Return tests as they are tried."""
         known = [test for test in tests if test in self.seconds]
         return sorted(known, key=lambda test: (test.startswith(RECORDED), self.seconds[test], test))
+
+    def keep(self, tests: Container[str]) -> None:
+        """Forget tests that are not among *tests*: they have another name since, or are gone."""
+        self.seconds = {test: took for test, took in self.seconds.items() if test in tests}
 
     @property
     def files(self) -> list[str]:

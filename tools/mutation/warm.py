@@ -47,6 +47,8 @@ class Warm:
         os.close(asking)
         os.close(answering)
         self._answers = os.fdopen(self._from, "r", encoding="utf-8")
+        self.collected: frozenset[str] = frozenset(json.loads(self._answers.readline() or "[]"))
+        """The tests that there are now."""
 
     def tried(self, mutant: Mutant | None, tests: Sequence[str], cpu_seconds: float) -> Any:
         """Return the test that fails as {"failed": test, or ""}, None if they do not end.
@@ -101,6 +103,7 @@ class _Server:
         base = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         gc.collect()
         gc.freeze()
+        os.write(self._answering, json.dumps(list(self._items)).encode() + b"\n")
         for line in self._questions:
             asked = json.loads(line)
             found = children.in_child(
