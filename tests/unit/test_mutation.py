@@ -162,3 +162,40 @@ def test_a_mistake_is_there_in_a_child_alone_and_one_without_end_is_ended() -> N
     whole, mistaken, endless = done.stdout.splitlines()
     assert (whole, endless) == ("", "None")
     assert mistaken.startswith("h3sim/units.py::")
+
+
+_WARM = """
+from tools.mutation import children
+from tools.mutation.operators import mutants_of
+from tools.mutation.warm import Warm
+children.prepare()
+text = open("h3sim/units.py").read()
+warm = Warm(["h3sim/units.py"])
+tests = sorted(warm.collected)
+found = [warm.tried(None, tests, 60)]
+for mutant in mutants_of("h3sim/units.py", text):
+    if mutant.function == "to_ms" or mutant.is_at_import:
+        found.append(warm.tried(mutant, tests, 60))
+print(found[0], all(each == {} or each["failed"] for each in found[1:]), {} in found)
+print(any(each.get("failed", "").startswith("h3sim/units.py::") for each in found))
+print(warm.tried(None, ["h3sim/units.py::gone"], 60), warm.tried(None, tests, 60))
+warm.close()
+"""
+
+
+def test_a_process_that_has_collected_tests_tries_one_mistake_after_the_other() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _WARM],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+    )
+    # What runs on import cannot be tried there, and says so; a mistake is gone with its fork.
+    assert done.stdout.splitlines() == [
+        "{'failed': ''} True True",
+        "True",
+        "{} {'failed': ''}",
+    ]
