@@ -500,8 +500,21 @@ order = StrictOrder(rank=lambda stream_id, signal: stream_id)
 
 
 class LastFirst(FifoScheduler):
+    def __init__(self):
+        super().__init__()
+        self._ready = {}
+
+    def activate(self, stream_id):
+        self._ready[stream_id] = None
+
+    def deactivate(self, stream_id):
+        self._ready.pop(stream_id, None)
+
+    def close(self, stream_id):
+        self.deactivate(stream_id)
+
     def pick(self):
-        return max(self._active._entries, default=None)
+        return max(self._ready, default=None)
 
 
 @parametrize_with_checks([Candidate(factory=LastFirst, claims=(order,))])
