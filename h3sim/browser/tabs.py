@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from h3sim.browser.base import ScheduledRequest
 from h3sim.browser.parse import ParseBrowser
 from h3sim.page import At
-from h3sim.page.roots import parts_of
+from h3sim.page.roots import parts_of, redirects_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,13 +58,14 @@ class TabsBrowser:
 
     @property
     def activities(self) -> tuple[Activity, ...]:
-        """What it did, tab by tab: those that have something to show first.
+        """What it did, tab by tab: redirects come last, as they have nothing to show.
 
         So the milestones of a load are those of the document that a chain of redirects led to.
         """
         found: list[Activity] = []
+        redirects = redirects_of(self._page)
         tabs = list(zip(self._parts, self._browsers, strict=True))
-        for part, browser in sorted(tabs, key=lambda tab: tab[0].is_redirect):
+        for part, browser in sorted(tabs, key=lambda tab: tab[0].root in redirects):
             before = len(found)
             for done in browser.activities:
                 resource = None if done.resource is None else part.indices[done.resource]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.page.discovery import At
 from h3sim.page.recorded_groups import without_parents
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from h3sim.page.recorded_groups import RecordedGroup
     from h3sim.page.resource import Discovery, Resource
 
-__all__ = ["Part", "parts_of", "roots_by_resource"]
+__all__ = ["Part", "parts_of", "redirects_of", "roots_by_resource"]
 
 
 class Part(NamedTuple):
@@ -23,11 +24,6 @@ class Part(NamedTuple):
     root: int
     indices: tuple[int, ...]
     page: Page
-
-    @property
-    def is_redirect(self) -> bool:
-        """Whether it does nothing but lead to another."""
-        return len(self.indices) == 1 and not self.page.total_bytes
 
 
 def roots_by_resource(
@@ -70,6 +66,16 @@ def parts_of(page: Page) -> tuple[Part, ...]:
     if len(page.roots) == 1:
         return (Part(page.root, tuple(range(len(page.resources))), page),)
     return tuple(_part(page, root) for root in page.roots)
+
+
+def redirects_of(page: Page) -> frozenset[int]:
+    """Return the roots that are only on the way to another, which is asked for at their end."""
+    triggers = (page.resources[root].discovered for root in page.roots)
+    return frozenset(
+        page.index[when.by]
+        for when in triggers
+        if when is not None and when.by is not None and when.at is At.COMPLETE
+    )
 
 
 def _part(page: Page, root: int) -> Part:

@@ -57,6 +57,18 @@ def test_what_a_cached_script_asked_for_moves_to_the_page(tmp_path: Path) -> Non
     assert resources["b.png"]["discovered"] == {"by": "/", "at": "complete", "delay_ms": 50.0}
 
 
+def test_a_page_that_is_redirected_is_painted_where_that_leads(tmp_path: Path) -> None:
+    moved = {"response_status": 301, "response_redirectURL": "/home", "response_bodySize": 0}
+    hop = entry("/", 0, 30, mime="text/html", **moved)
+    home = entry("/home", 30, 100, mime="text/html")
+    path = write_recording(tmp_path, har(hop, home, image("/a.png", 140)))
+    page = h3sim.read_har(path)
+    assert [page.resources[root].id for root in page.roots] == ["/", "home"]
+    load = h3sim.simulate(page, scheme="fifo", browser="parse", network="marx-2019")
+    rows = {row.id: row for row in load.roots}
+    assert load.first_paint_ms == rows["home"].requested_ms + (rows["home"].first_paint_ms or 0)
+
+
 def test_an_answer_304_has_a_header_and_no_body(tmp_path: Path) -> None:
     old = image("/a.png", 120, response_status=304, response_bodySize=0)
     resource = resources_of(tmp_path, har(PAGE, old))["a.png"]

@@ -197,7 +197,7 @@ class TestABrowserThatParses:
         assert requested(h3sim.simulate(both))["b/"] == asked_ms
 
     def test_a_redirect_leads_to_the_document_that_is_painted(self) -> None:
-        hop = {"id": "/", "kind": "document", "bytes": 0, "header_bytes": 100}
+        hop = {"id": "/", "kind": "document", "bytes": 100, "header_bytes": 100}
         landed = tab(discovered={"by": "/", "at": "complete"})
         load = h3sim.simulate(page(hop, landed, child("a", "b/", "offset")), browser="parse")
         # The hop takes a packet, until 10 ms; the first packet of the document comes at 20 ms.

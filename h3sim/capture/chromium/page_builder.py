@@ -150,6 +150,8 @@ class _Maker:
             and not _redirects(exchange)
         }
         self._first = _landed(kept)
+        # Each redirect of the page itself leads to another root.
+        self._landed = {exchange.key for exchange in kept[1 : kept.index(self._first) + 1]}
         if self._first.key not in self._documents:
             raise RecordingError("the document is not HTML, or Chromium did not keep it")
         triggers = Triggers(kept, self._documents, self._work, visit.measured["waited"])
@@ -185,6 +187,7 @@ class _Maker:
             request_bytes=exchange.request_bytes,
             discovered=None if trigger is None else self._discovery(trigger),
             render_blocking=self._is_blocking(exchange),
+            is_root=exchange.key in self._landed,
             critical=exchange is self._first or self._is_blocking(exchange),
             above_the_fold=exchange.key in self._seen,
             after_first_image=trigger is not None and self._is_after_image(trigger),

@@ -138,12 +138,21 @@ class _Assembly:
         self._kept = kept
         documents = (index for index in kept if entries[index].kind is Kind.DOCUMENT)
         self._root = next(documents, kept[0])
+        self._landed = self._redirected()
         self._ids: dict[int, str] = {}
         self._frames: dict[int, RecordedPriority] = {}
         self._hosts: dict[int, str] = {}
         self._server_ms: dict[int, float | None] = {}
         images = (index for index in kept if entries[index].kind is Kind.IMAGE)
         self._first_image_ms = next((self._requests[index].start_ms for index in images), None)
+
+    def _redirected(self) -> set[int]:
+        """Return the documents that redirects of the root led to, each another root."""
+        found: dict[int, None] = {self._root: None}
+        for index in self._kept:
+            if self._requests[index].redirect_of in found:
+                found[index] = None
+        return set(found) - {self._root}
 
     def imported(self) -> ImportedPage:
         recording, inferred = self._recording, self._inferred
@@ -269,6 +278,7 @@ class _Assembly:
             server_ns=self._time_ns(self._server_time(index)),
             response_offsets=_offsets(request),
             critical=request.is_critical,
+            is_root=index in self._landed,
             discovered=self._discovered(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index], self._frames.get(index)),
             server_priorities=words_of(request),
