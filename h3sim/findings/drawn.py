@@ -136,7 +136,7 @@ def _changes(run: ExperimentRun) -> Figure:
             for number, scheme in enumerate(here.schemes[1:]):
                 values = sorted(here.where(scheme=scheme).deltas(base, column).values())
                 shares = [(index + 1) / len(values) for index in range(len(values))]
-                spreads[scheme] = [_CDF_PERCENT * value for value in values]
+                spreads[scheme.removeprefix("sander-")] = [_CDF_PERCENT * value for value in values]
                 look = line(number)
                 ax.step(
                     [_CDF_PERCENT * min(value, 1.5) for value in values],
