@@ -103,13 +103,6 @@ class OracleSignalling:
             self._streams.update(element_id, signal)
 
 
-class _News(NamedTuple):
-    """A frame of metadata: what has become known of a resource, or of all."""
-
-    resource: Resource | None
-    change: Standing
-
-
 class MetadataSignalling(OracleSignalling):
     """The client says what a request is for; the server works priorities out (Marx 2019 § 6).
 
@@ -135,7 +128,8 @@ class MetadataSignalling(OracleSignalling):
         self._known: dict[str | None, Standing] = {}
         """What has become known of resources by their ids, and of all of them (None)."""
         self._open: dict[int, str] = {}
-        self._messages: list[_News] = []
+        self._messages: list[tuple[Resource | None, Standing]] = []
+        """The frames: what has become known of a resource, or of all."""
         # The server's
         self._order = InOrder()
         self._early: dict[str, Standing] = {}
@@ -155,7 +149,7 @@ class MetadataSignalling(OracleSignalling):
         self._known[id_] = self._known.get(id_, AS_WRITTEN).after(change)
         is_open = bool(self._open) if id_ is None else id_ in self._open.values()
         if is_open and change.tells(self._updates):
-            self._messages.append(_News(resource, change))
+            self._messages.append((resource, change))
             self._send_message(len(self._messages) - 1, self._message_bytes)
 
     def on_finished(self, stream_id: int) -> None:
