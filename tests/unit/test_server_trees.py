@@ -133,6 +133,11 @@ class TestSiblingsOfNghttp2:
         tree.deactivate(3)
         assert turns(tree, 1) == [1]
 
+    def test_another_weight_alone_moves_nothing(self) -> None:
+        tree = nghttp2(s1=on(None, 7), s3=on(1, 8), s5=on(None, 9))
+        tree.update(1, on(None, 50))
+        assert drawn(tree, weights=True) == "1:50(3:8) 5:9"
+
     def test_graphs_say_who_is_closed_and_who_came_exclusively(self) -> None:
         tree = nghttp2(s1=on(None), s3=on(None, exclusive=True))
         tree.close(1)
