@@ -158,7 +158,6 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> None:
-    until = time.monotonic() + options.seconds
     children.prepare()
     if not options.as_recorded:
         record(_FOLDER / "reach")
@@ -170,6 +169,8 @@ def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> No
     for mutant in mutants:
         if (known := store.of(mutant)) is not None and known.test:
             trial.learn(mutant, known.test)
+    # Loading all tests takes as long as it takes, and none of the time for mutants.
+    until = time.monotonic() + options.seconds
     for mutant in mutants:
         known = store.of(mutant)
         if known is not None and not (options.survivors and not known.is_noticed):
