@@ -26,8 +26,11 @@ def measure(*arguments: object) -> int:
     return main(["measure", *map(str, arguments)])
 
 
-OF_LOADS = ("build", "notes", "inputs", "image_index_ms", "multiplexing", "visual")
-"""What needs the page, or the scheme."""
+OF_LOADS = (
+    *("build", "notes", "inputs"),
+    *("image_index_ms", "multiplexing", "visual", "priority_frames"),
+)
+"""What needs the page, the scheme, or to know what the client sent."""
 
 
 def of_a_log(figures: dict[str, Any]) -> dict[str, Any]:
