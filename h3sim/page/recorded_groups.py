@@ -69,7 +69,7 @@ def tree_problems(
 def without_parents(resource: Resource, gone: Iterable[str]) -> Resource:
     """Return *resource*, below the root of the tree wherever it depended on what is gone.
 
-    >>> from h3sim.page import Kind, RecordedPriority
+    >>> from h3sim.page import Kind, RecordedPriority, Resource
     >>> said = RecordedPriority(depends_on="a", weight=9, exclusive=True)
     >>> image = Resource(id="b", kind=Kind.IMAGE, size_bytes=9, recorded=(said,))
     >>> without_parents(image, ["a"]).recorded[0].depends_on

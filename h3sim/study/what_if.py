@@ -107,7 +107,7 @@ def what_if(
 
     >>> found = what_if("davies-meenan", scheme="dfifo", network="cable")
     >>> [round(row.part, 2) for row in found.rows]
-    [1.0, 1.0, 0.0, 0.98, 0.07]
+    [1.0, 1.0, 0.0, 0.96, 0.05]
     """
     check_arguments(
         InputError,

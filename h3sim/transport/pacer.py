@@ -24,7 +24,7 @@ class Pacer:
     >>> from h3sim.transport.rtt import RttEstimator
     >>> from h3sim.transport.congestion import ControllerSettings, make_controller
     >>> controller = make_controller("newreno", ControllerSettings(max_datagram_bytes=1000))
-    >>> rtt = RttEstimator(initial_ns=100_000_000)
+    >>> rtt = RttEstimator(initial_ns=333_000_000); rtt.on_sample(100_000_000)
     >>> pacer = Pacer(controller, rtt, gain=1.0, burst_bytes=2000, packet_bytes=1000)
     >>> pacer.begin(); pacer.on_sent(1000, now_ns=0); pacer.on_sent(1000, now_ns=0)
     >>> pacer.rate_bps, pacer.allows(0), pacer.due_at_ns
