@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ __all__ = ["Pool", "dask_client", "pool_of"]
 
 _UNKNOWN_WORKERS = 4
 """What is taken for the workers of an executor that does not say how many it has."""
+_PAUSES_S = (0.0, 0.1, 1.0)
+"""How long to wait before a process is started again that could not be."""
 
 
 class Pool:
@@ -82,12 +85,15 @@ class _Processes(Pool):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* in one of the processes."""
-        try:
-            return super().submit(function, *arguments)
-        except (OSError, EOFError):
-            # A pool that breaks closes its pipes, perhaps while it starts a process for this very
-            # batch. Asked again it says that it is broken, which is what its callers wait for.
-            return super().submit(function, *arguments)
+        # A pool that breaks closes its pipes, perhaps while it starts a process for this batch. That
+        # may end the server of processes as well. Asked again it says that it is broken, which is
+        # what its callers wait for, or there is a new server.
+        for pause_s in _PAUSES_S:
+            try:
+                return super().submit(function, *arguments)
+            except (OSError, EOFError):
+                time.sleep(pause_s)
+        return super().submit(function, *arguments)
 
     def renew(self) -> bool:
         """Make new processes: one that dies breaks the pool."""

@@ -23,7 +23,7 @@ from tests import interrupting, standins
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 ROOT = {"id": "/", "kind": "document", "bytes": 28_000}
@@ -100,17 +100,14 @@ def test_a_batch_whose_worker_asked_for_the_study_is_not_lost_with_the_pool(
 
 
 class ClosingExecutor:
-    """Breaks while it starts a process: its pipes are closed first, and only then it says so."""
+    """Breaks while it starts a process, with *errors*, and only then says so."""
 
-    def __init__(self) -> None:
-        self._n_submitted = 0
+    def __init__(self, errors: Iterable[Exception]) -> None:
+        self._errors = [*errors, BrokenExecutor()]
 
     def submit(self, function: Any, *arguments: Any) -> Future[Any]:
-        self._n_submitted += 1
-        if self._n_submitted == 1:
-            raise OSError(errno.EBADF, "Bad file descriptor")
-        if self._n_submitted == 2:
-            raise BrokenExecutor
+        if self._errors:
+            raise self._errors.pop(0)
         future: Future[Any] = Future()
         future.set_result(function(*arguments))
         return future
@@ -119,10 +116,15 @@ class ClosingExecutor:
         """Nothing was started."""
 
 
+@pytest.mark.parametrize(
+    "errors",
+    [[OSError(errno.EBADF, "Bad file descriptor")], [EOFError(), ConnectionRefusedError()]],
+    ids=["its pipes are closed", "the server of processes ended"],
+)
 def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
-    monkeypatch: pytest.MonkeyPatch,
+    errors: list[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executor = ClosingExecutor()
+    executor = ClosingExecutor(errors)
     monkeypatch.setattr(executors._Processes, "_made", lambda _: executor)
     results = stood_in(standins.told).run(executor="processes", workers=2)
     assert results.counts == (0, 40, 0)
