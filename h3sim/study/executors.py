@@ -85,8 +85,8 @@ class _Processes(Pool):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* in one of the processes."""
-        # A pool that breaks closes its pipes, perhaps while it starts a process for this batch. That
-        # may end the server of processes as well. Asked again it says that it is broken, which is
+        # A pool that breaks closes its pipes, perhaps while it starts a process here. That may
+        # end the server of processes as well. Asked again it says that it is broken, which is
         # what its callers wait for, or there is a new server.
         for pause_s in _PAUSES_S:
             try:
