@@ -26,6 +26,7 @@ __all__ = [
     "SchedulerError",
     "SchemeError",
     "StalledError",
+    "Terminated",
     "UnknownNameError",
     "UnknownOptionError",
     "needing_extra",
@@ -215,3 +216,7 @@ def needing_extra(package: str, extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtraError(package, extra) from error
+
+
+class Terminated(SystemExit):
+    """Somebody asked this process to end; another `SystemExit` may be a mistake of what runs."""

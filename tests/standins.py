@@ -27,6 +27,13 @@ def die_once(cell: Cell) -> dict[str, Any]:
     return told(cell)
 
 
+def be_asked_to_end(cell: Cell) -> dict[str, Any]:
+    """Ask this process to end, at seed 5."""
+    if cell.seed == 5:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return told(cell)
+
+
 def die_always(cell: Cell) -> dict[str, Any]:
     """Kill the process at seed 5, whenever."""
     if cell.seed == 5:

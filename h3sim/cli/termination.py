@@ -7,6 +7,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from h3sim.errors import Terminated
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -25,7 +27,7 @@ def exits_on_sigterm() -> Iterator[None]:
     """
 
     def leave(number: int, _frame: object) -> None:
-        raise SystemExit(_KILLED + number)
+        raise Terminated(_KILLED + number)
 
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.errors import H3SimError
+from h3sim.errors import H3SimError, Terminated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,6 +100,8 @@ class Work(ABC):
         try:
             with _at_most(self.timeout_s):
                 row, resources = self.row(index)
+        except Terminated:
+            raise
         except (Exception, SystemExit) as caught:  # noqa: BLE001 - plug-ins may raise anything
             error = f"{type(caught).__name__}: {caught}"
         return Done(index, row, resources, error, time.perf_counter() - began)

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from h3sim.cli.termination import exits_on_sigterm
 from h3sim.compression.exchanges import TimedSection
-from h3sim.errors import InputError
+from h3sim.errors import InputError, Terminated
 from h3sim.study import driver, executors, study_of, sweep
 from h3sim.study.executors import Pool
 from h3sim.study.header_study import header_study
+from h3sim.study.store import Store
 from h3sim.units import ms
 from tests import interrupting, standins
 from tests.helpers import page_of
@@ -97,6 +99,14 @@ def test_a_batch_whose_worker_asked_for_the_study_is_not_lost_with_the_pool(
 ) -> None:
     monkeypatch.setattr(driver, "pool_of", lambda *_, **__: BreakingPool())
     assert stood_in(standins.told).run(executor="processes", workers=2).counts == (0, 40, 0)
+
+
+def test_a_request_to_end_is_no_failure_of_the_load_that_it_met(tmp_path: Path) -> None:
+    path = tmp_path / "study.db"
+    with exits_on_sigterm(), pytest.raises(Terminated, match="143"):
+        stood_in(standins.be_asked_to_end).run(executor="serial", store=path)
+    with Store(path) as store:
+        assert store.counts()[0][1:3] == (5, 0)
 
 
 class ClosingExecutor:
