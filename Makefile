@@ -34,12 +34,12 @@ test: lint ## lint, types, floors, then every test, on all cores
 	$(BIN)/pytest --numprocesses auto
 
 .PHONY: test-thorough
-test-thorough: $(READY) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (hours; ARGS="tests/stateful" for a part)
+test-thorough: $(DEV) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (hours; ARGS="tests/stateful" for a part)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --numprocesses auto --h3sim-profile=thorough $(or $(ARGS),tests/property tests/stateful tests/mutants tests/unit tests/theory)
 
 RUNS ?= 20
 .PHONY: test-orders
-test-orders: $(DEV) ## the tests 20 times, or RUNS=n, in random orders by 1 to 4 workers: all must find the same (an hour; ARGS="tests/unit" for a part)
+test-orders: $(DEV) ## the tests 20 times, or RUNS=n, in random orders by 1 to 4 workers: all must find the same; goes on where it stopped (two hours; ARGS="tests/unit" for a part)
 	$(BIN)/python -m tests.orders $(RUNS) $(ARGS)
 
 PYTHONS ?= python3.11 python3.12 python3.13

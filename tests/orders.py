@@ -1,21 +1,43 @@
 """`python -m tests.orders [RUNS] [PYTEST ARGUMENTS]`: the suite in random orders.
 
-Each run has an order by a seed of its own and one to four workers. All must find the same of each
-test: what does not is named, with the seed that brings the order back. Needs `pytest-random-order`.
+Each run has an order by a seed of its own and one to four workers. All runs of a commit must find
+the same of each test: what does not is named, with the seed that brings the order back. Runs of the
+whole suite are kept in `build/orders`, so that twenty may come in pieces; `--write` puts what they
+found into docs/validation.md. Needs `pytest-random-order`.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
 import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-__all__ = ["differences", "outcomes"]
+from tools.documented import put
+
+__all__ = ["Run", "differences", "outcomes", "table"]
 
 _WORKERS = (1, 2, 3, 4)
+_FOLDER = Path("build/orders")
+_FAILED = ("failure", "error")
+_WRITTEN_BY = "python -m tests.orders --write"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The suite once, in an order of its own."""
+
+    commit: str
+    seed: int
+    workers: int
+    found: dict[str, str]
+    """What came of each test."""
+    otherwise: list[str]
+    """A line for each test that failed, or was other in the first run of this commit."""
 
 
 def outcomes(report: str) -> dict[str, str]:
@@ -46,7 +68,44 @@ def differences(first: dict[str, str], other: dict[str, str]) -> list[str]:
     ]
 
 
-def _run(seed: int, workers: int, more: list[str]) -> dict[str, str]:
+def table(runs: list[Run]) -> str:
+    """Return what the runs found, as Markdown.
+
+    >>> print(table([Run("1f", 7, 2, {"a": "passed"}, []), Run("1f", 8, 3, {"a": "passed"}, [])]))
+    | runs | workers | tests of a run | outcomes | failed, or came out otherwise |
+    |--:|--:|--:|--:|--:|
+    | 2 | 2 to 3 | 1 | 2 | 0 |
+    """
+    names = ("runs", "workers", "tests of a run", "outcomes", "failed, or came out otherwise")
+    workers, tests = [run.workers for run in runs], [len(run.found) for run in runs]
+    cells = (
+        f"{len(runs):,}",
+        f"{min(workers)} to {max(workers)}",
+        f"{min(tests):,}" if min(tests) == max(tests) else f"{min(tests):,} to {max(tests):,}",
+        f"{sum(tests):,}",
+        f"{sum(len(run.otherwise) for run in runs):,}",
+    )
+    return f"| {' | '.join(names)} |\n|{'--:|' * len(names)}\n| {' | '.join(cells)} |"
+
+
+def _kept() -> list[Run]:
+    return [Run(**json.loads(path.read_text("utf-8"))) for path in sorted(_FOLDER.glob("*.json"))]
+
+
+def _keep(run: Run, number: int) -> None:
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    path = _FOLDER / f"{number:03}.json"
+    whole = path.with_suffix(".part")
+    whole.write_text(json.dumps(asdict(run)), "utf-8")
+    whole.replace(path)
+
+
+def _commit() -> str:
+    said = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
+    return subprocess.run(said, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _found(seed: int, workers: int, more: list[str]) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -56,24 +115,35 @@ def _run(seed: int, workers: int, more: list[str]) -> dict[str, str]:
         return outcomes(report.read_text("utf-8"))
 
 
+def _run(number: int, commit: str, first: dict[str, str] | None, more: list[str]) -> Run:
+    """Run the suite, compared with what the *first* run found."""
+    seed, workers = random.SystemRandom().randrange(2**31), _WORKERS[number % len(_WORKERS)]
+    print(f"seed {seed}, {workers} workers, {commit}", flush=True)
+    found = _found(seed, workers, more)
+    lines = [f"{name}: {what}" for name, what in found.items() if what in _FAILED]
+    lines += differences(first or found, found)
+    return Run(commit, seed, workers, found, lines)
+
+
 def main(arguments: list[str]) -> int:
-    """Run the suite so many times, and compare each run with the first."""
-    runs = int(arguments[0]) if arguments else 20
-    seeds = random.SystemRandom()
-    first: dict[str, str] | None = None
-    found = 0
-    for number in range(runs):
-        seed, workers = seeds.randrange(2**31), _WORKERS[number % len(_WORKERS)]
-        print(f"run {number + 1} of {runs}: seed {seed}, {workers} workers", flush=True)
-        outcome = _run(seed, workers, arguments[1:])
-        first = outcome if first is None else first
-        lines = differences(first, outcome)
-        lines += [
-            f"{name}: {what}" for name, what in outcome.items() if what in ("failure", "error")
-        ]
-        found += len(lines)
-        print("\n".join(lines) or f"{len(outcome):,} tests, as in the first run", flush=True)
-    return int(bool(found))
+    """Run the suite so many times; return 1 if a test failed or came out in two ways."""
+    if "--write" in arguments:
+        put(_WRITTEN_BY, table(_kept()))
+        return 0
+    count, more = int(arguments[0]) if arguments else 20, arguments[1:]
+    # A part of the suite says nothing about the whole: only whole runs are kept.
+    runs = [] if more else _kept()
+    commit, is_bad = _commit(), False
+    for _ in range(count):
+        first = next((run.found for run in runs if run.commit == commit), None)
+        run = _run(len(runs), commit, first, more)
+        if not more:
+            _keep(run, len(runs))
+        runs.append(run)
+        is_bad = is_bad or bool(run.otherwise)
+        said = f"run {len(runs)}: {len(run.found):,} tests, as in the first run"
+        print("\n".join(run.otherwise) or said, flush=True)
+    return int(is_bad)
 
 
 if __name__ == "__main__":
