@@ -52,7 +52,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         "advise",
         help=summary,
         description="Say which scheme serves a page best, by how much, and how sure that is.",
-        epilog=_EPILOG.replace("%", "%%"),
+        epilog=_EPILOG,
         formatter_class=RawHelp,
     )
     parser.add_argument(

@@ -35,6 +35,15 @@ class RawHelp(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=output_width() - 2)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Fold paragraphs of sentences to the terminal; examples stay as they are typed."""
+        import textwrap  # for help only
+
+        return "".join(
+            textwrap.indent(part if "\n  " in part else textwrap.fill(part, width), indent) + "\n\n"
+            for part in text.strip("\n").split("\n\n")
+        )
+
 
 class Parser(argparse.ArgumentParser):
     """Says in one line what is wrong with a command line, and where help is."""

@@ -33,7 +33,7 @@ examples:
   h3sim sweep study.toml --dry-run
   h3sim sweep study.toml --store study.db --csv rows.csv
   h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
-  h3sim sweep study.toml --store study.db --until-width 5%%
+  h3sim sweep study.toml --store study.db --until-width 5%
   h3sim store list study.db
 
 What is finished is kept in the store, whatever happens; the same command again runs the rest.

@@ -301,12 +301,18 @@ def test_the_list_of_pages_tells_their_size(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
-def test_help_has_an_example(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_an_example_and_is_as_wide_as_the_terminal(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as exited:
         main([*command, "--help"])
     assert exited.value.code == 0
     out = capsys.readouterr().out
     assert f"examples:\n  h3sim {' '.join(command)}" in out
+    # Examples can be copied as they stand; all else is folded to the terminal.
+    assert "%%" not in out
+    assert all(len(line) <= 80 for line in out.splitlines() if not line.startswith("  h3sim "))
 
 
 def test_the_version_and_the_build_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
