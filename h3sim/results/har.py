@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
     from h3sim.results.load import Load
+    from h3sim.results.roots import RootRow
     from h3sim.signals import Signal
 
 __all__ = ["check_har_path", "level_of", "load_to_har", "write_load_har"]
 
-_PAGE_ID = "page_1"
 _NAVIGATION_START = datetime(1970, 1, 1, tzinfo=UTC)
 """A load has no date; a fixed one keeps equal loads equal bytes."""
 _LEVELS = tuple(Level)
@@ -51,6 +51,8 @@ class _Entry(NamedTuple):
 
     resource: Resource
     timing: Timing
+    page_id: str
+    connection: int
     stream_bytes: int
     request_bytes: int
     chunks: list[dict[str, Any]]
@@ -92,22 +94,13 @@ def load_to_har(load: Load) -> dict[str, Any]:
     not have are made of its name, below `example`, which is nobody's (RFC 2606). Bodies are as
     large decoded as transferred: a page does not say what was compressed.
     """
-    page, addresses = load.page, _addresses(load.page)
-    told = [load.scheme.name, *in_words(load).values(), f"page {page.digest}"]
+    addresses, tabs = _addresses(load.page), _tabs(load)
     return {
         "log": {
             "version": "1.2",
             "creator": {"name": "h3sim", "version": __version__},
-            "pages": [
-                {
-                    "id": _PAGE_ID,
-                    "startedDateTime": _date(0),
-                    "title": page.name,
-                    "pageTimings": _page_timings(load),
-                    "comment": ", ".join(told),
-                }
-            ],
-            "entries": [_entry(load, entry, addresses) for entry in _entries(load)],
+            "pages": [_page(load, page_id, tabs) for page_id in tabs],
+            "entries": [_entry(load, entry, addresses) for entry in _entries(load, tabs)],
         }
     }
 
@@ -130,6 +123,51 @@ def level_of(signal: Signal) -> Level | None:
     return None
 
 
+def _tab_of(page: Page, root: int) -> int:
+    """Return the root of the tab of *root*: frames and redirects belong to what brought them."""
+    discovered = page.resources[root].discovered
+    if discovered is None or discovered.by is None:
+        return root
+    return _tab_of(page, page.root_of[page.index[discovered.by]])
+
+
+def _tabs(load: Load) -> dict[str, list[RootRow]]:
+    """Return the tabs, each a page of the HAR, with their roots, as they were asked for."""
+    found: dict[int, list[RootRow]] = {}
+    for row in load.roots:
+        found.setdefault(_tab_of(load.page, load.page.index[row.id]), []).append(row)
+    return {f"page_{number}": rows for number, rows in enumerate(found.values(), 1)}
+
+
+def _page(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dict[str, Any]:
+    rows, title = tabs[page_id], load.page.name
+    # The root waits for the connection, which a HAR counts to the page.
+    begun_ms = 0 if page_id == next(iter(tabs)) else rows[0].requested_ms
+    told = [load.scheme.name, *in_words(load).values(), f"page {load.page.digest}"]
+    return {
+        "id": page_id,
+        "startedDateTime": _date(round(begun_ms * 1000)),
+        "title": title if len(tabs) == 1 else f"{title}: {rows[0].id}",
+        "pageTimings": _page_timings(load) if len(tabs) == 1 else _tab_timings(rows, begun_ms),
+        "comment": ", ".join(told),
+    }
+
+
+def _tab_timings(rows: list[RootRow], begun_ms: float) -> dict[str, float]:
+    """Return the milestones of one tab of several, from its own beginning on."""
+    parsed, loaded, painted = (
+        [
+            row.requested_ms - begun_ms + at_ms
+            for row in rows
+            if (at_ms := getattr(row, name)) is not None
+        ]
+        for name in ("dom_content_loaded_ms", "load_event_ms", "first_paint_ms")
+    )
+    finished = [row.requested_ms - begun_ms + row.finished_ms for row in rows]
+    marks = {"onContentLoad": max(parsed, default=-1), "onLoad": max(loaded or finished)}
+    return marks | ({"_firstPaint": min(painted)} if painted else {})
+
+
 def _page_timings(load: Load) -> dict[str, float]:
     """Return the milestones; -1 stands for what is not known (HAR 1.2, pageTimings)."""
     parsed_ms, loaded_ms = load.dom_content_loaded_ms, load.load_event_ms
@@ -144,20 +182,26 @@ def _page_timings(load: Load) -> dict[str, float]:
     return marks
 
 
-def _entries(load: Load) -> Iterator[_Entry]:
+def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
     """Yield what was asked for, in that order."""
+    page_ids = {load.page.index[row.id]: id_ for id_, rows in tabs.items() for row in rows}
     chunks = _chunks(load)
     said: dict[int, list[tuple[int, Signal]]] = {}
     for at_ns, element_id, signal in load.trace.signals:
         said.setdefault(element_id, []).append((at_ns, signal))
     is_http2 = load.protocol is Protocol.TCP and load.profile is not None
     request_bytes = request_sizer(load.page, is_http2=is_http2)
-    for request, timing in zip(load.trace.requests, timings(load.trace), strict=True):
+    trace = load.trace
+    connections = trace.connection_of or (0,) * len(trace.requests)
+    rows = zip(trace.requests, timings(trace), connections, strict=True)
+    for request, timing, connection in rows:
         resource = load.page.resources[request.resource]
         stream_id = request.stream_id
         yield _Entry(
             resource,
             timing,
+            page_ids[load.page.root_of[request.resource]],
+            connection,
             request.length_bytes,
             request_bytes(resource),
             chunks.get(stream_id, []),
@@ -200,7 +244,7 @@ def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, An
     version = "h2" if load.protocol is Protocol.TCP else "h3"
     header_bytes = entry.stream_bytes - resource.size_bytes
     return {
-        "pageref": _PAGE_ID,
+        "pageref": entry.page_id,
         "startedDateTime": _date(start_us),
         "time": _ms(finished_us - start_us),
         "request": {
@@ -224,7 +268,8 @@ def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, An
             "wait": _ms(first_byte_us - requested_us),
             "receive": _ms(finished_us - first_byte_us),
         },
-        "connection": "1",
+        # DevTools writes "0" where it knows none.
+        "connection": str(entry.connection + 1),
         "_resourceType": resource.kind.value,
         **_initiator(load.page, resource, addresses),
         **_priority(entry),

@@ -11,6 +11,7 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
+from h3sim.page import beside
 from h3sim.results.har import write_load_har
 from tests.har_schema import HAR_SCHEMA
 from tests.helpers import page_of
@@ -185,3 +186,39 @@ def test_a_path_that_is_no_har_is_refused_before_anything_runs(
     assert "--har: must end in .har, is 'load.json'" in capsys.readouterr().err
     with pytest.raises(InputError, match="there is no folder"):
         write_load_har(h3sim.simulate(PAGE), tmp_path / "nowhere" / "load.har")
+
+
+@pytest.mark.parametrize("browser", ["replay", "parse"])
+def test_each_tab_is_a_page_with_milestones_of_its_own(browser: str) -> None:
+    shop = h3sim.load_page("davies-meenan")
+    load = h3sim.simulate(beside(shop, shop, after_ms=1000), network="cable", browser=browser)
+    document = load.to_har()
+    assert mistakes(document) == []
+    first, second = document["log"]["pages"]
+    at_ms = [each["startedDateTime"].partition("T")[2] for each in (first, second)]
+    assert at_ms[0] == "00:00:00.000000Z"
+    assert at_ms[1] == f"00:00:0{load.roots[1].requested_ms / 1000:.6f}Z"
+    assert second["pageTimings"]["onLoad"] == (
+        load.roots[1].load_event_ms or load.roots[1].finished_ms
+    )
+    of_page = [each["pageref"] for each in document["log"]["entries"]]
+    assert {name: of_page.count(name) for name in of_page} == {"page_1": 9, "page_2": 9}
+
+
+def test_what_a_redirect_leads_to_and_a_frame_are_of_the_page_that_brought_them() -> None:
+    frame = {"id": "frame", "kind": "document", "bytes": 900, "root": True, "discovered": CHILD}
+    inside = {"by": "frame", "at": "complete"}
+    page = page_of(ROOT, frame, {"id": "x.js", "kind": "script", "bytes": 5, "discovered": inside})
+    document = h3sim.simulate(page, browser="parse").to_har()
+    assert len(document["log"]["pages"]) == 1
+    assert {each["pageref"] for each in document["log"]["entries"]} == {"page_1"}
+
+
+def test_each_entry_names_its_connection() -> None:
+    page = page_of(
+        ROOT,
+        {"id": "a.js", "kind": "script", "bytes": 90, "host": "cdn.example", "discovered": CHILD},
+    )
+    of = {hosts: entries(page, network="cable", hosts=hosts) for hosts in ("one", "recorded")}
+    assert [each["connection"] for each in of["one"]] == ["1", "1"]
+    assert [each["connection"] for each in of["recorded"]] == ["1", "2"]
