@@ -64,9 +64,9 @@ def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
     with opened(shown_path(path)) as source:
         cursor = JsonCursor(source.read)
         try:
-            for key, value in parts(cursor, lambda *_: None):
-                if key.startswith("log.entries["):
-                    log.add(key, value)
+            for part in parts(cursor, lambda *_: None):
+                if part.path == ("log", "entries") and part.index is not None:
+                    log.add(part.key, part.value)
         except BrokenJsonError as error:
             raise log.refuse(str(error)) from error
     return log.exchanges()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.browser.first_view import HEURISTIC, mark_critical_path, with_marks
 from h3sim.capture.dialects.site import read_site
@@ -24,6 +24,7 @@ from h3sim.errors import Problem
 if TYPE_CHECKING:
     from h3sim.capture.dialects.table import Family, Reader
     from h3sim.capture.imported import ImportedPage
+    from h3sim.capture.source.parts import Part
     from h3sim.capture.source.text_source import TextSource
     from h3sim.page import Page
 
@@ -142,8 +143,8 @@ def _read(source: TextSource, recording: Recording) -> None:
         raise recording.refuse(what)
     reading = _Reading(recording, is_list=opening == "[")
     try:
-        for number, (key, value) in enumerate(parts(cursor, recording.note)):
-            reading.add(key, value)
+        for number, part in enumerate(parts(cursor, recording.note)):
+            reading.add(part)
             if number >= _MOST_PARTS:
                 recording.note("", f"has more than {_MOST_PARTS:,} parts: the rest is not read")
             if number >= _MOST_PARTS or recording.is_full:
@@ -162,48 +163,48 @@ class _Reading:
         self._recording = recording
         self._is_list = is_list
         self._wanted = DIALECTS.get(recording.dialect, "")
-        self._before: list[tuple[str, Any]] = []
+        self._before: list[Part] = []
         self._reader: Reader | None = None
         self.family: Family | None = None
         self.member = ""
         """The member of the file's object in which the last part stood."""
 
-    def add(self, key: str, value: Any) -> None:
-        if key == "format" and str(value).startswith("h3sim-page/"):
+    def add(self, part: Part) -> None:
+        if part.path == ("format",) and str(part.value).startswith("h3sim-page/"):
             raise self._recording.refuse("is a page file already: it needs no import")
-        self.member = key.partition("[")[0].partition(".")[0]
-        if self.family is not None and key.startswith("event ") and not self.family.has_lines:
+        self.member = part.path[0] if part.path else ""
+        if self.family is not None and part.line and not self.family.has_lines:
             self._recording.note("", "what stands behind the recording is not read")
         elif self._reader is not None:
-            self._reader.add(key, value)
+            self._reader.add(part)
         else:
-            self._recognise(key, value)
+            self._recognise(part)
 
-    def _recognise(self, key: str, value: Any) -> None:
-        self._before.append((key, value))
-        self.family = next((each for each in FAMILIES if each.is_sign(key, value)), None)
+    def _recognise(self, part: Part) -> None:
+        self._before.append(part)
+        self.family = next((each for each in FAMILIES if each.is_sign(part)), None)
         if self.family is None:
-            self._refuse_strange(key, value)
+            self._refuse_strange(part)
             return
         if self._wanted not in ("", self.family.title):
             name = self._recording.dialect
             raise self._recording.refuse(f"is {self.family.title}, not {name}")
         self._reader = self.family.reader(self._recording)
-        for part in self._before:
-            self._reader.add(*part)
+        for before in self._before:
+            self._reader.add(before)
 
-    def _refuse_strange(self, key: str, value: Any) -> None:
+    def _refuse_strange(self, part: Part) -> None:
         """Refuse a list whose first object is no entry of any dialect, and a second object."""
-        if key.startswith("[") and isinstance(value, dict):
-            raise self._recording.refuse("must have method or objs, has neither", key)
-        if key.startswith("event ") or len(self._before) > _MOST_BEFORE:
+        if not part.path and not part.line and isinstance(part.value, dict):
+            raise self._recording.refuse("must have method or objs, has neither", part.key)
+        if part.line or len(self._before) > _MOST_BEFORE:
             self.finish()
 
     def finish(self) -> None:
         if self._reader is not None:
             self._reader.finish()
             return
-        keys = [key for key, _ in self._before if "[" not in key]
+        keys = [part.key for part in self._before if part.index is None]
         if not keys and self._is_list:
             raise self._recording.refuse("holds no request that was answered over HTTP")
         named = ", ".join(shown(key) for key in keys[:5]) or "nothing"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import io
+import json
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,10 +12,14 @@ from h3sim.capture import RecordingError, import_page, importer
 from h3sim.capture.dialects.table import FAMILIES, Family
 from h3sim.capture.inference.observed import Observed, Recording, Size
 from h3sim.capture.source.fields import Fields
+from h3sim.capture.source.json_cursor import JsonCursor
+from h3sim.capture.source.parts import parts
 from tests.recordings import SAMPLES, write_recording
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from h3sim.capture.source.parts import Part
 
 
 class VisitReader:
@@ -22,10 +28,11 @@ class VisitReader:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
 
-    def add(self, key: str, value: Any) -> None:
-        if key.startswith("visits[") and isinstance(value, dict) and self._recording.has_room():
-            entry = Fields(value, key, self._recording.note)
-            request = Observed(key=key, url=entry.text("url"), start_ms=entry.duration("ms"))
+    def add(self, part: Part) -> None:
+        is_visit = part.path == ("visits",) and isinstance(part.value, dict)
+        if is_visit and self._recording.has_room():
+            entry = Fields(part.value, part.key, self._recording.note)
+            request = Observed(key=entry.key, url=entry.text("url"), start_ms=entry.duration("ms"))
             request.body_bytes, request.body_from = entry.size("bytes"), Size.RECORDED
             self._recording.requests.append(request)
 
@@ -48,7 +55,7 @@ def test_one_reader_and_one_row_make_a_dialect(
     path = write_recording(tmp_path, VISITS)
     with pytest.raises(RecordingError, match=r"its keys are 'by', 'visits'$"):
         import_page(path)
-    row = Family("visits", ("visits",), lambda key, _: key == "visits", VisitReader)
+    row = Family("visits", ("visits",), lambda part: part.path == ("visits",), VisitReader)
     monkeypatch.setattr(importer, "FAMILIES", (*FAMILIES, row))
     imported = import_page(path)
     assert imported.dialect == "visits"
@@ -68,13 +75,7 @@ def test_no_file_is_of_two_dialects() -> None:
         found = {
             family.title
             for family in FAMILIES
-            for key, value in _first_parts(document)
-            if family.is_sign(key, value)
+            for part in parts(JsonCursor(io.StringIO(json.dumps(document)).read), lambda *_: None)
+            if family.is_sign(part)
         }
         assert found == {names[name]}
-
-
-def _first_parts(document: Any) -> list[tuple[str, Any]]:
-    if isinstance(document, list):
-        return [(f"[{index}]", value) for index, value in enumerate(document)][:1]
-    return list(document.items())

@@ -235,6 +235,16 @@ def _with(document: Any, path: tuple[Any, ...], wrong: Any) -> Any:
     return copy
 
 
+@pytest.mark.parametrize("name", [name for name, it in SAMPLES.items() if isinstance(it, dict)])
+def test_no_name_of_a_member_is_taken_for_a_position(tmp_path: Path, name: str) -> None:
+    strange = ("x[0]", "resources[0]", "objs[0]", "entries[0]", "log.entries[0]", "[0]", "event 2")
+    beside: dict[str, Any] = {each: {"path": "/no.png", "method": "x"} for each in strange}
+    path = write_recording(tmp_path, SAMPLES[name])
+    page = import_page(path).page
+    assert import_page(write_recording(tmp_path, beside | SAMPLES[name])).page == page
+    assert import_page(write_recording(tmp_path, SAMPLES[name] | beside)).page == page
+
+
 @pytest.mark.parametrize(
     "html",
     [b"<div>" * 20_000, b'<a "' * 50_000, b"<!--" * 50_000, b"<" * 200_000, b"<script>" * 20_000,

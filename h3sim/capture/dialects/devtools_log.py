@@ -22,6 +22,7 @@ from h3sim.units import MS_PER_S
 if TYPE_CHECKING:
     from h3sim.capture.dialects.network_events import Exchange
     from h3sim.capture.inference.observed import Recording
+    from h3sim.capture.source.parts import Part
 
 __all__ = ["ProtocolLog", "observed_of"]
 
@@ -40,13 +41,13 @@ class ProtocolLog:
         self._first: dict[str, Any] = {}
         self._loaded_s: float | None = None
 
-    def add(self, key: str, value: Any) -> None:
+    def add(self, part: Part) -> None:
         """Take in an event, or a member of the first, where each has a line of its own."""
-        if key.startswith(("[", "event ")):
+        if not part.path:
             self._add_first()
-            self._add_event(key, value)
-        else:
-            self._first[key] = value
+            self._add_event(part.key, part.value)
+        elif part.index is None and len(part.path) == 1:
+            self._first[part.path[0]] = part.value
 
     def _add_first(self) -> None:
         if self._first:

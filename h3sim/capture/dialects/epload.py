@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.inference.kinds import kind_of_mime, kind_of_word, plain_mime
 from h3sim.capture.inference.observed import Observed, Size, Trigger
@@ -15,6 +15,7 @@ from h3sim.page import At
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Recording
+    from h3sim.capture.source.parts import Part
 
 __all__ = ["EploadGraph"]
 
@@ -53,16 +54,15 @@ class EploadGraph:
         self._activities: dict[str, _Activity] = {}
         self._deps: list[Fields] = []
 
-    def add(self, key: str, value: Any) -> None:
+    def add(self, part: Part) -> None:
         """Take in an object or a dependency."""
-        name = key.partition("[")[0]
-        if name == key or name not in ("objs", "deps"):
+        if part.index is None or part.path not in (("objs",), ("deps",)):
             return
-        if not isinstance(value, dict):
-            self._recording.note(key, f"must be an object, is {shown(value)}")
+        if not isinstance(part.value, dict):
+            self._recording.note(part.key, f"must be an object, is {shown(part.value)}")
             return
-        entry = Fields(value, key, self._recording.note)
-        if name == "deps":
+        entry = Fields(part.value, part.key, self._recording.note)
+        if part.path == ("deps",):
             self._deps.append(entry)
         elif self._recording.has_room(len(self._objects)):
             _add_object(entry, self._objects, self._activities)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from h3sim.capture.inference.observed import Recording
+    from h3sim.capture.source.parts import Part
     from h3sim.page import RecordedLoad
 
 __all__ = ["FactsReader", "facts_from_dict"]
@@ -103,13 +104,15 @@ class FactsReader:
         self._recording = recording
         self._table: dict[str, Any] = {}
 
-    def add(self, key: str, value: Any) -> None:
+    def add(self, part: Part) -> None:
         """Take in a row, an entry of another list, or a value of the table."""
-        name, bracket, _ = key.partition("[")
-        if not bracket:
-            self._table[name] = value
+        name = part.path[0]
+        if len(part.path) > 1:
+            return  # what stands in "log", which is opened for HARs
+        if part.index is None:
+            self._table[name] = part.value
         elif name != "resources" or self._recording.has_room(len(self._table[name])):
-            self._table[name].append(value)
+            self._table[name].append(part.value)
 
     def finish(self) -> None:
         """Make a page of the table."""

@@ -24,6 +24,7 @@ from h3sim.documents import shown
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Recording
+    from h3sim.capture.source.parts import Part
 
 __all__ = ["HAR_DIALECTS", "HarReader"]
 
@@ -56,21 +57,20 @@ class HarReader:
         self._evidence = ""
         self._zero_us: int | None = None
 
-    def add(self, key: str, value: Any) -> None:
+    def add(self, part: Part) -> None:
         """Take in an entry or another part of the log; what stands beside it is noted."""
-        name = key.removeprefix("log.")
-        if name.startswith("entries["):
-            self._add_entry(key, value)
-        elif name == "entries" and not isinstance(value, list):
-            self._recording.note(key, f"must be a list, is {shown(value)}")
-        elif name.startswith("pages["):
-            self._add_page(key, value)
-        elif name == "pages" and not isinstance(value, list):
-            self._recording.note(key, f"must be a list, is {shown(value)}")
+        key, value = part.key, part.value
+        if part.path[0] != "log":
+            self._recording.note(key, "is not read: a HAR is its log")
+            return
+        name = part.path[-1]
+        if name in ("entries", "pages"):
+            if part.index is not None:
+                (self._add_entry if name == "entries" else self._add_page)(key, value)
+            elif not isinstance(value, list):
+                self._recording.note(key, f"must be a list, is {shown(value)}")
         elif name in ("creator", "browser"):
             self._head[name] = value
-        elif not key.startswith("log"):
-            self._recording.note(key, "is not read: a HAR is its log")
 
     def _add_page(self, key: str, value: Any) -> None:
         if not isinstance(value, dict):

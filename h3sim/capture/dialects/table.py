@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.capture.dialects.devtools_log import ProtocolLog
 from h3sim.capture.dialects.epload import EploadGraph
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.capture.inference.observed import Recording
+    from h3sim.capture.source.parts import Part
 
 __all__ = ["DIALECTS", "FAMILIES", "SITE", "Family", "Reader"]
 
@@ -21,8 +22,8 @@ __all__ = ["DIALECTS", "FAMILIES", "SITE", "Family", "Reader"]
 class Reader(Protocol):
     """Takes in a file part by part and puts requests into the recording that it was given."""
 
-    def add(self, key: str, value: Any) -> None:
-        """Take in the part at *key*, such as `log.entries[3]`, `[3]` or `name`."""
+    def add(self, part: Part) -> None:
+        """Take in a part of the file, such as the fourth item of its `log.entries`."""
 
     def finish(self) -> None:
         """Settle what can be told only when all was read."""
@@ -33,20 +34,22 @@ class Family(NamedTuple):
 
     title: str
     names: tuple[str, ...]
-    is_sign: Callable[[str, Any], bool]
+    is_sign: Callable[[Part], bool]
     reader: Callable[[Recording], Reader]
     has_lines: bool = False
     """Whether a file may be several values, one after the other."""
 
 
-def _has(name: str) -> Callable[[str, Any], bool]:
+def _has(name: str) -> Callable[[Part], bool]:
     """Return a sign: an object in a list at the top that has a member of that name."""
-    return lambda key, value: key.startswith("[") and isinstance(value, dict) and name in value
+    return lambda part: (
+        not part.path and not part.line and isinstance(part.value, dict) and name in part.value
+    )
 
 
-def _is_opened(name: str, kind: type) -> Callable[[str, Any], bool]:
+def _is_opened(name: str, kind: type) -> Callable[[Part], bool]:
     """Return a sign: a member of the file's object, itself a list or an object."""
-    return lambda key, value: key == name and isinstance(value, kind)
+    return lambda part: part.path == (name,) and part.index is None and isinstance(part.value, kind)
 
 
 FAMILIES = (
@@ -54,7 +57,7 @@ FAMILIES = (
     Family(
         "devtools-log",
         ("devtools-log",),
-        lambda key, value: key == "method" or _has("method")(key, value),
+        lambda part: part.path == ("method",) or _has("method")(part),
         ProtocolLog,
         has_lines=True,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.capture.inference.observed import Observed, Outcome, Size
 from h3sim.capture.source.fields import Fields
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from h3sim.capture.inference.observed import Recording
+    from h3sim.capture.source.parts import Part
 
 __all__ = ["WprofxGraph"]
 
@@ -33,12 +34,12 @@ class WprofxGraph:
         self._critical: list[str] = []
         self._n_read = 0
 
-    def add(self, key: str, value: Any) -> None:
+    def add(self, part: Part) -> None:
         """Take in one entry."""
-        if not isinstance(value, dict):
-            self._recording.note(key, f"skipped: must be an object, is {shown(value)}")
+        if not isinstance(part.value, dict):
+            self._recording.note(part.key, f"skipped: must be an object, is {shown(part.value)}")
             return
-        entry = Fields(value, key, self._recording.note)
+        entry = Fields(part.value, part.key, self._recording.note)
         self._critical += entry.texts("criticalPath")
         name = entry.text("id")
         parts = entry.tables("objs")

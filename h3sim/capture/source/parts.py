@@ -4,7 +4,7 @@
 >>> from h3sim.capture.source.json_cursor import JsonCursor
 >>> text = '{"log": {"creator": {}, "entries": [1, 2]}, "x": 3} {"y": 4}'
 >>> for part in parts(JsonCursor(io.StringIO(text).read), lambda *note: None):
-...     print(*part)
+...     print(part.key, part.value)
 log {}
 log.creator {}
 log.entries []
@@ -16,7 +16,7 @@ event 2 {'y': 4}
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.documents import shown
 
@@ -25,14 +25,34 @@ if TYPE_CHECKING:
 
     from h3sim.capture.source.json_cursor import JsonCursor
 
-__all__ = ["parts"]
+__all__ = ["Part", "parts"]
 
 _OPENED = ("log",)
-"""The objects of which the members are parts: what is read of them can be long."""
+"""The path of the object of which the members are parts: what is read of them can be long."""
 
 
-def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[tuple[str, Any]]:
-    """Yield each part of a file with its place: items of lists, members of objects, whole values.
+class Part(NamedTuple):
+    """A value of a file and where it stands, which no name of a member can be mistaken for."""
+
+    path: tuple[str, ...]
+    """The members that lead to it, such as ("log", "entries"); () for an item of a list at the top
+    and for a value behind the first."""
+    value: Any
+    index: int | None = None
+    """Where in the list there it stands, from 0."""
+    line: int = 0
+    """Which of several values it is, one after the other, from 2; 0 for what is in the first."""
+
+    @property
+    def key(self) -> str:
+        """Its position in words, for messages."""
+        if self.line:
+            return f"event {self.line}"
+        return ".".join(self.path) + ("" if self.index is None else f"[{self.index}]")
+
+
+def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[Part]:
+    """Yield each part of a file: items of lists, members of objects, whole values.
 
     What is opened is yielded empty before what is in it. A member that stands twice is noted and
     passed over. Several objects, one after the other, are the events of a log: the members of the
@@ -42,36 +62,37 @@ def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[tupl
         BrokenJsonError: where it is no JSON; what was yielded before is good.
     """
     if cursor.peek() == "[":
-        yield from _items(cursor, "")
+        yield from _items(cursor, ())
     else:
-        yield from _members(cursor, "", note)
-    number = 1
+        yield from _members(cursor, (), note)
+    line = 1
     while cursor.peek():
-        number += 1
-        yield f"event {number}", cursor.value()
+        line += 1
+        yield Part((), cursor.value(), line=line)
 
 
-def _items(cursor: JsonCursor, prefix: str) -> Iterator[tuple[str, Any]]:
+def _items(cursor: JsonCursor, path: tuple[str, ...]) -> Iterator[Part]:
     for index in cursor.items():
-        yield f"{prefix}[{index}]", cursor.value()
+        yield Part(path, cursor.value(), index)
 
 
 def _members(
-    cursor: JsonCursor, prefix: str, note: Callable[[str, str], None]
-) -> Iterator[tuple[str, Any]]:
+    cursor: JsonCursor, above: tuple[str, ...], note: Callable[[str, str], None]
+) -> Iterator[Part]:
     seen: set[str] = set()
     for name in cursor.members():
-        key = f"{prefix}{name}"
+        path = (*above, name)
         if name in seen:
+            key = ".".join(path)
             note(key if len(key) < 100 else shown(key), "stands twice: only the first is read")
             continue
         seen.add(name)
         opening = cursor.peek()
         if opening == "[":
-            yield key, []
-            yield from _items(cursor, key)
-        elif opening == "{" and key in _OPENED:
-            yield key, {}
-            yield from _members(cursor, f"{key}.", note)
+            yield Part(path, [])
+            yield from _items(cursor, path)
+        elif opening == "{" and path == _OPENED:
+            yield Part(path, {})
+            yield from _members(cursor, path, note)
         else:
-            yield key, cursor.value()
+            yield Part(path, cursor.value())
