@@ -65,7 +65,7 @@ def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
         cursor = JsonCursor(source.read)
         try:
             for part in parts(cursor, lambda *_: None):
-                if part.path == ("log", "entries") and part.index is not None:
+                if part.path == ("log", "entries") and part.item is not None:
                     log.add(part.key, part.value)
         except BrokenJsonError as error:
             raise log.refuse(str(error)) from error

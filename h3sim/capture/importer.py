@@ -204,7 +204,7 @@ class _Reading:
         if self._reader is not None:
             self._reader.finish()
             return
-        keys = [part.key for part in self._before if part.index is None]
+        keys = [part.key for part in self._before if part.item is None]
         if not keys and self._is_list:
             raise self._recording.refuse("holds no request that was answered over HTTP")
         named = ", ".join(shown(key) for key in keys[:5]) or "nothing"

@@ -46,7 +46,7 @@ class ProtocolLog:
         if not part.path:
             self._add_first()
             self._add_event(part.key, part.value)
-        elif part.index is None and len(part.path) == 1:
+        elif part.item is None and len(part.path) == 1:
             self._first[part.path[0]] = part.value
 
     def _add_first(self) -> None:

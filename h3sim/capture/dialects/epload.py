@@ -56,7 +56,7 @@ class EploadGraph:
 
     def add(self, part: Part) -> None:
         """Take in an object or a dependency."""
-        if part.index is None or part.path not in (("objs",), ("deps",)):
+        if part.item is None or part.path not in (("objs",), ("deps",)):
             return
         if not isinstance(part.value, dict):
             self._recording.note(part.key, f"must be an object, is {shown(part.value)}")

@@ -109,7 +109,7 @@ class FactsReader:
         name = part.path[0]
         if len(part.path) > 1:
             return  # what stands in "log", which is opened for HARs
-        if part.index is None:
+        if part.item is None:
             self._table[name] = part.value
         elif name != "resources" or self._recording.has_room(len(self._table[name])):
             self._table[name].append(part.value)

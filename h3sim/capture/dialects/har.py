@@ -65,7 +65,7 @@ class HarReader:
             return
         name = part.path[-1]
         if name in ("entries", "pages"):
-            if part.index is not None:
+            if part.item is not None:
                 (self._add_entry if name == "entries" else self._add_page)(key, value)
             elif not isinstance(value, list):
                 self._recording.note(key, f"must be a list, is {shown(value)}")

@@ -49,7 +49,7 @@ def _has(name: str) -> Callable[[Part], bool]:
 
 def _is_opened(name: str, kind: type) -> Callable[[Part], bool]:
     """Return a sign: a member of the file's object, itself a list or an object."""
-    return lambda part: part.path == (name,) and part.index is None and isinstance(part.value, kind)
+    return lambda part: part.path == (name,) and part.item is None and isinstance(part.value, kind)
 
 
 FAMILIES = (

@@ -38,7 +38,7 @@ class Part(NamedTuple):
     """The members that lead to it, such as ("log", "entries"); () for an item of a list at the top
     and for a value behind the first."""
     value: Any
-    index: int | None = None
+    item: int | None = None
     """Where in the list there it stands, from 0."""
     line: int = 0
     """Which of several values it is, one after the other, from 2; 0 for what is in the first."""
@@ -48,7 +48,7 @@ class Part(NamedTuple):
         """Its position in words, for messages."""
         if self.line:
             return f"event {self.line}"
-        return ".".join(self.path) + ("" if self.index is None else f"[{self.index}]")
+        return ".".join(self.path) + ("" if self.item is None else f"[{self.item}]")
 
 
 def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[Part]:
