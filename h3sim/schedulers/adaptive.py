@@ -14,6 +14,8 @@ __all__ = ["AdaptiveRoundRobinScheduler"]
 _MULTIPLE = 2
 """A turn is so many mean bursts long: Sander 2022 § V-D suggests multiples of the burst length."""
 _LONGEST_TURN = 64
+"""Beyond it a turn is as good as the whole of a small resource, and a mean that one long outage
+drew up would serialise the page."""
 _GAIN = 4
 """One burst moves the mean by a fourth of the difference (as RTT estimates do by an eighth)."""
 _QUIET_PACKETS = 8
@@ -90,10 +92,13 @@ class AdaptiveRoundRobinScheduler:
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Count a packet of the stream's turn, and end the turn if it was the last."""
         del n_bytes
+        # Silence is counted only inside a burst: outside of one there is no end to be found.
         if self._burst:
             self._quiet += 1
             if self._quiet >= _QUIET_PACKETS:
                 self._learn()
+        # A turn that another stream interrupted is over: what was used of it is not carried into
+        # the next.
         if stream_id != self._of:
             self._of, self._used = stream_id, 0
         self._used += 1
@@ -106,6 +111,8 @@ class AdaptiveRoundRobinScheduler:
     def _learn(self) -> None:
         """End the burst, and let turns follow the mean of those seen."""
         burst, self._burst, self._quiet = self._burst, 0, 0
+        # The scaled integer form of Jacobson 1988, appendix A: rounding down can leave the mean up
+        # to 3/4 above bursts that have become shorter.
         self._mean_in_quarters += burst - self._mean_in_quarters // _GAIN
         # No burst is shorter than one packet, so the mean is not either.
         self.turn_packets = min(round(_MULTIPLE * self._mean_in_quarters / _GAIN), _LONGEST_TURN)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["BucketScheduler"]
 
 _EXCLUSIVE, _SEQUENTIAL, _SHARED = 3, 2, 1
+"""The concurrency levels by the numbers that go over the wire, bucket * 4 + level."""
 
 
 class _Bucket:
@@ -52,6 +53,8 @@ class _Bucket:
         self.shared.leave(stream_id)
 
     def charge(self, stream_id: int) -> None:
+        # A turn of level 3 leaves the alternation as it was: it goes before both others, and is
+        # nobody's share.
         if stream_id in self.shared:
             self.shared.took_turn(stream_id)
             self.shared_is_next = False
@@ -83,6 +86,8 @@ class BucketScheduler:
     def open(self, stream_id: int, signal: Signal) -> None:
         """Put the stream behind those that arrived before it."""
         self._place[stream_id] = _place(signal)
+        # Kept from the opening on: a stream that was blocked comes back to where it stood in its
+        # queue.
         self._arrival[stream_id] = self._arrived
         self._arrived += 1
 
@@ -100,9 +105,11 @@ class BucketScheduler:
         place = self._active[stream_id] = self._place[stream_id]
         bucket = self._buckets.get(place.bucket)
         if bucket is None:
+            # Kept when it is empty: whose turn it is among levels 1 and 2 outlasts a pause.
             bucket = self._buckets[place.bucket] = _Bucket()
         bucket.join(stream_id, place.level, self._arrival[stream_id])
         if place.bucket not in self._nonempty:
+            # The heap gives the lowest rank first, and the highest bucket is to go first.
             self._nonempty.put(place.bucket, -place.bucket)
 
     def deactivate(self, stream_id: int) -> None:

@@ -60,6 +60,8 @@ class EpsScheduler:
         self._n_active = [0] * len(self._levels)
         self._most_urgent = len(self._levels)
         """The lowest urgency of these; one more than the last where there is none."""
+        # Outlasts a deactivation: h2o takes a stream that was blocked for one that has had its
+        # turn.
         self._had_turn: dict[int, None] = {}
         self._keeps_first_turns = mixed is Mixed.FIRST_TURN
 
@@ -91,6 +93,7 @@ class EpsScheduler:
             return
         self._levels[urgency].leave(stream_id)
         self._n_active[urgency] -= 1
+        # At most eight steps, and only when a level has run dry; so `pick` need not look for it.
         while self._most_urgent < len(self._levels) and not self._n_active[self._most_urgent]:
             self._most_urgent += 1
 
@@ -108,6 +111,7 @@ class EpsScheduler:
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Count a packet of the stream's turn, and end the turn if it was the last."""
         self._levels[self._active[stream_id]].charge(stream_id, n_bytes)
+        # Only h2o's rule reads it, and this runs for every packet.
         if self._keeps_first_turns:
             self._had_turn[stream_id] = None
 

@@ -56,6 +56,7 @@ class SequentialFirst(Level):
         if is_incremental:
             self._shared[stream_id] = None
         else:
+            # By id, not by when data came: ids ascend in the order of the requests (RFC 9218 § 10).
             self._sequential.put(stream_id, stream_id)
 
     def leave(self, stream_id: int) -> None:
@@ -64,6 +65,8 @@ class SequentialFirst(Level):
         self._shared.pop(stream_id, None)
 
     def charge(self, stream_id: int, n_bytes: int) -> bool:
+        # Counted for both groups: `Halves` and `FirstTurn` ask when a sequential stream's turn
+        # ends.
         is_over = bool(self._turns.charge(stream_id, n_bytes))
         if is_over and stream_id in self._shared:
             self._shared.move_to_end(stream_id)
@@ -96,6 +99,7 @@ class FirstTurn(SequentialFirst):
 
     def charge(self, stream_id: int, n_bytes: int) -> bool:
         is_over = super().charge(stream_id, n_bytes)
+        # Only a whole turn is a first turn: one of several packets is not broken off in the middle.
         if is_over and stream_id in self._will_share:
             del self._will_share[stream_id]
             self._sequential.drop(stream_id)
@@ -118,6 +122,7 @@ class Halves(SequentialFirst):
         return super().first
 
     def leave(self, stream_id: int) -> None:
+        # Who leaves in the middle of a turn has had it: else its group would get that turn twice.
         if self._turns.has_begun(stream_id):
             self._shared_is_next = stream_id in self._sequential
         super().leave(stream_id)
@@ -125,6 +130,7 @@ class Halves(SequentialFirst):
     def charge(self, stream_id: int, n_bytes: int) -> bool:
         is_shared = stream_id in self._shared
         is_over = super().charge(stream_id, n_bytes)
+        # The group goes on until its turn is over and then the other is next: an exclusive or.
         self._shared_is_next = is_over is not is_shared
         return is_over
 
@@ -146,6 +152,8 @@ class SharedList(Level):
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
         head = self._streams.first
         self._is_incremental[stream_id] = is_incremental
+        # Behind round 0 nobody would wait: a late stream would have all the rounds of the others
+        # before them. nghttp3 starts it at the cycle of the head, too.
         self._put(stream_id, 0 if head is None else self._round[head])
 
     def leave(self, stream_id: int) -> None:
@@ -157,6 +165,8 @@ class SharedList(Level):
         turns = self._turns.charge(stream_id, n_bytes)
         # One that is alone stays, so that the next one to join stands beside it, not before it.
         if turns and self._is_incremental[stream_id] and len(self._round) > 1:
+            # A packet longer than a turn costs as many rounds as it is turns long (nghttp3: max(1,
+            # n / 800) cycles), or streams of larger packets would get more.
             self._put(stream_id, self._round[stream_id] + turns)
         return turns > 0
 

@@ -80,12 +80,14 @@ class GuardedScheduler:
         """Return who sends next."""
         try:
             picked = self.scheduler.pick()
+        # Not KeyboardInterrupt: that is the user's, and ends the program.
         except (Exception, SystemExit) as error:
             raise self._failed(f"pick() raised {raised_words(error)}") from error
         if picked is None:
             return None
         try:
             is_active = self._is_active.get(picked)
+        # What has no hash, as a list of streams, cannot be looked up.
         except TypeError:
             raise self._failed(f"picks {picked!r}, which is no stream") from None
         if not is_active:

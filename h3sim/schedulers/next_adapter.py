@@ -97,6 +97,7 @@ class NextAdapter:
         if not self._is_asked:
             if self._ahead is None:
                 self._ahead = copy.deepcopy(self._scheduler)
+            # None is remembered like any other answer, so that an idle server asks once.
             self._picked, self._is_asked = self._ahead.next(), True
         return self._picked
 
@@ -105,6 +106,8 @@ class NextAdapter:
         # Whether anybody had asked before must make no difference.
         if stream_id == self.pick():
             self._scheduler.next()
+            # The copy took this turn when it was asked, so both stand alike again: a deep copy is
+            # due only after a change in between, not with every packet.
             self._is_asked = False
 
     def _both(self) -> list[NextScheduler]:

@@ -10,6 +10,7 @@ from h3sim.compiling import mypyc_attr
 __all__ = ["OrderedStreams"]
 
 _SLACK: Final = 16
+"""So many entries may be out of date before the heap is made anew: few streams never pay for it."""
 
 _Entry: TypeAlias = Any
 """A tuple of rank, tie and stream. Which one counts is asked of the object, so nothing says that it
@@ -55,6 +56,7 @@ class OrderedStreams:
         entry: _Entry = (rank, tie, stream_id)
         was_first = bool(heap) and heap[0][2] == stream_id
         self._entries[stream_id] = entry
+        # A stream moves mostly while it is first; one sift then does the work of a pop and a push.
         if was_first:
             heapreplace(heap, entry)
             self._drop_stale()
@@ -72,11 +74,14 @@ class OrderedStreams:
         heap, entries = self._heap, self._entries
         while heap:
             first = heap[0]
+            # By identity: an entry that was left behind may equal the one that counts now.
             if entries.get(first[2]) is first:
                 return
             heappop(heap)
 
     def _compact(self) -> None:
+        # heapq removes nothing from the middle, so entries are dropped lazily. Once half are out of
+        # date a new heap costs no more than the changes that made them so.
         if len(self._heap) > 2 * len(self._entries) + _SLACK:
             self._heap = [*self._entries.values()]
             heapify(self._heap)

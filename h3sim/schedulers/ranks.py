@@ -45,6 +45,7 @@ class RankScheduler:
     def activate(self, stream_id: int) -> None:
         """Activate the stream, behind others of its rank."""
         if stream_id not in self._active:
+            # A stream that was blocked comes back behind its equals, which were begun meanwhile.
             self._arrival[stream_id] = self._arrived
             self._arrived += 1
             self._put(stream_id)

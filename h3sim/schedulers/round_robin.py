@@ -48,6 +48,8 @@ class RoundRobinScheduler:
 
     def deactivate(self, stream_id: int) -> None:
         """Take the stream out of the turns."""
+        # Streams come and go with every packet of a small resource: a call for nothing is worth a
+        # test.
         if not self._is_one_packet:
             self._turns.drop(stream_id)
         self._rounds.leave(stream_id)

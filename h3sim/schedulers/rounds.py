@@ -44,6 +44,8 @@ class Rounds:
         turns = self._round
         if stream_id in turns:
             return
+        # Once anybody was requeued, numbers are places in one line: rounds would let newcomers
+        # overtake.
         if self._line:
             self._next_turn(stream_id, self._line)
             return
@@ -63,17 +65,21 @@ class Rounds:
 
     def keeps_turn(self, stream_id: int) -> None:
         """Continue the stream's turn; whoever joins during it waits for the next round."""
+        # The turn may have begun while another stood in a lower round that has left since.
         self._now = self._round[stream_id]
 
     def took_turn(self, stream_id: int) -> None:
         """Move the stream to the next round."""
         self._now = now = self._round[stream_id]
+        # Lost bytes may go outside of a turn, so the one charged need not be the first.
         if stream_id != self.first or self._line:
             self._next_turn(stream_id, now + 1)
             return
         self._round[stream_id] = now + 1
         heap = self._heap
         heapreplace(heap, (now + 1, stream_id))
+        # Each stream has an entry that counts, so with as many entries as streams none is out of
+        # date.
         if len(heap) == len(self._round):
             self.first = heap[0][1]
         else:
@@ -106,9 +112,12 @@ class Rounds:
         """See to it that the first entry of the heap is that of a stream which waits there."""
         turns = self._round
         if len(self._heap) > 2 * len(turns) + _SLACK:
+            # As in `OrderedStreams`: a new heap once half of the entries are out of date.
             self._heap = [(number, stream_id) for stream_id, number in turns.items()]
             heapify(self._heap)
         heap = self._heap
+        # By number: of two equal entries of one stream either may stand for it; the other is out of
+        # date once it has had its turn.
         while heap and turns.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         self.first = heap[0][1] if heap else None

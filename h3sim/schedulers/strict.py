@@ -61,6 +61,7 @@ class StrictScheduler:
             raise ValueError(f"stream {stream_id} is open already")
         wanted = self._resolved(stream_id, signal)
         if stream_id in self._implied:
+            # It is in the tree already, with all that was put below it: it moves with them.
             del self._implied[stream_id]
             self._move(stream_id, wanted)
             return
@@ -88,10 +89,13 @@ class StrictScheduler:
         """Forget the stream. What is below a placeholder moves up to its parent, as it is."""
         if stream_id < 0:
             above = self._wanted[stream_id].depends_on
+            # `elements` is a list of its own, so moving them away while going through it is safe.
             for element_id in self._groups[stream_id].elements:
                 self._move(element_id, replace(self._wanted[element_id], depends_on=above))
             del self._groups[stream_id]
         if stream_id < 0 or stream_id in self._active:
+            # A placeholder takes part for what was below it, which has moved: nothing keeps it
+            # listed.
             self.deactivate(stream_id)
         wanted = self._wanted.pop(stream_id)
         self._groups[wanted.depends_on].take(stream_id, wanted.strict)
@@ -109,6 +113,8 @@ class StrictScheduler:
         while element_id is not None:
             wanted = self._wanted[element_id]
             parent = wanted.depends_on
+            # Each level bills its own child: a placeholder has its share among its siblings,
+            # whoever below it sent.
             self._groups[parent].charge(element_id, wanted.strict, n_bytes)
             element_id = parent
 
@@ -125,10 +131,12 @@ class StrictScheduler:
 
     def _move(self, element_id: int, wanted: StrictPriority) -> None:
         before, parent = self._wanted[element_id], wanted.depends_on
+        # Only the weight is another: it keeps its turn.
         if (parent, wanted.strict) == (before.depends_on, before.strict):
             self._wanted[element_id] = wanted
             self._groups[parent].reweigh(element_id, wanted.strict, wanted.weight)
             return
+        # Else the two would hang below each other, cut off from the root.
         if parent is not None and self._is_below(parent, element_id):
             self._move(parent, replace(self._wanted[parent], depends_on=before.depends_on))
         # First there and then away: a placeholder above both never runs out of what is active, and
@@ -154,6 +162,7 @@ class StrictScheduler:
             group = self._groups[wanted.depends_on]
             was_active = group.highest is not None
             group.activate(element_id, wanted.strict)
+            # Where the group was active before, all above it is listed already.
             element_id = None if was_active else wanted.depends_on
 
     def _sleep(self, element_id: int | None) -> None:

@@ -59,11 +59,13 @@ class StrictGroup:
     def activate(self, element_id: int, strict: int) -> None:
         """Activate an element."""
         level = self._levels[strict]
+        # Asked before `wake`, which fills the heap.
         is_first = not level.heap
         node = level.children[element_id]
         node.has_data = True
         self._queueing.wake(node)
         if is_first:
+            # The heap gives the lowest rank first, and the highest strict priority goes first.
             self._active.put(strict, -strict)
             self._find_highest()
 
@@ -85,6 +87,7 @@ class StrictGroup:
         """Return who is next: of the highest strict priority, by weight."""
         if self.highest is None:
             return None
+        # The queueing sees to it that the first entry of a heap is never out of date.
         node: Node = self.highest.heap[0][2]
         return node.id
 

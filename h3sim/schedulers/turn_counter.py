@@ -35,9 +35,11 @@ class TurnCounter:
 
         What a packet has above the size of a turn is forgotten; one may be as long as several.
         """
+        # The usual case, once for every packet, without touching the dict.
         if self._is_one_packet:
             return 1
         used = self._used.pop(stream_id, 0) + (n_bytes if self._in_bytes else 1)
+        # A packet without bytes (an end of stream alone) begins no turn that is counted in bytes.
         if 0 < used < self._size:
             self._used[stream_id] = used
         return used // self._size

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _UNIT: Final = math.lcm(*range(1, MAX_WEIGHT + 1))
+"""What a byte costs is a whole number of these at every weight from 1 to 256."""
 _COST_PER_BYTE: Final = (0, *(MAX_WEIGHT * _UNIT // weight for weight in range(1, MAX_WEIGHT + 1)))
 _BEFORE_ALL: Final = -1
 _AFTER_ALL: Final = math.inf
@@ -67,19 +68,25 @@ class ExactTime(FairQueueing):
 
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start one turn behind the child that was served last."""
+        # What `charge` remembers of a turn alone in the list holds for that list only.
         node.n_bytes = _NO_TURN
         time = node.fixed_time
         if time is None:
+            # Not at `parent.last`: a stream that comes and goes would be first each time it came,
+            # and get more than its share of those that stay.
             time = parent.last + self.turn_bytes * node.cost_per_byte
         return time, node.tie
 
     def reweigh(self, node: Node, weight: int) -> None:
         """Count the weight from the next turn on, and a rank before or behind all at once."""
         before = node.fixed_time
+        # The same bytes cost another time from now on.
         node.n_bytes = _NO_TURN
         node.weight = weight
         node.cost_per_byte = _COST_PER_BYTE[weight]
         node.fixed_time = self._fixed_times.get(weight)
+        # A share needs no new entry: its cost counts with the next turn. A rank decides about this
+        # one.
         if node.fixed_time != before and node.entry is not None:
             self.unlist(node)
             self.enlist(node)
@@ -99,6 +106,8 @@ class ExactTime(FairQueueing):
                 if len(heap) == 1:
                     # Nothing but differences of siblings' times counts, so the time of one that is
                     # alone begins at 0 with each turn: in a chain most turns change nothing.
+                    # The entry is then the one that would be made: the same time from 0, the same
+                    # tie.
                     if node.n_bytes != charged or parent.last:
                         node.n_bytes = charged
                         parent.last = 0
@@ -106,14 +115,19 @@ class ExactTime(FairQueueing):
                         node.entry = moved
                         heap[0] = moved
                 else:
+                    # This time does not count from 0, so it must not be taken for the one of a turn
+                    # alone.
                     node.n_bytes = _NO_TURN
                     parent.last = time = entry[0]
                     moved = (time + charged * node.cost_per_byte, node.tie, node)
                     node.entry = moved
+                    # Lost bytes may go outside of a stream's turn: then its entry lies somewhere in
+                    # the heap.
                     if heap[0] is not entry:
                         relist(parent, entry, moved)
                     else:
                         heapreplace(heap, moved)
+                        # Tested here, for the call would cost as much as the move.
                         if parent.stale:
                             settle(parent)
             node = parent
@@ -162,6 +176,7 @@ class QuickerZeroTime(ExactTime):
             parent = node.parent
             line = parent.line
             if node.fixed_time == _AFTER_ALL:
+                # Quicker divides by the weight: bytes / 0 is infinity, and so are all sums with it.
                 self._end_time(parent)
             elif node.fixed_time is None and line is not None:
                 # Lost bytes may go outside of a stream's turn: that moves nobody.
@@ -182,6 +197,7 @@ class QuickerZeroTime(ExactTime):
         """Take time as infinite from now on; whoever has a share and data stands as it did."""
         if parent.line is not None:
             return
+        # Ties are unique among siblings, so this order is one only, however the heap lay.
         alive = sorted(entry for entry in parent.heap if entry[2].entry is entry)
         shared = [node for _, _, node in alive if node.fixed_time is None]
         for node in shared:
@@ -220,7 +236,10 @@ class Nghttp2Cycles(FairQueueing):
         """
         parent, entry = node.parent, node.entry
         while parent is not None and entry is not None:
+            # Also where it was not the first: nghttp2 takes the cycle of whoever it served for the
+            # last one.
             time = parent.last = entry[0]
+            # A number for every listing: equal cycles go to whoever has waited longest.
             number = parent.n_listed = parent.n_listed + 1
             node.n_bytes = n_bytes
             due = n_bytes * MAX_WEIGHT + node.carry
@@ -243,10 +262,12 @@ class Nghttp2Cycles(FairQueueing):
         entry, parent = node.entry, node.parent
         if entry is None or parent is None or weight == before:
             return
+        # As nghttp2_stream_change_weight: the last turn is taken back, and charged anew.
         paid = node.n_bytes * MAX_WEIGHT
         # What it had carried into its last turn; the remainder is what was left of both.
         due = paid + (node.carry - paid) % before
         cycles, node.carry = divmod(due, weight)
+        # A heavier stream may not go before what has been served since its last turn.
         time = max(entry[0] - due // before + cycles, parent.last)
         moved: Entry = (time, entry[1], node)
         node.entry = moved
@@ -276,6 +297,7 @@ class H2oCalendar(FairQueueing):
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start one turn behind the slot that was served last."""
         parent.n_listed += 1
+        # Not bytes here: what it carried before this turn was priced, for `rest` to go back to.
         node.n_bytes = node.carry
         slots, node.carry = divmod(_SLOTS_A_TURN[node.weight] + node.carry, _SLOT)
         return parent.last + slots, parent.n_listed
@@ -291,9 +313,12 @@ class H2oCalendar(FairQueueing):
         One that has nothing left then is not listed, and carries what it carried before.
         """
         parent, entry = node.parent, node.entry
+        # The highest number is its own: it was listed by the turn that has just ended, and nobody
+        # since.
         if parent is not None and entry is not None and entry[1] == parent.n_listed:
             carry = node.n_bytes
             self.sleep(node)
+            # Where something below it still sends it stays listed, and the price stands.
             if node.entry is None:
                 node.carry = carry
             return
@@ -319,6 +344,8 @@ class AtsPoints(FairQueueing):
 
     def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
         """Add to its points."""
+        # Cut by itself in every turn, nothing carried on, as the server's integers do: of many
+        # small frames a heavy stream pays less than its share.
         node.point += n_bytes * MAX_WEIGHT // node.weight
         return node.point, node.tie
 

@@ -29,11 +29,13 @@ _OWN = (
 def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
     """Return the nodes in their order; all that they name must be among them."""
     nodes = list(nodes)
+    # The ids of objects find a node again, and decide no order.
     number = {id(node): index for index, node in enumerate(nodes)}
     return [
         (
             {name: getattr(node, name) for name in _OWN},
             [number[id(child)] for child in node.children.values()],
+            # Without the node itself, through which pickle would go on to its neighbours.
             None if node.entry is None else node.entry[:2],
         )
         for node in nodes
@@ -47,11 +49,14 @@ def rebuilt(flat: Iterable[FlatNode]) -> list[Node]:
     for node, (own, children, entry) in zip(nodes, flat, strict=True):
         for name, value in own.items():
             setattr(node, name, value)
+        # A new tuple, and the one that the heap gets below: entries are told apart by identity.
         node.entry = None if entry is None else (*entry, node)
         for index in children:
             nodes[index].parent = node
             node.children[nodes[index].id] = nodes[index]
     for node in nodes:
+        # Entries that were out of date stay behind, so `stale` begins at 0; those alive have one
+        # order.
         node.heap = [child.entry for child in node.children.values() if child.entry is not None]
         heapify(node.heap)
     return nodes

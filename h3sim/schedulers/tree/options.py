@@ -57,6 +57,8 @@ class Orphans(enum.Enum):
             case Orphans.KEEP:
                 return child
             case Orphans.SHARE:
+                # Twice rounded, as h2o does it in whole numbers: first the factor, then its
+                # product.
                 factor = (removed * 65_536 + total // 2) // total
                 return max(1, (child * factor // 32_768 + 1) // 2)
             case Orphans.SHARE_DOWN:

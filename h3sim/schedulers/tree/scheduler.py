@@ -100,10 +100,12 @@ class TreeScheduler:
         self._defers = rules is TreeRules.NGHTTP2
         self._blocked: dict[int, None] = {}
         """Streams that may send nothing and are still listed, until their turn comes."""
+        # Names for what every packet asks for; the tree keeps both objects for life.
         self._nodes = self._tree.nodes
         self._root = self._tree.root
 
     def __getstate__(self) -> dict[str, Any]:
+        # The tree is pickled flat; by these two names pickle would go into it node by node.
         return {k: v for k, v in self.__dict__.items() if k not in ("_nodes", "_root")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -185,6 +187,7 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
+        # Its window opened before its turn came: it is listed still, so nothing has happened.
         self._blocked.pop(stream_id, None)
         node.has_data = True
         self._queueing.wake(node)
@@ -229,6 +232,7 @@ class TreeScheduler:
         node: Node = self._root
         while node.heap:
             node = node.heap[0][2]
+            # A stream goes before all that depends on it (RFC 7540 § 5.3.1).
             if node.has_data:
                 if self._blocked and node.id in self._blocked:
                     return first_unblocked(self._root, self._blocked)
@@ -237,6 +241,7 @@ class TreeScheduler:
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a turn of *n_bytes* to the stream, and to each node above it."""
+        # Before the charge: those that were passed over had their turn before this one.
         if self._blocked:
             self._queueing.defer(self._root, self._blocked)
         self._queueing.charge(self._nodes[stream_id], n_bytes)

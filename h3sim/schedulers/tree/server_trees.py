@@ -108,6 +108,8 @@ class Nghttp2Tree(DependencyTree):
         """Only an id that is still to come is put there: session_detect_idle_stream."""
         parent_id = wanted.depends_on
         if parent_id is not None and parent_id not in self.nodes:
+            # It has gone, for it is neither in the tree nor idle. Placeholders, below 0, are always
+            # to come.
             if 0 <= parent_id <= self._newest_id:
                 return self.root, self._default
             self._idle[parent_id] = None
@@ -127,6 +129,7 @@ class Nghttp2Tree(DependencyTree):
         anew even if the node comes back below it (nghttp2_stream_dep_remove_subtree).
         """
         if is_below(parent, node):
+            # As RFC 7540 § 5.3.3: without it the two would hang below each other.
             self._take_out(parent)
             self._attach(parent, known(node.parent))
         if parent is node.parent and not wanted.exclusive:
@@ -154,6 +157,8 @@ class Nghttp2Tree(DependencyTree):
         self._attach(node, parent)
         for sibling in reversed(siblings):
             self._move(sibling, node)
+        # `_move` has put them in the order in which they are listed; this is the order in which
+        # they stand.
         node.children = {each.id: each for each in siblings} | own
 
     def _remove(self, node: Node) -> None:
@@ -169,6 +174,8 @@ class Nghttp2Tree(DependencyTree):
             self._move(child, parent, weight=weight)
         self._queueing.sleep(self._detach(node))
         if children:
+            # `_move` has put the children last; nghttp2 leaves them in the place of the one
+            # removed.
             index = siblings.index(node)
             siblings[index : index + 1] = children
             parent.children = {each.id: each for each in siblings}
@@ -194,6 +201,7 @@ class H2oTree(DependencyTree):
     def _change(self, node: Node, parent: Node, wanted: H2Priority) -> None:
         """Join a node anew, even where only its weight is another (..._scheduler_rebind)."""
         is_same = parent is node.parent and wanted.weight == node.weight
+        # h2o_http2_scheduler_rebind does nothing then, and the stream keeps its slot.
         if is_same and not wanted.exclusive:
             return
         if is_below(parent, node):
@@ -214,6 +222,7 @@ class H2oTree(DependencyTree):
         """Put the old parent to sleep before the new one wakes (do_rebind)."""
         old_parent = self._detach(node)
         node.is_exclusive = False
+        # Before `_attach`, unlike in the class above: a group may so lose its turn and begin anew.
         self._queueing.sleep(old_parent)
         if weight is not None:
             self._queueing.reweigh(node, weight)

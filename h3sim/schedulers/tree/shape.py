@@ -118,7 +118,7 @@ class DependencyTree:
         node = self.nodes[node_id]
         wanted = self._checked(node_id, signal)
         is_known = wanted.depends_on is None or wanted.depends_on in self.nodes
-        if not is_known and self._unknown_parent is UnknownParent.ANCESTOR:
+        if not is_known and self._unknown_parent is UnknownParent.ANCESTOR:  # Apache Traffic Server
             return
         parent, wanted = self._resolved(node_id, wanted)
         self._change(node, parent, wanted)
@@ -141,7 +141,7 @@ class DependencyTree:
         node.is_closed = True
         self._retained[node_id] = None
         if len(self._retained) > self._retain:
-            self._remove(self.nodes[next(iter(self._retained))])
+            self._remove(self.nodes[next(iter(self._retained))])  # the oldest
 
     def open_node(self, node_id: int) -> Node:
         """Return an open node.
@@ -213,17 +213,19 @@ class DependencyTree:
     # How nodes move
 
     def _change(self, node: Node, parent: Node, wanted: H2Priority) -> None:
-        if parent is node.parent and not wanted.exclusive:
+        if parent is node.parent and not wanted.exclusive:  # it keeps its turn
             self._queueing.reweigh(node, wanted.weight)
             return
-        left = [node]
+        left = [node]  # parents that may be there for others only
         if is_below(parent, node):
             left.append(known(parent.parent))
+            # RFC 7540 § 5.3.3; else the two would hang below each other, cut off from the root.
             self._move(parent, known(node.parent), is_anew=True)
         old_parent = self._detach(node)
         self._queueing.forget(node)
         self._queueing.reweigh(node, wanted.weight)
         self._place(node, parent, is_exclusive=wanted.exclusive)
+        # After the node is listed again: a group above both never runs empty, and keeps its turn.
         self._queueing.sleep(old_parent)
         for one in (*left, old_parent):
             self._prune(one)
@@ -275,6 +277,7 @@ class DependencyTree:
         parent = known(node.parent)
         if node.children:
             children = list(node.children.values())
+            # Before the first is moved: `_move` gives them other weights one by one.
             total = sum(child.weight for child in children)
             for child in children:
                 weight = self._orphans.weight(child.weight, node.weight, total)
@@ -286,7 +289,7 @@ class DependencyTree:
     def _remember(self, node_id: int, parent: Node) -> None:
         if self._unknown_parent is not UnknownParent.ANCESTOR:
             return
-        self._gone.pop(node_id, None)
+        self._gone.pop(node_id, None)  # so that it stands last, as the newest
         if parent is not self.root:
             self._gone[node_id] = parent.id
             if len(self._gone) > _REMEMBERED:
@@ -294,6 +297,7 @@ class DependencyTree:
 
     def _prune(self, node: Node) -> None:
         """Take the node out if it was there for children only and has none left."""
+        # It may have gone already, with a child that was pruned before it.
         if node.is_implied and not node.children and self.nodes.get(node.id) is node:
             self._remove(node)
 

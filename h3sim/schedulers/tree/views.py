@@ -17,6 +17,8 @@ ROOT = "root"
 """What the root is called in a graph; the others go by their ids."""
 
 _LEVELS_SHOWN = 40
+"""Deeper levels are counted: an exclusive chain is as deep as a page has resources, and each level
+moves the text three columns to the right."""
 
 if TYPE_CHECKING:
     Graph: TypeAlias = networkx.DiGraph[int | str]
