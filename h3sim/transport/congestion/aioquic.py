@@ -58,8 +58,10 @@ class _RttMonitor:
         highest, lowest = max(self._samples), min(self._samples)
         if self._floor_ns is None or highest < self._floor_ns:
             self._floor_ns = highest
+        # A quarter in whole numbers, so that it is the same comparison on every machine.
         if 4 * (lowest - self._floor_ns) >= self._floor_ns:
             self._increases += 1
+        # As in aioquic: what is no higher than the floor leaves the count as it was.
         elif lowest > self._floor_ns:
             self._increases = 0
         return self._increases >= _INCREASES
@@ -94,6 +96,8 @@ class AioquicRenoController(NewRenoController):
         is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window, full or not."""
+        # False: aioquic does not ask whether the window was full (RFC 9002 § 7.8 would have it
+        # ask).
         super().on_acked(packets, now_ns, rtt, bytes_in_flight, False)
         if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
             self.ssthresh = self.congestion_window
@@ -173,6 +177,8 @@ class AioquicCubicController(LossBasedController):
                 self.congestion_window += packet.size_bytes
             else:
                 self._grow(packet.size_bytes, now_ns)
+        # After the packets, as aioquic takes them: the curve looks ahead by the RTT of the ACK
+        # before.
         self._latest_rtt_ns = rtt.latest_rtt_ns
         if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
             self.ssthresh = self.congestion_window
@@ -186,6 +192,8 @@ class AioquicCubicController(LossBasedController):
     ) -> None:
         """Cut what is in flight behind the losses, once a recovery period."""
         start_ns = self._recovery_start_ns
+        # The last of them was sent last; what left before the cut says nothing of the window after
+        # it.
         if start_ns is not None and packets[-1].sent_at_ns <= start_ns:
             return
         self._recovery_start_ns = now_ns
@@ -203,6 +211,8 @@ class AioquicCubicController(LossBasedController):
             self._begin_avoidance(now_ns)
         self._w_est = int(self._w_est + self._datagram_bytes * (size_bytes / window))
         elapsed_ns = now_ns - self._epoch_at_ns
+        # Without asking whether W_est is larger than the window: here it can take back what the
+        # curve had granted (RFC 9438 § 4.3 read to the letter).
         if self._curve_bytes(elapsed_ns) < self._w_est:
             self.congestion_window = self._w_est
             return
@@ -220,6 +230,7 @@ class AioquicCubicController(LossBasedController):
         self._w_est = self.congestion_window
         segments = (self._w_max - self.congestion_window) / self._datagram_bytes
         root_ns = cube_root_ns(abs(segments) / _CUBIC_C)
+        # Below 0 where the cut left more than W_max: the curve then begins behind its plateau.
         self._k_ns = root_ns if segments >= 0 else -root_ns
 
     def _curve_bytes(self, elapsed_ns: int) -> int:

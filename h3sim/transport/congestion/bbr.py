@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["BbrController", "BbrState"]
 
 _MIN_PIPE_PACKETS: Final = 4
+"""With fewer in flight a receiver that acknowledges every second packet leaves the sender waiting
+(BBRMinPipeCwnd, § 4.2.3.2)."""
 _UNKNOWN_RTT_NS: Final = NS_PER_MS
+"""For the first pacing rate, before a round-trip time was measured (BBRInitPacingRate, § 4.2.1)."""
 _SLOW_BPS: Final = 1_200_000
 _FAST_BPS: Final = 24_000_000
 _MAX_QUANTUM_BYTES: Final = 65_536
+"""The limits of send_quantum (§ 4.2.2): what is slow leaves packet by packet, what is fast in
+bursts of a millisecond, 64 KB at most."""
 
 
 # Looking a member of an enum up costs as much as the comparison with it.
@@ -124,14 +129,16 @@ class BbrController(CongestionController):
     ) -> None:
         """Update the model, the state, the rate and the window, in this order (§ 3.3)."""
         model = self._model
-        before_bytes = model.delivered_bytes
+        before_bytes = model.delivered_bytes  # before the model counts this ACK
         number = packets[-1].number
         model.on_acked(packets, now_ns, rtt)
         acked_bytes = model.delivered_bytes - before_bytes
         left_bytes = max(0, bytes_in_flight - acked_bytes)
-        if self._pacing_rate_bps is None:
+        if self._pacing_rate_bps is None:  # until then it follows the RTT
             self._pacing_rate_bps = self.pacing_rate_bps(rtt)
         self._follow_recovery(number)
+        # With what was in flight before this ACK: that shows whether the raised rate filled the
+        # path.
         if self.state is _PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
             self._pacing_gain = self._cycle.advance(now_ns)
         self._check_drain(now_ns, left_bytes)
@@ -153,10 +160,11 @@ class BbrController(CongestionController):
         self._has_lost = True
         if self._recovery_end is not None:
             window = self.congestion_window - lost_bytes
-            self.congestion_window = max(window, self._datagram_bytes)
+            self.congestion_window = max(window, self._datagram_bytes)  # one may always go
             return
         self._save_window()
         self._recovery_end = next_number
+        # What is delivered by the same ACK is added in `_set_window`, which is told after this.
         self.congestion_window = max(0, bytes_in_flight - lost_bytes) + self._datagram_bytes
 
     def on_persistent_congestion(self, now_ns: int) -> None:
@@ -182,6 +190,7 @@ class BbrController(CongestionController):
         """Leave Startup when the path is full, and Drain when the queue is gone (§ 4.3.3)."""
         if self.state is _STARTUP and self._model.is_full:
             self._enter(_DRAIN)
+        # No `elif`: a path may be found full when its queue is already gone.
         if self.state is _DRAIN and left_bytes <= self._inflight_bytes(1.0):
             self._enter_probe_bw(now_ns)
 
@@ -210,13 +219,13 @@ class BbrController(CongestionController):
             self._enter(_PROBE_RTT)
             self._probe_rtt.begin()
         if self.state is _PROBE_RTT and self._probe_rtt.is_over(model, now_ns, left_bytes):
-            model.min_rtt_at_ns = now_ns
+            model.min_rtt_at_ns = now_ns  # it stands for ten seconds more
             self._restore_window()
             if model.is_full:
                 self._enter_probe_bw(now_ns)
             else:
                 self._enter(_STARTUP)
-        self._is_idle_restart = False
+        self._is_idle_restart = False  # it spared the ACK after an idle time only
 
     # Rate and window
 
@@ -224,6 +233,8 @@ class BbrController(CongestionController):
         """Follow the bandwidth; before the path is full, only upwards (§ 4.2.1)."""
         rate_bps = int(gain * self._model.bandwidth_bps)
         current_bps = self._pacing_rate_bps
+        # In Startup a low sample says more of the sender than of the path, and may not slow it
+        # down.
         if rate_bps and (self._model.is_full or current_bps is None or rate_bps > current_bps):
             self._pacing_rate_bps = rate_bps
 
@@ -253,6 +264,7 @@ class BbrController(CongestionController):
             target_bytes = self._inflight_bytes(self._window_gain)
             if self._model.is_full:
                 window = min(window + acked_bytes, target_bytes)
+            # The first window is let out whatever the target: early samples make it too small.
             elif window < target_bytes or self._model.delivered_bytes < self._first_window_bytes:
                 window += acked_bytes
             window = max(window, self._min_pipe_bytes)

@@ -73,6 +73,7 @@ class PathModel:
         """Return *gain* times the bandwidth-delay product, or None before an RTT was measured."""
         if self.min_rtt_ns is None:
             return None
+        # The product stays whole until the gain: on fast paths it is above 2**53.
         return int(gain * (self.bandwidth_bps * self.min_rtt_ns // (BITS_PER_BYTE * NS_PER_S)))
 
     def start_round(self) -> None:
@@ -94,8 +95,10 @@ class PathModel:
     def on_acked(self, packets: Sequence[SentPacket], now_ns: int, rtt: RttEstimator) -> None:
         """Count rounds, and measure bandwidth by the packet sent last (§ 4.1.1)."""
         newest = packets[-1]
+        # No `sum` over a generator: this runs for each ACK, mostly with one or two packets.
         for packet in packets:
             self.delivered_bytes += packet.size_bytes
+        # A round is over when a packet is delivered that was sent after its beginning (§ 4.1.1.3).
         self.is_round_start = newest.delivered_bytes >= self._round_ends_at_bytes
         if self.is_round_start:
             self._round_ends_at_bytes = self.delivered_bytes
@@ -108,6 +111,8 @@ class PathModel:
             is_cwnd_underutilized or self._limited_from <= newest.number <= self._limited_to
         )
         rate_bps = delivery_rate_bps(newest, self.delivered_bytes, now_ns, rtt.min_rtt_ns)
+        # A sender that had nothing to send shows too low a rate; only a higher one says anything
+        # then.
         if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_cwnd_underutilized):
             self.bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
         if self.is_round_start and not is_cwnd_underutilized:
@@ -115,12 +120,15 @@ class PathModel:
 
     def on_rtt(self, number: int, latest_rtt_ns: int, now_ns: int) -> None:
         """Take an RTT sample, if *number* is the highest acknowledged yet (§ 4.1.2)."""
+        # Before the sample is taken, as the state machine asks whether it *was* too old (§
+        # 4.1.2.3).
         self.is_min_rtt_expired = (
             self.min_rtt_ns is not None and now_ns > self.min_rtt_at_ns + _MIN_RTT_FILTER_NS
         )
         if number <= self._largest_acked:
             return
         self._largest_acked = number
+        # An equal sample is as good, and younger.
         if self.min_rtt_ns is None or latest_rtt_ns <= self.min_rtt_ns or self.is_min_rtt_expired:
             self.min_rtt_ns = latest_rtt_ns
             self.min_rtt_at_ns = now_ns

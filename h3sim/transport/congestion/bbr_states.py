@@ -55,6 +55,8 @@ class GainCycle:
 
     def begin(self, now_ns: int) -> float:
         """Return the gain of any phase but the one that lowers the rate (§ 4.3.4.3)."""
+        # 8 - (0 to 6) is 8 or 2 to 7, that is any phase but 1, which lowers the rate: there is no
+        # queue yet to be drained.
         draw = 0 if self._phases is None else self._phases.randint(0, 6)
         return self._enter(len(_PROBE_GAINS) - draw, now_ns)
 
@@ -89,8 +91,11 @@ class ProbeRtt:
 
     def is_over(self, model: PathModel, now_ns: int, left_bytes: int) -> bool:
         """Return whether it is, with *left_bytes* in flight."""
+        # All along: what leaves now is held back by the state, and must not lower the bandwidth.
         model.ignore_low_rates(left_bytes)
         if self._until_ns is None:
+            # The 200 ms begin when the pipe is empty enough for its RTT to be seen, not when the
+            # state does.
             if left_bytes <= self._pipe_bytes:
                 self._until_ns = now_ns + _PROBE_RTT_NS
                 self._is_round_done = False

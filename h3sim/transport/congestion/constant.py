@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["ConstantRateController"]
 
 _UNLIMITED_BYTES: Final = 1 << 62
+"""More than any page has; infinity would make the arithmetic of windows one of floats."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

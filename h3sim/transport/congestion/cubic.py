@@ -78,6 +78,7 @@ class CubicController(LossBasedController):
         """Leave out the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
         if self._hystart is not None:  # what `super` does, without the call for each packet
             self._hystart.on_sent(packet.number)
+        # *bytes_in_flight* includes the packet: nothing else was on its way.
         if bytes_in_flight <= packet.size_bytes and self._epoch_at_ns is not None:
             self._epoch_at_ns += packet.sent_at_ns - self._updated_at_ns
             self._updated_at_ns = packet.sent_at_ns
@@ -89,7 +90,9 @@ class CubicController(LossBasedController):
         self._starts_flat = True
 
     def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+        # Once for all packets of the ACK: they arrive at one instant, so the curve does not move.
         w_cubic, w_ahead = self._curve(self._elapsed_ns(now_ns), smoothed_rtt_ns)
+        # With its fraction: cut to bytes each time, a large window would not grow at all.
         window = self._window
         w_est = self._w_est
         for size in sizes:
@@ -144,10 +147,12 @@ class CubicController(LossBasedController):
         window = self.congestion_window
         # RFC 9438 § 4.7
         is_shrinking = self._has_fast_convergence and window < self._w_max
+        # A flow whose window shrinks gives way: its plateau lies below the window it had.
         self._w_max = window * (1 + self._beta) / 2 if is_shrinking else float(window)
         self._window_prior = window
         self.ssthresh = max(int(window * self._beta), self._minimum_bytes)  # § 4.6
         self.congestion_window = self.ssthresh
+        # t_epoch is when congestion avoidance begins, which the first ACK after recovery says.
         self._epoch_at_ns = None
         self._starts_flat = False
 

@@ -49,6 +49,7 @@ class WindowedMaximum:
     def put(self, value: int, round_count: int) -> int:
         """Take *value* in and return the maximum."""
         values = self._values
+        # Of equal values the younger one counts longer.
         while values and values[-1][1] <= value:
             values.pop()
         values.append((round_count, value))

@@ -76,6 +76,7 @@ class HyStart:
 
     def on_ack(self, number: int, latest_rtt_ns: int) -> bool:
         """Take note of an ACK whose highest new packet is *number*; return if slow start ends."""
+        # Before the sample: the ACK that ends a round is the first of the next one.
         if number >= self._round_end and self._ends_in_new_round():
             return True
         if number > self._largest_acked:
@@ -89,6 +90,7 @@ class HyStart:
         current_ns = self._current_ns
         if current_ns is None or latest_rtt_ns < current_ns:
             self._current_ns = current_ns = latest_rtt_ns
+        # A few samples may all have met a queue that is gone a moment later.
         if self._samples < _N_RTT_SAMPLE:
             return
         if self._baseline_ns is not None:

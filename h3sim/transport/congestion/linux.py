@@ -21,6 +21,7 @@ __all__ = ["LinuxCubicController", "LinuxHyStart"]
 
 _C: Final = 0.4
 _BETA: Final = 717 / 1024
+"""In 1024ths, as the kernel has it (beta): a little above the 0.7 of RFC 9438."""
 _UPDATE_EVERY_NS: Final = NS_PER_S // 32
 """The curve is looked at again so long after the window last moved, at the earliest."""
 _FASTEST: Final = 2
@@ -80,6 +81,8 @@ class LinuxHyStart:
         """Take note of an ACK up to *number*; return if slow start ends."""
         if self._min_ns is None or rtt_ns < self._min_ns:
             self._min_ns = rtt_ns
+        # Rounds go on below 16 segments, too: else the first long one would begin with the
+        # connection, and look like a long train (fixed in Linux 5.16).
         if number > self._round_end:
             self._round_end = self._largest_sent
             self._round_at_ns = self._last_ack_at_ns = now_ns
@@ -91,9 +94,12 @@ class LinuxHyStart:
 
     def _is_long_train(self, now_ns: int) -> bool:
         assert self._min_ns is not None  # noqa: S101 - set before
+        # Such an ACK ends the train for the rest of the round: the last one of it is not moved on.
         if now_ns - self._last_ack_at_ns > self._ACK_GAP_NS:
             return False
         self._last_ack_at_ns = now_ns
+        # Half, as for a sender that does not pace; `hystart_update` gives a pacing one twice as
+        # long.
         return now_ns - self._round_at_ns > self._min_ns // 2
 
     def _has_risen(self, rtt_ns: int) -> bool:
@@ -190,6 +196,8 @@ class LinuxCubicController(CongestionController):
         if self._hystart is not None:
             self._hystart.on_sent(packet.number)
         if bytes_in_flight <= packet.size_bytes and self._epoch_at_ns is not None:
+            # Not beyond now: the curve may have begun after the last packet was sent
+            # (CA_EVENT_TX_START in cubictcp_cwnd_event).
             self._epoch_at_ns += now_ns - max(self._last_sent_at_ns, self._epoch_at_ns)
         self._last_sent_at_ns = now_ns
 
@@ -204,12 +212,16 @@ class LinuxCubicController(CongestionController):
         """Grow the window, if it was full."""
         newest = packets[-1]
         self._sample(newest.number, now_ns - newest.sent_at_ns, now_ns)
+        # After the sample: a delay is a delay, though the window may not grow
+        # (tcp_is_cwnd_limited).
         if is_cwnd_underutilized:
             return
         n_acked = len(packets)
         if self._is_slow_start():
             grown = self._segments + n_acked
             if self._threshold is not None:
+                # What is acknowledged beyond the threshold goes to congestion avoidance
+                # (tcp_slow_start).
                 grown = min(grown, self._threshold)
             n_acked -= grown - self._segments
             self._segments = grown
@@ -263,6 +275,7 @@ class LinuxCubicController(CongestionController):
 
     def _sample(self, number: int, rtt_ns: int, now_ns: int) -> None:
         """Take a round-trip time, but not in the first second after a recovery."""
+        # cubictcp_acked leaves samples out that met the queue which the loss came from.
         if self._epoch_at_ns is not None and now_ns - self._epoch_at_ns < NS_PER_S:
             return
         if self._delay_min_ns is None or rtt_ns < self._delay_min_ns:
@@ -278,23 +291,29 @@ class LinuxCubicController(CongestionController):
         self._acked += n_acked
         window = self._segments
         since_ns = now_ns - self._updated_at_ns
+        # A window that has moved is looked at anew at once: the distance to the target is another.
         if window == self._updated_for and since_ns <= _UPDATE_EVERY_NS:
             return
         self._updated_for, self._updated_at_ns = window, now_ns
         if self._epoch_at_ns is None:
             self._begin_epoch()
             self._epoch_at_ns = now_ns
+            # What was acknowledged before this epoch is no credit for Reno's window.
             self._acked = n_acked
         t_ns = now_ns - self._epoch_at_ns + (self._delay_min_ns or 0)
         from_k_s = (t_ns - self._k_ns) / NS_PER_S
         target = self._origin + int(_C * (from_k_s * from_k_s * from_k_s))
         every = window // (target - window) if target > window else _SLOWEST * window
+        # Without a loss the curve is flat at its origin, and knows nothing of the path: then 5 % a
+        # round trip.
         if not self._last_max:
             every = min(every, _SLOWEST_AT_FIRST)
         per_segment = window * self._reno_eighths // _EIGHTHS
         while self._acked > per_segment:
             self._acked -= per_segment
             self._reno += 1
+        # Reno would be faster here: so many for one more that the window reaches it in a round
+        # trip.
         if self._reno > window:
             every = min(every, window // (self._reno - window))
         self._every = max(every, _FASTEST)
@@ -306,6 +325,8 @@ class LinuxCubicController(CongestionController):
 
     def _avoid(self, n_acked: int) -> None:
         """Grow by a segment for each so many that were acknowledged (tcp_cong_avoid_ai)."""
+        # Credit from when a segment was dearer is worth one, and not what it would buy at the new
+        # price.
         if self._credit >= self._every:
             self._credit = 0
             self._segments += 1

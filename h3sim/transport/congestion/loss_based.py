@@ -61,6 +61,8 @@ class LossBasedController(CongestionController):
         is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window by what was sent outside recovery (RFC 9002 § B.5)."""
+        # There is one in the initial slow start only, so neither recovery nor `ssthresh` need be
+        # asked.
         if self._hystart is not None:
             self._watch_delay(
                 self._hystart,
@@ -79,6 +81,7 @@ class LossBasedController(CongestionController):
             # At the same instant is still before: "<=" in InCongestionRecovery of § B.5.
             if start_ns is not None and packet.sent_at_ns <= start_ns:
                 continue
+            # Asked packet by packet: one ACK may take the window over the threshold.
             if ssthresh is None or self.congestion_window < ssthresh:
                 self.congestion_window += packet.size_bytes
             else:
@@ -95,15 +98,20 @@ class LossBasedController(CongestionController):
     ) -> None:
         """Reduce the window once per recovery period (RFC 9002 §§ B.6, B.8)."""
         start_ns = self._recovery_start_ns
+        # RFC 9002 § B.8 hands the send time of the last loss to OnCongestionEvent: one cut a round
+        # trip.
         if start_ns is not None and max(packet.sent_at_ns for packet in packets) <= start_ns:
             return
         self._recovery_start_ns = now_ns
+        # HyStart++ is for the initial slow start (RFC 9406 § 4.3): after a loss `ssthresh` says
+        # when.
         self._hystart = None
         self._reduce()
 
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window and slow start (RFC 9002 § 7.6.2, § B.8)."""
         self.congestion_window = self._minimum_bytes
+        # As § B.8: the next loss is an event of its own, whenever its packet was sent.
         self._recovery_start_ns = None
 
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
@@ -121,6 +129,7 @@ class LossBasedController(CongestionController):
         """Go on with the initial slow start as RFC 9406 has it."""
         if not is_cwnd_underutilized:
             acked_bytes = sum(packet.size_bytes for packet in packets)
+            # Before HyStart is asked: the ACK that ends slow start has still grown the window.
             self.congestion_window += hystart.growth_bytes(acked_bytes)
         if hystart.on_ack(packets[-1].number, latest_rtt_ns):
             self._hystart = None

@@ -83,6 +83,7 @@ class _QuiclyController(CongestionController):
         next_number: int,
     ) -> None:
         """Reduce the window if a packet was lost that was sent after the latest reduction."""
+        # By number, and not by time as RFC 9002: packets of the same instant lie on either side.
         if packets[-1].number < self._recovery_end:
             return
         self._recovery_end = next_number
@@ -122,6 +123,7 @@ class QuiclyRenoController(_QuiclyController):
         self._stash_bytes = 0
 
     def _avoid(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
+        # By the window of now: after a cut the stash may be worth two packets at once.
         windows, self._stash_bytes = divmod(self._stash_bytes + acked_bytes, self.congestion_window)
         self.congestion_window += windows * self._datagram_bytes
 
@@ -150,6 +152,7 @@ class QuiclyCubicController(_QuiclyController):
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Leave out the time since the last packet if nothing else is in flight."""
         if bytes_in_flight <= packet.size_bytes and self._start_at_ns is not None:
+            # The curve is one of time in use: an idle flow would come back far up on it.
             self._start_at_ns += packet.sent_at_ns - self._last_sent_at_ns
         self._last_sent_at_ns = packet.sent_at_ns
 
@@ -181,6 +184,7 @@ class QuiclyCubicController(_QuiclyController):
         self._w_max = window
         if window < self._w_last_max:
             self._w_max = int(window * (1 + self._beta) / 2)  # RFC 8312 § 4.6
+        # The window itself, not the lowered plateau: a second cut in a row compares like with like.
         self._w_last_max = window
         # RFC 8312 § 4.1, equation 2
         segments = self._w_max / self._datagram_bytes

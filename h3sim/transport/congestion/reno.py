@@ -46,6 +46,9 @@ class NewRenoController(LossBasedController):
 
     def _reduce(self) -> None:
         # RFC 9002 § B.6
+        # Not held to the minimum, as in § B.6: below it the window stands above `ssthresh`, and
+        # avoids.
         self.ssthresh = int(self.congestion_window * self._beta)
         self.congestion_window = max(self.ssthresh, self._minimum_bytes)
+        # It was counted in parts of the window that has gone.
         self._credit = 0

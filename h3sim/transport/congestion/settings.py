@@ -15,6 +15,7 @@ __all__ = ["MAX_WINDOW_BYTES", "ControllerSettings"]
 _K_INITIAL_WINDOW_PACKETS = 10
 _K_INITIAL_WINDOW_BYTES = 14_720
 _K_MINIMUM_WINDOW_PACKETS = 2
+"""RFC 9002 § 7.2: ten packets, 14,720 bytes unless two packets are more; never below two."""
 MAX_WINDOW_BYTES = 2**30
 """More than any path holds (RFC 7323 § 2.3)."""
 

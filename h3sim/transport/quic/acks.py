@@ -87,8 +87,11 @@ class AckState:
         if is_ack_eliciting:
             self.has_news = True
             self._eliciting = eliciting = self._eliciting + 1
+            # Also where a gap is filled: the sender learns soonest that its loss was reordering (§
+            # 13.2.1).
             if eliciting >= self._every or (not is_next and self._gaps_at_once):
                 self.due_at_ns = now_ns
+            # Not moved on by later packets: max_ack_delay is a promise about the first of them.
             elif self.due_at_ns is None:
                 self.due_at_ns = now_ns + self._max_delay_ns
         return True
@@ -100,6 +103,7 @@ class AckState:
         self.due_at_ns = None
         spans = ((self._newest_from, self._largest), *self._older)
         low = self._told_to + 1
+        # Something must remain: an ACK frame has one range at least, the newest.
         if low and spans[-1][0] < low <= spans[0][1]:
             spans = tuple((max(first, low), last) for first, last in spans if last >= low)
         return AckFrame(spans, now_ns - self._largest_at_ns)
@@ -111,9 +115,12 @@ class AckState:
     def _out_of_order(self, number: int, now_ns: int) -> bool:
         """Note a number that leaves a gap or fills one; return False if it came before."""
         received = self._received
+        # The newest span grew without `received` being told, packet by packet; it is told now.
         received.add(self._newest_from, self._largest + 1)
         if not received.add(number, number + 1):
             return False
+        # ACK Delay is that of the largest number (RFC 9000 § 19.3), so a late packet leaves its
+        # time.
         if number > self._largest:
             self._largest = number
             self._largest_at_ns = now_ns

@@ -47,7 +47,7 @@ class QuicEndpoint(Endpoint[Packet]):
         self._controller = controller
         self.recovery = Recovery.of(settings, controller, peer_max_ack_delay_ns)
         if path_rtt_ns is not None:
-            self.recovery.rtt.on_sample(path_rtt_ns)
+            self.recovery.rtt.on_sample(path_rtt_ns)  # as the handshake would have measured
         self._acks = AckState.of(settings)
         self._packer = Packer(settings, source, handshake, self._acks, self.recovery)
         self._has_bucket = settings.pacing_bucket is PacingBucket.AIOQUIC
@@ -76,7 +76,7 @@ class QuicEndpoint(Endpoint[Packet]):
     def on_packet(self, packet: Packet, now_ns: int) -> list[StreamBytes]:
         """Take a packet that arrived; return the stream bytes that it brings."""
         if not self._handshake.is_over:
-            self._handshake.on_datagram(packet)
+            self._handshake.on_datagram(packet)  # before duplicates go: § 8.1 counts all bytes
         if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return []
         if packet.ack is not None:
@@ -143,7 +143,7 @@ class QuicEndpoint(Endpoint[Packet]):
             self._on_sent(packet)
             return [packet]
         packets: list[Packet] = []
-        self._pacer.due_at_ns = None
+        self._pacer.due_at_ns = None  # set again if a packet waits for it
         if has_data or not self._handshake.is_over:
             self._is_settled = False
             self._pacer.begin()
@@ -155,7 +155,7 @@ class QuicEndpoint(Endpoint[Packet]):
         else:
             self._settle(now_ns)
         self._free_packets = 0
-        if acks.due_at_ns is not None and acks.due_at_ns <= now_ns:
+        if acks.due_at_ns is not None and acks.due_at_ns <= now_ns:  # no packet took it along
             packet = packer.bare_ack(now_ns)
             self._on_sent(packet)
             packets.append(packet)

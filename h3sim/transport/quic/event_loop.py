@@ -50,6 +50,7 @@ class EventLoop:
     def on_packet(self, now_ns: int) -> None:
         """Take up a packet, once those before it are done with."""
         idle_at_ns = self._idle_at_ns
+        # Packets queue up before a busy process: its work adds up instead of overlapping.
         self._idle_at_ns = (idle_at_ns if idle_at_ns > now_ns else now_ns) + self._processing_ns
 
     def on_woken(self, now_ns: int) -> None:
@@ -61,10 +62,13 @@ class EventLoop:
         """Return when it comes to a timer, if nothing happens before."""
         left_ns = timer_at_ns - self._idle_at_ns
         if left_ns <= 0:
+            # The timer ran out while it was busy: it comes to it as soon as it is done, without a
+            # sleep.
             return self._idle_at_ns
         granularity_ns = self._granularity_ns
         if not granularity_ns:
             return timer_at_ns
+        # Rounded up: a selector that woke too early would find the timer not due, and spin.
         slept_ns = -(-left_ns // granularity_ns) * granularity_ns
         return self._idle_at_ns + slept_ns + _TIMER_SLACK_NS
 

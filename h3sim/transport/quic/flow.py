@@ -41,6 +41,8 @@ class FlowReceiver:
         self._total = 0
         # Not the limits are kept but where half of each window is used: so a packet that raises
         # none, as nearly all, costs two comparisons.
+        # Half the window rounded up, so that a window of one byte is used in full before it is
+        # raised.
         self._stream_half = stream_window - stream_window // 2
         self._stream_halves: dict[int, int] = {}
         """Those of the streams whose limit was raised."""
@@ -57,6 +59,8 @@ class FlowReceiver:
     def on_bytes(self, stream_id: int, end: int) -> Sequence[tuple[int | None, int]]:
         """Note that a stream has come up to *end*; return the limits to announce."""
         before = self._end.get(stream_id, 0)
+        # A retransmission, or a frame that was overtaken: flow control counts the highest offset (§
+        # 4.1).
         if end <= before:
             return _NOTHING
         self._end[stream_id] = end
@@ -67,7 +71,10 @@ class FlowReceiver:
 
     def _raised(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
         raised: list[tuple[int | None, int]] = []
+        # The connection first: it holds back all streams.
         if self._total > self._connection_half:
+            # From what has come, not from the old limit: a burst that jumped far needs one update
+            # only.
             limit = self._total + self._connection_window
             self._connection_half = limit - self._connection_window // 2
             raised.append((None, limit))

@@ -118,6 +118,7 @@ class Handshake:
         known = [(a, b) for a, b in self._acked.spans() if a < offset + n_bytes and b > offset]
         if not known:
             self._to_send.append((offset, offset + n_bytes))
+            # Lowest first: the other end can use handshake bytes only in order.
             self._to_send.sort()
 
     def fill(self, crypto: list[tuple[int, int]], used: int, room: int) -> int:
@@ -138,6 +139,8 @@ class Handshake:
 
     def padded(self, crypto: Sequence[tuple[int, int]], used: int) -> int:
         """Return the size of a packet; a client's Initial is padded (RFC 9000 § 14.1)."""
+        # The ClientHello begins at offset 0; the Finished goes in a Handshake packet, which needs
+        # no padding.
         is_initial = self._role is Role.CLIENT and any(offset == 0 for offset, _ in crypto)
         return max(used, self._settings.client_initial_bytes) if is_initial else used
 
@@ -151,6 +154,7 @@ class Handshake:
             if got >= settings.server_flight_bytes:
                 self.is_complete = True
                 self._queue(settings.client_finished_bytes)
+        # Once: `_end` counts what was ever queued, so a repeated hello is not answered anew.
         elif not self._end and got >= settings.client_hello_bytes:
             self._queue(settings.server_flight_bytes)
         elif got >= settings.client_hello_bytes + settings.client_finished_bytes:

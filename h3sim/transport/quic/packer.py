@@ -66,6 +66,7 @@ class Packer:
 
     def packet(self, now_ns: int, room: int) -> Packet | None:
         """Return a packet of up to *room* bytes with what waits; None if there is nothing."""
+        # The frames are chosen first, so the ACK that goes with them needs its room beforehand.
         kept_free = _LEAST_ACK_BYTES if self._is_ack_ready(now_ns) else 0
         left = room - self._header_bytes - kept_free
         frames: list[StreamBytes] = []
@@ -74,6 +75,8 @@ class Packer:
         if not handshake.is_over:
             left = room - handshake.fill(crypto, room - left, room)
         if handshake.is_over or handshake.may_send:
+            # One byte is enough for the first frame: a stream's last bytes must not wait for
+            # company.
             left = self.fill(frames, left, 1)
         used = room - left - kept_free
         if self.probes:
@@ -119,9 +122,13 @@ class Packer:
                 frames += oldest.frames
                 crypto += oldest.crypto
             if not frames and not crypto:
+                # Nothing to carry: one PING asks as well as two.
                 self.probes = 0
+                # A client probes though nothing is in flight: else a server whose allowance is used
+                # up, and a client that waits for it, wait for ever (RFC 9002 § 6.2.2.1).
                 is_awaited = self._recovery.bytes_in_flight or self._handshake.may_deadlock
                 return self._ping(now_ns) if is_awaited else None
+            # The headers of frames that are sent again, near enough.
             used += sum(frame[-1] + 12 for frame in (*frames, *crypto))
         self.probes -= 1
         return self._pack(now_ns, frames, crypto, used)
@@ -132,6 +139,7 @@ class Packer:
         """Return a packet with these frames, limits that wait, and an ACK if one goes with it."""
         limits: Sequence[tuple[int | None, int]] = ()
         if self.limits:
+            # A new list: the packet keeps the old one, to announce them again if it is lost.
             limits, self.limits = self.limits, []
             used += _LIMIT_FRAME_BYTES * len(limits)
         is_eliciting = bool(frames or crypto or limits)
@@ -141,6 +149,7 @@ class Packer:
             ack = self._acks.frame(now_ns)
             used += ack_frame_bytes(ack)
             every = self._ack_ping_every
+            # Without an answer its older spans would be told of for ever (RFC 9000 § 13.2.4).
             if every and not number % every and len(ack.spans) > 1:
                 is_eliciting = True
                 used += 1
@@ -150,6 +159,8 @@ class Packer:
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
+        # Full size: it must raise what the server may send by three times as much (RFC 9000 §
+        # 14.1).
         least = self._initial_bytes if self._handshake.may_deadlock else 0
         used = max(self._header_bytes + 1, least)
         return Packet(self._take_number(), now_ns, used, [], None, (), True)

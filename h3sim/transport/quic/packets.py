@@ -57,6 +57,8 @@ class StreamFrameHeader(FrameHeader):
     def measure(self, stream_id: int, offset: int) -> int:
         """Return the length of the header of a frame that begins at *offset* of a stream."""
         # Asked for every packet: the usual answers come without a further call.
+        # One for the type, one for the id of a small stream, two for the length; offset 0 takes
+        # none.
         n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
         if _TWO <= offset < _FOUR:
             n_bytes += 4

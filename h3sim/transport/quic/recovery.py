@@ -91,6 +91,7 @@ class Recovery:
         """Take an ack-eliciting packet into account that leaves now."""
         now_ns = packet.sent_at_ns
         in_flight = self.bytes_in_flight
+        # A rate is measured from here: what was idle before is no time of the path.
         if not in_flight:
             self._first_sent_at_ns = self._delivered_at_ns = now_ns
             self._lowest = packet.number
@@ -114,11 +115,12 @@ class Recovery:
         before = self.bytes_in_flight
         acked = self._newly_acked(ack)
         if not acked:
+            # Nothing new: no sample, and no reason to move the timer (RFC 9002 §§ 5.1, 6.2.1).
             return acked, []
         newest = acked[-1]
         if newest.number > self._largest_acked:
             self._largest_acked = newest.number
-            if newest.number == ack.spans[0][1]:
+            if newest.number == ack.spans[0][1]:  # § 5.1
                 if self._first_sample_at_ns is None:
                     self._first_sample_at_ns = now_ns
                 delay_ns = ack.delay_ns
@@ -165,6 +167,7 @@ class Recovery:
         """Return when a probe is due, whatever is in flight."""
         if self._timeout_ns is None:
             base_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
+            # The outer `max`: an end to doubling must not cut a first PTO that is longer.
             self._timeout_ns = max(base_ns, min(base_ns << self.pto_count, self._max_pto_ns))
         return self._last_eliciting_at_ns + self._timeout_ns
 
@@ -183,7 +186,7 @@ class Recovery:
         spans = ack.spans
         # Mostly all but the newest tell of what was settled long ago.
         if len(spans) > 1 and spans[1][1] >= self._lowest:
-            for low, high in spans[:0:-1]:
+            for low, high in spans[:0:-1]:  # lowest first: controllers get rising numbers
                 if high >= self._lowest:
                     self._take_span(low, high, acked)
         low, high = spans[0]
@@ -221,7 +224,7 @@ class Recovery:
         delay_ns = self.rtt.loss_delay_ns()
         lost: list[Packet] = []
         for number, packet in sent.items():
-            if number > largest:
+            if number > largest:  # a dict keeps the order of sending
                 break
             due_at_ns = packet.sent_at_ns + delay_ns
             if number <= largest - K_PACKET_THRESHOLD or due_at_ns <= now_ns:
@@ -252,8 +255,10 @@ class Recovery:
         begin: Packet | None = None
         previous = -2
         for packet in lost:
+            # § 7.6.2: only what was sent after the first sample; before it the period was a guess.
             if packet.sent_at_ns <= self._first_sample_at_ns:
                 continue
+            # A gap between these numbers is a packet that was acknowledged, and ends the row.
             if begin is None or packet.eliciting_index != previous + 1:
                 begin = packet
             previous = packet.eliciting_index
