@@ -47,6 +47,7 @@ class _Assembly:
         """Return what is in order now and was not before."""
         if part.is_last:
             self._ends_at = part.offset + len(part.data)
+        # What lies before has been read: a copy of it is let go.
         if part.offset >= self._taken:
             self._parts[part.offset] = part.data
         data = b""

@@ -127,7 +127,10 @@ class EarlyQpackEncoder:
         at = None
         if is_indexed(field) and not (same is not None and self._avoids_vulnerable):
             deleted = self._make_room(entry_bytes(name, value))
+            # None where entries that were deleted are not gone yet: they take room until the
+            # decoder says so.
             at = self._free_index(entry_bytes(name, value))
+        # After room was made, so that the name is not that of an entry which has just been deleted.
         line = write_line(Line(self._named(name, stream_id), name, value, at))
         if at is not None:
             self._insert(_Entry(at, field, stream_id))
@@ -155,6 +158,7 @@ class EarlyQpackEncoder:
         if self._valid_bytes + n_bytes <= limit or n_bytes > self._capacity:
             return b""
         instructions = []
+        # The sort is stable: of those referred to equally often the oldest goes first.
         for entry in sorted(self._entries.values(), key=lambda entry: entry.n_references):
             if self._valid_bytes + n_bytes <= limit or (self._keeps_used and entry.n_references):
                 break
@@ -166,6 +170,7 @@ class EarlyQpackEncoder:
         self._valid_bytes -= entry.n_bytes
         self._deleted[entry.index] = entry
         self._deleted_bytes += entry.n_bytes
+        # A newer entry may have taken the name over.
         for key in (entry.field, entry.field[0]):
             if self._found.get(key) is entry:
                 del self._found[key]

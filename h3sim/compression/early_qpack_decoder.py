@@ -66,6 +66,7 @@ class EarlyQpackDecoder:
         decoded = self._take((section, at, line) for at, line in enumerate(lines))
         if not lines:
             decoded.append(self._finish(section))
+        # After the lines: the encoder's counts include the references of this section.
         self._note(deletes)
         return decoded
 
@@ -113,6 +114,7 @@ class EarlyQpackDecoder:
             if line.at is not None:
                 self._table[line.at] = _Entry(field)
                 todo.extend(self._parked.pop(line.at, ()))
+                # It may have been deleted before it came, without ever being referred to.
                 self._drop(line.at)
             if not section.n_missing:
                 decoded.append(self._finish(section))

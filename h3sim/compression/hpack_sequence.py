@@ -33,6 +33,7 @@ class HpackEncoder:
 
     def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
         """Return the number of the block, and the block."""
+        # The third says "sensitive", the package's word for a literal that is never indexed.
         marked = [(name, value, not is_indexed((name, value))) for name, value in fields]
         prefix = encode_integer(self._next, _SEQUENCE_BITS)
         self._next += 1

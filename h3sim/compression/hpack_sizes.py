@@ -43,6 +43,7 @@ class HpackSizes:
         return sum(self._field_bytes(field) for field in fields)
 
     def _field_bytes(self, field: Field) -> int:
+        # No index is 0 in HPACK, so `or` goes on only where there is none.
         index = static_index(field) or self._dynamic_index(field)
         if index is not None:
             return len(encode_integer(index, _INDEXED_BITS))
@@ -57,6 +58,7 @@ class HpackSizes:
 
     def _dynamic_index(self, key: Field | bytes) -> int | None:
         """Return the index of a field, or of the newest one with that name."""
+        # From the newest: the index of an entry counts how many are newer.
         for index, entry in enumerate(self._entries, start=1 + len(STATIC_TABLE)):
             if entry == key or entry[0] == key:
                 return index

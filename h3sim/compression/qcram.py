@@ -89,6 +89,8 @@ class QcramEncoder:
         if sequence is None:
             return
         self._acked_early.add(sequence)
+        # One that arrived out of order proves nothing of those before it, whose inserts it may
+        # lack.
         while self._commit_epoch + 1 in self._acked_early:
             self._commit_epoch += 1
             self._acked_early.remove(self._commit_epoch)
@@ -125,9 +127,11 @@ class QcramEncoder:
         return self._index(entry) if entry and self._is_safe(entry, sequence) else 0
 
     def _index(self, entry: _Entry) -> int:
+        # Relative to the newest entry of this moment: it moves with each insert of the block.
         return FIRST_DYNAMIC + self._n_inserted - 1 - entry.number
 
     def _is_safe(self, entry: _Entry, sequence: int) -> bool:
+        # They arrive together or not at all.
         if self._coordinates_packets and entry.epoch >= self._packet_epoch:
             return True
         return entry.epoch <= self._commit_epoch or entry.epoch == sequence

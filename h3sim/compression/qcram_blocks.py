@@ -59,6 +59,7 @@ class Block(NamedTuple):
     @property
     def needs(self) -> tuple[int, ...]:
         """The entries of other blocks that it refers to."""
+        # Those from the base on are its own, and come with it.
         return tuple(
             line.number
             for line in self.lines

@@ -46,6 +46,7 @@ class QcramDecoder:
             self._held_bytes += block.n_bytes
             return []
         decoded = [self._decode(block)]
+        # From the beginning after each: one block may bring what several others wait for.
         while (ready := self._ready()) is not None:
             del self._waiting[ready.sequence]
             self._held_bytes -= ready.n_bytes

@@ -44,6 +44,7 @@ def read_qif(path: str | PathLike[str]) -> tuple[TimedList, ...]:
         HeaderListError: if it cannot be read, holds none, or has lines that are no fields.
     """
     with open_input(path, HeaderListError) as file:
+        # A byte more than is allowed tells a file that is too large without reading all of it.
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         message = f"is larger than {_MOST_BYTES >> 20} MiB"
@@ -65,6 +66,7 @@ def parse_qif(data: bytes, *, source: str = "") -> tuple[TimedList, ...]:
     reader = _Reader()
     for number, line in enumerate(data.split(b"\n"), start=1):
         reader.take(number, line.removesuffix(b"\r"))
+    # The last list need not end with an empty line.
     reader.take(0, b"")
     if not reader.lists and not reader.problems:
         reader.problems.append(Problem(key="", message="holds no header list"))

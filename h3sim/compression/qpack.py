@@ -121,6 +121,7 @@ class QpackDecoder:
             unblocked = self._qpack.feed_encoder(data)
         except self._broken_error as error:
             raise CodecError(f"encoder stream: {error}") from error
+        # Only once ls-qpack has taken them: what it refuses is reported to nobody.
         self._n_inserted += sum(found.kind.is_insert for found in self._stream.feed(data))
         decoded = []
         for stream_id in unblocked:
@@ -158,5 +159,7 @@ class QpackDecoder:
             needed = required_insert_count(
                 section, max_table_bytes=self._settings.table_bytes, inserted=self._n_inserted
             )
+            # An acknowledged section implies the inserts that it needed; to report those again is
+            # an error (RFC 9204 § 4.4.3).
             self._n_reported = max(self._n_reported, needed)
         return Decoded(stream_id, tuple(fields))

@@ -96,6 +96,7 @@ def required_insert_count(section: bytes, *, max_table_bytes: int, inserted: int
     max_entries = max_table_bytes // ENTRY_OVERHEAD_BYTES
     full_range = 2 * max_entries
     most = inserted + max_entries
+    # The number travels modulo the full range: this is the highest that can be meant.
     count = most // full_range * full_range + encoded - 1
     return count - full_range if count > most else count
 

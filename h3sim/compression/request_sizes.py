@@ -36,5 +36,6 @@ class Http2RequestSizes:
 
     def of(self, resource: Resource) -> int:
         """Return the size of the next request, which is for *resource*."""
+        # Also where the page says the size: later requests refer to the fields of this one.
         n_bytes = self._sizes.section_bytes(request_section(self._page, resource))
         return resource.request_bytes or n_bytes

@@ -152,6 +152,7 @@ class Reader:
 def _static_indexes() -> dict[Field | bytes, int]:
     found: dict[Field | bytes, int] = {}
     for index, (name, value) in enumerate(STATIC_TABLE, start=1):
+        # The first of a name: several entries share one, as `:method`.
         found.setdefault((name, value), index)
         found.setdefault(name, index)
     return found

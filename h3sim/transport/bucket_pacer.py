@@ -17,6 +17,7 @@ _LEAST_PACKETS: Final = 2
 _MOST_PACKETS: Final = 16
 _WINDOW_SHARE: Final = 4
 _LEAST_NS: Final = NS_PER_MS // 1000
+"""A packet's time is a microsecond at least and a second at most, as aioquic bounds it."""
 
 
 class BucketPacer:
@@ -54,11 +55,14 @@ class BucketPacer:
         self._packet_ns = max(_LEAST_NS, min(full * ns_per_byte // rate_bps, NS_PER_S))
         # At any rate the bucket holds some time: rounded to nothing, it would let nothing leave.
         self._most_ns = max(1, burst_bytes * ns_per_byte // rate_bps)
+        # The bucket may have shrunk with the window; what no longer fits is gone.
         self._left_ns = min(self._left_ns, self._most_ns)
 
     def ready_at_ns(self, now_ns: int) -> int:
         """Return now if a packet may leave, else when it will without anything else happening."""
         self._fill(now_ns)
+        # A whole packet's time, however little is missing: next_send_time of aioquic asks no
+        # closer.
         return now_ns if self._left_ns > 0 else now_ns + self._packet_ns
 
     def on_sent(self, now_ns: int) -> None:

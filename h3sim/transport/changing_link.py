@@ -42,6 +42,7 @@ class ChangingLink(Link):
         upward: bool = False,
     ) -> None:
         super().__init__(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
+        # A stream of its own: the losses of the profile stay where they are, changed or not.
         self._source = streams("changed-loss")
 
     def change_rate(self, now_ns: int, rate_bps: int) -> None:

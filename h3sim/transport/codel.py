@@ -56,6 +56,8 @@ class CoDelState:
         if not may_drop:
             self._is_dropping = False
             return False
+        # Here and not with the drop: the pseudocode moves drop_next only if the next packet, too,
+        # has waited for too long.
         if has_just_dropped:
             self._drop_next_ns = self._next_drop_ns(self._drop_next_ns)
         if now_ns < self._drop_next_ns:
@@ -67,6 +69,7 @@ class CoDelState:
     def _may_drop(self, now_ns: int, sojourn_ns: int, waiting_bytes: int, n_bytes: int) -> bool:
         """Return whether packets have waited for too long, throughout an interval."""
         self._max_packet_bytes = max(self._max_packet_bytes, n_bytes)
+        # A packet alone in the queue is the link's own time to send it, and no standing queue.
         if sojourn_ns < self._target_ns or waiting_bytes <= self._max_packet_bytes:
             self._first_above_ns = None
         elif self._first_above_ns is None:
@@ -77,6 +80,7 @@ class CoDelState:
 
     def _start_dropping(self, now_ns: int) -> None:
         """Enter the dropping state, at the rate of the last one if that was recent."""
+        # Count was raised by this much in the last dropping state: its rate held the queue (§ 5.5).
         since_last = self._count - self._last_count
         is_recent = now_ns - self._drop_next_ns < _RECENT_INTERVALS * self._interval_ns
         self._count = since_last if since_last > 1 and is_recent else 1
@@ -86,4 +90,5 @@ class CoDelState:
 
     def _next_drop_ns(self, from_ns: int) -> int:
         """Return *from_ns* + interval / sqrt(count), cut to whole nanoseconds."""
+        # The square root of a whole number: floats would differ in the last nanosecond.
         return from_ns + isqrt(self._interval_ns * self._interval_ns // self._count)

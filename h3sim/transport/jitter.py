@@ -109,6 +109,7 @@ class HoldEveryNth:
         if self._sent % self._jitter.every:
             return 0
         overtaken = self._source.randint(self._jitter.min_overtaken, self._jitter.max_overtaken)
+        # The half lies between two packets, so that none arrives at the same instant.
         return overtaken * interval_ns + interval_ns // 2 if overtaken else 0
 
 

@@ -85,11 +85,13 @@ class Link:
             self.queue_drops += 1
             return None
         arrives_at_ns = leaves_at_ns + self._delay_ns
+        # Drawn before the loss is: a lost packet takes its number too, and moves nobody else's.
         if self._extra_ns is not None:
             arrives_at_ns += self._extra_ns(wire_bytes)
         if self._is_lost is not None and wire_bytes >= self._least_bytes and self._is_lost():
             self.loss_drops += 1
             return None
+        # Behind the losses: who never arrives holds nobody up.
         if self._is_ordered:
             if arrives_at_ns < self._latest_ns:
                 return self._latest_ns
@@ -153,6 +155,7 @@ class PlainLink(Link):
         wire_bytes = size_bytes + self._overhead_bytes
         backlog_bytes = self._backlog_bytes + wire_bytes
         waiting = self._waiting
+        # The count still has packets that have left; only where it says "full" is it worth looking.
         if backlog_bytes > self._most_bytes or len(waiting) >= self._most_packets:
             while waiting and waiting[0][0] <= now_ns:
                 backlog_bytes -= waiting.popleft()[1]
@@ -160,12 +163,15 @@ class PlainLink(Link):
             if backlog_bytes > self._most_bytes or len(waiting) >= self._most_packets:
                 self.queue_drops += 1
                 return None
+        # As `TokenBucket.leaves_at_ns`: in whole multiples of one time, so nothing is rounded but
+        # below.
         spent = now_ns * self._per_ns
         if spent < self._spent_until:
             spent = self._spent_until
         self._spent_until = spent = spent + wire_bytes * self._per_byte
         leaves_at_ns = (spent - self._burst) // self._per_ns
         if leaves_at_ns > now_ns:
+            # A queue without limits drops nothing, and needs no list that grows with the load.
             if self._is_bounded:
                 waiting.append((leaves_at_ns, wire_bytes))
                 self._backlog_bytes = backlog_bytes

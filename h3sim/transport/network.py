@@ -150,10 +150,12 @@ class ConstantRate:
 
     def tick_at_ns(self, number: int) -> int:
         """Return when tick *number* falls, counted from 0 at navigation start; cut to whole ns."""
+        # The product first: ticks do not drift, whatever fraction of a nanosecond an interval has.
         return number * self.interval_ns.numerator // self.interval_ns.denominator
 
     def first_tick_from(self, now_ns: int) -> int:
         """Return the number of the first tick at or after *now_ns*."""
+        # Rounded up: a tick before now is over.
         return -(-now_ns * self.interval_ns.denominator // self.interval_ns.numerator)
 
 

@@ -114,6 +114,8 @@ class Pacer:
         """Fill the bucket with what leaves now."""
         rate_bps = self.rate_bps
         if rate_bps is not None:
+            # An empty bucket fills from now on: what was not sent while nothing waited is no
+            # credit.
             from_ns = self.empty_at_ns
             if from_ns < now_ns:
                 from_ns = now_ns

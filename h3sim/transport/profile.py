@@ -180,6 +180,8 @@ def profile_to_dict(profile: TransportProfile) -> dict[str, Any]:
         server, client = getattr(profile, name), getattr(profile, _CLIENTS[name])
         if server != client:  # what a client does not say is as the server has it
             whole = write_table(client, is_whole=True)
+            # The server's keys, too: a client that is back at a default where the server is not has
+            # to say so.
             keys = (*write_table(server), *write_table(client))
             document[_CLIENTS[name]] = {key: whole[key] for key in keys}
         else:

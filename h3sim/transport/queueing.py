@@ -95,6 +95,7 @@ class TokenBucket:
         >>> first, link.leaves_at_ns(5_000_000, 1250)
         (10000000, 15000000)
         """
+        # Rounded up, so that what leaves first at the new rate leaves behind what was taken in.
         free_at_ns = -(-(self._spent_until - self._burst) // self._per_ns)
         spent_bytes = max(0, self._spent_until - now_ns * self._per_ns) // self._per_byte
         burst_bytes = self._burst // self._per_byte
@@ -148,6 +149,7 @@ class OpportunityTrace:
         """Take a packet; return when it has left."""
         self._skip_to(now_ns)
         left_bytes = self._left_bytes
+        # A packet that fits exactly uses the opportunity up, and needs no further one.
         while n_bytes > left_bytes:
             n_bytes -= left_bytes
             left_bytes = OPPORTUNITY_BYTES
@@ -160,8 +162,10 @@ class OpportunityTrace:
         """Pass by the opportunities up to and at *now_ns* that were not used."""
         if self._at_ns > now_ns:
             return
+        # What was left of the last opportunity went by unused.
         self._left_bytes = 0
         cycle, within_ns = divmod(now_ns, self._period_ns)
+        # `bisect_right`: an opportunity at this very instant is gone.
         self._next = cycle * len(self._times_ns) + bisect_right(self._times_ns, within_ns)
 
     def _time_ns(self, number: int) -> int:
@@ -205,9 +209,11 @@ class DropTail:
         while waiting and waiting[0][0] <= now_ns:
             self._backlog_bytes -= waiting.popleft()[1]
         backlog_bytes = self._backlog_bytes + n_bytes
+        # Before the bottleneck is asked, which counts every packet that it is told of.
         if backlog_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
             return None
         leaves_at_ns = self._serve(now_ns, n_bytes)
+        # What passes at once, on tokens that were there, never stood in the queue.
         if leaves_at_ns > now_ns:
             waiting.append((leaves_at_ns, n_bytes))
             self._backlog_bytes = backlog_bytes
@@ -243,6 +249,7 @@ class CoDelQueue(DropTail):
         before_bytes = self._backlog_bytes
         if before_bytes + n_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
             return None
+        # Asked without being taken: a packet that is dropped at its turn costs the link nothing.
         turn_at_ns = self._bottleneck.ready_at_ns(now_ns)
         is_dropped = self._codel.drops(turn_at_ns, turn_at_ns - now_ns, before_bytes, n_bytes)
         leaves_at_ns = turn_at_ns if is_dropped else self._bottleneck.leaves_at_ns(now_ns, n_bytes)

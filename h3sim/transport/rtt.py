@@ -38,11 +38,14 @@ class RttEstimator:
         self.latest_rtt_ns = adjusted_ns = latest_rtt_ns
         if not self.has_sample:
             self.has_sample = True
+            # Without the ACK delay: min_rtt must not be too large, and nothing is known to hold it
+            # against.
             self.min_rtt_ns = self.smoothed_rtt_ns = latest_rtt_ns
             self.rttvar_ns = latest_rtt_ns // 2
             return
         if latest_rtt_ns < self.min_rtt_ns:
             self.min_rtt_ns = latest_rtt_ns
+        # Else the peer claims more delay than there can have been (RFC 9002 § 5.3).
         if ack_delay_ns and latest_rtt_ns >= self.min_rtt_ns + ack_delay_ns:
             adjusted_ns -= ack_delay_ns
         # The variance first: RFC 9002 § 5.3 takes the smoothed value from before this sample.

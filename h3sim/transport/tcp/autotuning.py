@@ -60,6 +60,7 @@ class AutotunedSendStream(SendStream):
         while True:
             taken = self.end
             self.end = min(self._written_to, taken + max(0, self._room(acked)))
+            # A record is written whole: what the socket refuses of it stays with the application.
             if self.end < self._written_to:
                 self._is_full = True
                 return
@@ -76,6 +77,8 @@ class AutotunedSendStream(SendStream):
 
     def _grow(self, segments: int) -> None:
         wanted = _WINDOWS * segments * self._per_segment_bytes
+        # Never smaller again: tcp_sndbuf_expand only raises sk_sndbuf, also after the window was
+        # cut.
         self._limit_bytes = max(self._limit_bytes, min(wanted, self._send_buffer_bytes))
 
     def _room(self, acked: int) -> int:
@@ -90,4 +93,5 @@ class AutotunedSendStream(SendStream):
         lowat = self._lowat_bytes
         if lowat is not None and 2 * (self.end - self.sent) >= lowat:
             return False
+        # sk_stream_is_writeable asks for half as much free as is used, so two thirds used at most.
         return 3 * (self.end - acked) <= 2 * self._limit_bytes

@@ -99,11 +99,14 @@ class SackDetector(Detector):
             return []
         lost: list[SentSegment] = []
         threshold = self._threshold(runs)
+        # What lies below an earlier threshold was decided then: each segment is looked at once.
         if threshold > self._lost_to:
             lost = self._between(self._lost_to, threshold)
             self._lost_to = threshold
         if delivered and not is_advance:
             self._dup_acks += 1
+            # Three duplicates begin a recovery (RFC 6675 § 5, step 2); within one IsLost alone
+            # decides.
             if self._dup_acks >= DUP_THRESH and not is_recovering and not lost:
                 first = self._board.sent[self._board.una]
                 if not first.is_lost:
@@ -126,6 +129,7 @@ class SackDetector(Detector):
         Rule 4 rescues a lost tail, above which nothing can be acknowledged. By its letter it would
         send the last segment again at once, lost or not; here only once its ACK is overdue.
         """
+        # HighData that was selectively acknowledged: rule 3 sends nothing from above it.
         highest = max(self._board.runs.values(), default=0)
         last: SentSegment | None = None
         for segment in self._board.sent.values():
@@ -144,6 +148,7 @@ class SackDetector(Detector):
     def _threshold(self, runs: dict[int, int]) -> int:
         """Return below what IsLost holds: under 3 spans, or under more than 2 segments' bytes."""
         n_bytes = 0
+        # From the top down: the first span that has enough above it is the highest threshold.
         for n_runs, start in enumerate(sorted(runs, reverse=True), start=1):
             n_bytes += runs[start] - start
             if n_runs >= DUP_THRESH or n_bytes > (DUP_THRESH - 1) * self._mss_bytes:

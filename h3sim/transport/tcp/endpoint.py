@@ -83,7 +83,7 @@ class TcpEndpoint(Endpoint[Segment]):
     def on_packet(self, packet: Segment, now_ns: int) -> list[StreamBytes]:
         """Take a segment that arrived; return the bytes that can be read now, in order."""
         received = self._received
-        if packet.seq <= received.last_ack and (
+        if packet.seq <= received.last_ack and (  # RFC 7323 § 4.3, rule 2
             received.echo_ns is None or packet.sent_at_ns > received.echo_ns
         ):
             received.echo_ns = packet.sent_at_ns
@@ -147,7 +147,7 @@ class TcpEndpoint(Endpoint[Segment]):
         segment = self._next(now_ns)
         while segment is not None:
             segments.append(segment)
-            is_due = False
+            is_due = False  # each carries the ACK
             segment = self._next(now_ns)
         if is_due:
             segments.append(self._packer.pure_ack(now_ns))
@@ -180,7 +180,7 @@ class TcpEndpoint(Endpoint[Segment]):
         n_bytes = stream.end - stream.sent
         if n_bytes > self._mss_bytes:
             n_bytes = self._mss_bytes
-        if n_bytes > left:
+        if n_bytes > left:  # no part of a segment: silly windows
             recovery.is_cwnd_underutilized = False
             return None
         # Linux grows the buffer where the window has room for more than is in it, and only then.
@@ -241,7 +241,7 @@ class TcpEndpoint(Endpoint[Segment]):
         assert ack is not None  # noqa: S101 - only a first SYN comes without
         board = self.recovery.board
         is_advance = ack > board.una
-        if not is_advance and not packet.sack:
+        if not is_advance and not packet.sack:  # an old ACK says nothing
             return
         self._is_settled = False
         self.recovery.on_ack(packet, now_ns)

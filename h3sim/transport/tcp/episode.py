@@ -62,6 +62,8 @@ class Episode:
         if not self._has_prr or self._controller.ssthresh is None:
             return
         board = self._board
+        # As RecoverFS of RFC 9937 § 6: without what was known to have arrived before this ACK, but
+        # with what it delivered itself.
         sacked_bytes = sum(stop - start for start, stop in board.runs.items())
         flight_bytes = board.next_seq - board.una - sacked_bytes
         self.prr.begin(
@@ -72,6 +74,8 @@ class Episode:
     def time_out(self) -> None:
         """Begin anew from the first segment, whatever the window; the window rules again."""
         self.point = self._board.next_seq
+        # The window falls below what is in flight by old count: the first segment must go all the
+        # same.
         self.is_timed_out = self.may_exceed_window = True
         self.prr.end()
 

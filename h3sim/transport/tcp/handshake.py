@@ -39,6 +39,7 @@ _STATES = {
     (State.SYN_SENT, _Event.SYN_ACK): State.ESTABLISHED,
     (State.SYN_RECEIVED, _Event.SYN): State.SYN_RECEIVED,
     (State.SYN_RECEIVED, _Event.ACK): State.ESTABLISHED,
+    # SYNs and their answers that were sent again, and come when it is all over.
     (State.ESTABLISHED, _Event.SYN): State.ESTABLISHED,
     (State.ESTABLISHED, _Event.SYN_ACK): State.ESTABLISHED,
 }
@@ -104,6 +105,7 @@ class Handshake:
             event = _Event.ACK
         self.state = _STATES[before, event]
         if event is _Event.SYN:
+            # A SYN that comes again says that the answer to it was lost: it goes again at once.
             self.is_syn_due = self.state is State.SYN_RECEIVED
         if before is self.state or self.state is not State.ESTABLISHED:
             return None

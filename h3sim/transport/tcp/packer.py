@@ -37,6 +37,8 @@ class Packer:
     def segment(self, sent: SentSegment, now_ns: int) -> Segment:
         """Return *sent* as it goes on the wire now."""
         received = self._received
+        # Whatever comes makes an ACK due, now or later: without one there is nothing to take note
+        # of.
         if received.due_at_ns is not None:
             received.on_acked()
         self.next_number = sent.number + 1
@@ -68,6 +70,7 @@ class Packer:
             received.next_seq,
             received.echo_ns,
             self._window_bytes,
+            # Data segments carry no blocks: a full one has no room for the option.
             received.take_blocks() if received.wants_sack else (),
         )
 

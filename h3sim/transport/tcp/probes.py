@@ -51,9 +51,11 @@ class TailLossProbe:
     def arm(self, now_ns: int) -> None:
         """Set when a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
         board = self._board
+        # Where something was selectively acknowledged RACK sees losses by itself.
         if self._episode.point is not None or board.runs or not board.sent:
             self.disarm()
             return
+        # One probe at a time: a second without an answer is the timeout's affair (RFC 8985 § 7.3).
         if self._end_seq is not None or self.is_due:
             self.due_at_ns = None
             return
@@ -61,9 +63,11 @@ class TailLossProbe:
         wait_ns = NS_PER_S
         if rtt.has_sample:
             wait_ns = 2 * rtt.smoothed_rtt_ns
+            # A lone segment's ACK may be delayed; of two or more the second draws it out.
             if len(board.sent) == 1:
                 wait_ns += _MAX_ACK_DELAY_NS
         at_ns, rto_at_ns = now_ns + wait_ns, self._timer.due_at_ns
+        # Not after the timeout, which would collapse the window for a loss that a probe repairs.
         self.due_at_ns = at_ns if rto_at_ns is None or at_ns < rto_at_ns else rto_at_ns
 
     def disarm(self) -> None:

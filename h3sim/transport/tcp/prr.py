@@ -61,11 +61,15 @@ class ProportionalRateReduction:
         """
         self._delivered_bytes += n_bytes
         if pipe_bytes > self._target_bytes:
+            # CEIL in RFC 6937 § 3: rounded down, the last bytes of the reduction would never be
+            # allowed.
             share = -(-self._delivered_bytes * self._target_bytes // self._flight_bytes)
             room = share - self._sent_bytes
             # Whole segments, rounded up, as a stack has it that counts segments.
             self.room_bytes = -(-room // self._mss_bytes) * self._mss_bytes
             return
+        # At least what this ACK delivered (PRR-CRB), even if less than that is left over from
+        # before.
         limit = max(self._delivered_bytes - self._sent_bytes, n_bytes)
         if is_safe:
             limit += self._mss_bytes

@@ -90,10 +90,12 @@ class RackDetector(Detector):
         self.due_at_ns = None
         under_way, newest = self._under_way, self._newest
         first = next(iter(under_way.values()), None)
+        # Nothing that is on its way was sent before what was delivered last.
         if first is None or first.number > newest:
             return []
         wait_ns = self._rtt_ns + self._window_ns(is_recovering=is_recovering)
         lost: list[SentSegment] = []
+        # A resent segment is put in anew, so the dict's order is that of the transmissions.
         for number, segment in under_way.items():
             if number > newest:
                 break
@@ -103,6 +105,7 @@ class RackDetector(Detector):
             else:
                 self.due_at_ns = due_at_ns  # the last one's: then all are decided at once
         for segment in lost:
+            # It has no transmission under way now, and comes back with its next one.
             del under_way[segment.number]
         return lost
 
@@ -124,6 +127,8 @@ class RackDetector(Detector):
         stop = segment.stop
         if stop > self._highest_delivered:
             self._highest_delivered = stop
+        # A retransmission arrives below the highest without any reordering (RFC 8985 § 6.2, step
+        # 3).
         elif stop < self._highest_delivered and not segment.is_retransmitted:
             self._sees_reordering = True
         rtt_ns = now_ns - segment.sent_at_ns
@@ -139,11 +144,14 @@ class RackDetector(Detector):
         if self._duplicate_round is not None and board.una >= self._duplicate_round:
             self._duplicate_round = None
         if self._has_duplicate and self._duplicate_round is None:
+            # Once a round: duplicates of one round come of one window that was too narrow.
             self._duplicate_round = board.next_seq
             self._window_factor += 1
             self._persist = _PERSISTS
         self._has_duplicate = False
+        # On a path that has never reordered three segments above are proof, as in RFC 6675.
         if not self._sees_reordering and (is_recovering or board.sacked_segments >= DUP_THRESH):
             return 0
         window_ns = self._window_factor * self._rtt.min_rtt_ns // 4
+        # Later than a smoothed RTT the timeout would come first.
         return min(window_ns, self._rtt.smoothed_rtt_ns)

@@ -16,6 +16,7 @@ __all__ = ["Reassembly"]
 _MAX_BLOCKS: Final = 3
 """What a header has room for beside timestamps (RFC 2018 § 3)."""
 _MAX_SPANS: Final = 32
+"""So many spans of numbers are reported to a log, as an ACK of QUIC would have them."""
 
 
 class Reassembly:
@@ -75,6 +76,7 @@ class Reassembly:
     def on_segment(self, segment: Segment, now_ns: int) -> list[Record]:
         """Take a segment with data; return the records that are whole now, in order."""
         seq = segment.seq
+        # Put into ranges only where a log asks: an append is all that most loads pay for it.
         self._numbers.append(segment.number)
         if seq != self.next_seq:
             self._on_early(segment, now_ns)
@@ -120,10 +122,12 @@ class Reassembly:
         """Keep a segment that came before its time, unless it came before."""
         self.due_at_ns = now_ns
         seq, stop = segment.seq, segment.seq + segment.length
+        # Segments are never cut anew, so one is new or known as a whole.
         if seq < self.next_seq or seq in self._early:
             self._duplicate = (seq, stop)
             return
         self._early[seq] = segment
+        # The span grows at either end, or joins two.
         below = self._run_starts.pop(seq, None)
         if below is not None:
             del self._runs[below]
@@ -132,6 +136,8 @@ class Reassembly:
         if above is not None:
             del self._run_starts[above]
             stop = above
+        # Put in anew, so that it stands last: the first block reports the span that grew (RFC 2018
+        # § 4).
         self._runs[seq] = stop
         self._run_starts[stop] = seq
 

@@ -137,6 +137,8 @@ class SendStream:
             # An empty body that ends where the segment does has come with it.
             if piece_stop > stop and piece_start >= stop:
                 break
+            # Conditional expressions: `max` and `min` would be two calls for each frame of each
+            # segment.
             low = piece_start if piece_start > start else start
             high = piece_stop if piece_stop < stop else stop
             frames.append((stream_id, offset + low - piece_start, high - low))
@@ -145,6 +147,8 @@ class SendStream:
             pieces.popleft()
         ends = self._ends
         records: list[Record] = []
+        # A segment brings a record where its last byte is in it: before that none of it can be
+        # read.
         while ends and ends[0].stop <= stop:
             records.append(ends.popleft())
         return frames, records
@@ -189,6 +193,8 @@ class SendStream:
     def _write_record(self, chunk: StreamBytes | None, room: int, now_ns: int) -> None:
         """Append a record with *chunk* and what else the source gives and it has *room* for."""
         header_bytes = 0 if self._is_clear else _RECORD_HEADER_BYTES
+        # The header lies before the frames, type and tag behind them: a frame's bytes lie where
+        # they travel.
         stop = self._written_to + header_bytes
         frames: list[StreamBytes] = []
         while chunk is not None:
@@ -198,6 +204,7 @@ class SendStream:
             stop = start + n_bytes
             self._pieces.append((start, stop, stream_id, offset))
             room -= FRAME_HEADER_BYTES + n_bytes
+            # In cleartext a record stands for a frame, so it holds one.
             if self._is_clear or room < MIN_ROOM_BYTES:
                 break
             chunk = self._take(room)
@@ -213,6 +220,8 @@ class SendStream:
 
     def _dynamic_room(self, now_ns: int) -> int:
         """Return how much the next record may carry: a segment's worth after a start or a rest."""
+        # After a rest the window may have collapsed, and a large record would take several round
+        # trips to be read.
         if now_ns - self._written_at_ns >= self._dynamic_idle_ns:
             self._written_bytes = 0
         if self._written_bytes < self._dynamic_bytes:

@@ -69,7 +69,7 @@ class Recovery:
         self.board.add(segment)
         now_ns = segment.sent_at_ns
         self._on_transmission(segment, now_ns)
-        if self._timer.due_at_ns is None:
+        if self._timer.due_at_ns is None:  # RFC 6298 § 5.1: not anew for each
             self._timer.start(now_ns)
         if self.probe is not None:
             self.probe.arm(now_ns)
@@ -81,7 +81,7 @@ class Recovery:
         segment.sent_at_ns = now_ns
         self.board.mark_resent(segment)
         self.episode.may_exceed_window = False
-        self._resent_to = max(self._resent_to, segment.stop)
+        self._resent_to = max(self._resent_to, segment.stop)  # until there, numbers need not rise
         self._on_transmission(segment, now_ns)
         if segment.seq == self.board.una:
             # As Linux does: the timer is for the transmission that is awaited, not an earlier one.
@@ -113,6 +113,7 @@ class Recovery:
         board = self.board
         is_advance = ack > board.una
         in_flight = board.pipe_bytes
+        # The ACK that ends an episode still grows nothing.
         was_held = self.episode.holds_window
         news = board.take_acked(ack) if is_advance else []
         if is_advance:
@@ -251,6 +252,7 @@ class Recovery:
         in_flight = self.board.pipe_bytes
         lost = self._detector.lost_on_timeout(now_ns)
         self.board.mark_lost(lost)
+        # Cut, then collapsed: the controller needs the window of before for `ssthresh`.
         if self.episode.point is None:
             self._begin(lost, in_flight, now_ns)
         self.episode.time_out()

@@ -24,6 +24,7 @@ class DeliverySampler:
 
     def on_sent(self, segment: SentSegment, in_flight: int, now_ns: int) -> None:
         """Note the state with *segment*; *in_flight* includes it."""
+        # Nothing else was on its way: the time before is no time of the path.
         if in_flight == segment.size_bytes:
             self._first_sent_at_ns = self._delivered_at_ns = now_ns
         segment.first_sent_at_ns = self._first_sent_at_ns

@@ -65,13 +65,16 @@ class Scoreboard:
                 news.append(segment)
         self.una = ack
         if self.runs:
+            # Segments are acknowledged whole and spans begin with one, so none is cut in two.
             self.runs = {start: stop for start, stop in self.runs.items() if start >= ack}
         return news
 
     def take_sacked(self, blocks: Iterable[tuple[int, int]]) -> list[SentSegment]:
         """Mark what *blocks* acknowledge; return what is new of it, rising."""
         news: list[SentSegment] = []
+        # The newest span comes first on the wire; who is told gets what is new in rising order.
         for start, stop in sorted(blocks):
+            # A duplicate (RFC 2883 § 4), or an ACK that was overtaken.
             if start < self.una or self._is_inside(start):
                 continue
             seq = start
@@ -103,6 +106,7 @@ class Scoreboard:
         heap, sent = self._to_resend, self.sent
         while heap:
             segment = sent.get(heap[0])
+            # Entries are dropped lazily: what arrived after all, or went again, is passed by here.
             if segment is not None and not segment.copies and not segment.is_sacked:
                 return segment
             heappop(heap)

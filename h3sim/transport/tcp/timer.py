@@ -35,6 +35,7 @@ class RetransmissionTimer:
     def on_rtt(self, rtt: RttEstimator) -> None:
         """Set the timeout by a new sample, which also ends the back-off (§§ 2.2-2.5)."""
         spread_ns = 4 * rtt.rttvar_ns
+        # Comparisons, not `max`: this runs with each ACK.
         if spread_ns < self._granularity_ns:
             spread_ns = self._granularity_ns
         timeout_ns = rtt.smoothed_rtt_ns + spread_ns

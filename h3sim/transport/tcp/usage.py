@@ -29,6 +29,8 @@ class WindowUsage:
         """Note that a segment left."""
         board = self._board
         n_out = len(board.sent)
+        # A higher mark begins its own window of data; else the mark would outlive what it was
+        # measured on.
         if n_out > self._most_out or board.una >= self._ends_at_seq:
             self._most_out, self._ends_at_seq = n_out, board.next_seq
 
