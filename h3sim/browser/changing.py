@@ -175,9 +175,11 @@ class ChangingBrowser:
         while watched and watched[-1][0] <= contiguous_bytes:
             due.append(watched.pop()[1].due(now_ns))
         described = self._page.resources[resource]
+        # Once: what was sent twice is delivered again behind the end.
         if contiguous_bytes >= described.stream_bytes and resource not in self._complete:
             self._complete.add(resource)
             due += self._fired(resource, At.COMPLETE, now_ns)
+            # A browser that replays computes nothing, so what was recorded says when it has run.
             if self._parsing is None:
                 executed_at_ns = now_ns + described.parse_ns + described.execute_ns
                 due += self._fired(resource, At.EXECUTED, executed_at_ns)
@@ -201,6 +203,7 @@ class ChangingBrowser:
         for resource in executed[self._n_executed :]:
             yield from self._fired(resource, At.EXECUTED, now_ns)
         self._n_executed = len(executed)
+        # A list of its own, as the dict loses entries on the way.
         for resource in [each for each in self._to_show if self._parsing.has_laid_out(each)]:
             del self._to_show[resource]
             yield ScheduledChange(now_ns, resource, _AT_LAYOUT)

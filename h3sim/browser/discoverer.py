@@ -74,6 +74,7 @@ class Discoverer:
         """Return at how many bytes of its stream which child is come upon, the nearest last."""
         resource = self._page.resources[index]
         is_root = index == self._page.root
+        # The parser goes through the document by itself.
         if is_root and not self._has_scanner:
             return []
         found = []
@@ -84,9 +85,11 @@ class Discoverer:
             if named.discovered is not None and not of_layout and not (is_root and is_lazy(named)):
                 offset_bytes = named.discovered.offset_bytes or 0
                 found.append((resource.header_bytes + offset_bytes, child))
+        # Taken off the end, so of one offset the child that stands first in the file comes first.
         return sorted(found, reverse=True)
 
     def _ask_lazy(self, now_ns: int) -> None:
+        # Those asked for before stay in the list: to ask again has no effect.
         for index in self._lazy:
             in_sight = self._page.resources[index].above_the_fold
             after = self._painted if in_sight else self._loaded

@@ -80,7 +80,10 @@ class DocumentParser:
 
     def receive(self, n_bytes: int, now_ns: int, download: int, *, is_complete: bool) -> None:
         """Take in that the first *n_bytes* of the body are there; *download* is its activity."""
+        # The end counts even without new bytes: only with it can the parser end.
         if n_bytes > self._available or is_complete:
+            # It stood for want of bytes, so this download lets it go on; else something else holds
+            # it.
             if self.position == self._available:
                 self.go_on(download, now_ns)
             self._available = n_bytes
@@ -117,4 +120,5 @@ class DocumentParser:
         return self.has_ended
 
     def _cost_to(self, position: int) -> int:
+        # The product first: pieces of any number add up to the cost of the whole.
         return self._cost_ns * position // self._size

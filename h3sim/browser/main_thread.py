@@ -49,6 +49,7 @@ class Record:
         found: int | None = None
         for index in indices:
             if index is not None and (
+                # The later row of equals: it began after the other, and was waited for last.
                 found is None or self.ended_at_ns(index) >= self.ended_at_ns(found)
             ):
                 found = index

@@ -195,7 +195,7 @@ class ParseBrowser:
             parser.position = stop
             parser.go_on(activity, at_ns)
 
-        if cost_ns:
+        if cost_ns:  # else a page would have an activity between any two references
             task = (cost_ns, parser.after, parser.ready_at_ns, on_parsed)
             self._main_thread.start(Task(Work.PARSE, self._page.root, *task), now_ns)
         else:
@@ -261,7 +261,7 @@ class ParseBrowser:
             return
         for child in self._discoverer.children(index, At.COMPLETE):
             self._discoverer.ask(child, now_ns, download, delayed=True)
-        if index == self._page.root or index in self._in_order:
+        if index == self._page.root or index in self._in_order:  # the parser runs those
             return
         if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
             self._main_thread.add(self._script(index, download, now_ns))
@@ -280,7 +280,7 @@ class ParseBrowser:
             return True
         if self._loaded is not None or self._requests.n_open or self._main_thread.has_tasks:
             return False
-        after = self._record.latest(range(len(self._record)))
+        after = self._record.latest(range(len(self._record)))  # it waits for all
         self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)
         self._discoverer.on_loaded(self._loaded, now_ns)
         return True

@@ -74,6 +74,8 @@ class Renderer:
         if not self._stops_parser:
             return False
         sheets = self.styles.blocking()
+        # What it stood for is there: from here on the style is why the parser goes on, not the
+        # bytes.
         if self._is_held and sheets is not None:
             self._parser.go_on(self._record.latest([self._parser.after, *sheets]), now_ns)
         self._is_held = sheets is None

@@ -78,6 +78,7 @@ class ReplayBrowser:
         if triggers is None:
             return []
         if triggers.at_offset:
+            # A copy, as it is taken apart; the page's own serves every load.
             self._watched[resource] = [*triggers.at_offset]
         return [ScheduledRequest(now_ns + delay, child) for delay, child in triggers.at_request]
 

@@ -80,6 +80,7 @@ class Requests:
             return
         self.after[resource] = after
         if delay_ns:
+            # The count breaks ties: of one instant the one asked for first goes first.
             heappush(self._later, (now_ns + delay_ns, len(self.after), resource))
         else:
             self._ready.append(resource)
@@ -95,12 +96,14 @@ class Requests:
         progress = self.progress
         while self._ready and (self._limit is None or progress.n_in_flight < self._limit):
             resource = self._ready.popleft()
+            # Asked one by one: a request that leaves here counts for those behind it.
             if any(rule.holds(resource, progress) for rule in self._rules):
                 held.append(resource)
             else:
                 progress.in_flight[resource] = None
                 progress.n_low_in_flight += self._counts_as_low(resource)
                 found.append(ScheduledRequest(now_ns, resource))
+        # `extendleft` turns them round, so they are turned before: they keep their order, in front.
         self._ready.extendleft(reversed(held))
         return found
 

@@ -65,10 +65,13 @@ class TabsBrowser:
         found: list[Activity] = []
         redirects = redirects_of(self._page)
         tabs = list(zip(self._parts, self._browsers, strict=True))
+        # The sort is stable: tabs of one kind stay in the order of the file.
         for part, browser in sorted(tabs, key=lambda tab: tab[0].root in redirects):
             before = len(found)
             for done in browser.activities:
                 resource = None if done.resource is None else part.indices[done.resource]
+                # A tab counts its activities from 0; here they stand behind those of the tabs
+                # before.
                 after = None if done.after is None else done.after + before
                 found.append(done._replace(resource=resource, after=after))
         return tuple(found)
@@ -110,6 +113,7 @@ class TabsBrowser:
         """Return what follows from time having passed."""
         return [
             item
+            # A wake says nothing of whose it is; a tab that has nothing due does nothing.
             for tab in self._begun
             for item in self._whole(tab, self._browsers[tab].on_wake(now_ns))
         ]

@@ -172,6 +172,7 @@ class LinkConnector(_Connector):
 
         def report(n: int, n_packets: int) -> None:
             n_sent[number] = n
+            # What was sent again counts, too, so the sum may pass what the page takes.
             progress(min(sum(n_sent), n_packets), n_packets)
 
         return report

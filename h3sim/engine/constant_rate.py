@@ -61,6 +61,7 @@ class ConstantRateTransport:
         self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
         self._progress = progress
         self._n_packets = n_packets
+        # Ticks closer than a nanosecond may fall on one instant, as they are cut to whole ones.
         is_apart = constant_rate.interval_ns >= 1
         self._steady = SteadyRecorder(self._one_way_ns, is_apart=is_apart)
         self._overtaken = RowRecorder()
@@ -107,6 +108,7 @@ class ConstantRateTransport:
         if not self._is_sending:
             self._is_sending = True
             first = self._constant_rate.first_tick_from(self._environment.now_ns)
+            # A tick that was used is over, though it falls on this very instant.
             self._next_tick = max(self._next_tick, first)
             self._environment.at(self._next_tick_at_ns(), _SEND, self._on_tick, None)
 
@@ -148,6 +150,8 @@ class ConstantRateTransport:
                 sent_at_ns.append(now_ns)
                 chunks.append(chunk)
                 stream_id, offset, n_bytes = chunk
+                # What was lower when it left is lower when it arrives, so an event for it would
+                # find nobody.
                 if offset + n_bytes >= watched.get(stream_id, 0):
                     arrive(now_ns + one_way_ns, chunk)
                 if not len(chunks) % _REPORT_EVERY_PACKETS:
@@ -157,6 +161,7 @@ class ConstantRateTransport:
             if streams.has_drained:
                 self._application.on_drained()
             now_ns = self._next_tick * numerator // denominator
+            # Nearly always nothing else is due before the next tick: then no event is made for it.
             if not advance_to(now_ns):
                 run_until(now_ns, _SEND)
 

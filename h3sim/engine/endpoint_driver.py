@@ -84,6 +84,8 @@ class EndpointDriver:
                     log.on_sent(packet, now_ns, arrives_at_ns)
         at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
+            # What `_arm` would find out first, without the call: a packet comes before the timer is
+            # due.
             under_way = self.arrivals.under_way
             next_at_ns: int = under_way[0][0] if under_way else now_ns
             if not now_ns < next_at_ns <= at_ns:
@@ -111,8 +113,10 @@ class EndpointDriver:
                 if arrives_at_ns <= at_ns:
                     return
                 break
+        # An earlier waking is there already, and looks for itself whether it has come too soon.
         if self._armed_at_ns is None or at_ns < self._armed_at_ns:
             self._armed_at_ns = at_ns
+            # A timer may have been due while nothing could be sent; time does not run backwards.
             at_ns_or_now = at_ns if at_ns > now_ns else now_ns
             self._environment.at(at_ns_or_now, _TIMER, self._on_timer, at_ns)
 
@@ -127,6 +131,7 @@ class EndpointDriver:
         A timer that was put off is let run and looks again: that is cheaper than to take an event
         out of the queue with every packet.
         """
+        # Entries are dropped lazily: to take one out of the middle of a heap costs a new heap.
         if armed_at_ns != self._armed_at_ns:
             return
         self._armed_at_ns = None

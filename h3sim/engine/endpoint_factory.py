@@ -104,6 +104,7 @@ class EndpointFactory:
         network_ns = self._network.rtt_ns
         path_ns = network_ns if rtt_ns is None else rtt_ns
         link = self.links[role]
+        # Each way by itself: of an odd nanosecond the way up has more, as `Link` has it.
         extra_ns = _one_way_ns(path_ns, role) - _one_way_ns(network_ns, role)
         if extra_ns:
             link = RemoteLink(self.links[role], extra_ns)

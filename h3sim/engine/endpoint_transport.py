@@ -124,6 +124,7 @@ class EndpointTransport:
     def _on_packet_up(self, packet: WirePacket, now_ns: int) -> None:
         """A packet of the client arrives at the server."""
         server, application = self._server, self._application
+        # All that came in the packet first, and only then an answer: it is to know the whole of it.
         for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
             if not self._messages.on_bytes(stream_id, offset, n_bytes):
                 continue
@@ -144,6 +145,7 @@ class EndpointTransport:
     def _on_opening(self, packet: WirePacket, now_ns: int) -> None:
         """Answer a packet that came before the connection was open."""
         client, connected_at_ns = self._client, self._connected_at_ns
+        # What left after that answers the client's requests, so they have gone: no reason to wait.
         if connected_at_ns is not None and packet.sent_at_ns > connected_at_ns:
             self._is_open = True
             client.flush(now_ns)
@@ -190,6 +192,7 @@ class TcpTransport(EndpointTransport):
 
     def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
         client, order, row = self._client, self._order, packet.first_row
+        # Before the endpoint takes it: the records that it completes may hold these very rows.
         for stream_id, offset, n_bytes in packet.frames:
             order.on_row(row, stream_id, offset, n_bytes)
             row += 1

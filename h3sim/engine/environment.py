@@ -81,6 +81,7 @@ class LoadEnvironment(Environment):
         # Where nothing ever comes of what happens, time may stand still; so events are counted, by
         # the number that each gets anyway.
         self._eid: Any = _numbers(max_events)
+        # Numbers of its own: what a process schedules must not move the load's towards its limit.
         self._process_eid = _numbers(_MAX_PROCESS_EVENTS)
         self._stopped = False
         self._failure: Exception | None = None
@@ -111,6 +112,7 @@ class LoadEnvironment(Environment):
         Whoever would schedule a call for itself at *at_ns* and do nothing else saves an event.
         """
         queue = self._queue
+        # At that very instant, too: whatever is due then may come first by its rank.
         if queue and queue[0][0] <= at_ns:
             return False
         self._now = at_ns
@@ -183,6 +185,7 @@ class LoadEnvironment(Environment):
         """Keep what a process raises: SimPy would raise a copy, made of its arguments."""
         try:
             yield from generator
+        # The load has run over its limit, and the process only happened to be the one running.
         except _TooManyEventsError:
             raise
         except Exception as error:
@@ -195,6 +198,7 @@ class LoadEnvironment(Environment):
         Raises:
             ValueError: if *delay* is not a whole number of nanoseconds.
         """
+        # A float delay would turn the clock into floats for good.
         whole = int(delay)
         if whole != delay:
             raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
@@ -263,6 +267,8 @@ class Lane:
     def put(self, at_ns: int, value: Any) -> None:
         """Schedule *value* at *at_ns*."""
         under_way = self.under_way
+        # Numbered when it is put in, and not when it enters the queue: so ties fall as they would
+        # with an entry for each.
         entry: Any = (at_ns, self._rank, next(self._numbers), self._call_first, value)
         if not self._is_queued:
             self._is_queued = True
@@ -276,12 +282,14 @@ class Lane:
     def _on_first(self, value: Any, now_ns: int) -> None:
         under_way, queue, take = self.under_way, self._queue, self.take
         while True:
+            # Taken off first, as `take` may put more in, and `_is_queued` stays true meanwhile.
             under_way.popleft()
             take(value, now_ns)
             if not under_way:
                 self._is_queued = False
                 return
             first: Any = under_way[0]
+            # By time, rank and number, which is unique: calls are never compared.
             if queue and queue[0] < first:
                 heappush(queue, first)
                 return

@@ -67,6 +67,8 @@ class HeaderTransport:
     def send_request(self, stream_id: int, n_bytes: int) -> None:
         """Send a request up: its section, whatever the page says that it takes."""
         del n_bytes
+        # A request stream is drained once all of it was acknowledged: an encoder may refer to its
+        # entries.
         for acked in self._inner.request_streams.take_drained():
             self._layer.requests.on_acked(acked)
         resource = self._application.resource_of(stream_id)
@@ -128,6 +130,7 @@ class HeaderTransport:
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
         """Take in bytes of the server; the browser gets what it can read now."""
         if is_critical(stream_id):
+            # A copy of a part that came before has no size any more, and is passed by.
             if contiguous >= self._sizes.get(stream_id, contiguous + 1):
                 del self._sizes[stream_id]
                 self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
@@ -161,6 +164,7 @@ class HeaderTransport:
         for stream_id in readable:
             self._readable_at_ns[stream_id] = now_ns
             watched = self._watched.get(stream_id, 0)
+            # Only now: how long the section is counts in what the transport is to watch for.
             self.watch(stream_id, watched)
             body_bytes = self._reached.pop(stream_id, 0) - self._layer.responses.size(stream_id)
             if body_bytes >= watched:

@@ -104,6 +104,7 @@ class HttpConnection:
         transport = self.transport
         transport.watch(stream_id, self._browser.next_offset(resource))
         described = self._resources[resource]
+        # Before the request leaves: frames of the control stream go up in front of it.
         self._signalling.on_requested(stream_id, described)
         transport.send_request(stream_id, self._request_bytes(described))
 
@@ -116,6 +117,7 @@ class HttpConnection:
     def on_connected(self, now_ns: int) -> None:
         """Open the placeholders, and say that requests may leave."""
         self.ready_at_ns = now_ns
+        # Before the browser is told, so that placeholders stand in front of the first requests.
         self._environment.at(now_ns, _REQUEST, self._on_begun, None)
         if self._on_ready is not None:
             self._on_ready(now_ns)
@@ -129,6 +131,7 @@ class HttpConnection:
             self._schedule(due)
         self.transport.watch(stream_id, browser.next_offset(resource))
         if contiguous >= self._stream_bytes[resource]:
+            # What was sent twice is delivered again behind the end.
             if stream_id not in self._finished:
                 self._finished[stream_id] = None
                 self._signalling.on_finished(stream_id)
@@ -142,6 +145,8 @@ class HttpConnection:
         index = self._requested[number][0]
         resource = self._resources[index]
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
+        # With a rank of its own: what arrives at this instant is known before any of it is
+        # answered.
         if resource.server_ns or self._answers_in_batches:
             self._environment.after(resource.server_ns, _RESPONSE, self._on_response, stream_id)
         else:
@@ -179,9 +184,11 @@ class HttpConnection:
 
     def _respond(self, stream_id: int, resource: int) -> None:
         if self._word is not None:
+            # Before the first byte may be chosen: the origin's word counts for the whole response.
             self._word.on_response(stream_id)
         header_bytes = self._resources[resource].header_bytes
         self._streams.send(stream_id, self._stream_bytes[resource], header_bytes)
+        # A response may be given out whole to a send buffer at once.
         if self._streams.has_drained:
             self.on_drained()
         self.transport.pump()
@@ -225,6 +232,7 @@ class HttpConnection:
         """Return what the scheduler was told, in that order: of one instant the client's first."""
         record = self._signalling.record
         if self._word is not None:
+            # The sort is stable: of one instant the client's words stay in front.
             record = sorted([*record, *self._word.record], key=itemgetter(0))
         return tuple(map(_NAMED_SIGNAL, record))
 

@@ -43,6 +43,7 @@ def run_load(
         raise StalledError(browser.waiting, limit_ns=now_ns)
 
     if limit_ns is not None:
+        # The last rank of a load: one that ends at this very instant has ended in time.
         environment.at(limit_ns, Rank.SEND, on_limit, None)
     driver.requester = connections
     connections.begin(driver.on_connected)

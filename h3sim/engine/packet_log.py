@@ -41,6 +41,7 @@ class DownRows(SentLog):
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
         """Write down what a packet of the server carries."""
         rows, delivered_at_ns, number = self._pending, self.delivered_at_ns, packet.number
+        # The receiver finds the rows of a packet by it, without a table of packets.
         packet.first_row = len(delivered_at_ns)
         for stream_id, offset, n_bytes in packet.frames:
             rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))

@@ -240,6 +240,7 @@ class WireSignalling:
         """Say what changes; what is wanted for the stream itself goes with it, if it may."""
         changes = self._policy.on_requested(stream_id, resource)
         if self._goes_with_request:
+            # The policy says last what is wanted for the stream itself.
             self._with_request[stream_id] = changes.pop()[1]
         if changes:
             self._say(changes)

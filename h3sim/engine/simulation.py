@@ -151,6 +151,7 @@ def _run_over(
 ) -> tuple[Carried, ...]:
     """Load the page; return what other flows carried meanwhile."""
     for process in plan.processes:
+        # Processes first, then flows: of one instant they begin in this order.
         connector.environment.run_beside(process)
     flows = connector.cross_traffic()
     run_load(connector.environment, connector.driver, connections, limit_ns=limit_ns)

@@ -47,6 +47,8 @@ class ByteMarks:
         """Call once *n_bytes* of a stream were given out; equal marks in the order made."""
         marks = self._marks.setdefault(stream_id, [])
         marks.append((n_bytes, call))
+        # By the number alone: calls have no order, and the sort leaves equal marks as they were
+        # made.
         marks.sort(key=lambda mark: mark[0])
 
     def open(self, stream_id: int, signal: Signal) -> None:
@@ -77,6 +79,7 @@ class ByteMarks:
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Count what was sent, and call at the marks that it passed."""
+        # Before the marks: what they change must find the turn paid for.
         self._scheduler.charge(stream_id, n_bytes)
         marks = self._marks.get(stream_id)
         if marks:

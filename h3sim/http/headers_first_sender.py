@@ -44,6 +44,7 @@ class HeadersFirstSender(StreamSender):
             super().send(stream_id, n_bytes)
             return
         stream = OutgoingStream(n_bytes, self._stream_window_bytes)
+        # The scheduler is to see nothing but the body: HEADERS have their own queue.
         stream.next = header_bytes
         # Without a body the HEADERS frame ends the stream (RFC 9113 § 8.1), and no DATA follows.
         stream.has_ended = header_bytes == n_bytes

@@ -32,6 +32,7 @@ class LostStreams:
 
     def add(self, stream_id: int) -> None:
         """Take up a stream of which bytes were lost; it may be there already."""
+        # A dict keeps the first time: `FIRST` goes by when each first lost bytes.
         self.ids.setdefault(stream_id)
         if self._scheduler is not None:
             self._scheduler.activate(stream_id)

@@ -32,6 +32,7 @@ class OutgoingStream:
 
     def has_new(self) -> bool:
         """Return whether it has bytes that were never given out and may be, or its end."""
+        # The end alone is something to send, too, and needs no credit of flow control.
         return not self.has_ended and (self.next < self.limit or self.next == self.size)
 
     def next_span(self) -> tuple[int, int]:
@@ -44,6 +45,8 @@ class OutgoingStream:
         acked = self._acked
         if acked is None and offset == self.acked_to:
             self.acked_to = stop
+        # Ranges are for holes: nearly all acknowledgements are the next bytes, and cost a
+        # comparison.
         elif stop > self.acked_to:
             if acked is None:
                 acked = self._acked = Ranges()
@@ -56,6 +59,7 @@ class OutgoingStream:
 
     def lose(self, offset: int, n_bytes: int) -> None:
         """Take back these bytes, as far as the peer has not got them after all."""
+        # Nothing but the end was lost: without bytes no span stands for it.
         if not n_bytes and not self.size:
             self.has_ended = False
         for span in self.missing(offset, offset + n_bytes):

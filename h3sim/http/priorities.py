@@ -121,6 +121,8 @@ class StreamPriorities:
     def _keep(self, stream_id: int, wanted: Eps) -> None:
         # The latest word stands last, so that the first is the oldest.
         self._buffered.pop(stream_id, None)
+        # RFC 9218 § 7.1: idle streams that frames speak of count with those that are open, or a
+        # client could make a server remember any number.
         n_spoken_of = len(self._open) + len(self._buffered)
         if self._max_concurrent is not None and n_spoken_of >= self._max_concurrent:
             reason = f"makes more than {self._max_concurrent} streams"

@@ -65,6 +65,7 @@ def merge_priority(client: Eps, text: str) -> Eps:
     """
     fields = _parse_dictionary(text) or {}
     urgency, incremental = fields.get("u"), fields.get("i")
+    # No `isinstance`: `u=?1` is a boolean, which Python takes for an integer.
     if type(urgency) is not int or not 0 <= urgency <= MAX_URGENCY:
         urgency = client.urgency
     if not isinstance(incremental, bool):

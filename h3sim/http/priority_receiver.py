@@ -93,4 +93,6 @@ class PriorityReceiver:
         parent = signal.depends_on
         if parent is None or parent in self._open or parent not in self._requested:
             return signal
+        # Without `exclusive`: it was to take over the children of a parent that has gone, and not
+        # those of the root.
         return replace(signal, depends_on=self._default.depends_on, exclusive=False)

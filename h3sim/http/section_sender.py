@@ -79,6 +79,8 @@ class SectionSender(HeadersFirstSender):
     def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Take these bytes back, to be given out again."""
         if stream_id in self._critical_streams:
+            # In front of what is new: decoders need these streams in order, so nothing behind is of
+            # use.
             self._critical.appendleft((stream_id, offset, n_bytes))
             self._note_data()
         else:
@@ -88,6 +90,8 @@ class SectionSender(HeadersFirstSender):
         self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
     ) -> tuple[int, int, int] | None:
         """Return what goes into the next packet, as `StreamSender.take`; critical streams first."""
+        # First of all: encoding may put bytes on a critical stream, which then go before the
+        # section.
         self._encode_next()
         if not self._critical:
             return super().take(max_bytes, header, least)
@@ -116,6 +120,7 @@ class SectionSender(HeadersFirstSender):
             self._unencoded.remove(stream_id)
             section_bytes = self._encode(stream_id)
             self._unacked[stream_id] = (section_bytes, Ranges())
+            # The section stands before the body, and nothing of the stream has been sent yet.
             self._outgoing[stream_id].size += section_bytes
 
     def _note_data(self) -> None:

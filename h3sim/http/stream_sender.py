@@ -113,7 +113,7 @@ class StreamSender(Source):
         if self._requeues and stream.is_active:
             self._schedulers.requeue(stream_id)
         if is_acked:
-            if stream.lost:
+            if stream.lost:  # bytes that were to go again came after all
                 stream.lost.clear()
                 self._rest(stream_id, stream)
             self._drain(stream_id)
@@ -178,6 +178,7 @@ class StreamSender(Source):
         self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
     ) -> StreamBytes | None:
         """Give out one turn of the scheduler."""
+        # Without losses, as nearly always, the scheduler is asked without a step between.
         stream_id = self._next_stream() if self._lost.ids else self._scheduler.pick()
         if stream_id is None:
             return None
@@ -197,14 +198,14 @@ class StreamSender(Source):
             if not n_bytes:
                 return None
         self._credit_bytes -= n_bytes
-        self._scheduler.charge(stream_id, n_bytes)
+        self._scheduler.charge(stream_id, n_bytes)  # while the stream is active still
         stream.next = offset + n_bytes
         if stream.next == stream.size:
             stream.has_ended = True
             self._rest(stream_id, stream)
             if not self._keeps_unacked:
                 self._drain(stream_id)
-        elif stream.next >= stream.limit:
+        elif stream.next >= stream.limit:  # `on_limit` wakes it
             self._rest(stream_id, stream)
         return stream_id, offset, n_bytes
 
@@ -247,7 +248,7 @@ class StreamSender(Source):
         if stream.is_active and not waits:
             stream.is_active = False
             self._n_active -= 1
-            is_blocked = stream.next < stream.size
+            is_blocked = stream.next < stream.size  # not done: to nghttp2 that is not the same
             (self._schedulers.block if is_blocked else self._scheduler.deactivate)(stream_id)
         self._note_data()
 

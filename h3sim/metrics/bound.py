@@ -43,6 +43,7 @@ def lower_bound_ns(
     if not total:
         return None
     sums = tick_sums(
+        # Rounded up, and tick 0 is over: nothing is ready at navigation start.
         [max(1, -(-job.ready_at_ns // interval_ns)) for job in jobs],
         [job.n_packets for job in jobs],
         [job.n_bytes for job in jobs],
@@ -74,12 +75,15 @@ def tick_sums(
             tick = max(tick, first_ticks[order[n_released]])
         while n_released < len(order) and first_ticks[order[n_released]] <= tick:
             index = order[n_released]
+            # The heap gives the least, and most weight a packet goes first. By what it weighs as a
+            # whole, so what is begun stays in front (Goemans 1997).
             heappush(ready, (-weights[index] / left[index], index))
             n_released += 1
         index = ready[0][1]
         until = tick + left[index]
         if n_released < len(order):
             until = min(until, first_ticks[order[n_released]])
+        # Ticks in a row: their number times first and last, halved; one of the factors is even.
         sums[index] += (until - tick) * (tick + until - 1) // 2
         left[index] -= until - tick
         if not left[index]:

@@ -75,6 +75,7 @@ def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
     # One behind the other are those of which no number lies between: logs may leave some out.
     numbers = sorted(fates)
     places = enumerate(bisect_left(numbers, number) for number in sorted(lost))
+    # While numbers follow one another, place and rank rise together, so their difference stays.
     runs = groupby(places, lambda place: place[1] - place[0])
     return dict(sorted(Counter(len([*run]) for _, run in runs).items()))
 
@@ -85,6 +86,7 @@ def count_sander(trace: Trace) -> SanderCount:
     if rows.is_in_order:
         return SanderCount(0, 0)  # no frame has a hole before it
     _, arrived, streams, offsets, lengths, numbers, _ = rows.columns
+    # Rows are in the order sent, which is that of numbers unless a log has several spaces of them.
     if not all(map(le, numbers, islice(numbers, 1, None))):
         return sander_count(frames_by_number(trace))
     frames = zip(streams, offsets, lengths, strict=True)

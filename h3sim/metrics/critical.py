@@ -54,6 +54,7 @@ def critical_path(
     used_to_ns = 0 if index is None else activities[index].began_at_ns
     while index is not None:
         done = activities[index]
+        # A download may have been enough before its end: only the part that was waited for counts.
         ended_at_ns = min(done.ended_at_ns, used_to_ns)
         before_ns = done.began_at_ns
         if done.after is not None:

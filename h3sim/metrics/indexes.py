@@ -38,6 +38,7 @@ def byte_index_ns(
     for n_bytes, finished_at_ns in finished:
         time_ns = finished_at_ns - origin_ns
         if sample_ns is not None:
+            # Rounded up: what is complete between two looks is seen at the second.
             time_ns = -(-time_ns // sample_ns) * sample_ns
         total += n_bytes
         weighted += n_bytes * time_ns

@@ -124,12 +124,15 @@ def _least_way(
         return 0.0
     begin = until[first:] - n_bytes
     before = until[first - 1] if first else 0.0
+    # Half a byte of slack: sums of whole bytes as floats, which rounding must not shut out.
     runs = np.flatnonzero(begin >= before - 0.5)
     begin = begin[runs]
     slot = np.minimum(np.searchsorted(until, begin, side="right"), len(until) - 1)
+    """right": a run that begins where a slot ends has no byte of that slot."""
     area_before = np.where(slot > 0, area[slot - 1], 0.0)
     until_before = np.where(slot > 0, until[slot - 1], 0.0)
     area_at_begin = area_before + (begin - until_before) * arrived[slot]
     last = runs + first
     ways = arrived[last] - (area[last] - area_at_begin) / n_bytes
+    # Rounding may leave a little less than nothing.
     return max(0.0, float(ways.min())) if len(ways) else 0.0

@@ -73,6 +73,7 @@ def streams_in_flight(sent: Sequence[Sent], window_ns: int) -> Fraction | None:
     oldest = total = 0
     for row in sent:
         inside[row.stream_id] += 1
+        # The window is open at its old end, so that windows side by side share no packet.
         while sent[oldest].at_ns <= row.at_ns - window_ns:
             gone = sent[oldest].stream_id
             inside[gone] -= 1
@@ -102,6 +103,7 @@ def fairness(
     found: list[Fraction] = []
     for number, shares in sorted(got.items()):
         begin, end = number * window_ns, (number + 1) * window_ns
+        # All the window through: a stream that came late got less, and was not treated unfairly.
         ready = [s for s, (start, stop) in spans.items() if start <= begin and end <= stop]
         n_bytes = sum(shares[stream_id] for stream_id in ready)
         if len(ready) > 1 and n_bytes:

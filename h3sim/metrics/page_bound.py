@@ -48,6 +48,7 @@ def least_mean_tick(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float 
     total = math.fsum(part.weight for part in parts)
     if not total:
         return None
+    # The supergradient leads to the same maximum from anywhere, but not in so few steps.
     starts = ([0.0] * len(parts), _levelled(parts))
     return max(_ascend(parts, moved, n_steps) for moved in starts) / total
 
@@ -65,6 +66,7 @@ def _ascend(parts: Sequence[Part], moved: list[float], n_steps: int) -> float:
         moved = _stepped(parts, moved, slopes, length * densest / steepest)
         bound, ends = _bound(parts, moved)
         n_vain += 1
+        # Less than this is rounding, and would keep the steps long for ever.
         if bound > best * (1 + _LEAST_GAIN):
             best, best_moved, n_vain = bound, moved, 0
         elif n_vain == _PATIENCE:
@@ -115,6 +117,7 @@ def _stepped(
 def _allowed(parts: Sequence[Part], moved: list[float]) -> list[float]:
     """Return *moved* cut so that none moves more than it has, nor less than nothing."""
     weights = [float(part.weight) for part in parts]
+    # From the end: a part stands behind what it waits for, so what is moved onto it has been.
     for index in range(len(parts) - 1, -1, -1):
         after = parts[index].after
         if after is None:

@@ -51,6 +51,7 @@ def speed_index_ns(
     >>> float(speed_index_ns(100, [Element(0.25, False, 500)]))
     200.0
     """
+    # Exactly, as sums of floats depend on their order.
     shares = [Fraction(element.share or 0) for element in elements]
     covered = sum(shares, Fraction(0))
     if not covered:

@@ -72,10 +72,12 @@ def parts_of(page: Page, path: Path, *, weighs: Callable[[Resource], bool]) -> l
         cuts = _cuts(page, index, path.packet_bytes)
         for begin, end in zip([0, *cuts], cuts, strict=False):
             after, lag_ticks, first_tick = _release(asked[index], resource, path, parts)
+            # What is behind a cut waits for what is before it, and for nothing else.
             if begin:
                 after, lag_ticks = len(parts) - 1, 1
                 first_tick = _last_tick(parts[-1]) + 1
             is_last = end == cuts[-1]
+            # A response counts once it is whole, so its weight lies on the last part.
             parts.append(Part(after, lag_ticks, first_tick, end - begin, weight * is_last))
             ends[index, end] = len(parts) - 1
     return parts

@@ -92,6 +92,7 @@ def slacks_ns(
     end was not what was waited for. A delay that the page has is no slack.
     """
     found: list[int | None] = [0 if done.work is Work.LOAD else None for done in activities]
+    # The latest first: an activity waits only for earlier ones, so its own slack is known by then.
     for edge in sorted(edges, key=lambda edge: -edge.after):
         later_ns = found[edge.after]
         if later_ns is None:

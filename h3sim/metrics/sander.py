@@ -126,6 +126,7 @@ def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
             end = offset + n_bytes
             if blocking and _is_withheld(stream, offset, blocking):
                 connection_bytes += n_bytes
+            # Written down once for each number of blocked frames: only those are ever asked for.
             if stream.since != n_blocked:
                 stream.note(n_blocked)
             stream.head = stream.end = end
@@ -164,6 +165,7 @@ def _is_withheld(stream: _Stream, offset: int, blocking: dict[int, _Stream]) -> 
         elif offset > stream.end_at(time):
             is_withheld = True
             break
+    # Behind the loop, which must not lose entries on the way.
     for stream_id in filled:
         del blocking[stream_id]
     return is_withheld

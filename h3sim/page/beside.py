@@ -86,6 +86,7 @@ def beside(
 def _prefix(page: Page, other: Page) -> str:
     """Return what ids of *other* begin with, so that each stands once."""
     number, prefix = 1, f"{other.name}:"
+    # Of two copies of a page, or of a page that stands beside others already.
     while any(f"{prefix}{resource.id}" in page.index for resource in other.resources):
         number += 1
         prefix = f"{other.name} ({number}):"
@@ -97,6 +98,7 @@ def _moved(other: Page, prefix: str, opened_at: Discovery) -> list[Resource]:
     root = other.resources[other.root]
 
     def later(when: Discovery) -> Discovery:
+        # Navigation start is when its own root is asked for.
         if when.at is At.TIME:
             return Discovery(by=f"{prefix}{root.id}", at=At.REQUEST, delay_ns=when.delay_ns)
         return replace(when, by=f"{prefix}{when.by}")

@@ -83,6 +83,7 @@ def _circle_problems(
         while node is not None and node not in checked and node not in path:
             path[node] = None
             discovery = resources[index[node]].discovered
+            # What comes by the clock waits for nobody, whatever it names as its parent.
             node = discovery.by if discovery is not None and discovery.at is not At.TIME else None
             node = node if node in index else None
         if node is not None and node in path:
@@ -92,4 +93,5 @@ def _circle_problems(
                 key=f"resources[{index[node]}].discovered.by",
                 message=f"a circle: {' waits for '.join(circle)}",
             )
+        # What leads into a circle that was told, or to a root, need not be followed again.
         checked.update(path)

@@ -266,10 +266,12 @@ class Page(Graph):
         if isinstance(given, tuple) and all(isinstance(each, Resource) for each in given):
             gone = self.index.keys() - {each.id for each in given}
             given = tuple(without_parents(each, gone) for each in given) if gone else given
+        # First without hosts: one that is left without a resource would be refused.
         edited = replace(self, resources=given, hosts=())
         used = {resource.host for resource in edited.resources}
         edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))
         if name is None and edited.resources != self.resources:
+            # A page that is edited twice has one digest in its name.
             was_edited = self.name.rpartition(_EDITED)
             name = f"{was_edited[0] or self.name}{_EDITED}{edited.digest[:_DIGEST_CHARS]}"
         return edited if name is None else replace(edited, name=name)

@@ -43,6 +43,7 @@ def roots_by_resource(
             path.append(at)
             discovered = resources[at].discovered
             by = None if discovered is None else discovered.by
+            # Triggers by the clock may name one another in a circle, as nothing waits for them.
             if by is None or at in path[:-1]:
                 found[at] = roots[0]
                 break

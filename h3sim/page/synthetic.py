@@ -98,6 +98,7 @@ def synthetic(
         hero_bytes=hero_bytes,
     )
     source = seeds.stream(seed, "page")
+    # Drawn though a number may be given: what is drawn behind it stays the same.
     n_drawn = round(_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
     drafts = _drafts(source, n_resources or n_drawn, max_depth, script_share, hero_bytes)
     if html_bytes is not None:
@@ -151,6 +152,7 @@ def _drafts(
     parents: list[dict[bool, list[int]]] = [{} for _ in range(max_depth + 1)]
     parents[0] = {True: [0], False: [0]}
     levels = source.choices(range(1, max_depth + 1), _LEVELS[:max_depth], k=n_others)
+    # By level alone, so that parents come first; the stable sort keeps the kinds shuffled in each.
     for level, kind in sorted(zip(levels, kinds, strict=True), key=lambda pair: pair[0]):
         may_ask = parents[level - 1].get(kind in _OF_STYLE, [])
         parent = source.choice(may_ask) if may_ask else 0

@@ -55,6 +55,7 @@ def logged_packets(trace: Trace, request_bytes: Mapping[int, int]) -> list[Logge
             sent_at_ns=row.sent_at_ns,
             arrived_at_ns=row.arrived_at_ns,
             size_bytes=row.size_bytes,
+            # Rows have them highest first, ACK frames of a log lowest first.
             acked=tuple(sorted(row.acked)),
         )
         for row in trace.wire
@@ -83,6 +84,7 @@ def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) 
                 arrived_at_ns=arrived_at_ns,
                 size_bytes=_OVERHEAD_BYTES,
             )
+        # A row of the wire has said the size with all that is in it.
         if key not in known:
             packet.size_bytes += n_bytes
         fin = offset + n_bytes == ends.get(stream_id)

@@ -96,9 +96,11 @@ def _rows_of_both(
         latest_ns = latest_ns if arrived_at_ns is None else max(latest_ns, arrived_at_ns)
         sent_at_ns = server.packets.get(number)
         if sent_at_ns is None or shift_ns is None:
+            # A lost one was sent no later than what came after it arrived; nothing closer is known.
             sent_at_ns = latest_ns if arrived_at_ns is None else arrived_at_ns
         else:
             sent_at_ns += shift_ns
+        # What the client saw goes before: it is what was measured.
         for stream_id, offset, n_bytes, _ in client.frames.get(number) or server.frames[number]:
             yield sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number
 
@@ -126,6 +128,7 @@ def _from_server(server: VantagePoint, findings: Findings) -> Responses:
         sent_at_ns = server.packets[number]
         at = bisect_right(starts, number) - 1
         is_acked = at >= 0 and number < spans[at][1]
+        # Below the highest acknowledged number, a packet that no ACK names did not come.
         is_lost = not is_acked and (number in server.lost or number < server.acked.end)
         unsure += not is_acked and not is_lost
         arrived_at_ns = None if is_lost else sent_at_ns + delay_ns
@@ -205,6 +208,7 @@ class _Said:
         self, client: VantagePoint | None, server: VantagePoint | None, shift_ns: int | None
     ) -> None:
         sides = [side for side in (client, server) if side is not None]
+        # The client's word last, so that it counts where both have one.
         self._ids = {key: name for side in reversed(sides) for key, name in side.ids.items()}
         self._bodies = {key: n for side in reversed(sides) for key, n in side.body_bytes.items()}
         self._arrived_at_ns = dict(server.asked_at_ns) if server is not None else {}

@@ -68,6 +68,7 @@ class VantagePoint:
     # Packets
 
     def _on_packet(self, event: Event, *, is_down: bool) -> None:
+        # 0.3 has the header apart, some stacks have its fields beside the frames.
         header = event.data.get("header")
         fields = {**event.data, **header} if isinstance(header, dict) else event.data
         packet_type = str(fields.get("packet_type", "1RTT")).casefold()
@@ -181,6 +182,7 @@ class VantagePoint:
             self.body_bytes.setdefault(stream_id, n_bytes)
 
     def _on_asked(self, stream_id: int, at_ns: int) -> None:
+        # A request that was sent again was made when it was sent first.
         known_ns = self.asked_at_ns.get(stream_id, at_ns)
         self.asked_at_ns[stream_id] = min(known_ns, at_ns)
 
@@ -199,6 +201,7 @@ def _length(entry: dict[str, Any]) -> object:
     """
     raw = entry.get("raw")
     raw = raw if isinstance(raw, dict) else {}
+    # `payload_length` before `length`, which in older drafts counts the frame's header, too.
     return entry.get("length", raw.get("payload_length", raw.get("length")))
 
 

@@ -94,6 +94,7 @@ def write_qlog(
         else:
             heads = [_trace_head(log, schema, trace) for log in logs]
             _write_json(stream, schema, about, logs, heads)
+        # Not closed: the file is still `write_whole`'s, which has yet to bring it to the disk.
         stream.detach()
 
     write_whole(path, put, error=LogError)

@@ -34,6 +34,7 @@ class KnownClasses:
 
     def of(self, resource: Resource, images_before: int) -> PriorityClass:
         """Return the class of *resource*, before which so many images were requested."""
+        # Else each image of a page would be a sort of its own.
         n_before = images_before if images_before < self._n_first else self._n_first
         sort = (self._facts_of(resource), resource.begins_page, n_before)
         found = self._known.get(sort)

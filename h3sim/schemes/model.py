@@ -177,6 +177,7 @@ class Scheme:
 
         *standing* is what is known of it by now.
         """
+        # By identity: an equal value that was put together means that something has become known.
         if standing is AS_WRITTEN and (self.recorded is None or not resource.recorded):
             return self._ruled.of(resource, images_before)
         if self.recorded is not None:

@@ -92,6 +92,8 @@ class _ClassPolicy:
         n_images = self._n_images
         standing = self._standing_of(resource)
         entry = self._scheme.classify(resource, images_before=n_images, standing=standing)
+        # With the images before it: a class found anew must not change because others came
+        # meanwhile.
         self._open[stream_id] = (resource, n_images, entry)
         if resource.kind is Kind.IMAGE:
             self._n_images = n_images + 1
@@ -106,6 +108,7 @@ class _ClassPolicy:
         if not change.tells(self._scheme.updates):
             return []
         changes: list[SignalChange] = []
+        # A list of its own: each stream that moves gets a new row in the dict.
         for stream_id, row in [*self._open.items()]:
             if resource is None or row[0].id == resource.id:
                 changes += self._reclassified(stream_id, row)
@@ -194,6 +197,7 @@ class _TreePolicy(_ClassPolicy):
         if said is not None:
             return [(stream_id, said)]
         members = self._members[entry.name]
+        # In front of the stream: the placeholder yields before the first byte of its class can go.
         changes = [] if members else self._yield_changes(entry.name, busy=True)
         signal = self._signal(entry, stream_id)
         if entry.arrangement is Arrangement.SIBLINGS and not self._yielding:
@@ -213,10 +217,13 @@ class _TreePolicy(_ClassPolicy):
 
     def _moves(self, stream_id: int, old: PriorityClass, new: PriorityClass) -> list[SignalChange]:
         """Return how a stream is taken out of its chain, and put where its new class is."""
+        # Before it leaves, which takes it out of the lists that know.
         above, follower = self._neighbours(stream_id, old)
         left = self._leaves(stream_id, old)
         *before, own = self._joins(stream_id, new)
         signal = own[1]
+        # It would be said to stand where it stands: nothing but its weight is another, which a
+        # chain does not ask for.
         stays = isinstance(signal, H2Priority) and signal.exclusive and signal.depends_on == above
         if stays and old.arrangement.is_exclusive:
             return [*left, *before]

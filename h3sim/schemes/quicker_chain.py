@@ -25,6 +25,7 @@ class QuickerChain:
             above = self._tails.get(name)
             if above is not None:
                 break
+        # Exclusive: whoever stood below that one now stands below the new stream.
         below = self._below.get(above)
         self._above[stream_id], self._below[stream_id] = above, below
         self._below[above] = stream_id
@@ -45,6 +46,7 @@ class QuickerChain:
         self._below[above] = below
         if below is not None:
             self._above[below] = above
+        # Several classes may have come to the same last stream.
         for name, tail in self._tails.items():
             if tail == stream_id:
                 self._tails[name] = above

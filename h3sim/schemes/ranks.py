@@ -52,6 +52,7 @@ class RankPolicy:
         self._streams[index] = stream_id
         self._places[stream_id] = index
         changes = self._parent_changes(resource) if self._follows_chains else []
+        # The lowest rank goes first, and the longest chain is to.
         return [*changes, (stream_id, Rank(value=-self._lengths[index]))]
 
     def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:  # noqa: ARG002 - ranks are of the page alone
@@ -95,6 +96,7 @@ def chain_lengths(page: Page) -> list[int]:
             n_unseen[parent] += 1
     # From the ends of the chains up: a resource once all that wait for it have been seen.
     seen = [index for index, n_children in enumerate(n_unseen) if not n_children]
+    # The list grows while it is gone through.
     for index in seen:
         above = parents[index]
         if above is not None:

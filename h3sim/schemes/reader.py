@@ -89,6 +89,7 @@ def scheme_to_dict(scheme: Scheme) -> dict[str, Any] | None:
     document = {"format": FORMAT, **write_table(scheme)}
     if isinstance(scheme.mechanism, CustomScheduler):
         try:
+            # A name may be that of a plug-in by chance, and stand for another scheduler there.
             is_same = scheme_from_dict(document) == scheme
         except SchemeError:
             is_same = False

@@ -83,6 +83,7 @@ def recorded_class(scheme: Scheme, resource: Resource, standing: Standing) -> Pr
     What was said last counts, as far as it has been said by now.
     """
     said = [entry for entry in resource.recorded if entry.when is None]
+    # What came later goes before what went with the request, and each from the last word back.
     for entry in (*(standing.recorded or ()), *reversed(said)):
         is_theirs = entry.browser is not None and entry.browser.value == scheme.recorded.value  # type: ignore[union-attr]
         if scheme.recorded is RecordedBy.ANY or is_theirs:

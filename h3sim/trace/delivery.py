@@ -127,11 +127,13 @@ class StreamOrder:
             got = self._ahead[stream_id] = Ranges()
             got.add(0, contiguous)
         waiting = self._waiting.setdefault(stream_id, [])
+        # A row without a new byte waits for nothing: the first copy that came has the time.
         if got.add(*span):
             heappush(waiting, (span[1], row))
         contiguous = got.contiguous
         while waiting and waiting[0][0] <= contiguous:
             self.delivered_at_ns[heappop(waiting)[1]] = now_ns
+        # Without a hole the next bytes need no ranges again.
         if contiguous == got.end:
             del self._ahead[stream_id]
         return contiguous
@@ -219,6 +221,7 @@ class RecordOrder:
         if stream is None:
             stream = self._streams[stream_id] = _Waiting()
         end, ends = offset + n_bytes, stream.ends
+        # A copy of what was delivered.
         if end <= stream.delivered:
             return
         if not ends or end > ends[-1]:
@@ -226,6 +229,7 @@ class RecordOrder:
             stream.rows.append(row)
             return
         at = bisect_left(ends, end)
+        # Where it is the same, the segment goes again: the row that came first has the time.
         if ends[at] != end:
             ends.insert(at, end)
             stream.rows.insert(at, row)

@@ -74,6 +74,7 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
         streams, offsets, lengths, per_stream, strict=True
     ):
         end = offset + n_bytes
+        # -1, so that a stream without a byte, which ends at 0, is new as well.
         if end <= reached.get(stream_id, -1):
             again.append(len(times))
         else:
@@ -91,6 +92,7 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
         times.append(latest)
     if again:
         _wait_as_first_sent(again, rows, per_stream, times)
+    # Only now: behind them their times held others back.
     for index in undelivered:
         times[index] = None
     return times if latest != _NEVER else [None if at_ns == _NEVER else at_ns for at_ns in times]
@@ -113,6 +115,7 @@ def _wait_as_first_sent(
         own_ns = per_stream[index]
         ends, numbers = sent[streams[index]]
         end = offsets[index] + lengths[index]
+        # The first row that ends where this one does, or farther, brought its last byte first.
         first = bisect_right(ends, end - 1) if end > ends[0] else 0
         until_ns = times[numbers[first]]
         times[index] = None if own_ns is None else max(own_ns, until_ns)

@@ -43,6 +43,7 @@ def merged_trace(
         for index, (_, number, request) in enumerate(found)
     }
     elements = [_Elements(number, len(traces), ids) for number in range(len(traces))]
+    # `merge` takes equal times from the connection that was opened first.
     signals = merge(
         *(map(own.renamed, trace.signals) for own, trace in zip(elements, traces, strict=True)),
         key=lambda signal: signal.at_ns,
@@ -97,4 +98,5 @@ class _Elements:
         """Return the id in the load: those of placeholders, below 0, stay apart as well."""
         if element_id >= 0:
             return self._ids[self._number, element_id]
+        # Below 0 still, and another for each: the numbers of connections are below their count.
         return element_id * self._n_connections + self._number

@@ -144,6 +144,8 @@ class PacketRows(Sequence[PacketRow]):
         """
         columns = self.columns
         streams, times = columns.stream_id, columns.delivered_at_ns
+        # Then the first row of a stream has its first bytes, and the search can end with the last
+        # stream.
         if self.is_in_order:
             forward = zip(streams, times, strict=True)
             backward = zip(reversed(streams), reversed(times), strict=True)

@@ -83,6 +83,7 @@ class RowRecorder:
             self.pack()
         sent, *others = self._numbers
         times = PackedTimes(self.delivered_at_ns)
+        # Let go before columns are made of it: the load would be in memory twice.
         self.delivered_at_ns = []
         stream_id, offset, length_bytes, number = others
         columns = PacketColumns(
