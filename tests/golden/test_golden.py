@@ -1,10 +1,10 @@
-"""Loads, and a tiny reproduction, come out as they were recorded."""
+"""Loads, a tiny reproduction and made-up pages come out as they were recorded."""
 
 from __future__ import annotations
 
 import json
 
-from tests.golden import figures, reproduced
+from tests.golden import figures, pages, reproduced
 from tests.golden.cells import COMMAND, RECORDED, compute, text_of
 
 
@@ -37,6 +37,11 @@ def test_a_tiny_reproduction_comes_out_as_recorded() -> None:
     recorded = json.loads(reproduced.RECORDED.read_text("utf-8"))
     computed = json.loads(reproduced.text_of(reproduced.compute()))
     assert recorded == computed, f"if that is meant, rewrite the record with: {COMMAND}"
+
+
+def test_made_up_pages_come_out_as_recorded() -> None:
+    recorded = json.loads(pages.RECORDED.read_text("utf-8"))
+    assert pages.compute() == recorded, f"if that is meant, rewrite the record with: {COMMAND}"
 
 
 def test_figures_show_the_data_that_was_recorded() -> None:

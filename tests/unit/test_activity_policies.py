@@ -78,6 +78,11 @@ WAITS = [
     ((PARSE, "/"), (PAINT, None), "F"),
     ((STYLE, "a.css"), (READY, None), "F"),
     ((EXECUTE, "defer.js"), (READY, None), "F"),
+    ((STYLE, "a.css"), (READY, "sync.js"), "F"),
+    # What is of no resource of the page needs what it waited for.
+    ((DOWNLOAD, "/"), (Work.LOOK_UP, None), "F"),
+    ((PAINT, None), (Work.CONNECT, None), "F"),
+    ((STYLE, "a.css"), (EXECUTE, None), "F"),
 ]
 
 
@@ -149,3 +154,71 @@ def test_slack_is_the_least_of_what_follows_without_the_delays_of_the_page() -> 
     # Where the delay was not even waited out there is no slack below none.
     activities[3] = done(DOWNLOAD, "late", 12, 38, after=0)
     assert slacks_ns(activities, edges, PAGE)[0] == ms(2)
+
+
+def test_what_ends_as_another_begins_has_no_slack_but_what_that_has() -> None:
+    # The script begins as the style's download ends, and could end 4 ms later: so could that.
+    activities = [
+        done(DOWNLOAD, "a.css", 0, 20),
+        done(EXECUTE, "sync.js", 20, 36, after=0),
+        done(EXECUTE, "defer.js", 20, 39, after=0),
+        done(LOAD, None, 40, 40, after=1),
+    ]
+    edges = [
+        Dependency(0, 1, Policy.OUTPUT, is_last=True),
+        Dependency(0, 2, Policy.OUTPUT, is_last=True),
+        Dependency(1, 3, Policy.FLOW, is_last=True),
+        Dependency(2, 3, Policy.FLOW, is_last=False),
+    ]
+    assert slacks_ns(activities, edges, PAGE) == [ms(1), ms(4), ms(1), 0]
+
+
+@pytest.mark.parametrize(
+    ("after", "slack_ms"),
+    # Of what the page holds back for 7 ms, the request alone is held back.
+    [
+        ((DOWNLOAD, "late"), 3),
+        ((EXECUTE, "late"), 10),
+        ((Work.LOOK_UP, None), 10),
+        ((PAINT, None), 10),
+    ],
+)
+def test_a_delay_of_the_page_is_one_of_the_request(after: Any, slack_ms: float) -> None:
+    activities = [
+        done(DOWNLOAD, "/", 0, 10),
+        done(after[0], after[1], 20, 30),
+        done(LOAD, None, 30, 30),
+    ]
+    edges = [
+        Dependency(0, 1, Policy.FLOW, is_last=True),
+        Dependency(1, 2, Policy.FLOW, is_last=True),
+    ]
+    assert slacks_ns(activities, edges, PAGE)[0] == ms(slack_ms)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "policy"),
+    [
+        ((STYLE, "a.css"), (PARSE, "/"), "O"),
+        ((EXECUTE, "async.js"), (PARSE, "/"), "R"),
+        ((DOWNLOAD, "/"), (PARSE, "/"), "F"),
+        ((STYLE, "a.css"), (STYLE, "a.css"), "F"),
+        ((STYLE, "a.css"), (READY, None), "F"),
+    ],
+)
+def test_where_styles_stop_the_parser_it_alone_waits_for_them(
+    before: Any, after: Any, policy: str
+) -> None:
+    waits = done(*after)._replace(after=0)
+    [found] = dependencies([done(*before), waits], PAGE, styles_stop_parser=True)
+    assert found.policy is Policy(policy)
+
+
+def test_the_load_event_waits_for_what_ends_as_it_begins_and_not_for_what_ends_later() -> None:
+    activities = [
+        done(DOWNLOAD, "/", 0, 40),
+        done(DOWNLOAD, "a.css", 0, 41),
+        done(LOAD, None, 40, 40),
+        done(DOWNLOAD, "frame", 0, 9),
+    ]
+    assert [(each.before, each.after) for each in dependencies(activities, PAGE)] == [(0, 2)]

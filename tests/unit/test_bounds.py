@@ -182,6 +182,11 @@ def test_a_packet_that_overtook_others_binds_nobody() -> None:
     assert lower_bound_over_links_ns([Wanted(5, 200, 1)], opportunities) == 20
 
 
+def test_what_left_at_zero_is_used_by_nothing_that_was_ready_later() -> None:
+    opportunities = [Opportunity(0, 10, 100), Opportunity(1, 20, 100)]
+    assert lower_bound_over_links_ns([Wanted(1, 100, 1)], opportunities) == 20
+
+
 def test_slots_of_uneven_size_are_cut() -> None:
     # 150 bytes: all of 10 and half of 20: mean 13 1/3. The densest run of 150 bytes ends at its
     # last byte: 100 at 20 and 50 at 10: 20 - 16 2/3.

@@ -8,6 +8,7 @@ from h3sim.metrics import SanderCount
 from h3sim.metrics.count import count_packets, count_sander, frames_by_number
 from h3sim.metrics.critical import critical_path
 from h3sim.trace import Activity, Delivery, Request, Trace, Work, with_delivery
+from tests.helpers import replay
 
 
 def trace_of(*rows: tuple[int, int | None, int, int, int, int]) -> Trace:
@@ -80,6 +81,18 @@ def test_the_testbed_counts_by_number_and_not_as_a_log_has_it() -> None:
         *(1, None, 1, 1),
     ]
     assert count_sander(trace_of(*rows)) == SanderCount(1000, 1000)
+
+
+def test_at_a_constant_rate_nothing_is_lost_sent_again_or_behind_a_hole() -> None:
+    trace = replay([(0, "document", 8), (0, "image", 8)], "rr").trace
+    assert count_packets(trace) == (16, 0, 0)
+    assert count_sander(trace) == SanderCount(0, 0)
+
+
+def test_a_download_of_nothing_known_is_all_network() -> None:
+    done = [Activity(Work.DOWNLOAD, None, 0, 40, None), Activity(Work.LOAD, None, 40, 40, 0)]
+    first, _ = critical_path(done, {})
+    assert (first.network_ns, first.bandwidth_ns) == (40, 0)
 
 
 def test_a_download_of_unknown_latency_is_all_bandwidth() -> None:

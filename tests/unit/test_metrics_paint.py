@@ -21,6 +21,11 @@ def test_a_hero_goes_before_what_is_larger() -> None:
     assert largest_paint_ns(10, [element(20, 0.1, is_hero=True), element(90, 0.8)]) == 20
 
 
+def test_what_has_no_share_is_never_the_largest() -> None:
+    assert largest_paint_ns(10, [element(90), element(30, 0.2), element(60, 0.0)]) == 30
+    assert largest_paint_ns(10, [element(90)]) == 10
+
+
 def test_nothing_is_painted_before_the_first_paint() -> None:
     assert largest_paint_ns(50, [element(20, is_hero=True)]) == 50
     assert largest_paint_ns(50, [element(20, 0.5)]) == 50

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tools.mutation.__main__ import _order
+from tools.mutation.__main__ import _order, main
 from tools.mutation.operators import Mutant, code_with, mutants_of
-from tools.mutation.report import rows_of, wilson
+from tools.mutation.report import in_turns, of_strata, rows_of, wilson
 from tools.mutation.store import KILLED, SURVIVED, Equivalents, Result, Store, change_of
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -131,6 +131,40 @@ def test_the_interval_is_wilsons() -> None:
     # Newcombe 1998, Table I: 81 of 263.
     assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
     assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_a_sample_takes_each_package_in_turn_and_weighs_it_by_its_size() -> None:
+    page, http = (
+        [replace(m, file=f"h3sim/{name}/a.py") for m in mutants_of("a.py", SOURCE)[:n]]
+        for name, n in (("page", 4), ("http", 2))
+    )
+    assert in_turns([*page, *http]) == [http[0], page[0], http[1], *page[1:]]
+    # 1 of 2 of the four, 1 of 1 of the two: (4 * 0.5 + 2 * 1) / 6. Of http nothing survived.
+    drawn = [page[0], page[1], http[0]]
+    outcomes = [KILLED, SURVIVED, KILLED]
+    results = [
+        Result(key=m.key, text=m.text, outcome=what, test="", seconds=0, shown="")
+        for m, what in zip(drawn, outcomes, strict=True)
+    ]
+    rows = rows_of([*page, *http], list(zip(drawn, results, strict=True)), set())
+    assert [(row[0], row[1], row[2], row[-2]) for row in rows] == [
+        ("http", "2", "1", "100.0 %"),
+        ("page", "4", "2", "50.0 %"),
+        ("all", "6", "3", "66.7 %"),
+    ]
+
+
+def test_the_interval_of_one_stratum_is_its_own_and_what_was_not_drawn_says_nothing() -> None:
+    low, high = wilson(81, 263)
+    assert of_strata([(900, 81, 263), (50, 0, 0)]) == pytest.approx((81 / 263, low, high))
+
+
+def test_nothing_of_a_sample_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--sample", "--survivors"])
+    with pytest.raises(SystemExit, match="2"):
+        main(["--write", "page"])
+    assert capsys.readouterr().err.count("nothing of it is tried again") == 2
 
 
 _SEEN = """

@@ -4,9 +4,12 @@ Mutants come in an order that the seed alone decides, so what has been run at an
 of all, and the next run goes on after it. *PART* keeps those whose file and function contain it;
 `--survivors` tries again what survived, with the tests as they are now; `--cold` loads modules for
 each mutant, which notices what goes wrong on import (seconds each); `--as-recorded` asks only
-tests of which it is known already what they reach; `--table` only prints, `--write` also writes the
-table into docs/validation.md;
-`--costs` prints how long each file of tests took, and how many mutants it was the first to notice.
+tests of which it is known already what they reach; `--table` only prints; `--costs` prints how long
+each file of tests took, and how many mutants it was the first to notice.
+
+Tests that were written for what survived say nothing of the rest. So `--sample` draws anew with its
+seed, from each package in turn, tries each once and never again, and keeps the results apart;
+`--write` writes the table of that sample into docs/validation.md.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from tools.documented import put
 from tools.mutation import children
 from tools.mutation.operators import Mutant, code_with, mutants_of
 from tools.mutation.reach import RECORDED, Reach, record, sources
-from tools.mutation.report import costs, rows_of, table
+from tools.mutation.report import costs, in_turns, rows_of, table
 from tools.mutation.store import KILLED, SURVIVED, TIMED_OUT, UNREACHED, Equivalents, Result, Store
 from tools.mutation.warm import Warm
 
@@ -152,12 +155,17 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--cold", action="store_true", help="load all modules for each mutant")
     parser.add_argument("--as-recorded", action="store_true", help="record no more tests first")
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--write", action="store_true", help="--table, into docs/validation.md")
+    parser.add_argument("--sample", action="store_true", help="packages in turn, each tried once")
+    parser.add_argument("--write", action="store_true", help="a sample's into docs/validation.md")
     parser.add_argument("--costs", action="store_true")
-    return parser.parse_args(given)
+    options = parser.parse_args(given)
+    options.sample |= options.write
+    if options.sample and (options.survivors or options.parts):
+        parser.error("a sample is of all parts, and nothing of it is tried again")
+    return options
 
 
-def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> None:
+def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store, tried: Store) -> None:
     children.prepare()
     if not options.as_recorded:
         record(_FOLDER / "reach")
@@ -167,7 +175,7 @@ def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store) -> No
     trial = _Trial(reach, options.each, None if options.cold else warm)
     texts = dict(sources())
     for mutant in mutants:
-        if (known := store.of(mutant)) is not None and known.test:
+        if (known := tried.of(mutant)) is not None and known.test:
             trial.learn(mutant, known.test)
     # Loading all tests takes as long as it takes, and none of the time for mutants.
     until = time.monotonic() + options.seconds
@@ -193,14 +201,16 @@ def main(given: Sequence[str]) -> int:
     options = _arguments(given)
     _FOLDER.mkdir(parents=True, exist_ok=True)
     every = [mutant for file, text in sources() for mutant in mutants_of(file, text)]
-    store, listed = Store(_FOLDER / "results.jsonl"), Equivalents(_EQUIVALENTS)
+    tried, listed = Store(_FOLDER / "results.jsonl"), Equivalents(_EQUIVALENTS)
+    store = Store(_FOLDER / f"sample-{options.seed}.jsonl") if options.sample else tried
     chosen = [m for m in every if all(part in f"{m.file} {m.function}" for part in options.parts)]
     if options.costs:
         noticed = [result.test for m in every if (result := store.of(m)) is not None]
         print(costs(Reach(_FOLDER / "reach").seconds, noticed))
         return 0
     if not options.table and not options.write:
-        _run(options, _order(chosen, options.seed), store)
+        order = _order(chosen, options.seed)
+        _run(options, in_turns(order) if options.sample else order, store, tried)
     known = [(mutant, result) for mutant in chosen if (result := store.of(mutant)) is not None]
     equivalent = set()
     for mutant, result in known:
@@ -214,7 +224,8 @@ def main(given: Sequence[str]) -> int:
     scores = table(rows_of(chosen, known, equivalent))
     print(scores)
     if options.write:
-        put("python -m tools.mutation --write", scores)
+        told = f"Seed {options.seed}; each was tried once, with the tests as they were then.\n\n"
+        put("python -m tools.mutation --write", f"{told}{scores}")
     return 0
 
 

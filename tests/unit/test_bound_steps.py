@@ -1,0 +1,161 @@
+"""How the bounds on ByteIndex are sought, step by step, and their parts against plain counts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h3sim.metrics import link_bound, page_bound
+from h3sim.metrics.bound import Response, lower_bound_ns
+from h3sim.metrics.link_bound import Opportunity, Wanted, lower_bound_over_links_ns
+from h3sim.metrics.page_bound import least_mean_tick
+from h3sim.metrics.parts import Part
+from tests.effort import law
+
+# A packet that weighs nothing, one of weight 10 behind it, and one of weight 4 beside them.
+BEHIND = [Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 10), Part(None, 1, 1, 1, 4)]
+
+
+def ascended(parts: list[Part], n_steps: int) -> float:
+    return page_bound._ascend(parts, [0.0] * len(parts), n_steps)
+
+
+# Steps along the supergradient
+
+
+def test_steps_are_as_long_as_what_the_densest_weighs_and_half_that_after_five_in_vain() -> None:
+    """Nothing moved: 4 + 2 * 10 = 24, and the slope is 1 + 3 - 2 = 2.
+
+    The first step moves all 10: 10 + 10 * 1 + 4 * 2 = 28, with slope 1 + 1 - 3 = -1. The second
+    moves them back, the third there again, and so on: from the second to the sixth five in vain.
+    Half as long, the seventh moves 5 from the best: 5 + 5 * 1 + 5 * 2 + 4 * 3 = 32, the optimum.
+    """
+    found = [ascended(BEHIND, n_steps) for n_steps in range(9)]
+    assert found == pytest.approx([24, *[28] * 6, 32, 32])
+
+
+def test_a_step_is_as_far_for_each_packet_and_moves_no_more_than_there_is() -> None:
+    """One of 2 packets weighs 10: nothing moved, 4 + 3 * 10 = 34, and the slope is 2 + 4 - 3 = 3.
+
+    The densest weighs 5 a packet: 5 / 3 * 3 * 2 = 10 are moved, 2 * 10 + 10 * 1 + 4 * 2 = 38.
+    """
+    parts = [Part(None, 1, 1, 1, 0), Part(0, 1, 2, 2, 10), Part(None, 1, 1, 1, 4)]
+    assert [ascended(parts, n_steps) for n_steps in range(2)] == pytest.approx([34, 38])
+
+
+def test_the_steepest_slope_says_how_far_the_others_go() -> None:
+    """Two that wait: slopes 1 + 3 - 1 = 3 for the one, 5 + 3 - 2 = 6 for that behind a lag of 5.
+
+    By 4 * 3 / 6 = 2 and 4 * 6 / 6 = 4, which is all that the second has. Before, 4 * 1 + 4 * 2;
+    then 2 * 1 + 4 * 5 were added, and the weights are 6, 2 and 0: 6 * 1 + 2 * 2.
+    """
+    parts = [Part(None, 1, 1, 1, 0), Part(0, 1, 1, 1, 4), Part(0, 5, 1, 1, 4)]
+    assert [ascended(parts, n_steps) for n_steps in range(2)] == pytest.approx([12, 32])
+
+
+def test_there_are_two_hundred_steps_from_each_of_two_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths: list[float] = []
+    stepped = page_bound._stepped
+
+    def counted(
+        parts: list[Part], moved: list[float], slopes: list[float], length: float
+    ) -> object:
+        lengths.append(length)
+        return stepped(parts, moved, slopes, length)
+
+    monkeypatch.setattr(page_bound, "_stepped", counted)
+    least_mean_tick([Part(None, 1, 1, 1, 0), Part(0, 3, 2, 2, 10), Part(None, 1, 1, 1, 4)])
+    assert len(lengths) == 2 * 200
+
+
+def test_where_nothing_waits_there_is_nothing_to_seek(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_bound, "_stepped", None)
+    assert least_mean_tick([Part(None, 1, 1, 2, 3), Part(None, 1, 1, 1, 3)]) == (3 + 1) / 2
+
+
+def test_what_hangs_behind_what_hangs_is_made_level_from_its_end_on() -> None:
+    """Horn 1972: of three of one packet each the last two, of weight 1 and 8, come to 4.5 each.
+
+    So 3.5 move up from the last. Then they are one of weight 9 and 2 packets behind one of weight
+    0: 6 for 2 of 3 packets stay, 3 go up.
+    """
+    chain = [Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 1), Part(1, 1, 3, 1, 8)]
+    assert page_bound._levelled(chain) == pytest.approx([0, 3, 3.5])
+    # Where less is behind than before, nothing moves: 8 for 2 packets before 3 for 1.
+    assert page_bound._levelled([Part(None, 1, 1, 2, 8), Part(0, 1, 3, 1, 3)]) == [0, 0]
+
+
+# When each response is ready
+
+
+@pytest.mark.parametrize(
+    ("ready_at_ns", "tick"), [(0, 1), (1, 1), (10, 1), (11, 2), (20, 2), (21, 3)]
+)
+def test_a_packet_leaves_at_the_first_tick_at_which_its_response_is_ready(
+    ready_at_ns: int, tick: int
+) -> None:
+    alone = [Response(ready_at_ns, 1400, 1)]
+    assert lower_bound_ns(alone, interval_ns=Fraction(10), delay_ns=7) == tick * 10 + 7
+
+
+def test_without_a_byte_no_index_is_bounded() -> None:
+    assert lower_bound_ns([Response(0, 0, 3)], interval_ns=Fraction(10)) is None
+
+
+# The way from the mean to the last byte over links
+
+
+SLOTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 4)), min_size=1)
+
+
+def byte_by_byte(slots: list[Opportunity]) -> list[tuple[int, int]]:
+    return [(slot.sent_at_ns, slot.arrived_at_ns) for slot in slots for _ in range(slot.n_bytes)]
+
+
+@law(80)
+@given(drawn=SLOTS, n_bytes=st.integers(0, 9), ready_at_ns=st.integers(0, 20))
+def test_the_least_way_is_that_of_the_densest_run_of_bytes(
+    drawn: list[tuple[int, int, int]], n_bytes: int, ready_at_ns: int
+) -> None:
+    slots = link_bound._slots([Opportunity(at, at + took, n) for at, took, n in drawn])
+    usable = [arrived for sent, arrived in byte_by_byte(slots) if sent >= ready_at_ns]
+    runs = [usable[begin : begin + n_bytes] for begin in range(len(usable) - n_bytes + 1)]
+    expected = min((run[-1] - sum(run) / n_bytes for run in runs if run), default=0.0)
+    [found] = link_bound._least_ways([Wanted(ready_at_ns, n_bytes, 1)], slots)
+    assert found == pytest.approx(expected)
+
+
+@law(80)
+@given(
+    drawn=SLOTS,
+    wanted=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6), st.integers(0, 5)), max_size=4),
+)
+def test_each_byte_of_a_slot_goes_to_what_weighs_most_a_byte_of_what_is_ready(
+    drawn: list[tuple[int, int, int]], wanted: list[tuple[int, int, int]]
+) -> None:
+    slots = link_bound._slots([Opportunity(at, at + took, n) for at, took, n in drawn])
+    left = [n_bytes for _, n_bytes, _ in wanted]
+    sums = [0] * len(wanted)
+    for sent_at_ns, arrived_at_ns in byte_by_byte(slots):
+        ready = [n for n, each in enumerate(wanted) if each[0] <= sent_at_ns and left[n]]
+        if ready:
+            densest = max(ready, key=lambda n: wanted[n][2] / wanted[n][1])
+            left[densest] -= 1
+            sums[densest] += arrived_at_ns
+    found = link_bound._mean_arrivals([Wanted(*each) for each in wanted], slots)
+    totals = [mean * each[1] for mean, each in zip(found, wanted, strict=True)]
+    weights = [Fraction(each[2], each[1]) for each in wanted]
+    # Of two that weigh the same a byte either may go first: the sum by weight is one.
+    assert float(sum(map(float.__mul__, totals, map(float, weights)))) == pytest.approx(
+        float(sum(n * weight for n, weight in zip(sums, weights, strict=True)))
+    )
+
+
+def test_a_response_without_a_byte_is_there_when_it_is_ready() -> None:
+    slots = [Opportunity(0, 10, 100), Opportunity(5, 20, 100)]
+    assert lower_bound_over_links_ns([Wanted(7, 0, 3), Wanted(0, 100, 1)], slots) == (21 + 10) / 4
