@@ -1,10 +1,10 @@
-"""Loads, a tiny reproduction and made-up pages come out as they were recorded."""
+"""Loads, a tiny reproduction, made-up pages and controllers come out as they were recorded."""
 
 from __future__ import annotations
 
 import json
 
-from tests.golden import figures, pages, reproduced
+from tests.golden import controllers, figures, pages, reproduced
 from tests.golden.cells import COMMAND, RECORDED, compute, text_of
 
 
@@ -42,6 +42,17 @@ def test_a_tiny_reproduction_comes_out_as_recorded() -> None:
 def test_made_up_pages_come_out_as_recorded() -> None:
     recorded = json.loads(pages.RECORDED.read_text("utf-8"))
     assert pages.compute() == recorded, f"if that is meant, rewrite the record with: {COMMAND}"
+
+
+def test_controllers_move_as_recorded() -> None:
+    recorded = json.loads(controllers.RECORDED.read_text("utf-8"))
+    computed = controllers.compute()
+    differing = [
+        name for name in {**recorded, **computed} if recorded.get(name) != computed.get(name)
+    ]
+    assert recorded == computed, (
+        f"not as recorded: {differing}; if that is meant, rewrite the record with: {COMMAND}"
+    )
 
 
 def test_figures_show_the_data_that_was_recorded() -> None:

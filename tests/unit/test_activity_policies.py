@@ -79,6 +79,12 @@ WAITS = [
     ((STYLE, "a.css"), (READY, None), "F"),
     ((EXECUTE, "defer.js"), (READY, None), "F"),
     ((STYLE, "a.css"), (READY, "sync.js"), "F"),
+    # The same work before, and none that the page knows, say nothing: it waits for its turn.
+    ((DOWNLOAD, "/"), (DOWNLOAD, "/"), "F"),
+    ((STYLE, "/"), (PARSE, "/"), "R"),
+    ((EXECUTE, None), (PARSE, "/"), "R"),
+    ((EXECUTE, "sync.js"), (EXECUTE, "sync.js"), "R"),
+    ((DOWNLOAD, "async.js"), (EXECUTE, "defer.js"), "R"),
     # What is of no resource of the page needs what it waited for.
     ((DOWNLOAD, "/"), (Work.LOOK_UP, None), "F"),
     ((PAINT, None), (Work.CONNECT, None), "F"),
