@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from itertools import compress, groupby, islice, repeat
+from itertools import compress, count, groupby, islice, repeat
 from operator import is_, is_not, le, ne
 from typing import TYPE_CHECKING
 
@@ -27,27 +27,23 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
         return len(rows), 0, 0
     _, arrived, streams, offsets, lengths, numbers, _ = rows.columns
     lost = dict.fromkeys(compress(numbers, map(is_, arrived, repeat(None))))
-    again: dict[int, None] = {}
-    ends: dict[int, int] = {}
-    """Up to where all of a stream has been sent."""
-    known: dict[int, Ranges] = {}
-    """What has been sent of streams of which a part was left out: logs have such."""
-    for stream_id, offset, n_bytes, number in zip(streams, offsets, lengths, numbers, strict=True):
-        end = ends.get(stream_id, 0)
-        if offset == end and stream_id not in known:
-            ends[stream_id] = end + n_bytes
-            continue
-        ranges = known.get(stream_id)
-        if ranges is None and offset > end:
-            ranges = known[stream_id] = Ranges()
-            ranges.add(0, end)
-        if ranges is not None:
-            is_new = ranges.add(offset, offset + n_bytes) == n_bytes
-        else:
-            is_new = not n_bytes
-            ends[stream_id] = max(end, offset + n_bytes)
-        if not is_new:
-            again[number] = None
+    off_sequence = rows.off_sequence
+    # Logs leave parts of streams out; what is sent into such a hole is sent for the first time.
+    with_holes = {
+        streams[index]: Ranges()
+        for index, before in off_sequence
+        if offsets[index] > max(before, 0)
+    }
+    again = {
+        numbers[index]: None
+        for index, _ in off_sequence
+        if lengths[index] and streams[index] not in with_holes
+    }
+    if with_holes:
+        for index in compress(count(), map(with_holes.__contains__, streams)):
+            n_bytes, offset = lengths[index], offsets[index]
+            if with_holes[streams[index]].add(offset, offset + n_bytes) != n_bytes:
+                again[numbers[index]] = None
     return _n_distinct(numbers), len(lost), len(again)
 
 

@@ -39,7 +39,7 @@ class _Stream:
     Times are numbers of blocked frames, counted over all streams.
     """
 
-    __slots__ = ("born", "end", "ends", "got", "head", "holes", "since", "times")
+    __slots__ = ("born", "end", "got", "head", "holes", "past", "since")
 
     def __init__(self, born: int) -> None:
         self.born = born
@@ -52,10 +52,11 @@ class _Stream:
         """From when on it has come so far."""
         self.got: Ranges | None = None
         """What has come, where that has a hole."""
-        self.times: list[int] = []
-        self.ends: list[int] = []
-        """How far the stream had come before, from each of those times on."""
-        self.holes: deque[tuple[int, int]] = deque()
+        # Lists only once there is something to write down: there may be thousands of streams, and
+        # making the lists, and collecting garbage among them, takes longer than counting.
+        self.past: tuple[list[int], list[int]] | None = None
+        """Times, and how far the stream had come before, from each of them on."""
+        self.holes: deque[tuple[int, int]] | None = None
         """Its own blocked frames: the time, and the offset before which bytes lacked then."""
 
     def add(self, offset: int, n_bytes: int) -> tuple[int, bool, int]:
@@ -73,22 +74,26 @@ class _Stream:
 
     def note(self, time: int) -> None:
         """Write down how far it had come until now; it comes farther."""
-        self.times.append(self.since)
-        self.ends.append(self.end)
+        if self.past is None:
+            self.past = ([], [])
+        times, ends = self.past
+        times.append(self.since)
+        ends.append(self.end)
         self.since = time
 
     def end_at(self, time: int) -> int:
         """Return how far it had come when that frame was blocked."""
-        if time >= self.since:
+        if time >= self.since or self.past is None:
             return self.end
-        return self.ends[bisect_right(self.times, time) - 1]
+        times, ends = self.past
+        return ends[bisect_right(times, time) - 1]
 
     def first_hole(self, since: int) -> int | None:
         """Return when it was first seen to be blocked, *since* then, where it still is."""
         holes, head = self.holes, self.head
         while holes and holes[0][1] <= head:
             holes.popleft()
-        for time, at in holes:
+        for time, at in holes or ():
             if time >= since and at > head:
                 return time
         return None
@@ -135,6 +140,8 @@ def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
         if not has_grown:
             stream_bytes += unseen
             connection_bytes += unseen
+            if stream.holes is None:
+                stream.holes = deque()
             stream.holes.append((n_blocked, offset))
             blocking[stream_id] = stream
             n_blocked += 1

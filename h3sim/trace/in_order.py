@@ -6,9 +6,9 @@ say, and for asking when bytes would have been delivered in another order.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from itertools import accumulate, compress, count, islice, repeat
-from operator import is_, is_not, itemgetter, le
+from operator import add, is_, is_not, itemgetter, le
 from typing import TYPE_CHECKING, Any, Final
 
 from h3sim.trace.delivery import StreamOrder
@@ -61,119 +61,111 @@ def delivered_in_one_order(rows: PacketRows, per_stream: Sequence[int | None]) -
     *per_stream* says when they are if each goes by itself. A row waits until everything has come
     that was sent for the first time before its last byte was: what is sent again keeps its place.
     """
-    coming = _Coming(rows, per_stream)
-    reached: dict[int, int] = {}
-    """For each stream: how far it had been sent."""
-    latest = 0
-    times: list[Any] = []
-    """Of a row that sends something new: when all had come up to there, or `_NEVER`."""
-    undelivered: list[int] = []
-    again: list[int] = []
     _, _, streams, offsets, lengths, *_ = rows.columns
-    for stream_id, offset, n_bytes, own_ns in zip(
-        streams, offsets, lengths, per_stream, strict=True
-    ):
-        end = offset + n_bytes
-        # -1, so that a stream without a byte, which ends at 0, is new as well.
-        if end <= reached.get(stream_id, -1):
-            again.append(len(times))
-        else:
-            reached[stream_id] = end
-            at_ns = own_ns
-            if at_ns is None:
-                # When its stream had come so far is when it was delivered, if it was.
-                undelivered.append(len(times))
-                at_ns = coming.up_to(stream_id, end)
-            if at_ns is None:
-                latest = _NEVER
-            elif at_ns > latest:
-                latest = at_ns
-        # What comes last of all that was sent before comes no earlier than the row itself.
-        times.append(latest)
+    ends = list(map(add, offsets, lengths))
+    again = [index for index, before in rows.off_sequence if ends[index] <= before]
+    came_at_ns: list[Any] = list(per_stream)
+    """Of a row that sends something new: when its stream had come up to its end, or `_NEVER`."""
+    for index in again:
+        came_at_ns[index] = 0  # nothing waits for it that does not wait for what it repeats
+    undelivered = [*compress(count(), map(is_, came_at_ns, repeat(None)))]
+    # When its stream had come so far is when such a row was delivered, if it was.
+    reached_at_ns = _reached_at(undelivered, again, rows, ends, per_stream)
+    for index in undelivered:
+        came_at_ns[index] = reached_at_ns.get(index, _NEVER)
+    # What comes last of all that was sent before comes no earlier than the row itself.
+    times: list[Any] = list(accumulate(came_at_ns, max))
+    is_whole = not times or times[-1] != _NEVER
     if again:
-        _wait_as_first_sent(again, rows, per_stream, times)
+        _wait_as_first_sent(again, streams, ends, per_stream, times)
     # Only now: behind them their times held others back.
     for index in undelivered:
         times[index] = None
-    return times if latest != _NEVER else [None if at_ns == _NEVER else at_ns for at_ns in times]
+    return times if is_whole else [None if at_ns == _NEVER else at_ns for at_ns in times]
 
 
 def _wait_as_first_sent(
-    again: list[int], rows: PacketRows, per_stream: Sequence[int | None], times: list[Any]
+    again: list[int],
+    streams: Sequence[int],
+    ends: Sequence[int],
+    per_stream: Sequence[int | None],
+    times: list[Any],
 ) -> None:
     """Write into *times* when the rows *again*, which send nothing new, are delivered."""
-    _, _, streams, offsets, lengths, *_ = rows.columns
-    sent: dict[int, tuple[list[int], list[int]]] = {streams[index]: ([], []) for index in again}
-    """Of these streams: where rows end that send something new, and which those are."""
-    for index in compress(count(), map(sent.__contains__, streams)):
-        ends, numbers = sent[streams[index]]
-        end = offsets[index] + lengths[index]
-        if not ends or end > ends[-1]:
-            ends.append(end)
-            numbers.append(index)
+    first = _first_sent(again, streams, ends)
     for index in again:
         own_ns = per_stream[index]
-        ends, numbers = sent[streams[index]]
-        end = offsets[index] + lengths[index]
+        times[index] = None if own_ns is None else max(own_ns, times[first[index]])
+
+
+def _first_sent(again: list[int], streams: Sequence[int], ends: Sequence[int]) -> dict[int, int]:
+    """Return, for each row that sends nothing new, the one that first sent its last byte."""
+    # Nearly all end where the row ended that they repeat, and that is found without a function of
+    # Python for each row.
+    repeated = {(streams[index], ends[index]) for index in again}
+    known: dict[tuple[int, int], int] = {}
+    for index in compress(count(), map(repeated.__contains__, zip(streams, ends, strict=True))):
+        known.setdefault((streams[index], ends[index]), index)
+    first = {index: known[streams[index], ends[index]] for index in again}
+    others = [index for index, number in first.items() if number in first]
+    if not others:
+        return first
+    sent: dict[int, tuple[list[int], list[int]]] = {streams[index]: ([], []) for index in others}
+    """Of their streams: where rows end that send something new, and which those are."""
+    for index in compress(count(), map(sent.__contains__, streams)):
+        if index not in first:
+            new_ends, numbers = sent[streams[index]]
+            new_ends.append(ends[index])
+            numbers.append(index)
+    for index in others:
         # The first row that ends where this one does, or farther, brought its last byte first.
-        first = bisect_right(ends, end - 1) if end > ends[0] else 0
-        until_ns = times[numbers[first]]
-        times[index] = None if own_ns is None else max(own_ns, until_ns)
+        new_ends, numbers = sent[streams[index]]
+        first[index] = numbers[bisect_left(new_ends, ends[index])]
+    return first
 
 
-class _Coming:
-    """When streams had come how far: asked for rows of which nothing was delivered."""
+def _reached_at(
+    undelivered: list[int],
+    again: list[int],
+    rows: PacketRows,
+    ends: Sequence[int],
+    per_stream: Sequence[int | None],
+) -> dict[int, int]:
+    """Return when the stream of each row had come to the row's end, where it ever did.
 
-    def __init__(self, rows: PacketRows, per_stream: Sequence[int | None]) -> None:
-        self._rows = rows
-        self._per_stream = per_stream
-        self._known = self._resent()
-        self._reached: dict[int, tuple[list[int], list[int]]] = {}
-
-    def up_to(self, stream_id: int, end: int) -> int | None:
-        """Return when a stream had come to *end*, None if it never did."""
-        at_ns = self._known.get((stream_id, end))
-        if at_ns is not None:
-            return at_ns
-        if stream_id not in self._reached:
-            self._reached[stream_id] = self._reached_by(stream_id)
-        ends, times = self._reached[stream_id]
-        at = bisect_left(ends, end)
-        return times[at] if at < len(ends) else None
-
-    def _resent(self) -> dict[tuple[int, int], int]:
-        """Return when streams had come to where lost rows end that were sent again as they were.
-
-        So are most. Who was the first to bring the last bytes before there was delivered just when
-        the stream had come so far.
-        """
-        _, _, streams, offsets, lengths, *_ = self._rows.columns
-        per_stream = self._per_stream
-        missing = map(is_, per_stream, repeat(None))
-        wanted = {(streams[i], offsets[i] + lengths[i]) for i in compress(count(), missing)}
-        if not wanted:
-            return {}
-        known: dict[tuple[int, int], int] = {}
-        for stream_id, offset, n_bytes, at_ns in zip(
-            streams, offsets, lengths, per_stream, strict=True
-        ):
-            end = (stream_id, offset + n_bytes)
-            # An end without a byte may come later than the bytes before it.
-            if n_bytes and at_ns is not None and end in wanted:
-                known[end] = at_ns
-        return known
-
-    def _reached_by(self, stream_id: int) -> tuple[list[int], list[int]]:
-        """Return where rows of a stream end that were delivered, rising, and when they were."""
-        _, _, streams, offsets, lengths, *_ = self._rows.columns
-        delivered = [
-            (offset + n_bytes, at_ns)
-            for of, offset, n_bytes, at_ns in zip(
-                streams, offsets, lengths, self._per_stream, strict=True
-            )
-            if of == stream_id and at_ns is not None
-        ]
-        return _reached(delivered)
+    The rows are *undelivered*: others brought what they carried.
+    """
+    streams, lengths = rows.columns.stream_id, rows.columns.length_bytes
+    # Most are sent again as they were. Who was the first to bring the last bytes before their end
+    # was delivered just when the stream had come so far; an end without a byte may come later than
+    # the bytes before it.
+    known: dict[tuple[int, int], int] = {
+        (streams[index], ends[index]): at_ns
+        for index in again
+        if lengths[index] and (at_ns := per_stream[index]) is not None
+    }
+    found: dict[int, int] = {}
+    others: list[int] = []
+    for index in undelivered:
+        exact_ns = known.get((streams[index], ends[index]))
+        if exact_ns is None:
+            others.append(index)
+        else:
+            found[index] = exact_ns
+    delivered: dict[int, list[tuple[int, int]]] = {streams[index]: [] for index in others}
+    """Of the streams of the others: where rows end that were delivered, and when they were."""
+    if others:
+        for index in compress(count(), map(delivered.__contains__, streams)):
+            came_at_ns = per_stream[index]
+            if came_at_ns is not None:
+                delivered[streams[index]].append((ends[index], came_at_ns))
+    reached = {stream_id: _reached(those) for stream_id, those in delivered.items()}
+    for index in others:
+        of_stream, times = reached[streams[index]]
+        at = bisect_left(of_stream, ends[index])
+        if at < len(of_stream):
+            found[index] = times[at]
+    return found
 
 
 def _reached(delivered: list[tuple[int, int]]) -> tuple[list[int], list[int]]:

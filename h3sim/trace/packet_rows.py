@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from operator import eq, le, ne
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from operator import add, eq, itemgetter, le, ne
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 from h3sim.errors import needing_extra
 
@@ -33,6 +33,8 @@ __all__ = [
 
 SentRow = tuple[int, int | None, int, int, int, int]
 """A `Packet` as far as its way goes: all but when its bytes were delivered."""
+_N_SENT: Final = 6
+"""How many values that has."""
 PacketRow = tuple[int, int | None, int, int, int, int, int | None]
 """A `Packet` as a plain tuple, which costs a third of a named one."""
 
@@ -99,7 +101,7 @@ class PacketRows(Sequence[PacketRow]):
     ((1, None, 4, 0, 10, 1, None), (0, 4), 2)
     """
 
-    __slots__ = ("_columns", "_is_in_order", "_make_columns", "_n_rows")
+    __slots__ = ("_columns", "_is_in_order", "_make_columns", "_n_rows", "_off_sequence")
 
     is_sent_once = False
     """Whether it is known that nothing was lost, nor anything sent again, and each row has a
@@ -110,6 +112,7 @@ class PacketRows(Sequence[PacketRow]):
         self._make_columns: Callable[[], PacketColumns] | None = make_columns
         self._columns: PacketColumns | None = None
         self._is_in_order: bool | None = None
+        self._off_sequence: list[tuple[int, int]] | None = None
 
     @classmethod
     def of(cls, rows: Iterable[PacketRow]) -> PacketRows:
@@ -137,6 +140,17 @@ class PacketRows(Sequence[PacketRow]):
             self._is_in_order = all(map(eq, came, self.columns.delivered_at_ns)) and _rises(came)
         return self._is_in_order
 
+    @property
+    def off_sequence(self) -> list[tuple[int, int]]:
+        """The rows that are not the next bytes of their stream, and how far it had been sent.
+
+        That is -1 where nothing of it had been. They are what was sent again, ends without a byte,
+        and what follows on a part that a log leaves out: a few of many, and several figures ask.
+        """
+        if self._off_sequence is None:
+            self._off_sequence = _off_sequence(self.columns)
+        return self._off_sequence
+
     def first_and_last(self, n_streams: int) -> tuple[dict[int, int], dict[int, int]]:
         """Return when the first and the last bytes of each of *n_streams* were delivered.
 
@@ -155,9 +169,10 @@ class PacketRows(Sequence[PacketRow]):
         for stream_id, at_ns in zip(streams, times, strict=True):
             if at_ns is None:
                 continue
-            if stream_id not in last:
+            known = last.get(stream_id)
+            if known is None:
                 first[stream_id] = last[stream_id] = at_ns
-            elif at_ns > last[stream_id]:
+            elif at_ns > known:
                 last[stream_id] = at_ns
             elif at_ns < first[stream_id]:
                 first[stream_id] = at_ns
@@ -243,8 +258,27 @@ def first_of_each(rows: Iterable[tuple[int, int | None]], n_streams: int) -> dic
     return first
 
 
+def _off_sequence(columns: PacketColumns) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    reached: dict[int, int] = {}
+    known = reached.get
+    _, _, streams, offsets, lengths, *_ = columns
+    rows = zip(streams, offsets, map(add, offsets, lengths), strict=True)
+    for index, (stream_id, offset, end) in enumerate(rows):
+        before = known(stream_id, 0)
+        if before == offset < end:
+            reached[stream_id] = end
+        else:
+            # -1, so that a stream without a byte, which ends at 0, is new as well.
+            found.append((index, known(stream_id, -1)))
+            reached[stream_id] = max(before, end)
+    return found
+
+
 def _joined(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketColumns:
-    columns = zip(*sent, strict=True) if sent else [()] * 6
+    # Not `zip(*sent)`: it makes an iterator of each row, and takes three times as long where there
+    # are so many that they do not fit into the cache.
+    columns = (list(map(itemgetter(number), sent)) for number in range(_N_SENT))
     return PacketColumns._make((*columns, delivered_at_ns))
 
 

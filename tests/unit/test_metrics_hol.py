@@ -52,6 +52,18 @@ def test_the_count_of_the_testbed_is_met(n_streams: int, lost: int, expected: Sa
     assert sander_count(frames(*arrived, sent[lost])) == expected
 
 
+def test_empty_responses_that_are_lost_hold_up_one_order_until_they_come_again() -> None:
+    # (sent, arrived, stream, offset, bytes, number): A and B end without a byte, and both are lost.
+    rows = [
+        *((0, None, A, 0, 0, 0), (1, None, B, 0, 0, 1), (2, 12, C, 0, 1000, 2)),
+        *((20, 30, A, 0, 0, 3), (21, 31, B, 0, 0, 4), (22, 32, C, 1000, 500, 5)),
+    ]
+    table = with_delivery(rows, Delivery.STREAM)
+    assert table.columns.delivered_at_ns == [None, None, 12, 30, 31, 32]
+    times = delivered_in_one_order(table, table.columns.delivered_at_ns)
+    assert times == [None, None, 31, 30, 31, 32]
+
+
 def test_a_duplicate_counts_no_byte_twice() -> None:
     # A1 is lost. A2 waits: 1000 in both. Its duplicate adds nothing. When A2 was seen, B had ended
     # at 1000: B1 begins there and passes, B2 begins beyond it: 1000 for the one order. A1, sent
