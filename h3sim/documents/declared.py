@@ -195,6 +195,7 @@ def settled(value: Any) -> list[Problem]:
     stand_ins: dict[str, Any] = {}
     for field in declared(type(value)):
         given = getattr(value, field.attribute)
+        # By identity: a value that only equals the default may be of another type (True for 1).
         if given is field.default:
             continue  # most are left as they are, in thousands of resources
         if given is None and not isinstance(field.kind, OrNone):
@@ -209,6 +210,7 @@ def settled(value: Any) -> list[Problem]:
             stand_ins[field.attribute] = _stand_in(field, refused)
         else:
             if accepted is not given:
+                # The value is frozen for all but its own construction, which this is a part of.
                 object.__setattr__(value, field.attribute, accepted)
     return _with_mistakes(value if not stand_ins else _changed(value, stand_ins), problems)
 

@@ -129,6 +129,7 @@ def write_whole(
     if not isinstance(path, str | os.PathLike):
         raise error([Problem(key=key or "path", message=f"must be a path, is {shown(path)}")])
     try:
+        # A link is written through: replaced itself, it would become a file.
         target = Path(path).resolve()
         if target.exists() and not target.is_file() and not target.is_dir():
             with target.open("wb") as file:
@@ -146,8 +147,10 @@ def _replace(target: Path, content: str | bytes | Callable[[BinaryIO], None]) ->
     """Write a draft beside *target*, and put it in its place when it is on the disk."""
     import secrets  # on use: importing h3sim should stay quick
 
+    # In the same folder: only within one file system does a replacement happen at once.
     draft = target.with_name(f".h3sim-{secrets.token_hex(8)}.tmp")
     try:
+        # Mode "x", as a link that somebody else has put under that name must not be followed.
         with draft.open("xb") as file:
             with contextlib.suppress(FileNotFoundError):
                 draft.chmod(stat.S_IMODE(target.stat().st_mode))

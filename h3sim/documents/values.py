@@ -189,6 +189,7 @@ class Whole(Number):
     _noun = "a whole number"
 
     def accept(self, value: Any) -> int:
+        # Not `isinstance`: True is an int to Python, and no number here.
         if type(value) is not int:
             value = _as_int(value)
         if not self.holds(value):
@@ -219,6 +220,7 @@ class _Scaled(Number):
 
     def accept(self, value: Any) -> int:
         whole = value if type(value) is int else _as_int(value)
+        # Before it is scaled: an int beyond a float's range cannot be divided.
         if abs(whole) > _HUGE:
             raise RefusedError(f"{self._range(1)}, is {shown(whole)}")
         written = self.write(whole)

@@ -139,6 +139,7 @@ def _changes(run: ExperimentRun) -> Figure:
                 spreads[scheme.removeprefix("sander-")] = [_CDF_PERCENT * value for value in values]
                 look = line(number)
                 ax.step(
+                    # Cut where the axis is: one page far out would not change what is seen.
                     [_CDF_PERCENT * min(value, 1.5) for value in values],
                     shares,
                     where="post",

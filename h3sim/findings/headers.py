@@ -129,6 +129,7 @@ def _grows(rows: Sequence[HeaderRow]) -> Iterator[bool]:
     at = {(row.rtt_ms, row.loss): row.hol_mean_ms for row in rows}
     rtts, losses = (sorted(dict.fromkeys(axis)) for axis in zip(*at, strict=True))
     for a, b in itertools.pairwise(rtts):
+        # Without loss nothing waits at any distance, so there is nothing to grow.
         yield from (at[a, loss] < at[b, loss] for loss in losses if loss)
     for a, b in itertools.pairwise(losses):
         yield from (at[rtt, a] < at[rtt, b] for rtt in rtts)

@@ -36,6 +36,7 @@ def over_pages(
     figure = float(statistic(values))
     if len(values) < _FEWEST:
         return Figure(figure)
+    # All at once and with a fixed seed: so the figures of one study share their draws.
     drawn = np.random.default_rng(0).integers(0, len(values), size=(_RESAMPLES, len(values)))
     if vectorized is not None:
         found = vectorized(values[drawn])
@@ -96,6 +97,7 @@ def _centred_ranks(values: Sequence[float]) -> list[int]:
     """Return twice how far each value's rank is above the mean rank; equal ones share theirs."""
     ordered = sorted(values)
     n = len(values)
+    # Twice the mid-rank less its mean, which keeps ties at halves whole numbers.
     return [2 * ordered.index(value) + ordered.count(value) - n for value in values]
 
 

@@ -79,6 +79,7 @@ def cells_of(loads: Loads, metric: str) -> Iterator[Cell]:
         for scheme in here.schemes:
             ours = here.where(scheme=scheme).medians(column)
             logs = [_log(ours[page], base[page]) for page in ours if page in base]
+            # Means of logarithms, so that a ratio and its inverse weigh the same.
             ratios[scheme] = Figure(*(math.exp(value or 0.0) for value in mean(logs)))
         rate, rtt, loss, burst = key
         yield Cell(rate, rtt, loss, burst or 1.0, ratios)

@@ -48,6 +48,7 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
                 next(row["finished_ms"] for row in rows if part in row["id"])
             )
         found[f"{name}.last"] = Figure(max(row["finished_ms"] for row in rows))
+        # Without the document, which is asked for alone, and fonts, which styles ask for later.
         at_once = [row for row in rows if row["kind"] != "font"][1:]
         found[f"{name}.ttfb-slope"] = Figure(
             _slope([row["first_byte_ms"] - row["requested_ms"] for row in at_once])

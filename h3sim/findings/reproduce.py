@@ -169,6 +169,7 @@ def reproduce(
     _check(names, full=full, pages=pages, store=store)
     files = None if pages is None else page_files(pages)
     chosen = chosen_experiments([names] if isinstance(names, str) else names)
+    # One store for all, in memory if need be: experiments have loads in common.
     kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
     how = {"store": kept, "workers": workers, "executor": executor, "progress": progress}
     runs: dict[str, ExperimentRun] = {}
@@ -204,6 +205,8 @@ def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
         for figure, value in run.figures.items()
     }
     for finding in list_findings():
+        # A finding about no study is told only with all of them, and not beside one that was asked
+        # for.
         is_whole = finding.studies or len(runs) == len(experiment_names())
         if is_whole and all(study in runs for study in finding.studies):
             yield judge(finding, figures)

@@ -110,7 +110,10 @@ def _losses_of(load: Load, flights: Sequence[Flight]) -> list[Loss]:
         of_stream = later[stream_id]
         came = [
             at_ms
+            # Later packets of the stream only, found by halves: a long load has thousands of them.
             for other in of_stream[bisect_left(of_stream, index) + 1 :]
+            # Its last byte is what says that it is made good; what comes again may be cut
+            # otherwise.
             if rows[other][3] < end <= rows[other][3] + rows[other][4]
             and (at_ms := flights[other].came_ms) is not None
         ]
@@ -134,6 +137,7 @@ class _Counts:
         self._given = sorted(given_ms for _, given_ms in pairs)
 
     def held_before(self, at_ms: float) -> int:
+        # What has come by then, less what was delivered: nothing is delivered before it comes.
         return bisect_left(self._came, at_ms) - bisect_left(self._given, at_ms)
 
 

@@ -98,6 +98,7 @@ def _draw_frame(pen: _Pen, scene: Scene, palette: Palette, at_ms: float) -> None
             look = "lost" if flight.came_ms is None and at_ms >= flight.gone_ms else "given"
             _draw_packet(pen, round(x), _WIRE_Y, flight, palette, look)
     sent = sum(flight.shown_ms <= at_ms for flight in flights)
+    # It moves on by four packets at once: one by one, each frame would be another picture.
     first = max(0, min(len(flights) - _COLUMNS, (sent - _COLUMNS + 8) // 4 * 4))
     for order, (name, top) in enumerate(zip(ORDERS, _TOPS, strict=True)):
         looks = [state_of(flight, order, at_ms) for flight in flights]

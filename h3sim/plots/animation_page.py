@@ -145,6 +145,7 @@ def _legend(load: Load, palette: Palette) -> str:
         look = palette.look(group)
         number = "" if palette.is_by_kind else str(group + 1)
         style = f"background:{look.face};color:{look.ink}"
+        # Labels are made for matplotlib, to which a dollar begins a formula.
         label = html.escape(palette.label(group).replace("\\$", "$"))
         entries.append(f'<li><span class="swatch" style="{style}">{number}</span>{label}</li>')
     name = html.escape(load.page.name)
@@ -200,6 +201,7 @@ def _data(scene: Scene, palette: Palette) -> str:
         "start": moments[0] if moments else 0,
         "end": scene.end_ms,
     }
+    # `</script>` in a text would end the element, whatever quotes stand around it.
     return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 

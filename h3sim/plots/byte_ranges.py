@@ -49,6 +49,7 @@ def ranges_of(trace: Trace) -> list[Range]:
     found = []
     ends: dict[int, int] = {}
     for _, arrived_at_ns, stream_id, offset, n_bytes, _, delivered_at_ns in trace.packet_rows:
+        # -1, so that a stream without a byte, which ends at 0, counts as new.
         is_again = offset + n_bytes <= ends.get(stream_id, -1)
         ends[stream_id] = max(ends.get(stream_id, 0), offset + n_bytes)
         if arrived_at_ns is not None:
@@ -107,6 +108,7 @@ def draw(
             zorder=3 + order,
         )
         collection.set_gid(f"ranges-{('waited', 'new', 'again')[order]}")
+        # The limits are known; matplotlib would go through every line to find them.
         ax.add_collection(collection, autolim=False)
     _dress(ax, [labels[stream_id] for stream_id in streams], title, end_ms=end_ms)
     more = len(trace.requests) - len(streams)

@@ -46,6 +46,7 @@ def connection_of(load: Load, number: int | None = None) -> Connection:
     """
     known = {connection.number: connection for connection in load.connections}
     if number is None:
+        # Of those that carry as much, the one that was opened first.
         return max(load.connections, key=lambda each: (each.stream_bytes, -each.number))
     if not isinstance(number, int) or number not in known:
         message = f"must be one of {', '.join(map(str, known))}, is {shown(number)}"

@@ -45,6 +45,7 @@ def deltas_of(first: Load, second: Load) -> list[Delta]:
     Resources of two variants of a page are the same where their ids are.
     """
     times = [{row.id: row.finished_ms for row in load.timings} for load in (first, second)]
+    # The first load last, so that its resources count where both have one.
     resources = {each.id: each for load in (second, first) for each in load.page.resources}
     rows = []
     for id_ in dict.fromkeys(each.id for load in (first, second) for each in load.page.resources):

@@ -88,6 +88,7 @@ def boxes(load: Load, groups: Sequence[int], *, least_ms: float = 0.0) -> Iterat
     before_ns = 0
     width_ns = max(load.network.packet_interval_ns, least_ms * NS_PER_MS)
     for at_ns in sorted(heights):
+        # Never over the delivery before it, which would hide that one.
         starts_ns[at_ns] = max(before_ns, at_ns - width_ns)
         before_ns = at_ns
     levels: Counter[int] = Counter()
@@ -100,6 +101,7 @@ def boxes(load: Load, groups: Sequence[int], *, least_ms: float = 0.0) -> Iterat
 
 def joined(packets: Iterable[Box]) -> Iterator[Box]:
     """Yield *packets* with those of one group that touch, on equal levels, made one."""
+    # By level, as the packets of a stack continue those that lay as high before them.
     still_open: dict[int, Box] = {}
     for box in packets:
         last = still_open.get(box.level)
@@ -137,5 +139,6 @@ def _touches(left: Box, right: Box) -> bool:
     return (
         left.group == right.group
         and left.height == right.height
+        # Sums of floats: what touches may lie a rounding error apart.
         and abs(right.start_ms - left.stop_ms) < width_ms / 100
     )

@@ -133,6 +133,7 @@ class Activities:
             of_kind = self._kind(step.resource) or "page"
             group = of_kind if by == "kind" else self._policy_of.get(step.activity, "start")
             spent.setdefault(group, []).append(sum(parts.values()))
+        # A path of no length has shares of 0, and not of 0 / 0.
         all_ns = sum(map(sum, spent.values())) or 1
         rows = (
             ContributionRow(name, len(steps), to_ms(sum(steps)), sum(steps) / all_ns)

@@ -54,6 +54,7 @@ def _at_rate_ns(
         metrics.Response(
             request.arrived_at_ns + resource.server_ns,
             resource.size_bytes if weighs(resource) else 0,
+            # A response without a byte takes a packet all the same, which others wait for.
             max(1, -(-request.length_bytes // rate.packet_bytes)),
         )
         for request in load.trace.requests
@@ -77,6 +78,8 @@ def _over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | No
     opportunities = [
         Opportunity(sent_at_ns, arrived_at_ns, n_bytes)
         for sent_at_ns, arrived_at_ns, _, _, n_bytes, _, delivered_at_ns in load.trace.packet_rows
+        # Copies of what had come are no opportunity: whatever the order, something would be sent
+        # again.
         if arrived_at_ns is not None and delivered_at_ns is not None
     ]
     return lower_bound_over_links_ns(wanted, opportunities)

@@ -168,6 +168,7 @@ def qlog_path(load: Load, path: str | Path, connection: Connection) -> Path:
     file = Path(path)
     if len(load.connections) == 1:
         return file
+    # All endings stay behind the number: `a.qlog.gz` is `a-1.qlog.gz`.
     name, *endings = file.name.split(".")
     return file.with_name(".".join((f"{name}-{connection.number + 1}", *endings)))
 

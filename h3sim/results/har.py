@@ -214,6 +214,7 @@ def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
     columns = load.trace.packet_rows.columns
     ends = map(sum, zip(columns.offset, columns.length_bytes, strict=True))
     rows = zip(columns.delivered_at_ns, columns.stream_id, ends, strict=True)
+    # By time, then by stream and end: of what was delivered together the nearer bytes come first.
     came = sorted((at_ns, stream_id, end) for at_ns, stream_id, end in rows if at_ns is not None)
     header_bytes = {
         request.stream_id: request.length_bytes - load.page.resources[request.resource].size_bytes
@@ -333,6 +334,7 @@ def _us(at_ns: int) -> int:
     All else is worked out from such instants, so that what was asked for when something was
     complete is not asked for before that.
     """
+    # Halves up and in whole numbers: `round` would take them to the even one, now up and now down.
     return (at_ns + 500) // 1000
 
 

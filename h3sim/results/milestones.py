@@ -127,6 +127,8 @@ class Milestones:
 
     def _steps(self, to: Work) -> list[PathStep]:
         latency_ns = {
+            # From when the request could leave: what it waited for the connection is an activity of
+            # its own.
             request.resource: request.arrived_at_ns
             - max(request.requested_at_ns, connection.ready_at_ns)
             + self.page.resources[request.resource].server_ns

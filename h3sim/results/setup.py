@@ -36,6 +36,7 @@ def with_setup(
     for connection in connections:
         lookups = {name: times for name, *times in connection.lookups}
         asked = (request.resource for request in connection.trace.requests)
+        # By activity, as the first that asked for a host is the one that had it looked up.
         for index in sorted(downloads[resource] for resource in asked if resource in downloads):
             resource = activities[index].resource
             assert resource is not None  # noqa: S101 - a download is of one
@@ -87,6 +88,7 @@ class _Setup:
 
     def activities(self) -> list[Activity]:
         """Return all of them as they began."""
+        # Ties by the old index, which half indices stand between: so no two are equal.
         keys = sorted(self._done, key=lambda key: self._order[key])
         index_of = {key: index for index, key in enumerate(keys)}
         found = []

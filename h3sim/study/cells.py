@@ -53,6 +53,7 @@ class LoadWork(Work):
 
     def _arguments(self, index: int, page: int) -> dict[str, Any]:
         """Return how the engine is called with the setting at *index*; neighbours share one."""
+        # Cells of a batch are neighbours: seeds and schemes go faster than settings.
         if self._resolved is None or self._resolved[0] != (index, page):
             try:
                 given = self.design.settings[index]

@@ -77,6 +77,8 @@ class Range:
             value = self.low + share * (self.high - self.low)
         if self.whole:
             return min(int(self.high), math.floor(value + 0.5))
+        # Twelve digits: what a library's logarithm leaves in the last ones differs between
+        # machines.
         return float(f"{value:.12g}")
 
 
@@ -98,6 +100,7 @@ class Combinations(Sequence[dict[str, Any]]):
     def __getitem__(self, index: Any) -> Any:
         rest = range(len(self))[index]  # refuses what lies outside
         chosen: dict[str, Any] = {}
+        # The last axis is the fastest, so it is the lowest digit.
         for name, values in reversed(list(self.axes.items())):
             rest, at = divmod(rest, len(values))
             chosen[name] = values[at]
@@ -133,6 +136,7 @@ class Design(Sequence[Cell]):
 
     def indices(self, index: int) -> tuple[int, int, int, int]:
         """Return the indices of page, setting, scheme and seed of the load at *index*."""
+        # `range` takes negative indices as lists do, and refuses those outside.
         rest, seed = divmod(range(len(self))[index], len(self.seeds))
         rest, scheme = divmod(rest, len(self.schemes))
         page, setting = divmod(rest, len(self.settings))

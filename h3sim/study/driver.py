@@ -86,6 +86,7 @@ class Driver:
     def place(self) -> None:
         """Note which cells the study has, and count those that are missing."""
         n = len(self._study)
+        # From where an earlier run was interrupted, if one was; keys are worked out chunk by chunk.
         for first in range(self._store.placed(self.study_id), n, _CHUNK):
             indices = range(first, min(first + _CHUNK, n))
             self._store.place(self.study_id, first, [self._keys.key(index) for index in indices])
@@ -130,6 +131,7 @@ class Driver:
             done = self._work.run(index)
             self._keep([done])
             spent += done.seconds
+            # Half of the time goes into finding out, so the whole stays within what was asked for.
             if spent > seconds / 2:
                 break
         return self._n_pending * self._cost_s() < seconds
@@ -172,9 +174,11 @@ class Driver:
         self, pool: Pool, token: str, payload: bytes, in_flight: dict[Future[Any], _Batch]
     ) -> None:
         """Hand out batches until each worker has one and one to go on with."""
+        # Two each, so that no worker waits for the driver; more would only make a stop wait.
         while len(in_flight) < 2 * pool.workers:
             if self._suspects:
                 # Alone, so that the one that kills its worker is found out.
+                # What ran beside it would be suspected as well.
                 if in_flight and self._suspects[0].lost:
                     return
                 batch = self._suspects.popleft()
@@ -189,6 +193,7 @@ class Driver:
             try:
                 in_flight[pool.submit(run_batch, token, batch.indices, sent)] = batch
             except BrokenExecutor:
+                # Not lost: it never left.
                 self._suspects.appendleft(batch)
                 self._renew(pool, in_flight)
                 return
@@ -213,6 +218,7 @@ class Driver:
                 self._lose([batch])
                 continue
             self._n_stillborn = -1  # a worker lives: whatever breaks now is not how they start
+            # A worker that is new, or has forgotten: it gets the study with the same batch.
             if done is None:
                 self._suspects.appendleft(batch._replace(with_payload=True))
             else:
@@ -226,6 +232,7 @@ class Driver:
             self._n_stillborn += 1
         if self._n_stillborn == _STILLBORN:
             raise InputError([Problem(key="executor", message=_DIE_AT_START)]) from error
+        # First what came back before it broke, which need not run again.
         self._keep_finished(in_flight)
         self._lose(list(in_flight.values()))
         in_flight.clear()
@@ -237,6 +244,7 @@ class Driver:
         """Try lost batches again: one more time together, then each cell alone."""
         for batch in batches:
             lost = batch.lost + 1
+            # Once more together, as workers die for many reasons; then alone, to find the culprit.
             if len(batch.indices) > 1 and lost > 1:
                 parts = [(index,) for index in batch.indices]
                 self._suspects.extend(_Batch(part, 1) for part in parts)
@@ -280,6 +288,8 @@ class Driver:
 
     def _batch_size(self, workers: int) -> int:
         """Return how many cells make a task; fewer at the end, so that no worker is left alone."""
+        # Two tasks each out of what is left: the last ones get small, and all end at about one
+        # time.
         fair = max(1, self._n_pending // (2 * workers))
         return min(max(1, round(_TASK_S / max(self._cost_s(), 1e-9))), fair, _MAX_BATCH)
 

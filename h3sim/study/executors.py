@@ -37,6 +37,7 @@ class Pool:
     @property
     def workers(self) -> int:
         """How many loads run at once."""
+        # Executors have no public way to ask; those of the standard library keep it there.
         return int(getattr(self._executor, "_max_workers", 0) or _UNKNOWN_WORKERS)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -97,6 +98,7 @@ class _Processes(Pool):
 
     def renew(self) -> bool:
         """Make new processes: one that dies breaks the pool."""
+        # Without waiting: a broken pool has nothing that would come back.
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._executor = self._made()
         return True
@@ -104,6 +106,8 @@ class _Processes(Pool):
     def close(self) -> None:
         """End the processes, and what they have in hand."""
         processes = list((getattr(self._executor, "_processes", None) or {}).values())
+        # First, so that none is started for one that is ended here; `shutdown` alone would wait
+        # until what they have in hand is done.
         self._executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()
@@ -129,6 +133,7 @@ def _prepare_worker() -> None:
 
 def _end_with(parent: Any) -> None:
     parent.join()
+    # `sys.exit` would end this thread, and leave the process with a load that nobody wants.
     os._exit(1)
 
 
@@ -145,6 +150,8 @@ class _Dask(Pool):
         Not by the client's own executor: where a worker dies while its result is fetched, that one
         gives a `ValueError` of its own instead of having it computed again.
         """
+        # `pure` would have the cluster give back what an equal call came to; `retries` are the
+        # driver's.
         asked = self._client.submit(function, *arguments, pure=False, retries=0)
         told: Future[Any] = Future()
         self._in_hand[told] = asked

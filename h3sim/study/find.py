@@ -330,6 +330,7 @@ class _Ground:
 
     def _varies(self, page: Page, config: LoadConfig) -> bool:
         """Return whether another seed makes another load."""
+        # Compared by all that happened: a page of one packet may come out alike over a lossy link.
         loads = [self._load(page, 0, replace(config, seed=seed)) for seed in (0, 1)]
         return loads[0].trace.digest() != loads[1].trace.digest()
 
@@ -343,6 +344,7 @@ class _Ground:
         """Yield what the choice loses elsewhere."""
         for name, setting, there in elsewhere(self._pages, config, networks):
             totals = self._totals(there, setting)
+            # `min` takes the first of equals.
             best = min(range(len(totals)), key=totals.__getitem__)
             loss = math.exp((totals[chosen] - totals[best]) / len(there)) - 1
             yield RobustnessRow(name, self._arms[best].name, loss)
@@ -350,6 +352,7 @@ class _Ground:
             yield self._other_half(config)
 
     def _other_half(self, config: LoadConfig) -> RobustnessRow:
+        # By digest, which has nothing to do with the order given, nor with sizes or names.
         drawn = sorted(self._pages, key=lambda page: page.digest)
         halves = drawn[0::2], drawn[1::2]
         one, other = (self._totals(half, config) for half in halves)

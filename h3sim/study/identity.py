@@ -49,6 +49,7 @@ def model_version() -> str:
     Results of another model are not reused, even between two commits of one version.
     """
     digest = hashlib.blake2b(digest_size=6)
+    # Sorted: folders list their files in no order.
     for name, source in sorted(_sources(resources.files("h3sim"), "")):
         digest.update(name.encode() + b"\0" + source + b"\0")
     others = sorted({*_plugins(), *_codecs()})
@@ -95,6 +96,7 @@ class CellKeys:
     def key(self, index: int) -> bytes:
         """Return the key of the cell at *index*."""
         page, setting, scheme, seed = self._design.indices(index)
+        # Cells come in order, so many in a row have one setting.
         if self._setting[0] != setting:
             self._setting = (setting, digest(_settings(self._design.settings[setting])))
         hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)

@@ -97,6 +97,7 @@ class _Course:
         self._n_instances = n_instances
         self._values: list[list[float]] = [[] for _ in range(n_arms)]
         self._batches = _batches(n_instances, first_batch)
+        # Twice the rounds: halving looks once in each, and so does what follows.
         self._chance = (1 - confidence) / (max(1, n_arms - 1) * 2 * len(self._batches))
 
     def run(self) -> Race:
@@ -126,6 +127,7 @@ class _Course:
         for arm in arms:
             values = self._values[arm]
             values += (self._measure(arm, i) for i in range(len(values), n_instances))
+        # By number where means are equal: it is the order in which they were given.
         return sorted(
             arms, key=lambda arm: (statistics.fmean(self._values[arm][:n_instances]), arm)
         )

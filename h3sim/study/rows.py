@@ -67,6 +67,7 @@ class StudyRows:
                     yield row
 
     def __len__(self) -> int:
+        # Counted without reading the JSON.
         if self._wanted is None:
             return sum(text is not None for text, _, _ in self._source())
         return sum(1 for _ in self)

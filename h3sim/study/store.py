@@ -34,6 +34,7 @@ _APPLICATION_ID = 0x68337331  # "h3s1"
 _BUSY_MS = 60_000
 _AGAIN_S = 0.01
 _CHUNK = 500
+"""Keys asked for at once: SQLite took 999 parameters in a query until 3.32."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS cells (
     key BLOB PRIMARY KEY, model TEXT NOT NULL, row TEXT, resources TEXT, error TEXT, seconds REAL
@@ -131,9 +132,12 @@ class Store:
             )
         if self._may_write and self.path != ":memory:":
             self._log_ahead()
+            # With WAL no commit is lost when a process dies, and none waits for the disk.
             self._db.execute("PRAGMA synchronous = NORMAL")
         if not tables and self._may_write:
             with self._db:
+                # Two may make one file at once: IMMEDIATE lets one wait, and then find the tables
+                # there.
                 self._db.executescript(f"BEGIN IMMEDIATE;{_make_tables()}COMMIT;")
         elif not tables:
             raise StoreError(f"{shown_path(self.path)}: is empty")
@@ -192,6 +196,7 @@ class Store:
         """Note that the study's cells from *first* on are those of *keys*."""
         rows = ((study, first + n, key) for n, key in enumerate(keys))
         with self._told(), self._db:
+            # Ignored: another process may run the same study, and have noted them.
             self._db.executemany("INSERT OR IGNORE INTO study_cells VALUES (?, ?, ?)", rows)
 
     def keys_of(self, study: int, first: int, n: int) -> list[bytes]:
@@ -296,7 +301,7 @@ class Store:
         with self._told():
             with self._db:
                 n = self._db.execute(query, {"model": keep_model}).rowcount
-            self._db.execute("VACUUM")
+            self._db.execute("VACUUM")  # SQLite refuses it in a transaction
         return int(n)
 
     def close(self) -> None:

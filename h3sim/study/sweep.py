@@ -100,6 +100,7 @@ class Study:
         """
         _check(metrics=metrics)
         asked = {*self.design.metrics, *metrics}
+        # In one order however they are asked for, since cells are known again by it.
         in_order = tuple(name for name in ON_DEMAND if name in asked)
         self.design = replace(self.design, metrics=in_order)
 
@@ -281,9 +282,11 @@ def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
         chosen = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
     problems = [
         Problem(key="seeds", message=f"must be whole numbers from 0 on, is {seed!r}")
+        # Of a range the ends say it all; it may have a billion numbers.
         for seed in ([chosen[0], chosen[-1]] if isinstance(chosen, range) and chosen else chosen)
         if type(seed) is not int or seed < 0
     ]
+    # By `repr`: what is wrong already, as True beside 1 or a list, is told as that.
     if not isinstance(chosen, range) and len(set(map(repr, chosen))) < len(chosen):
         problems.append(Problem(key="seeds", message="one is given twice"))
     if problems:
@@ -320,6 +323,7 @@ def _check_some(**given: Sequence[object]) -> None:
 def _check_settings(settings: Combinations, pages: Sequence[Page]) -> None:
     """Refuse settings that cannot be loaded over, each mistake once."""
     # Pages without a network of their own meet the same one: the first stands for them.
+    # Backwards, so that of pages alike the first one stays.
     differing = {repr(recorded_network(page)): page for page in reversed(pages)}
     if len(settings) > _CHECKED:
         return

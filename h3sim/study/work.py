@@ -100,6 +100,7 @@ class Work(ABC):
         try:
             with _at_most(self.timeout_s):
                 row, resources = self.row(index)
+        # A request to end is no failure of the cell: kept as one, it would not run again.
         except Terminated:
             raise
         except (Exception, SystemExit) as caught:  # noqa: BLE001 - plug-ins may raise anything
@@ -118,6 +119,7 @@ def run_batch(token: str, indices: Sequence[int], payload: bytes | None) -> list
             return None
         work = pickle.loads(payload)  # noqa: S301 - from our own driver
         _known[token] = work
+        # A pool may serve many studies: their pages would fill the worker's memory.
         while len(_known) > _KEPT:
             _known.popitem(last=False)
     return [work.run(index) for index in indices]
@@ -139,5 +141,6 @@ def _at_most(seconds: float | None) -> Iterator[None]:
     try:
         yield
     finally:
+        # The timer before the handler: an alarm in between would meet the old one.
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
