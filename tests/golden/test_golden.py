@@ -1,11 +1,17 @@
-"""Loads, a tiny reproduction, made-up pages and controllers come out as they were recorded."""
+"""Loads, a tiny reproduction, pages and controllers come out as they were recorded."""
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from tests.golden import controllers, figures, pages, reproduced
+import pytest
+
+from tests.golden import controllers, figures, links, pages, reproduced
 from tests.golden.cells import COMMAND, RECORDED, compute, text_of
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def test_loads_come_out_as_recorded() -> None:
@@ -44,12 +50,12 @@ def test_made_up_pages_come_out_as_recorded() -> None:
     assert pages.compute() == recorded, f"if that is meant, rewrite the record with: {COMMAND}"
 
 
-def test_controllers_move_as_recorded() -> None:
-    recorded = json.loads(controllers.RECORDED.read_text("utf-8"))
-    computed = controllers.compute()
-    differing = [
-        name for name in {**recorded, **computed} if recorded.get(name) != computed.get(name)
-    ]
+@pytest.mark.parametrize("part", [controllers, links])
+def test_controllers_and_loads_over_links_come_out_as_recorded(part: ModuleType) -> None:
+    recorded = json.loads(part.RECORDED.read_text("utf-8"))
+    computed = json.loads(part.text_of(part.compute()))
+    every = {**recorded, **computed}
+    differing = [name for name in every if recorded.get(name) != computed.get(name)]
     assert recorded == computed, (
         f"not as recorded: {differing}; if that is meant, rewrite the record with: {COMMAND}"
     )
