@@ -101,6 +101,12 @@ def test_a_stream_that_came_late_does_not_make_others_forget() -> None:
     assert sander_count(packets) == SanderCount(1000, 2000)
 
 
+def test_a_hole_that_was_filled_withholds_nobody_though_an_older_one_is_there() -> None:
+    # A5 was seen to wait before B came, A2 after B0. A1 fills the hole before A2: B1 and B2 pass.
+    packets = frames((A, 0), (A, 5), (B, 0), (A, 2), (A, 1), (B, 1), (B, 2))
+    assert sander_count(packets) == SanderCount(2000, 2000)
+
+
 def test_time_to_completion_is_from_the_request_to_the_last_byte() -> None:
     timing = Timing(0, 0, 5_000_000, 7_000_000, 12_500_000)
     assert timing.completion_ms == 7.5
