@@ -172,7 +172,7 @@ class _Reading:
     def add(self, part: Part) -> None:
         if part.path == ("format",) and str(part.value).startswith("h3sim-page/"):
             raise self._recording.refuse("is a page file already: it needs no import")
-        self.member = part.path[0] if part.path else ""
+        self.member = part.path[0] if part.path else f"event {part.line}" if part.line else ""
         if self.family is not None and part.line and not self.family.has_lines:
             self._recording.note("", "what stands behind the recording is not read")
         elif self._reader is not None:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
     from h3sim.page.resource import Discovery, Resource
 
-__all__ = ["graph_problems"]
+__all__ = ["circle_problems", "graph_problems", "id_problems"]
+
+_SHOWN_STEPS = 6
+"""Of a longer circle only so many steps are shown."""
 
 
 def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
@@ -20,12 +23,9 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
     if not resources:
         yield Problem(key="resources", message="a page needs at least one resource")
         return
-    seen: dict[str, int] = {}
-    for index, resource in enumerate(resources):
-        first = seen.setdefault(resource.id, index)
-        if first != index:
-            message = f"{resource.id!r} is already the id of resources[{first}]"
-            yield Problem(key=f"resources[{index}].id", message=message)
+    ids = {index: resource.id for index, resource in enumerate(resources)}
+    seen = {id_: index for index, id_ in reversed(ids.items())}
+    yield from id_problems(ids)
     yield from _root_problems(resources)
     for index, resource in enumerate(resources):
         key = f"resources[{index}]"
@@ -37,7 +37,20 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
             for number, when in enumerate(triggers):
                 of_change = f"{key}.{name}[{number}].when"
                 yield from _parent_problems(of_change, when, resources, seen)
-    yield from _circle_problems(resources, seen)
+    found = {index: resource.discovered for index, resource in enumerate(resources)}
+    # What comes by the clock waits for nobody, whatever it names as its parent.
+    parents = {n: each.by if each and each.at is not At.TIME else None for n, each in found.items()}
+    yield from circle_problems(ids, parents, key="discovered.by")
+
+
+def id_problems(ids: Mapping[int, str]) -> Iterator[Problem]:
+    """Yield each id that stands twice; *ids* are by their positions."""
+    seen: dict[str, int] = {}
+    for index, id_ in ids.items():
+        first = seen.setdefault(id_, index)
+        if first != index:
+            message = f"{id_!r} is already the id of resources[{first}]"
+            yield Problem(key=f"resources[{index}].id", message=message)
 
 
 def _root_problems(resources: tuple[Resource, ...]) -> Iterator[Problem]:
@@ -72,26 +85,29 @@ def _parent_problems(
         yield Problem(key=f"{key}.offset_bytes", message=message)
 
 
-def _circle_problems(
-    resources: tuple[Resource, ...], index: Mapping[str, int]
+def circle_problems(
+    ids: Mapping[int, str], parents: Mapping[int, str | None], *, key: str
 ) -> Iterator[Problem]:
-    """Follow each resource to its parent, its grandparent and so on; tell each circle once."""
-    checked: set[str] = set()
-    for resource in resources:
-        path: dict[str, None] = {}
-        node: str | None = resource.id
+    """Follow each resource to its parent, its grandparent and so on; tell each circle once.
+
+    Ids and those of parents are by position; *key* is that of the parent in a resource.
+    """
+    index = {id_: position for position, id_ in reversed(ids.items())}
+    checked: set[int] = set()
+    for start in ids:
+        path: dict[int, None] = {}
+        node: int | None = start
         while node is not None and node not in checked and node not in path:
             path[node] = None
-            discovery = resources[index[node]].discovered
-            # What comes by the clock waits for nobody, whatever it names as its parent.
-            node = discovery.by if discovery is not None and discovery.at is not At.TIME else None
-            node = node if node in index else None
+            parent = parents[node]
+            node = None if parent is None else index.get(parent)
         if node is not None and node in path:
             steps = [*path]
-            circle = [*steps[steps.index(node) :], node]
-            yield Problem(
-                key=f"resources[{index[node]}].discovered.by",
-                message=f"a circle: {' waits for '.join(circle)}",
-            )
+            names = [ids[step] for step in (*steps[steps.index(node) :], node)]
+            if len(names) > _SHOWN_STEPS:
+                n_more = len(names) - _SHOWN_STEPS
+                names[_SHOWN_STEPS - 1 : -1] = [f"{n_more:,} more"]
+            message = f"a circle: {' waits for '.join(names)}"
+            yield Problem(key=f"resources[{node}].{key}", message=message)
         # What leads into a circle that was told, or to a root, need not be followed again.
         checked.update(path)

@@ -241,20 +241,18 @@ def test_every_mistake_is_told_with_file_and_key() -> None:
         row("a?token=1", chunks=[[100.5, 2], [0.4, 3], 7], mime=5),
         row("r5", end_ms=399, body_bytes=1.5),
     ) == [
-        "t.json: resources[2]: must be a table, is 'an image'",
-        "t.json: resources[0].body_bytes: must be a whole number from 0 to"
-        " 4611686018427387903, is -1",
+        "t.json: resources[0].body_bytes: must not be negative, is -1",
         "t.json: resources[0].first_byte_ms: must be a number, is 'soon'",
-        "t.json: resources[1].start_ms: must be a number, is None",
         "t.json: resources[1].type: 'picture' is not one of"
         " html, css, js, font, image, xhr, media, other",
+        "t.json: resources[1].start_ms: must be a number, is None",
+        "t.json: resources[2]: must be a table, is 'an image'",
         "t.json: resources[3].body_bytes: is missing",
-        "t.json: resources[4].mime: must be text, is 5",
         "t.json: resources[4].id: must be a plain name, without a query string: 'a?token=1'",
-        "t.json: resources[4].chunks[1][0]: lies before the chunk ahead of it: 0.4",
+        "t.json: resources[4].mime: must be text, is 5",
         "t.json: resources[4].chunks[2]: must be [ms, bytes], is 7",
-        "t.json: resources[5].body_bytes: must be a whole number from 0 to"
-        " 4611686018427387903, is 1.5",
+        "t.json: resources[4].chunks[1][0]: lies before the chunk ahead of it: 0.4",
+        "t.json: resources[5].body_bytes: must be a whole number, is 1.5",
         "t.json: resources[5].end_ms: lies before start_ms: 399",
         "t.json: resources[1].id: 'r0' is already the id of resources[0]",
     ]
@@ -322,7 +320,7 @@ def test_the_number_of_hosts_is_kept_and_not_their_names() -> None:
         ({}, "t.json: name: is missing\nt.json: resources: is missing"),
         (
             {"name": 3, "resources": 4},
-            "t.json: resources: must be a list of tables, is 4\nt.json: name: must be text, is 3",
+            "t.json: name: must be text, is 3\nt.json: resources: must be a list of tables, is 4",
         ),
     ],
 )

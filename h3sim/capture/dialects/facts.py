@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.dialects.facts_graph import KIND_OF, Graph
-from h3sim.capture.dialects.facts_rows import FactsTable, Row, RowType, read_table
+from h3sim.capture.dialects.facts_graph import Graph
+from h3sim.capture.dialects.facts_rows import read_facts
 from h3sim.capture.imported import ImportedPage
 from h3sim.capture.inference.estimates import Transfer, estimated_path, recorded_load
 from h3sim.capture.inference.hosts import hosts_of
@@ -23,8 +23,9 @@ from h3sim.page.resource import FLAGS
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
+    from h3sim.capture.dialects.facts_rows import Row
     from h3sim.capture.inference.observed import Recording
     from h3sim.capture.source.parts import Part
     from h3sim.page import RecordedLoad
@@ -58,32 +59,31 @@ def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
     >>> found.at.value, found.delay_ns
     ('complete', 5000000)
     """
-    table = read_table(document, source)
-    counts = _Counts()
-    resources = tuple(_resources(table, counts))
-    _count_unknown(table, counts)
+    table = read_facts(document, source)
+    making = _Making(Graph(table))
+    rows = table.rows
     page = Page(
         name=table.name,
-        resources=resources,
-        provenance=dict(table.provenance),
-        recorded_load=_whole(table),
+        resources=making.resources(rows),
+        provenance=table.provenance,
+        recorded_load=_whole(rows),
     )
+    making.count_unknown(rows)
     # What is above the fold is settled for all dialects alike, once the page is made.
-    missing = (f"{what} of {number:,}" for what, number in counts.missing.items())
     return ImportedPage(
         page=page,
         dialect="facts",
-        found=dict(counts.found),
-        inferred=dict(counts.inferred),
-        missing=tuple(missing),
+        found=dict(making.found),
+        inferred=dict(making.inferred),
+        missing=tuple(f"{what} of {number:,}" for what, number in making.missing.items()),
         mended=first_of(table.mended),
     )
 
 
-def _whole(table: FactsTable) -> RecordedLoad | None:
+def _whole(rows: Sequence[Row]) -> RecordedLoad | None:
     """Return what the table tells of its network, and when all was there."""
     transfers, waits_ms = [], []
-    for row in table.rows:
+    for row in rows:
         if row.first_byte_ns is None:
             continue
         first_ms = to_ms(row.first_byte_ns)
@@ -91,9 +91,9 @@ def _whole(table: FactsTable) -> RecordedLoad | None:
         n_bytes = (row.response_header_bytes or 0) + (row.body_bytes or 0)
         if row.end_ns is not None and n_bytes:
             transfers.append(Transfer(first_ms, to_ms(row.end_ns), n_bytes))
-    root = next((row for row in table.rows if row.parent is None), table.rows[0])
-    ends_ns = [row.end_ns for row in table.rows if row.end_ns is not None]
-    times_ms = {"finished": to_ms(max(ends_ns) - root.start_ns)} if ends_ns else {}
+    ends_ns = [row.end_ns for row in rows if row.end_ns is not None]
+    begun_ns = next(row.start_ns for row in rows if row.parent is None)
+    times_ms = {"finished": to_ms(max(ends_ns) - begun_ns)} if ends_ns else {}
     return recorded_load(estimated_path([], waits_ms, transfers), times_ms)
 
 
@@ -123,81 +123,63 @@ class FactsReader:
         recording.imported = replace(read, skipped=recording.all_problems())
 
 
-class _Counts:
-    """Counts what was found, inferred and missing."""
+class _Making:
+    """Makes resources of rows, and counts what was found, inferred and missing."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
         self.found: Counter[str] = Counter()
         self.inferred: Counter[str] = Counter()
         self.missing: Counter[str] = Counter()
 
+    def resources(self, rows: Sequence[Row]) -> tuple[Resource, ...]:
+        root = next(index for index, row in enumerate(rows) if row.parent is None)
+        hosts = hosts_of(self._graph.observed, [row.host for row in rows], root, rtt_ms=None)
+        return tuple(map(self._resource, rows, hosts.names))
 
-def _resources(table: FactsTable, counts: _Counts) -> Iterator[Resource]:
-    graph = Graph(table)
-    root = next((index for index, row in enumerate(table.rows) if row.parent is None), 0)
-    hosts = hosts_of(graph.observed, [row.host for row in table.rows], root, rtt_ms=None)
-    for row, host in zip(table.rows, hosts.names, strict=True):
-        yield _resource(row, host, graph, counts)
+    def _resource(self, row: Row, host: str) -> Resource:
+        values: dict[str, Any] = {}
+        found = self._graph.trigger(row)
+        if found is not None:
+            self._count(f"trigger {found.basis}", is_found=found.is_recorded)
+            self._count(f"parent by {row.basis or 'unknown'}", is_found=row.basis == "initiator")
+        for flag, (is_set, is_found) in self._graph.flags(row).items():
+            if is_set:
+                values[FLAGS[flag]] = True
+                self._count(flag, is_found=is_found)
+        if row.executes_ns is not None:
+            values["execute_ns"] = row.executes_ns
+            self.found["execute_ms"] += 1
+        # A navigation that is redirected asks for a document, whatever it is answered with.
+        kind = Kind.DOCUMENT if row.parent is None else row.kind
+        self._count("kind", is_found=kind is row.kind)
+        (self.missing if row.body_bytes is None else self.found)["bytes"] += 1
+        return Resource(
+            id=row.id,
+            kind=kind,
+            mime=row.mime,
+            host=host,
+            size_bytes=row.body_bytes or 0,
+            header_bytes=row.response_header_bytes or 0,
+            request_bytes=row.request_header_bytes or 0,
+            discovered=None if found is None else found.discovery,
+            recorded=chrome_level(row.priority or ""),
+            **values,
+        )
 
+    def _count(self, what: str, *, is_found: bool) -> None:
+        (self.found if is_found else self.inferred)[what] += 1
 
-def _resource(row: Row, host: str, graph: Graph, counts: _Counts) -> Resource:
-    values: dict[str, Any] = {}
-    discovered, basis = graph.discovery(row)
-    if discovered is not None:
-        _count(counts, f"trigger {basis.what}", is_found=basis.is_recorded)
-        _count(counts, f"parent by {row.basis}", is_found=row.basis == "initiator")
-    for flag, (is_set, is_found) in graph.flags(row).items():
-        if is_set:
-            values[FLAGS[flag]] = True
-            _count(counts, flag, is_found=is_found)
-    if row.executes_ns is not None:
-        values["execute_ns"] = row.executes_ns
-        counts.found["execute_ms"] += 1
-    return Resource(
-        id=row.id,
-        kind=_kind(row, counts),
-        mime=row.mime,
-        host=host,
-        size_bytes=_size(row, counts),
-        header_bytes=row.response_header_bytes or 0,
-        request_bytes=row.request_header_bytes or 0,
-        discovered=discovered,
-        recorded=chrome_level(row.priority or ""),
-        **values,
-    )
-
-
-def _count(counts: _Counts, what: str, *, is_found: bool) -> None:
-    (counts.found if is_found else counts.inferred)[what] += 1
-
-
-def _kind(row: Row, counts: _Counts) -> Kind:
-    """A navigation that is redirected asks for a document, whatever it is answered with."""
-    if row.parent is None and row.type is not RowType.HTML:
-        counts.inferred["kind"] += 1
-        return Kind.DOCUMENT
-    counts.found["kind"] += 1
-    return KIND_OF[row.type]
-
-
-def _size(row: Row, counts: _Counts) -> int:
-    if row.body_bytes is None:
-        counts.missing["bytes"] += 1
-        return 0
-    counts.found["bytes"] += 1
-    return row.body_bytes
-
-
-def _count_unknown(table: FactsTable, counts: _Counts) -> None:
-    """Count what is missing of what a page could say, and what stands there as it was recorded."""
-    for name, known in (
-        ("mime", [bool(row.mime) for row in table.rows]),
-        ("header_bytes", [row.response_header_bytes is not None for row in table.rows]),
-        ("request_bytes", [row.request_header_bytes is not None for row in table.rows]),
-        ("end_ms", [row.end_ns is not None for row in table.rows]),
-        ("server_ms", [False] * len(table.rows)),
-    ):
-        if sum(known):
-            counts.found[name] += sum(known)
-        if len(known) > sum(known):
-            counts.missing[name] += len(known) - sum(known)
+    def count_unknown(self, rows: Sequence[Row]) -> None:
+        """Count what is missing of what a page could say, and what stands there as recorded."""
+        for name, known in (
+            ("mime", [bool(row.mime) for row in rows]),
+            ("header_bytes", [row.response_header_bytes is not None for row in rows]),
+            ("request_bytes", [row.request_header_bytes is not None for row in rows]),
+            ("end_ms", [row.end_ns is not None for row in rows]),
+            ("server_ms", [False] * len(rows)),
+        ):
+            if sum(known):
+                self.found[name] += sum(known)
+            if len(known) > sum(known):
+                self.missing[name] += len(known) - sum(known)

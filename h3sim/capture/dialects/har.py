@@ -60,10 +60,7 @@ class HarReader:
     def add(self, part: Part) -> None:
         """Take in an entry or another part of the log; what stands beside it is noted."""
         key, value = part.key, part.value
-        if part.path[0] != "log":
-            self._recording.note(key, "is not read: a HAR is its log")
-            return
-        name = part.path[-1]
+        name = part.path[-1]  # what stands beside the log, where a brace went missing, is read
         if name in ("entries", "pages"):
             if part.item is not None:
                 (self._add_entry if name == "entries" else self._add_page)(key, value)
@@ -71,6 +68,8 @@ class HarReader:
                 self._recording.note(key, f"must be a list, is {shown(value)}")
         elif name in ("creator", "browser"):
             self._head[name] = value
+        elif part.path[0] != "log":
+            self._recording.note(key, "is not read: a HAR is its log")
 
     def _add_page(self, key: str, value: Any) -> None:
         if not isinstance(value, dict):
