@@ -19,13 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["RecordingError", "find_chromium", "running_chromium"]
 
 NAMES = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome-stable",
-    "google-chrome",
-    "chrome",
-    "microsoft-edge",
-    "msedge",
+    *("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"),
+    *("microsoft-edge", "msedge"),
 )
 """What Chromium and its kin are called on the search path."""
 PLACES = (
@@ -36,35 +31,19 @@ PLACES = (
 _START_S = 30.0
 _END_S = 5.0
 _FLAGS = (
-    "--headless=new",
-    "--remote-debugging-port=0",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-domain-reliability",
-    "--disable-extensions",
-    "--disable-sync",
-    "--disable-gpu",
-    "--force-prefers-reduced-motion",
-    "--hide-scrollbars",
-    "--metrics-recording-only",
-    "--mute-audio",
-    "--password-store=basic",
+    *("--headless=new", "--remote-debugging-port=0", "--no-first-run"),
+    *("--no-default-browser-check", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-default-apps", "--disable-domain-reliability"),
+    *("--disable-extensions", "--disable-sync", "--disable-gpu"),
+    *("--force-prefers-reduced-motion", "--hide-scrollbars", "--metrics-recording-only"),
+    *("--mute-audio", "--password-store=basic"),
 )
 _WITHOUT = (
-    "AutofillServerCommunication",
-    "IsolateOrigins",
-    "MediaRouter",
-    "OptimizationHints",
-    "Translate",
     # What the browser loads for itself would take processor time from the page.
-    "WebUIOmniboxAimPopup",
-    "WebUIOmniboxFullPopup",
-    "WebUIOmniboxPopup",
+    *("AutofillServerCommunication", "MediaRouter", "OptimizationHints", "Translate"),
+    *("WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup"),
     # Frames of other sites stay in the page's process, and so in its trace.
-    "site-per-process",
+    *("IsolateOrigins", "site-per-process"),
 )
 _LOCAL_ONLY = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",

@@ -26,8 +26,8 @@ class Document:
     """An HTML document and its references, the first of each URL.
 
     >>> document = Document('<head><script src="a.js" defer></script><p><img src=b.png>', "http://x/")
-    >>> [(url, r.offset_bytes, r.in_head, r.is_defer) for url, r in document.references.items()]
-    [('http://x/a.js', 31, True, True), ('http://x/b.png', 58, False, False)]
+    >>> [(url, each.offset_bytes) for url, each in document.references.items()]
+    [('http://x/a.js', 31), ('http://x/b.png', 58)]
     >>> document.first_image_bytes
     58
     """

@@ -10,51 +10,19 @@ from h3sim.page import Kind
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
 
-__all__ = [
-    "kind_of",
-    "kind_of_extension",
-    "kind_of_mime",
-    "kind_of_word",
-    "plain_mime",
-]
+__all__ = ["kind_of", "kind_of_extension", "kind_of_mime", "kind_of_word", "plain_mime"]
 
 _WORDS = {
-    "document": Kind.DOCUMENT,
-    "iframe": Kind.DOCUMENT,
-    "frame": Kind.DOCUMENT,
-    "html": Kind.DOCUMENT,
-    "stylesheet": Kind.STYLESHEET,
-    "style": Kind.STYLESHEET,
-    "css": Kind.STYLESHEET,
-    "script": Kind.SCRIPT,
-    "js": Kind.SCRIPT,
-    "javascript": Kind.SCRIPT,
-    "worker": Kind.SCRIPT,
-    "sharedworker": Kind.SCRIPT,
-    "font": Kind.FONT,
-    "image": Kind.IMAGE,
-    "img": Kind.IMAGE,
-    "xhr": Kind.FETCH,
-    "fetch": Kind.FETCH,
-    "eventsource": Kind.FETCH,
-    "empty": Kind.FETCH,
-    "json": Kind.FETCH,
-    "preflight": Kind.FETCH,
-    "media": Kind.MEDIA,
-    "video": Kind.MEDIA,
-    "audio": Kind.MEDIA,
-    "track": Kind.MEDIA,
-    "texttrack": Kind.MEDIA,
-    "manifest": Kind.OTHER,
-    "ping": Kind.OTHER,
-    "beacon": Kind.OTHER,
-    "cspviolationreport": Kind.OTHER,
-    "report": Kind.OTHER,
-    "object": Kind.OTHER,
-    "embed": Kind.OTHER,
+    Kind.DOCUMENT: "document iframe frame html",
+    Kind.STYLESHEET: "stylesheet style css",
+    Kind.SCRIPT: "script js javascript worker sharedworker",
+    Kind.FONT: "font",
+    Kind.IMAGE: "image img",
+    Kind.FETCH: "xhr fetch eventsource empty json preflight",
+    Kind.MEDIA: "media video audio track texttrack",
+    Kind.OTHER: "manifest ping beacon cspviolationreport report object embed",
 }
 """Chrome's resource types, Fetch's destinations, and what graphs of WProf call them."""
-
 _EXTENSIONS = {
     Kind.DOCUMENT: "html htm xhtml php asp aspx jsp",
     Kind.STYLESHEET: "css",
@@ -64,9 +32,10 @@ _EXTENSIONS = {
     Kind.FETCH: "json",
     Kind.MEDIA: "mp4 webm m4v mov mp3 ogg ogv m4a wav vtt",
 }
-_KIND_OF_EXTENSION = {
-    extension: kind for kind, extensions in _EXTENSIONS.items() for extension in extensions.split()
-}
+_KIND_OF_WORD, _KIND_OF_EXTENSION = (
+    {word: kind for kind, words in table.items() for word in words.split()}
+    for table in (_WORDS, _EXTENSIONS)
+)
 _MIMES = (
     (r"text/html|application/xhtml\+xml", Kind.DOCUMENT),
     (r"text/css", Kind.STYLESHEET),
@@ -100,7 +69,7 @@ def kind_of_word(word: str) -> Kind | None:
     >>> kind_of_word("XHR"), kind_of_word("Other")
     (<Kind.FETCH: 'fetch'>, None)
     """
-    return _WORDS.get(word.lower())
+    return _KIND_OF_WORD.get(word.lower())
 
 
 def kind_of_mime(mime: str) -> Kind | None:

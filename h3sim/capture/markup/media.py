@@ -37,27 +37,19 @@ _UNITS_PX = {
 _LENGTH = re.compile(r"([+-]?\d*\.?\d+)\s*([a-z]*)")
 _RATIO = re.compile(r"(\d+)\s*/\s*(\d+)")
 _FEATURES = {
-    "width": float(WIDTH_PX),
-    "height": float(HEIGHT_PX),
-    "device-width": float(WIDTH_PX),
-    "device-height": float(HEIGHT_PX),
-    "resolution": 1.0,
-    "-webkit-device-pixel-ratio": 1.0,
-    "aspect-ratio": WIDTH_PX / HEIGHT_PX,
-    "device-aspect-ratio": WIDTH_PX / HEIGHT_PX,
+    **dict.fromkeys(("width", "device-width"), float(WIDTH_PX)),
+    **dict.fromkeys(("height", "device-height"), float(HEIGHT_PX)),
+    **dict.fromkeys(("resolution", "-webkit-device-pixel-ratio"), 1.0),
+    **dict.fromkeys(("aspect-ratio", "device-aspect-ratio"), WIDTH_PX / HEIGHT_PX),
     "color": 8.0,
-    "monochrome": 0.0,
-    "grid": 0.0,
+    **dict.fromkeys(("monochrome", "grid"), 0.0),
 }
 _WORDS = {
     "orientation": "landscape",
     "prefers-color-scheme": "light",
-    "prefers-reduced-motion": "no-preference",
-    "prefers-contrast": "no-preference",
-    "hover": "hover",
-    "any-hover": "hover",
-    "pointer": "fine",
-    "any-pointer": "fine",
+    **dict.fromkeys(("prefers-reduced-motion", "prefers-contrast"), "no-preference"),
+    **dict.fromkeys(("hover", "any-hover"), "hover"),
+    **dict.fromkeys(("pointer", "any-pointer"), "fine"),
     "scripting": "enabled",
     "update": "fast",
     "display-mode": "browser",
@@ -101,18 +93,12 @@ def _feature(text: str) -> bool:
         return _range(text)
     if name in _WORDS:
         return _WORDS[name] == value
-    side, _, plain = name.partition("-")
-    if name.startswith("-webkit-m"):
-        side, _, rest = name.removeprefix("-webkit-").partition("-")
-        plain = f"-webkit-{rest}"
-    number = _number(value)
-    if number is None:
-        return False
-    if side == "min" and plain in _FEATURES:
-        return _FEATURES[plain] >= number
-    if side == "max" and plain in _FEATURES:
-        return _FEATURES[plain] <= number
-    return _FEATURES.get(name) == number
+    number, bound = _number(value), re.match(r"(-webkit-)?(min|max)-", name)
+    plain = name if bound is None else (bound[1] or "") + name[bound.end() :]
+    known = _FEATURES.get(plain)
+    if number is None or known is None or bound is None:
+        return known == number is not None
+    return known >= number if bound[2] == "min" else known <= number
 
 
 def _range(text: str) -> bool:

@@ -73,25 +73,8 @@ class Reference:
     """Behind the tag: so many bytes must be there before the browser knows it."""
     base: str = ""
     """What a `base` element before it says; as it stands, "" for none."""
-    in_head: bool = False
-    is_async: bool = False
-    is_defer: bool = False
-    preload: bool = False
-    is_lazy: bool = False
-    render_blocking: bool = False
-    after_first_image: bool = False
-    fetchpriority: FetchPriority = FetchPriority.AUTO
-
-    @property
-    def flags(self) -> dict[str, Any]:
-        """What its tag says, as fields of a `Resource`; what is not so is left out."""
-        return {name: said for name in _FLAGS if (said := getattr(self, name))}
-
-
-_FLAGS = (
-    *("in_head", "is_async", "is_defer", "preload", "is_lazy"),
-    *("render_blocking", "after_first_image", "fetchpriority"),
-)
+    flags: dict[str, Any] = field(default_factory=dict)
+    """What its tag says, as fields of a `Resource`; what is not so is left out, but for hints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +105,8 @@ def read_markup(found: Scan, *, is_every: bool = False) -> Markup:
 
     >>> from h3sim.capture.markup.tags import scan
     >>> markup = read_markup(scan(b'<head><script defer src=a.js></script></head><img src=b>'))
-    >>> [(each.url, each.offset_bytes, each.in_head, each.is_defer) for each in markup.references]
-    [('a.js', 29, True, True), ('b', 56, False, False)]
+    >>> [(each.url, each.offset_bytes, "is_defer" in each.flags) for each in markup.references]
+    [('a.js', 29, True), ('b', 56, False)]
     """
     return _Reader(found, is_every=is_every).read(found.tags)
 
@@ -148,15 +131,14 @@ class _Reader:
                 continue
             self._read_style(tag)
             for each in [*self._of(tag), *(self._rest_of(tag) if self._is_every else ())]:
-                what = (each.url, each.kind, each.preload)
+                what = (each.url, each.kind, "preload" in each.flags)
                 if each.url and what not in self._named:
                     self._named.add(what)
                     self._markup.references.append(each)
         return self._markup
 
     def _open_or_close(self, tag: Tag) -> None:
-        change = -1 if tag.is_end else 1
-        self._depth[tag.name] = max(0, self._depth[tag.name] + change)
+        self._depth[tag.name] = max(0, self._depth[tag.name] + (-1 if tag.is_end else 1))
         self._source = ""
 
     def _read_style(self, tag: Tag) -> None:
@@ -274,31 +256,23 @@ class _Reader:
             return False
         return True
 
-    def _reference(
-        self,
-        tag: Tag,
-        url: str,
-        kind: Kind,
-        *,
-        is_async: bool = False,
-        is_defer: bool = False,
-        preload: bool = False,
-        render_blocking: bool = False,
-    ) -> Reference:
-        hint = tag.attributes.get("fetchpriority", "").lower()
+    def _reference(self, tag: Tag, url: str, kind: Kind, **said: bool) -> Reference:
+        values = tag.attributes
+        flags = {
+            "in_head": self._is_in_head(tag),
+            **said,
+            "is_lazy": tag.name in _MAY_BE_LAZY and values.get("loading", "").lower() == "lazy",
+            "after_first_image": self._after_image and kind in (Kind.SCRIPT, Kind.STYLESHEET),
+            # Said in any case: of several tags for one file the first decides.
+            "fetchpriority": _PRIORITIES.get(
+                values.get("fetchpriority", "").lower(), FetchPriority.AUTO
+            ),
+        }
         return Reference(
             url=url.strip(),
             kind=kind,
             tag=tag.name,
             offset_bytes=tag.end,
             base=self._base,
-            in_head=self._is_in_head(tag),
-            is_async=is_async,
-            is_defer=is_defer,
-            preload=preload,
-            is_lazy=tag.attributes.get("loading", "").lower() == "lazy"
-            and tag.name in _MAY_BE_LAZY,
-            render_blocking=render_blocking,
-            after_first_image=self._after_image and kind in (Kind.SCRIPT, Kind.STYLESHEET),
-            fetchpriority=_PRIORITIES.get(hint, FetchPriority.AUTO),
+            flags={name: value for name, value in flags.items() if value},
         )
