@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.capture.chromium import Source, record
-from h3sim.capture.chromium.load_document import recorded_to_dict
 from h3sim.cli.record import write_page
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError
@@ -102,7 +101,7 @@ def _record(page: PageSource, cache: Path, done: Path, repeat: int) -> None:
         provenance["notes"] = "; ".join(notes)
     recorded = replace(recording.page, provenance=provenance)
     done.parent.mkdir(parents=True, exist_ok=True)
-    log = json.dumps(recorded_to_dict(recording.load))
+    log = json.dumps(recording.load.to_dict())
     done.with_suffix(".log").write_text(log, encoding="utf-8")
     write_page(recorded, done)
     shutil.copyfile(done, CORPORA / done.name)

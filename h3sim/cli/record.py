@@ -133,10 +133,9 @@ def write_page(page: Page, path: Path) -> None:
 
 def _write_more(recording: Recording, options: argparse.Namespace) -> None:
     from h3sim.capture.chromium.headers import request_lists, response_lists, to_qif
-    from h3sim.capture.chromium.load_document import recorded_to_dict
 
     if options.log is not None:
-        text = json.dumps(recorded_to_dict(recording.load), indent=1)
+        text = json.dumps(recording.load.to_dict(), indent=1)
         write_whole(options.log, f"{text}\n", key="--log")
     if options.headers:
         exchanges = recording.load.exchanges

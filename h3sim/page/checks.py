@@ -86,7 +86,7 @@ def _parent_problems(
 
 
 def circle_problems(
-    ids: Mapping[int, str], parents: Mapping[int, str | None], *, key: str
+    ids: dict[int, str], parents: Mapping[int, str | None], *, key: str
 ) -> Iterator[Problem]:
     """Follow each resource to its parent, its grandparent and so on; tell each circle once.
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Recorded", "Timing", "recorded_of"]
 
+FORMAT = "h3sim-recording/1"
 _DIGITS = 2
 _LOW = "Low"
 _HTTP = ("http://", "https://")
@@ -64,6 +65,23 @@ class Recorded:
     first_paint_ms: float | None
     largest_paint_ms: float | None
     notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return as JSON what a page file has no place for: when everything came, and why.
+
+        Times are in ms since the document was asked for; `priorities` has a pair of time and
+        Chrome's word for each priority that was given; `stack` the innermost call first.
+        """
+        return {
+            "format": FORMAT,
+            "page": self.page.name,
+            "browser": self.browser,
+            "onload_ms": self.onload_ms,
+            "dom_content_loaded_ms": self.dcl_ms,
+            "first_paint_ms": self.first_paint_ms,
+            "largest_paint_ms": self.largest_paint_ms,
+            "resources": [timing._asdict() for timing in self.timings],
+        }
 
     @property
     def n_hosts(self) -> int:

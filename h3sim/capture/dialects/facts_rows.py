@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.capture.inference.kinds import plain_mime
 from h3sim.capture.inference.observed import first_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FactsTable", "Row", "read_facts"]
 
+ValueT = TypeVar("ValueT")
 MENDED_NS = ms(100)
 """Times that run backwards by no more are mended: two processes' clocks differ, digits are cut."""
 _OF_GRAPH = re.compile(r"resources(\[\d+\](\.id|\.parent)?)?")
@@ -211,7 +212,7 @@ def read_facts(document: object, source: str) -> FactsTable:
     return replace(table, rows=tuple(rows.values()), mended=tuple(mended))
 
 
-def _read(cls: type[Any], given: object) -> Any:
+def _read(cls: type[ValueT], given: object) -> ValueT:
     """Return what a table says by the keys that are declared; null is nothing, where it may be."""
     if not isinstance(given, dict):
         return read_table(cls, given)
@@ -220,13 +221,14 @@ def _read(cls: type[Any], given: object) -> Any:
     return read_table(cls, {k: v for k, v in found.items() if v is not None or k in needed})
 
 
-def _taken(cls: type[Any], given: object, key: str, problems: list[Problem]) -> Any:
+def _taken(cls: type[ValueT], given: object, key: str, problems: list[Problem]) -> ValueT:
     """Return the same, or what stands in for it after its problems were added."""
     try:
         return _read(cls, given)
     except RefusedError as refused:
         problems += refused.under(key)
-        return refused.stand_in
+        stand_in: ValueT = refused.stand_in
+        return stand_in
 
 
 def _in_time(row: Row, key: str, problems: list[Problem], mended: list[Problem]) -> Row:

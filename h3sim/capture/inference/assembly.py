@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import NOT_MODIFIED, found_in, missing_in, sizes_inferred_in
@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.capture.inference.estimates import Path
-    from h3sim.capture.inference.hosts import PageHosts
     from h3sim.capture.inference.observed import Observed, Recording
     from h3sim.capture.inference.parents import Parent
     from h3sim.capture.inference.urls import Address
-    from h3sim.page import Host, RecordedLoad, RecordedPriority
+    from h3sim.page import RecordedLoad
 
 __all__ = ["assemble"]
 
@@ -94,15 +93,9 @@ def _entries(recording: Recording) -> list[_Entry]:
         if request.trigger is not None:
             by = new[request.trigger.by]
             request.trigger = None if by is None else replace(request.trigger, by=by)
-    return _with_kinds_of_targets(entries)
-
-
-def _with_kinds_of_targets(entries: list[_Entry]) -> list[_Entry]:
-    """Return them with what was redirected being of the kind of its target."""
     for request, _, kind in reversed(entries):
-        if request.redirect_of is not None:
-            hop = entries[request.redirect_of]
-            entries[request.redirect_of] = hop._replace(kind=kind)
+        if request.redirect_of is not None:  # what was redirected is of the kind of its target
+            entries[request.redirect_of] = entries[request.redirect_of]._replace(kind=kind)
     return entries
 
 
@@ -139,9 +132,6 @@ class _Assembly:
         documents = (index for index in kept if entries[index].kind is Kind.DOCUMENT)
         self._root = next(documents, kept[0])
         self._landed = self._redirected()
-        self._ids: dict[int, str] = {}
-        self._frames: dict[int, RecordedPriority] = {}
-        self._hosts: dict[int, str] = {}
         self._server_ms: dict[int, float | None] = {}
         images = (index for index in kept if entries[index].kind is Kind.IMAGE)
         self._first_image_ms = next((self._requests[index].start_ms for index in images), None)
@@ -168,17 +158,24 @@ class _Assembly:
         if path is not None:
             thought_ms = server_times(kept, path.rtt_ms)
             self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
-        hosts = self._hosts_of(kept, path)
+        names = [self._entries[index].address.host for index in self._kept]
+        rtt_ms = None if path is None else path.rtt_ms
+        hosts = hosts_of(kept, names, self._kept.index(self._root), rtt_ms=rtt_ms)
         self._hosts = dict(zip(self._kept, hosts.names, strict=True))
         resources = tuple(self._resource(index, parents) for index in self._kept)
-        found = Counter({"requests": len(self._requests), "hosts": self._n_hosts()})
-        whole = self._whole(kept, path)
+        n_hosts = len(set(names))
+        found = Counter({"requests": len(self._requests), "hosts": n_hosts})
         return ImportedPage(
-            page=replace(self._page(resources, hosts.known), recorded_load=whole),
+            page=Page(
+                **self._named(n_hosts),
+                resources=resources,
+                hosts=hosts.known,
+                recorded_load=self._whole(kept, path),
+            ),
             dialect=recording.dialect,
-            found=_told(recording.found + found + found_in(kept)),
-            inferred=_told(inferred + sizes_inferred_in(kept)),
-            left_out=_told(recording.left_out + self._left_out()),
+            found=dict(recording.found + found + found_in(kept)),
+            inferred=dict(inferred + sizes_inferred_in(kept)),
+            left_out=dict(recording.left_out + self._left_out()),
             warnings=tuple(self._warnings()),
             missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
             skipped=recording.all_problems(),
@@ -194,14 +191,6 @@ class _Assembly:
         protocols = Counter(request.protocol for request in kept if request.protocol)
         most = protocols.most_common(1)
         return recorded_load(path, times_ms, protocol=most[0][0] if most else "")
-
-    def _hosts_of(self, kept: list[Observed], path: Path | None) -> PageHosts:
-        names = [self._entries[index].address.host for index in self._kept]
-        rtt_ms = None if path is None else path.rtt_ms
-        return hosts_of(kept, names, self._kept.index(self._root), rtt_ms=rtt_ms)
-
-    def _n_hosts(self) -> int:
-        return len({self._entries[index].address.host for index in self._kept})
 
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
@@ -223,10 +212,10 @@ class _Assembly:
         if first == self._root or outcome not in _NOT_SENT:
             return
         what = "document" if self._kinds[self._root] is Kind.DOCUMENT else "request"
+        meant, sent = (shown_path(self._entries[i].address.url) for i in (first, self._root))
         yield (
-            f"the main document, {_shown_url(self._entries[first].address)}, came"
-            f" {outcome.value}: {_WITHOUT_CACHE}. The root is now"
-            f" {_shown_url(self._entries[self._root].address)}, the first {what} that was sent"
+            f"the main document, {meant}, came {outcome.value}: {_WITHOUT_CACHE}. The root is now"
+            f" {sent}, the first {what} that was sent"
         )
 
     def _may_be_root(self, index: int) -> bool:
@@ -242,23 +231,27 @@ class _Assembly:
         if n_unknown:
             yield f"server think times of {n_unknown:,}"
 
-    def _page(self, resources: tuple[Resource, ...], hosts: tuple[Host, ...]) -> Page:
+    def _named(self, n_hosts: int) -> dict[str, Any]:
+        """Return what the page is called and where it comes from, as fields of a `Page`."""
         recording, root = self._recording, self._entries[self._root].address
-        provenance = {"source": recording.source.replace("\\", "/").rpartition("/")[2]}
-        if recording.recorded:
-            provenance["recorded"] = recording.recorded
-        if recording.tool:
-            provenance["tool"] = recording.tool
-        provenance["hosts"] = str(self._n_hosts())
-        provenance["notes"] = f"read as {recording.dialect}"
-        clean = {key: text.encode("utf-8", "replace").decode() for key, text in provenance.items()}
-        name = recording.name.encode("utf-8", "replace").decode() or root.host
-        url = "" if recording.name else root.url
-        return Page(name=name, url=url, provenance=clean, resources=resources, hosts=hosts)
+        said = {
+            "source": recording.source.replace("\\", "/").rpartition("/")[2],
+            "recorded": recording.recorded,
+            "tool": recording.tool,
+            "hosts": str(n_hosts),
+            "notes": f"read as {recording.dialect}",
+        }
+        return {
+            "name": _clean(recording.name) or root.host,
+            "url": "" if recording.name else root.url,
+            "provenance": {key: _clean(text) for key, text in said.items() if text},
+        }
 
     def _resource(self, index: int, parents: dict[int, Parent]) -> Resource:
         request, _, kind = self._entries[index]
         parent, direct = self._ancestor(index, parents)
+        if self._server_ms.get(index) is not None:
+            self._inferred["server think times from waits"] += 1
         from_root = (
             parent == self._root
             and direct
@@ -275,29 +268,15 @@ class _Assembly:
             request_bytes=request.request_bytes or 0,
             parse_ns=self._time_ns(request.parse_ms),
             execute_ns=self._time_ns(request.execute_ms),
-            server_ns=self._time_ns(self._server_time(index)),
+            server_ns=self._time_ns(self._server_ms.get(index) or 0.0),
             response_offsets=_offsets(request),
             critical=request.is_critical,
             is_root=index in self._landed,
             discovered=self._discovered(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index], self._frames.get(index)),
             server_priorities=words_of(request),
-            **flags_of(
-                request,
-                kind,
-                from_root=from_root,
-                first_image_ms=self._first_image_ms,
-                inferred=self._inferred,
-            ),
+            **flags_of(request, kind, self._inferred, self._first_image_ms, from_root=from_root),
         )
-
-    def _server_time(self, index: int) -> float:
-        """Return how long the server thought, 0 where that cannot be told apart from waiting."""
-        known_ms = self._server_ms.get(index)
-        if known_ms is None:
-            return 0.0
-        self._inferred["server think times from waits"] += 1
-        return known_ms
 
     def _ancestor(self, index: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:
         """Return the nearest ancestor that is in the page, and whether that is the parent.
@@ -346,12 +325,9 @@ class _Assembly:
         return ms(round(min(max(0.0, time_ms), _LONGEST_MS), 3))
 
 
-def _shown_url(address: Address) -> str:
-    return shown_path(address.url)
-
-
-def _told(counts: Counter[str]) -> dict[str, int]:
-    return {what: number for what, number in counts.items() if number}
+def _clean(text: str) -> str:
+    """Return text without lone halves of characters."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _by_time(requests: Sequence[Observed]) -> list[int]:

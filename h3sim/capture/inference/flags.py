@@ -22,6 +22,7 @@ _BLOCKING = "blocking"
 _NOT_BLOCKING = frozenset(
     ("non_blocking", "nonblocking", "non_blocking_dynamic", "nonblockingdynamic")
 )
+_IN_HEAD = {"in_head": True, "render_blocking": True}
 _MOST_IMPORTANT = frozenset(("veryhigh", "highest"))
 _IMPORTANT = _MOST_IMPORTANT | {"high"}
 _UNIMPORTANT = frozenset(("low", "verylow", "lowest"))
@@ -30,10 +31,10 @@ _UNIMPORTANT = frozenset(("low", "verylow", "lowest"))
 def flags_of(
     request: Observed,
     kind: Kind,
+    inferred: Counter[str],
+    first_image_ms: float | None,
     *,
     from_root: bool,
-    first_image_ms: float | None,
-    inferred: Counter[str],
 ) -> dict[str, Any]:
     """Return the flags of *request* as fields of a `Resource`, and count what was inferred.
 
@@ -42,31 +43,28 @@ def flags_of(
     if request.flags is not None:
         return dict(request.flags)
     flags: dict[str, Any] = {"preload": request.is_preload} if request.is_preload else {}
-    if kind is Kind.IMAGE and request.priority in _IMPORTANT and _is_parsed(request):
+    is_parsed = request.initiator_type in ("parser", "preload", "")
+    if kind is Kind.IMAGE and request.priority in _IMPORTANT and is_parsed:
         # Chrome asks for images with Low; nothing but the author's hint makes it High at first.
         flags["fetchpriority"] = FetchPriority.HIGH
         inferred["fetchpriority from Chrome's priority"] += 1
     if not from_root or kind not in (Kind.STYLESHEET, Kind.SCRIPT) or request.is_preload:
         return flags
+    found: dict[str, Any] = {}
     if request.blocking:
         inferred["in head, async from Chrome's word for blocking"] += 1
-        return flags | _by_word(request.blocking, kind)
-    if request.priority:
+        if request.blocking == _BLOCKING:
+            found = _IN_HEAD
+        elif request.blocking in _NOT_BLOCKING and kind is Kind.SCRIPT:
+            found = {"is_async": True}
+    elif request.priority:
         inferred["in head, async, blocking from Chrome's priority"] += 1
-        return flags | _by_priority(request.priority, kind)
-    if request.start_ms is None:
-        return flags
-    inferred["in head, blocking from the order of requests"] += 1
-    is_early = first_image_ms is None or request.start_ms < first_image_ms
-    if not is_early:
-        return flags | {"after_first_image": True}
-    return flags | {"in_head": True, "render_blocking": True}
-
-
-def _by_word(word: str, kind: Kind) -> dict[str, Any]:
-    if word == _BLOCKING:
-        return {"in_head": True, "render_blocking": True}
-    return {"is_async": True} if word in _NOT_BLOCKING and kind is Kind.SCRIPT else {}
+        found = _by_priority(request.priority, kind)
+    elif request.start_ms is not None:
+        inferred["in head, blocking from the order of requests"] += 1
+        is_early = first_image_ms is None or request.start_ms < first_image_ms
+        found = _IN_HEAD if is_early else {"after_first_image": True}
+    return flags | found
 
 
 def _by_priority(priority: str, kind: Kind) -> dict[str, Any]:
@@ -76,12 +74,7 @@ def _by_priority(priority: str, kind: Kind) -> dict[str, Any]:
     first image and Medium after it; one that is async or deferred is Low.
     """
     if kind is Kind.STYLESHEET:
-        is_blocking = priority in _MOST_IMPORTANT
-        return {"in_head": True, "render_blocking": True} if is_blocking else {}
+        return _IN_HEAD if priority in _MOST_IMPORTANT else {}
     if priority in _IMPORTANT:
-        return {"in_head": True, "render_blocking": True}
+        return _IN_HEAD
     return {"is_async": True} if priority in _UNIMPORTANT else {"after_first_image": True}
-
-
-def _is_parsed(request: Observed) -> bool:
-    return request.initiator_type in ("parser", "preload", "")

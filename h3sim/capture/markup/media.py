@@ -96,8 +96,10 @@ def _feature(text: str) -> bool:
     number, bound = _number(value), re.match(r"(-webkit-)?(min|max)-", name)
     plain = name if bound is None else (bound[1] or "") + name[bound.end() :]
     known = _FEATURES.get(plain)
-    if number is None or known is None or bound is None:
-        return known == number is not None
+    if number is None or known is None:
+        return False
+    if bound is None:
+        return known == number
     return known >= number if bound[2] == "min" else known <= number
 
 
