@@ -76,6 +76,7 @@ class InputError(H3SimError, ValueError):
         self.source = source if isinstance(source, str) else repr(source)[:_SHOWN_KEY]
         super().__init__("\n".join(self.lines()))
 
+    # An exception is pickled with its `args`, here the text alone: workers hand errors to others.
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...], str]]:
         return type(self), (self.problems, self.source)
 
@@ -162,6 +163,7 @@ class StalledError(H3SimError, RuntimeError):
         more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
         super().__init__(printable(f"{what}, still waiting for {shown}{more}"))
 
+    # The `args` are the text, of which it could not be made again in another process.
     def __reduce__(
         self,
     ) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None, int | None]]:

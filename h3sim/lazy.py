@@ -33,6 +33,7 @@ class _Package(ModuleType):
 
 def attach(package: str, **homes: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of *package*, whose modules *homes* have these names."""
+    # A module may get a class of its own while it lives, and `__setattr__` is looked up there.
     sys.modules[package].__class__ = _Package
     home_of = {name: module for module, names in homes.items() for name in names.split()}
 
@@ -41,6 +42,7 @@ def attach(package: str, **homes: str) -> tuple[Callable[[str], Any], Callable[[
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         with without_collecting():
             value = getattr(importlib.import_module(f"{package}.{home_of[name]}"), name)
+        # So the next use finds it as a plain attribute, without a call.
         setattr(sys.modules[package], name, value)
         return value
 

@@ -110,6 +110,8 @@ class PluginRegistry(Generic[PartT]):
 
         found: dict[str, EntryPoint] = {}
         entry_points = importlib.metadata.entry_points(group=self._group)
+        # By name and value, as the order of installed packages differs between machines: which of
+        # two equal names is left out must not.
         for entry_point in sorted(entry_points, key=lambda found: (found.name, found.value)):
             if entry_point.name in self._built_in or entry_point.name in found:
                 self._warn(entry_point, "the name is taken")

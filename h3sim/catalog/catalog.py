@@ -231,6 +231,7 @@ def _load(
     from_path: Callable[[str | Path], ValueT],
 ) -> ValueT:
     text = _name_or_path(name, kind)
+    # Before the file system: a file of that name in the working folder changes no result.
     if isinstance(name, str) and name in shipped:
         return from_shipped(shipped[name])
     looks_like_path = text.endswith(f".{suffix}") or os.sep in text or isinstance(name, Path)

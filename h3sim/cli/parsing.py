@@ -21,7 +21,6 @@ __all__ = ["BAD_INPUT", "FAILED", "Mistakes", "Parser", "RawHelp", "output_width
 
 FAILED, BAD_INPUT = 1, 2
 """Exit codes: something did not work out; what was given is wrong."""
-"""The exit code of bad usage and of bad input."""
 _BAR_AFTER_S = 1.0
 _WIDTH_UNKNOWN = 100
 

@@ -82,6 +82,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     add_buffer_option(parser)
     _add_output_options(parser)
     add_wide(parser)
+    # What options are when nobody gives them, to tell which were given beside a saved load.
     parser.set_defaults(usual=vars(parser.parse_args(["PAGE"])))
     parser.set_defaults(command=_run)
 

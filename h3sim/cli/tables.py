@@ -63,6 +63,7 @@ def table(
     widths = _widths(headers, body, is_left, width)
     heads = [folded(head, limit) for head, limit in zip(headers, widths, strict=True)]
     n_lines = max(map(len, heads), default=0)
+    # Empty lines above short heads: all heads end next to the rule.
     lines = [*_lines([[""] * (n_lines - len(head)) + head for head in heads], widths, is_left)]
     lines.append(_GAP.join("-" * limit for limit in widths))
     for row in body:

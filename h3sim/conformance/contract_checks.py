@@ -94,6 +94,7 @@ def every_byte_once(candidate: Candidate, budget: settings) -> None:
             if _send(watched, left) is None:
                 rest = ", ".join(f"{n_bytes} bytes of {key}" for key, n_bytes in left.items())
                 raise watched.broken(Law.EVERY_BYTE_ONCE, f"never sent: {rest}")
+        # Nothing is left: whoever is picked now breaks the law.
         _send(watched, left)
 
     some = st.lists(candidate.signals, min_size=1, max_size=8)
@@ -167,6 +168,7 @@ def deterministic(candidate: Candidate, budget: settings) -> None:
 def same_in_every_process(candidate: Candidate, budget: settings) -> None:
     """See that processes that hash with other seeds pick the same."""
     histories: list[History] = []
+    # Gathered first, so that each child process is started once and not for each example.
     for_all(histories.append, candidate.scripts(), budget=budget)
     check_every_process_picks_the_same(candidate, histories)
 
@@ -179,6 +181,7 @@ def never_raises(candidate: Candidate, budget: settings) -> None:
     def check(seed: int, signals: list[Any]) -> None:
         crowd = _crowd(candidate, random.Random(seed), signals)  # noqa: S311 - no secret
         if (broken := _trouble(candidate, crowd)) is not None:
+            # The crowd comes of a seed, which Hypothesis can only replace and not shorten.
             shortest = shortened(crowd, lambda events: _trouble(candidate, events) is not None)
             raise _trouble(candidate, shortest) or broken
 
@@ -194,6 +197,7 @@ def _crowd(candidate: Candidate, source: random.Random, signals: list[Any]) -> H
     events += [Event(Call.ACTIVATE, n) for n in ids_of if n >= 0]
     calls = (Call.UPDATE, Call.UPDATE, Call.ACTIVATE, Call.DEACTIVATE, Call.SERVE, Call.CHARGE)
     for number in range(_CROWD_EVENTS):
+        # Few are closed, lest the crowd has gone home before the events are over.
         call = source.choice(calls) if number % 20 else Call.CLOSE
         n_bytes = source.choice((PACKET_BYTES, 600, 0))
         stream_id = source.choice(ids_of)

@@ -48,6 +48,7 @@ def frees_memory(candidate: Candidate, budget: settings) -> None:
     keeps = max((claim.keeps for claim in claims), default=0)
 
     def check(signals: list[Any]) -> None:
+        # With that many more in both, what may be remembered is full in both.
         few, many = (n + keeps for n in _CLOSED)
         before, after = (_left_behind(candidate, signals, n) for n in (few, many))
         if after - before > _OBJECTS_PER_STREAM * (many - few):
@@ -115,6 +116,7 @@ def pickles(candidate: Candidate, budget: settings) -> None:
         twin.signals, twin.active = {**original.signals}, {**original.active}
         # What comes after is a history of its own, among whatever is open.
         opened = [Event(Call.OPEN, key, signal) for key, signal in original.signals.items()]
+        # Ids are not used twice: what was closed before may not be opened after.
         gone = {event.stream_id for event in before} - set(original.signals)
         both = valid_history([*opened, *(e for e in after if e.stream_id not in gone)])
         for event in both[len(opened) :]:
@@ -210,6 +212,7 @@ def operations_of(work: Callable[[], object]) -> int:
         count += event == "opcode"
         return count_one
 
+    # Whoever traces the tests, coverage or a debugger, goes on behind this.
     before = sys.gettrace()
     compared = CountedId.compared
     sys.settrace(count_one)

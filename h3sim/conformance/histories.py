@@ -146,6 +146,7 @@ class Watched:
         self._may_raise = may_raise
         self.signals: dict[int, Any] = {}
         self.active: dict[int, None] = {}
+        # As they were: lines are made of them only if a law is broken, which is seldom.
         self._done: list[tuple[str, Any]] = []
 
     def play(

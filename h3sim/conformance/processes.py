@@ -71,6 +71,7 @@ def check_every_process_picks_the_same(candidate: Candidate, histories: list[His
     """
     played: list[tuple[list[int | None], Watched]] = []
     calls: list[list[tuple[str, tuple[Any, ...], int]]] = []
+    # The shortest first, as the first that differs is told.
     for history in sorted(map(valid_history, histories), key=len):
         try:
             played.append(_played(candidate.watched(), history))
@@ -78,6 +79,7 @@ def check_every_process_picks_the_same(candidate: Candidate, histories: list[His
             continue
         calls.append([_call(event) for event in history])
     text = f"{json.dumps([sys.path, _parcel(candidate, calls)])}\n"
+    # All are started before one is waited for, so that they run side by side.
     children = [_started(seed) for seed in _HASH_SEEDS]
     answers = [child.communicate(text) for child in children]
     for seed, child, (said, trouble) in zip(_HASH_SEEDS, children, answers, strict=True):

@@ -36,7 +36,7 @@ def usual_settings() -> settings:
     return settings(
         max_examples=PROFILES[_profile],
         derandomize=_profile != "thorough",
-        database=None,
+        database=None,  # leaves no folder where tests run
         deadline=None,
     )
 
@@ -59,7 +59,7 @@ def for_all(
         budget,
         max_examples=max(budget.max_examples // share, 2),
         deadline=None,
-        phases=[p for p in budget.phases if p is not Phase.explain],
+        phases=[p for p in budget.phases if p is not Phase.explain],  # it traces, as cost checks do
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
         print_blob=False,
@@ -81,6 +81,7 @@ def for_all(
     try:
         calm(given(st.tuples(*strategies))(run))()
     except BrokenLawError as broken:
+        # Anew, so that the traceback is not one of Hypothesis.
         raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
     except Flaky as flaky:
         sentence = "the same history is lived through in another way the second time"

@@ -121,6 +121,7 @@ class _Shares:
             self._n_packets[picked] += 1
             self._watched.take(Event(Call.CHARGE, picked, n_bytes=n_bytes))
             self._had[picked] += n_bytes if self._in_bytes else 1
+            # Who was just served alone can have got ahead of others.
             self._compare(picked)
 
     def _weigh(self, stream_id: int, signal: Any) -> None:

@@ -64,6 +64,7 @@ class LoadWork(Work):
                     "named": _as_named(given, setting),
                 }
             except Exception as caught:  # noqa: BLE001 - told of each cell that has it
+                # Kept like an answer: the neighbours have the same error, and need not look for it.
                 found = caught
             self._resolved = ((index, page), found)
         known = self._resolved[1]

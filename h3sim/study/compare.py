@@ -251,6 +251,7 @@ def _grid(
     """Return what is meant, checked before anything is loaded."""
     configs = [replace(config, buffer_kb=buffer_kb) for buffer_kb in buffers_kb]
     found_pages = resolve_pages(pages)
+    # A set and one of its schemes may both have been named.
     found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
     check_some(pages=found_pages, schemes=found_schemes, buffers_kb=configs)
     check_names(pages=found_pages, schemes=found_schemes)

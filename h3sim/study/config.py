@@ -211,12 +211,12 @@ class LoadConfig:
         problems = settled(self)
         names = {key for key in ("network", "transport_profile", "cc") if not _told(problems, key)}
         unknown = [item for item in _unknown_names(self) if item[0] in names]
-        if unknown and not problems and len(unknown) == 1:
+        if unknown and not problems and len(unknown) == 1:  # alone it keeps its own type
             raise unknown[0][1]
         problems += (Problem(key=key, message=str(error)) for key, error in unknown)
         if problems:
             raise InputError(problems)
-        refuse_what_the_network_lacks(self)
+        refuse_what_the_network_lacks(self)  # needs known names and values in range
         if has_profile(self):
             self.resolved_profile()
 
@@ -294,6 +294,7 @@ class LoadConfig:
         # A profile that was asked for goes before what the network suggests.
         suggested = None if self.transport_profile is not None else network.cc
         cc = self.cc or suggested or profile.cc
+        # A stack may have another CUBIC than RFC 9438's: by that name its own is meant.
         if self.cc == "cubic":
             cc = profile.own_cubic
         if not is_controller(cc):

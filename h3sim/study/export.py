@@ -55,6 +55,7 @@ def write_csv(results: Results, path: str | Path) -> None:
         writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         writer.writerows(results)
+        # Otherwise *text* would close the file when it is collected, before it is moved in place.
         text.detach()
 
     write_whole(path, write, error=ResultsError)
@@ -98,6 +99,7 @@ def _arrow_schema(results: Results) -> Any:
     fields = []
     for name, found in kinds.items():
         found.discard(type(None))
+        # Whole numbers beside floats are floats, and so is a column in which no row has anything.
         (kind,) = found if len(found) == 1 else (float,)
         if str in found and len(found) > 1:
             message = f"{name} holds text and numbers: Parquet has one type a column"

@@ -129,6 +129,7 @@ class HeaderCells:
     """How long each list waited is what the rows of a study are made of."""
 
     def __post_init__(self) -> None:
+        # Now, rather than once for each cell in a worker.
         for scheme in self.schemes:
             make_codec(scheme, self.settings)
 
@@ -136,6 +137,7 @@ class HeaderCells:
         return len(self.schemes) * len(self.rtts_ms) * len(self.losses) * len(self.seeds)
 
     def __getitem__(self, index: int) -> HeaderCell:
+        # By the range, so that indices from behind and beyond the end do what they do in lists.
         rest, seed = divmod(range(len(self))[index], len(self.seeds))
         rest, loss = divmod(rest, len(self.losses))
         scheme, rtt = divmod(rest, len(self.rtts_ms))
@@ -177,6 +179,7 @@ class HeaderKeys:
     def key(self, index: int) -> bytes:
         """Return the key of the cell at *index*."""
         cell = self._cells[index]
+        # 20 and 20.0 are one cell, and known again as such.
         numbers = (float(cell.rtt_ms), float(cell.loss), cell.seed)
         return digest(self._head, cell.scheme, *map(repr, numbers))
 
@@ -193,6 +196,7 @@ def _code() -> str:
     """Return what tells the code that has a say from other code: ours here, and the libraries'."""
     folder = resources.files("h3sim.study")
     sources = ((folder / name).read_text(encoding="utf-8") for name in _SAY)
+    # Of what is not installed there is none, and no error: other schemes run without it.
     versions = (next(_versions(name), "-") for name in LIBRARIES)
     return digest(*sources, *versions).hex()
 

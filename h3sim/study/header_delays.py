@@ -95,6 +95,8 @@ class _Run:
         self._sender = EncodingEnd(codec.encoder)
         self._receiver = DecodingEnd(codec.decoder)
         self._packet_fates = seeds.stream(seed, "headers.packets")
+        # Apart from packets: schemes differ in how many acknowledgements they cause, and packets
+        # would meet other accidents.
         self._ack_fates = seeds.stream(seed, "headers.acks")
         self._events: list[tuple[int, int, Callable[[int, Any], None], Any]] = []
         self._n_events = 0
@@ -135,6 +137,7 @@ class _Run:
     def _encode(self, now_ns: int, section: TimedSection) -> list[Part]:
         stream_id = STREAM_ID_STEP * len(self._result.sections)
         parts = self._sender.encode(stream_id, section.fields)
+        # The last part is the section; those before it go on the encoder stream.
         self._left[stream_id] = len(parts[-1].data)
         self._result.sections.append(SectionTimes(now_ns))
         self._result.n_bytes += sum(len(part.data) for part in parts)
@@ -195,6 +198,7 @@ def _trains(sections: Sequence[TimedSection]) -> Iterator[list[TimedSection]]:
     train: list[TimedSection] = []
     last_ns = saved_ns = 0
     for section in sections:
+        # Times that are left out add up, and move all that comes later.
         saved_ns += max(0, section.at_ns - last_ns - _LONGEST_GAP_NS)
         if train and section.at_ns - last_ns > _TRAIN_NS:
             yield train

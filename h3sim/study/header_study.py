@@ -168,6 +168,7 @@ def _run(cells: HeaderCells, how: How) -> HeaderRows:
     errors: list[str] = []
     for scheme, rtt_ms, loss in itertools.product(cells.schemes, cells.rtts_ms, cells.losses):
         runs = []
+        # Seeds vary fastest in the cells: the next so many rows are this row's runs.
         for row, waited, error in itertools.islice(kept, len(cells.seeds)):
             if row is not None and waited is not None:
                 runs.append(HeaderFigures.of(row, waited))
@@ -181,6 +182,7 @@ def _run(cells: HeaderCells, how: How) -> HeaderRows:
 def summarized(scheme: str, rtt_ms: float, loss: float, runs: Sequence[HeaderFigures]) -> HeaderRow:
     """Return the figures of all runs of one scheme over one path."""
     waits_ns = sorted(itertools.chain.from_iterable(run.hol_ns for run in runs))
+    # Only lists that waited are kept; the others waited 0, so in front of them all stays sorted.
     delays_ns = [0] * (sum(run.n_sections for run in runs) - len(waits_ns)) + waits_ns
     n_bytes = sum(run.n_bytes for run in runs)
     ratio = n_bytes / max(1, sum(run.uncompressed_bytes for run in runs))

@@ -26,6 +26,7 @@ _MOST_RESAMPLES = 99_999
 _BEYOND = 20
 """So many resamples lie beyond each end, so that it is no matter of a few of them."""
 _AT_ONCE = 1_000_000
+"""So many numbers are drawn at a time: 8 MB, however many values and resamples there are."""
 
 
 def mean_interval(
@@ -58,6 +59,7 @@ def mean_interval(
         raise InputError([Problem(key="interval", message=message)])
     if len(values) < _LEAST:
         return None, None
+    # Without a spread each resample would be 0 / 0, and BCa's acceleration too.
     if len(set(values)) == 1:
         return values[0], values[0]
     stats = _stats()
@@ -80,6 +82,7 @@ def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float
     import numpy as np
 
     n, tail = len(values), (1 - confidence) / 2
+    # So many that (resamples + 1) * tail is at least `_BEYOND`: rare tails take more of them.
     resamples = min(_MOST_RESAMPLES, max(_RESAMPLES, math.ceil(_BEYOND / tail) - 1))
     source = np.random.default_rng(seed)
     parts = []
@@ -90,10 +93,13 @@ def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float
         # The computed spread of equal numbers is not always 0.
         errors[np.ptp(drawn, axis=1) == 0] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
+            # A resample of equal values is infinitely far away, but at 0 if its mean did not move.
             parts.append(np.where(moved == 0, 0.0, moved / errors))
     ordered = np.sort(np.concatenate(parts))
+    # 1 - confidence is not exact: for 0.9 it is 499.99... that would be cut to 499.
     beyond = max(1, math.floor((resamples + 1) * tail + 1e-9))
     low, high = float(ordered[beyond - 1]), float(ordered[-beyond])
+    # Where so many resamples have no spread that they reach the tail, Student's is taken.
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 

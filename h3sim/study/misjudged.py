@@ -29,6 +29,7 @@ def with_drawn_network(config: LoadConfig, within: float) -> LoadConfig:
     down and up by the same one. All loads of one seed meet the same network.
     """
     source = seeds.stream(config.seed, "network")
+    # In this order: what a seed draws is part of what results mean.
     rtt, rate = (within ** source.uniform(-1, 1) for _ in range(2))
     network = config.resolved_network()
     drawn = replace(
@@ -75,6 +76,7 @@ def _misjudged(page: Page) -> Page:
     resources = []
     for resource in page.resources:
         factor = _MISJUDGED ** source.uniform(-1, 1)
+        # Smaller than that, something would be found at a byte that never comes.
         size_bytes = max(_least_bytes(page, resource.id), round(resource.size_bytes * factor))
         resources.append(replace(resource, size_bytes=size_bytes))
     return replace(page, resources=tuple(resources))

@@ -22,6 +22,7 @@ class Moments:
         self.n += 1
         before = value - self.mean
         self.mean += before / self.n
+        # By the mean before and after: sums of squares lose all digits where the spread is small.
         self._squares += before * (value - self.mean)
         self.least, self.most = min(self.least, value), max(self.most, value)
 

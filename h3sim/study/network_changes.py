@@ -23,6 +23,7 @@ __all__ = ["changed_network", "refuse_what_the_network_lacks"]
 
 def changed_network(config: LoadConfig, network: Network) -> Network:
     """Return *network* with what *config* changes of it."""
+    # Asked now: a constant rate takes its jitter along when links are made of it below.
     was_links = network.constant_rate is None
     if config.rtt_ms is not None:
         network = replace(network, rtt_ns=ms(config.rtt_ms))
@@ -78,9 +79,11 @@ def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
         changes["rate_bps"] = mbps(config.rate_mbps)
     asks_for_queue = config.queue_bdp is not None or config.queue_bytes is not None
     if link.mean_rate_bps is not None and asks_for_queue:
+        # However a network says its queue, what is asked for takes its place: two would contradict.
         changes |= {"queue_packets": None, "queue_bdp": config.queue_bdp}
         changes["queue_bytes"] = config.queue_bytes
     if config.loss is not None:
+        # Packets that a file lists as lost would be lost beside the share that is asked for.
         changes |= {"loss": config.loss, "loss_burst": config.burst, "loss_list": ()}
     elif config.burst is not None:
         changes["loss_burst"] = config.burst
@@ -99,6 +102,8 @@ def refuse_what_the_network_lacks(config: LoadConfig) -> None:
     if network.constant_rate is not None:
         problems = list(_without_links(config))
     else:
+        # Of what was named: options make links of a constant rate, but its interval stays of use
+        # then.
         is_named_so = config.named_network().constant_rate is None
         links = [link for link in (network.down, network.up) if link is not None]
         problems = list(_with_links(config, links, is_named_so=is_named_so))

@@ -76,7 +76,7 @@ class _Program:
             integrality=np.ones_like(cost),
             bounds=optimize.Bounds(0, self._upper()),
             constraints=self._constraints(),
-            options={"time_limit": limit_s, "mip_rel_gap": 0.0},
+            options={"time_limit": limit_s, "mip_rel_gap": 0.0},  # HiGHS is content with 1e-4 else
         )
         if found.status != 0:
             message = f"no optimum of {len(self._parts)} parts was proven: {found.message}"
@@ -85,6 +85,7 @@ class _Program:
 
     def total(self, solution: Any) -> int:
         """Return the sum of weights times ends."""
+        # From whole ticks: the solver's own objective is a float, and off by its tolerance.
         return sum(part.weight * self._end(index, solution) for index, part in self._each())
 
     def order(self, solution: Any) -> tuple[int | None, ...]:
@@ -96,6 +97,8 @@ class _Program:
         while any(left):
             tick = len(order) + 1
             ready = [i for i, _ in self._each() if left[i] and self._may_be_sent(i, tick, sent_at)]
+            # If any order keeps all these ends, the one by nearest end does (Horn 1974): the solver
+            # may have put packets anywhere before them, this fills the ticks from the front.
             chosen = min(ready, key=lambda i: (ends[i], i), default=None)
             order.append(chosen)
             if chosen is not None:
@@ -150,6 +153,7 @@ class _Program:
             sent: dict[int, float] = {}
             for tick in ticks:
                 sent[self._x(index, tick)] = -1
+                # A copy, as *sent* grows on: all is sent once n packets have been by this tick.
                 rows.append(({**sent, self._y(index, tick): n}, -np.inf, 0))
                 if part.after is not None:
                     rows.append(self._behind(index, part, tick))
@@ -174,4 +178,7 @@ def _horizon(parts: Sequence[Part]) -> int:
     latest = 0
     for part in parts:
         latest = max(latest, part.first_tick + part.n_packets - 1)
+    # `first_tick` counts the lags of what it waits for. So on a path that is never left idle a part
+    # ends later than that only by ticks in which others are sent, and there are no more than all
+    # packets.
     return latest + sum(part.n_packets for part in parts)

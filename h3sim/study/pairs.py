@@ -48,6 +48,7 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
         InputError: if there is no such scheme or column.
     """
     check_columns(results, baseline=baseline, value=value)
+    # Page and seed are columns even of studies that have one of each, where they are no axes.
     cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != _SCHEME]
     rows = list(results)
     if baseline not in {row[_SCHEME] for row in rows}:

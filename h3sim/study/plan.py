@@ -64,6 +64,7 @@ def plan_cells(
 
 def _missing(cells: Cells, store: str | Path) -> int:
     """Return how many of *cells* the store does not know; one that is not there knows none."""
+    # A store that is not there would be refused, as it is only read here.
     if not os.path.exists(store):  # noqa: PTH110 - text or path
         return len(cells)
     keys, n_missing = cells.keys(), 0

@@ -145,9 +145,11 @@ def _spread(means: Mapping[str, list[float]]) -> _Spread:
     # The mean over pages of what a seed adds to the variance of its page's mean.
     per_page = math.fsum(1 / len(seeds) for seeds in own) / len(own)
     centres = [math.fsum(seeds) / len(seeds) for seeds in own]
+    # As a difference of estimates it may come out below 0, where pages do not differ.
     between = 0.0
     if len(own) > 1:
         between = max(0.0, _squares(centres) / (len(own) - 1) - within * per_page)
+    # The harmonic mean of the seeds of pages: all pages equal, it is just their number.
     return _Spread(len(own), 1 / per_page, between, within)
 
 
@@ -164,6 +166,7 @@ def _power_row(
     has_many = n_seeds > 1
 
     def reached(pages: int, seeds: float) -> float:
+        # Then seeds are the clusters, each with the whole variance within.
         if spread.pages == 1:
             return power_of_test(round(seeds), _ratio(shift, spread.within), level)
         variance = spread.between + spread.within / seeds
@@ -195,6 +198,7 @@ def _least(is_enough: Callable[[int], bool]) -> int | None:
         high *= 2
         if high > _MOST:
             return None
+    # The doubling has shown that this is not enough.
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

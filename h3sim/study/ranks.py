@@ -41,6 +41,7 @@ class Ranks(NamedTuple):
         for index, name in enumerate(names):
             reach = self.ranks[name] + self.critical_difference
             group = tuple(other for other in names[index:] if self.ranks[other] <= reach)
+            # Groups are stretches of the order: if its last is in the group before, all of it is.
             if len(group) > 1 and not (found and group[-1] in found[-1]):
                 found.append(group)
         return found
@@ -73,6 +74,7 @@ def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
         for index, name in enumerate(schemes)
     }
     all_tied = all(len({*block}) == 1 for block in blocks)
+    # The statistic divides by the spread of ranks, of which there is none.
     p = 1.0 if all_tied else float(stats.friedmanchisquare(*zip(*blocks, strict=True)).pvalue)
     return Ranks(means, len(blocks), critical_difference(len(schemes), len(blocks), level), p)
 
@@ -88,6 +90,7 @@ def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
     from scipy import stats  # on use: an extra
 
     studentized = float(stats.studentized_range.ppf(1 - level, n_schemes, math.inf))
+    # Demsar's tables of q hold the studentized range divided by the square root of 2.
     return studentized / math.sqrt(2) * math.sqrt(n_schemes * (n_schemes + 1) / (6 * n_blocks))
 
 

@@ -103,6 +103,7 @@ def check_rules(
     if wanted.mechanism.signal_kind not in (SignalKind.EPS, SignalKind.TREE) or not wanted.rules:
         message = f"{wanted.name!r} has no rules for urgencies or a tree, which are recorded"
         raise InputError([Problem(key="scheme", message=message)])
+    # What was recorded goes before rules: without it the rules speak, with it the browser.
     plain = replace(wanted, recorded=None)
     theirs = replace(wanted, recorded=_browser_of(wanted))
     counts: dict[Kind, list[int]] = {}
@@ -158,8 +159,10 @@ def _compared(page: Page, plain: Scheme, theirs: Scheme) -> Iterator[tuple[Kind,
 def _told(scheme: Scheme, entry: PriorityClass) -> str:
     """Return what is said of a class, in a word; equal where the server is told the same."""
     if scheme.mechanism.signal_kind is SignalKind.EPS:
+        # By field value, which leaves out what is the default: a class that says u=3 equals none.
         wanted = Eps(urgency=entry.urgency, incremental=entry.incremental)
         return wanted.field_value or "u=3"
+    # A chain has no weights that say anything: its classes are told apart by their names.
     if entry.arrangement.is_exclusive:
         return entry.name
     return f"{entry.group or 'root'} {entry.weight}"

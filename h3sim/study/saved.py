@@ -34,6 +34,7 @@ __all__ = ["SavedLoad", "SavedLoadError", "is_saved_load", "load_from_dict", "re
 _NEEDED = ("version", "page_digest", "transport", "seed", "configuration", "inputs")
 _INPUTS = ("page", "scheme", "network", "transport_profile")
 _HEAD_BYTES = 1000
+"""Documents have their format first, so a file need not be read to be told from others."""
 _OWN = ("version", "build")
 """What may differ between equal loads: who made them."""
 
@@ -114,6 +115,7 @@ def is_saved_load(path: str) -> bool:
             head = file.read(_HEAD_BYTES)
     except InputError:
         return False
+    # Before the brace there may be a byte order mark and some white space.
     return re.search(rb'^[^{]{0,9}\{\s*"format"\s*:\s*"h3sim-load/', head) is not None
 
 
@@ -175,6 +177,7 @@ def _check_keys(document: Any, source: str) -> None:
 
 def _input(problems: list[Problem], name: str, read: Callable[..., Any], entry: Any) -> Any:
     """Return what *read* makes of an input; None for None, or after noting what is wrong."""
+    # There is none of these where the scheme was code, or at a constant rate.
     if entry is None and name in ("scheme", "transport_profile"):
         return None
     if not isinstance(entry, dict):
@@ -203,6 +206,7 @@ def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
         **resolved,
         transport=document["transport"],
         buffer_kb=given.get("buffer_kb", 0.0),
+        # `or`: it is there as null where there was no buffer.
         buffer_model=given.get("buffer_model") or BufferModel.REFILLED.value,
         handshake=given.get("handshake", Mode.ONE_RTT.value),
         seed=document["seed"],

@@ -60,6 +60,8 @@ def _of_lines(path: str | Path) -> Results:
     problems = []
     if not isinstance(axes, list) or not all(isinstance(axis, str) for axis in axes):
         problems.append(Problem(key="axes", message=f"must be names of columns, is {shown(axes)}"))
+    # Checked now, so that a bad line is not met in the midst of results; but kept as text, which
+    # takes far less room than the rows.
     problems += filter(None, map(_row_problem, itertools.count(2), lines))
     if problems:
         raise ResultsError(problems, str(path))

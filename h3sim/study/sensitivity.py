@@ -83,6 +83,7 @@ def sensitivity(
         return found
 
     rows = _indices(figures_at, ranges, samples, seed)
+    # The indices are parts of the variance, and of none they are 0 / 0.
     if not all(math.isfinite(row.total) for row in rows):
         raise NothingToMeasureError(f"{value} is the same in all loads")
     return Rows(SensitivityRow, rows)
@@ -93,6 +94,7 @@ def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> None:
     if len(ranges) < 2:
         message = "at least two must be a Range: one alone explains all there is"
         problems.append(Problem(key="options", message=message))
+    # Only so many points of Sobol's sequence are balanced; scipy refuses others.
     if type(samples) is not int or samples < 2 or samples & (samples - 1):
         message = f"must be a power of two of at least 2, is {shown(samples)}"
         problems.append(Problem(key="samples", message=message))
@@ -119,11 +121,15 @@ def _indices(
         """Return the figure at each column of *shares*, of which each row is one range."""
         points = [
             {
+                # Shares of each range are drawn evenly, and mapped here: neither logarithms nor
+                # whole numbers need a distribution of their own.
                 name: limits.at(float(share))
                 for (name, limits), share in zip(ranges.items(), column, strict=True)
             }
             for column in shares.T
         ]
+        # All points in one study, so that its workers have them at once; scipy wants a row a
+        # figure.
         return np.array([figures_at(points)])
 
     indices = stats.sobol_indices(

@@ -141,6 +141,7 @@ def run_until(
     *how* is what else `Study.run` takes. Errors as `sweep_until`.
     """
     _check_study(study, rule)
+    # Each look has all seeds of the last one: without a store in memory they would run again.
     kept = Store(":memory:" if store is None else store)
     ran = 0
     for n_seeds in rule.looks:

@@ -161,6 +161,7 @@ def server_test_page(late: str = "stylesheet", *, n_early: int = N_EARLY) -> Pag
         entry |= {"above_the_fold": True}
         entry["discovered"] = {"by": "/", "at": "complete", "delay_ms": _LATE_AFTER_MS}
         if late == "image":
+            # Images are asked for alike, as clients do not know what is seen: the change tells.
             entry["priority_changes"] = [{"when": {"by": id_, "at": "request"}, "visible": True}]
         entries.append(entry)
     return page_from_dict({"format": "h3sim-page/1", "name": "server-test", "resources": entries})

@@ -41,6 +41,7 @@ _MOST_LOG = 700.0
 _SMALL, _LARGE = 0.05, 0.25
 """A speedup counts as a win beyond these (Sander 2022 § 5)."""
 _FIELLER = 0.437
+"""Times 1 / (n - 4) the variance of atanh(tau), by sampling (Fieller, Hartley and Pearson 1957)."""
 _LEAST_FOR_TAU = 10
 _SCHEME = "scheme"
 
@@ -167,6 +168,8 @@ def _scheme_row(
         p_holm=None,
         effect=rank_biserial(logs),
         wins_5=sum(ratio > 1 + _SMALL for ratio in every),
+        # The mirror of a win in the logarithm: whichever of two schemes is the baseline, the other
+        # wins as often as this one loses. 0.95 would not do that.
         losses_5=sum(ratio < 1 / (1 + _SMALL) for ratio in every),
         ties_5=sum(1 / (1 + _SMALL) <= ratio <= 1 + _SMALL for ratio in every),
         wins_25=sum(ratio > 1 + _LARGE for ratio in every),
@@ -203,6 +206,7 @@ def rank_biserial(differences: Sequence[float]) -> float:
     total = for_it = 0.0
     for value in differences:
         first = ordered.index(abs(value)) + 1
+        # Equal values share the mean of the ranks that they take up.
         rank = first + (ordered.count(abs(value)) - 1) / 2
         total += rank
         for_it += rank if value > 0 else -rank if value < 0 else 0.0
@@ -218,6 +222,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     corrected = [0.0] * len(p_values)
     least = 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
+        # Step-down: a larger p is not corrected to a smaller one, though its factor is smaller.
         least = max(least, min(1.0, p_values[index] * (len(p_values) - rank)))
         corrected[index] = least
     return corrected
@@ -299,6 +304,7 @@ def correlation(results: Results, x: str, y: str, *, confidence: float = 0.95) -
     stats = _stats()
     rho, tau = stats.spearmanr(first, second), stats.kendalltau(first, second)
     low = high = None
+    # atanh has no value at -1 and 1, where no pair of rows disagrees or agrees.
     if n >= _LEAST_FOR_TAU and abs(tau.statistic) < 1:
         reach = stats.norm.ppf((1 + confidence) / 2) * math.sqrt(_FIELLER / (n - 4))
         middle = math.atanh(tau.statistic)

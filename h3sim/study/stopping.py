@@ -55,6 +55,7 @@ class StoppingRule:
     def looks(self) -> tuple[int, ...]:
         """After how many seeds one looks: from 8 on, each time half as many again."""
         found, n_seeds = [], min(_FIRST, self.most_seeds)
+        # Fewer than 8 only where that is the most, so half as many again is always more.
         while n_seeds < self.most_seeds:
             found.append(n_seeds)
             n_seeds = int(n_seeds * _GROWTH)

@@ -60,6 +60,7 @@ def study_from_dict(
     reader = _Reader(folder or Path())
     arguments = reader.arguments(document)
     stopping = reader.stopping(document)
+    # Not before both were read, so that all mistakes are told at once.
     if reader.problems:
         raise StudyError(reader.problems, source)
     try:
@@ -67,6 +68,7 @@ def study_from_dict(
     except UnknownNameError as error:
         raise StudyError([Problem(key="", message=str(error))], source) from error
     except InputError as error:
+        # It says which file it is about: a page that the study names, not the study.
         if error.source:
             raise
         raise StudyError(error.problems, source) from error
@@ -160,6 +162,7 @@ class _Reader(DocumentReader):
         }
 
     def _range(self, key: str, value: Any) -> Range:
+        # Goes on in place of a wrong one, so that mistakes behind it are found as well.
         stand_in = Range(low=0, high=1)
         if isinstance(value, list) and len(value) == 2:
             value = dict(zip(("low", "high"), value, strict=True))

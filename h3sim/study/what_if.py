@@ -150,6 +150,7 @@ def _asked(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[tuple[Wha
     asked = {
         "as it is": (page, config),
         "no computation": (_without_computation(page), config),
+        # From scratch: loss, a queue or a controller of *config* would make links of the pace.
         "no network": (page, LoadConfig(browser=config.browser, **_AT_ONCE)),
         "half the RTT": (page, replace(config, rtt_ms=rtt_ms / 2)),
         "all cached": (_with_all_cached(page), config),
