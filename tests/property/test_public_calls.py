@@ -76,6 +76,12 @@ MANY: dict[str, Any] = {"network": "4g", "cc": "newreno", "loss": 0.02}
 STUDY: dict[str, Any] = {"schemes": "fifo", "executor": "serial"}
 RESULTS = h3sim.sweep(PAGE, schemes=["rr", "fifo", "dfifo"], seeds=3, executor="serial", **MANY)
 
+
+def report_of_a_load(of: Any, baseline: Any = None) -> object:
+    """Return a report with the figures of a load, of which no other argument takes part."""
+    return h3sim.report(of, baseline=baseline)
+
+
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "simulate": (h3sim.simulate, {"page": PAGE, "scheme": "fifo"}),
     "simulate, parsing": (h3sim.simulate, {"page": PAGE, "browser": "parse"}),
@@ -107,7 +113,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "with_revalidated": (h3sim.page.with_revalidated, {"page": PAGE, "names": "a.js"}),
     "with_staged_hints": (h3sim.page.with_staged_hints, {"page": PAGE}),
     "Page.with_resources": (PAGE.with_resources, {"resources": (ROOT,)}),
-    "report": (h3sim.report, {"of": LOAD, "title": "x"}),
+    "report": (h3sim.report, {"of": RESULTS, "title": "x"}),
+    "report, of a load": (report_of_a_load, {"of": LOAD, "baseline": "fifo"}),
     "reproduce": (h3sim.reproduce, {"names": "no-such-experiment"}),
     "check_server": (h3sim.check_server, {"schemes": "fifo"}),
     "LoadConfig": (h3sim.LoadConfig, {}),
