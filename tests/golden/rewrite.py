@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.golden import cells, controllers, figures, links, pages, reproduced, rules
+from tests.golden import cells, controllers, figures, links, pages, parts, reproduced, rules
 
 
 def main() -> None:
     """Write what loads, figures, the tiny reproduction, pages and controllers come to now."""
-    for part in (cells, controllers, figures, links, pages, reproduced, rules):
-        part.RECORDED.write_text(part.text_of(part.compute()), "utf-8")
-        print(f"wrote {part.RECORDED.name}")
+    for each in (cells, controllers, figures, links, pages, parts, reproduced, rules):
+        each.RECORDED.write_text(each.text_of(each.compute()), "utf-8")
+        print(f"wrote {each.RECORDED.name}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.golden import controllers, figures, links, pages, reproduced, rules
+from tests.golden import controllers, figures, links, pages, parts, reproduced, rules
 from tests.golden.cells import COMMAND, RECORDED, compute, text_of
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def test_made_up_pages_come_out_as_recorded() -> None:
     assert pages.compute() == recorded, f"if that is meant, rewrite the record with: {COMMAND}"
 
 
-@pytest.mark.parametrize("part", [controllers, links, rules])
-def test_controllers_and_loads_by_rule_and_link_come_out_as_recorded(part: ModuleType) -> None:
+@pytest.mark.parametrize("part", [controllers, links, parts, rules])
+def test_parts_and_loads_of_every_kind_come_out_as_recorded(part: ModuleType) -> None:
     recorded = json.loads(part.RECORDED.read_text("utf-8"))
     computed = json.loads(part.text_of(part.compute()))
     every = {**recorded, **computed}

@@ -187,6 +187,10 @@ def _run(options: argparse.Namespace, mutants: list[Mutant], store: Store, tried
             continue
         if time.monotonic() > until:
             break
+        if Path(mutant.file).read_text("utf-8") != texts[mutant.file]:
+            # A mutant that cannot be made any more would seem to be noticed.
+            print(f"{mutant.file} has changed meanwhile: begin again")
+            break
         result = trial.result(mutant, texts[mutant.file])
         store.add(result)
         if result.test:
