@@ -108,6 +108,7 @@ class _Log:
             have = f"{self._n_entries} entries" if self._n_entries != 1 else "1 entry"
             what = f"has {have}, and none of them header fields with a start time"
             raise self.refuse(what if self._n_entries else "has no log.entries")
+        # By time alone: entries of one instant stay in the order of the file.
         self._found.sort(key=lambda pair: pair[0])
         zero_ns = self._found[0][0] * NS_PER_US
         return tuple(

@@ -30,6 +30,7 @@ PLACES = (
 """Where they stand on macOS, which has no search path for them."""
 _START_S = 30.0
 _END_S = 5.0
+# Port 0 lets Chromium choose one, so that several recordings at a time do not meet.
 _FLAGS = (
     *("--headless=new", "--remote-debugging-port=0", "--no-first-run"),
     *("--no-default-browser-check", "--disable-background-networking"),
@@ -88,6 +89,7 @@ def running_chromium(
     Raises:
         RecordingError: if it does not start.
     """
+    # Chromium's children may still write there while it goes: no reason to lose a recording.
     with tempfile.TemporaryDirectory(prefix="h3sim-", ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(  # noqa: S603 - the browser that the user has installed
             [
@@ -128,6 +130,7 @@ def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) 
         if process.poll() is not None:
             raise RecordingError(f"{program} ended at once, with code {process.returncode}")
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        # One line: it is about to write the other, the path.
         if len(lines) == 2:
             return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
         time.sleep(0.02)

@@ -76,6 +76,7 @@ class Triggers:
         """Return what made Chromium ask for *exchange*, which is not the root."""
         index = self._index_of[exchange.key]
         before = exchange.redirected_from
+        # First, as an initiator of what follows a redirect is that of the first request.
         if before is not None and before.key in self._index_of:
             return self._complete(exchange, before)
         kind = exchange.initiator.type
@@ -89,6 +90,7 @@ class Triggers:
         initiator = exchange.initiator
         urls = {frame.url for frame in initiator.stack}
         scripts = [other for other in self._exchanges[:index] if other.url in urls]
+        # An inline script goes by the URL of its document: its place there tells more (below).
         scripts = [other for other in scripts if other.type != "Document"]
         if scripts:
             before = self._waited_for(exchange, index, urls)
@@ -99,6 +101,7 @@ class Triggers:
             document = self._document(frame.url, index)
             if document is not None:
                 return self._offset(exchange, document, document.html.script_end(frame.line))
+        # A module's import has no stack: it names the module that imports.
         importer = self._asked_before(initiator.url, index)
         if importer is None or importer.type == "Document":
             return None
@@ -139,6 +142,7 @@ class Triggers:
 
     def _home(self, exchange: Exchange, index: int) -> ReceivedDocument:
         """The document of the frame that asks, or else the root."""
+        # Backwards: a frame may have had several documents, of which the last one asks.
         for other in reversed(self._exchanges[:index]):
             if other.key in self._documents and other.frame == exchange.frame:
                 return self._documents[other.key]
@@ -149,7 +153,7 @@ class Triggers:
         return None if found is None else self._documents.get(found.key)
 
     def _asked_before(self, url: str, index: int) -> Exchange | None:
-        """The last exchange with *url* that was asked for before the one at *place*."""
+        """The last exchange with *url* that was asked for before the one at *index*."""
         if not url:
             return None
         for other in reversed(self._exchanges[:index]):

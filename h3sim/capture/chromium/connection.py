@@ -43,6 +43,7 @@ class DevTools:
         self._lost = (websocket.WebSocketException, OSError)
         self._slow = websocket.WebSocketTimeoutException
         try:
+            # Chromium refuses clients that send an Origin, unless it was started for that.
             self._socket: WebSocket = websocket.create_connection(
                 address, timeout=_CONNECT_S, suppress_origin=True, skip_utf8_validation=True
             )
@@ -80,6 +81,7 @@ class DevTools:
         until = time.monotonic() + _ANSWER_S
         while time.monotonic() < until:
             answer = self._receive(until - time.monotonic())
+            # Another number answers a command that was given up.
             if answer is None or answer.get("id") != number:
                 continue
             if "error" in answer:
@@ -100,6 +102,7 @@ class DevTools:
 
     def _receive(self, wait_s: float) -> dict[str, Any] | None:
         """Take in one message: an event is kept, an answer is returned."""
+        # 0 would mean a socket that never waits, and says so by another error.
         self._socket.settimeout(max(wait_s, 0.001))
         try:
             text = self._socket.recv()

@@ -33,6 +33,7 @@ class Document:
     """
 
     def __init__(self, text: str, url: str, charset: str = "") -> None:
+        # Tags are looked for as ASCII, in bytes: in UTF-16, say, none would be found.
         self._charset = charset if _is_like_ascii(charset) else "utf-8"
         self.data = text.encode(self._charset, "replace")
         self._url = url
@@ -46,6 +47,7 @@ class Document:
             base = joined(self._url, reference.base) or self._url
             url = joined(base, reference.url)
             if url:
+                # What is named twice is asked for at the first place.
                 found.setdefault(url, reference)
         return found
 

@@ -145,6 +145,7 @@ def _kept(everything: list[Exchange]) -> list[Exchange]:
     """Return what the page consists of: answers that came, and no redirection to what did not."""
     kept = [e for e in everything if e.is_whole and not e.failed and not is_favicon(e)]
     there = {exchange.key for exchange in kept}
+    # Backwards, so that a whole chain of redirections that leads to nothing goes.
     for exchange in reversed(everything):
         if exchange.redirected_from is not None and exchange.key not in there:
             there.discard(exchange.redirected_from.key)
@@ -240,6 +241,7 @@ class _Maker:
 
     def _above_the_fold(self) -> set[str]:
         """What is seen, what painting waits for, and what brings either."""
+        # Also where a way up ends: whatever stands here has all that brings it in here.
         seen: set[str] = {self._first.key, self._kept[0].key}
         for exchange in self._kept:
             is_painted = self._kinds[exchange.key] in _PAINTED

@@ -35,6 +35,7 @@ def merged(pages: Sequence[Page]) -> tuple[Page, int]:
     its times are the medians over the recordings with that graph.
     """
     graphs = [graph_of(page) for page in pages]
+    # Of equally frequent ones the first.
     index = max(range(len(pages)), key=lambda n: (graphs.count(graphs[n]), -n))
     alike = [page for page, graph in zip(pages, graphs, strict=True) if graph == graphs[index]]
     page = pages[index]
@@ -56,6 +57,7 @@ def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
 
 
 def _median(values: Sequence[int]) -> int:
+    # The lower of two middles: a time that was recorded, and whole.
     return statistics.median_low(values)
 
 

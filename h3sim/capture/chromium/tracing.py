@@ -64,6 +64,7 @@ def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, Work]:
 
 def _own_times(events: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], float]]:
     """Yield each event of a thread with its CPU time less that of the events inside it."""
+    # Of two that begin at once the longer one first: it is the outer one.
     events.sort(key=lambda event: (event["ts"], -event.get("dur", 0)))
     inside: list[float] = [0.0] * len(events)
     open_indexes: list[int] = []

@@ -93,6 +93,7 @@ class _Tab:
         self._call("CSS.enable")
         self._call("Debugger.enable")
         self._call("Debugger.setAsyncCallStackDepth", maxDepth=32)
+        # A `debugger` statement would stop the page for good.
         self._call("Debugger.setSkipAllPauses", skip=True)
         self._call(
             "Emulation.setDeviceMetricsOverride",
@@ -107,6 +108,7 @@ class _Tab:
             self._call("Page.addScriptToEvaluateOnNewDocument", source=source, **more)
         for method, params, _ in extra:
             self._call(method, **params)
+        # Without a session: all of the browser is traced, the process of the tab with it.
         self._devtools.call(
             "Tracing.start",
             transferMode="ReportEvents",
@@ -152,7 +154,7 @@ class _Tab:
         elif method == "CSS.fontsUpdated" and "font" in params:
             self.visit.fonts.append(params["font"])
         elif method == "Page.javascriptDialogOpening":
-            self._call("Page.handleJavaScriptDialog", accept=True)
+            self._call("Page.handleJavaScriptDialog", accept=True)  # it waits for that
         elif method.startswith("Network."):
             self.visit.events.append(event)
             self._follow(method, params, now)
@@ -178,6 +180,7 @@ class _Tab:
         waited = waited if isinstance(waited, list) else []
         addresses = [address for address in waited if isinstance(address, str)]
         self.visit.measured = {**json.loads(measured), "waited": addresses}
+        # Each hop of a redirect has the same number.
         for number in dict.fromkeys(self._html):
             text = self._body(number)
             if text is not None:

@@ -51,6 +51,7 @@ class Site:
     def __init__(self, root: Path, compression: str = "gzip") -> None:
         self.root = root.resolve()
         self.compression = compression
+        # Now, and not in a thread of the server, if there is no library for it.
         compressed(b"", compression)
         self._answer = lru_cache(maxsize=None)(self._read)
 
@@ -119,6 +120,7 @@ def compressed(plain: bytes, compression: str) -> bytes:
     (29, 1000)
     """
     if compression == "gzip":
+        # Without the time of day: equal files give equal bytes.
         return gzip.compress(plain, _GZIP_LEVEL, mtime=0)
     if compression == "br":
         with needing_extra("brotli", "record"):
@@ -132,6 +134,7 @@ def compressed(plain: bytes, compression: str) -> bytes:
 def served(site: Site) -> Iterator[str]:
     """Serve *site* on a free port of this machine; yield its address, with no slash behind."""
 
+    # Of each server its own, as handlers find the site at their class.
     class Handler(_Handler):
         pass
 
@@ -157,6 +160,7 @@ def address_of(base: str, path: str) -> str:
 
 
 class _Server(ThreadingHTTPServer):
+    # A browser that keeps its connections open must not hold up the end.
     daemon_threads = True
     block_on_close = False
     request_queue_size = 64

@@ -64,6 +64,7 @@ class ProtocolLog:
         if method == "Page.loadEventFired":
             self._loaded_s = fields.table("params").duration("timestamp")
         is_request = method == "Network.requestWillBeSent"
+        # Events of requests that are known already go in even where no more have room.
         if not is_request or self._recording.has_room(len(self._events.exchanges)):
             self._events.add(method, fields.table("params"))
 

@@ -163,6 +163,7 @@ def _in_order(
     order: list[int] = []
     reached = [False] * len(objects)
     heads = [index for index in range(len(objects)) if index not in chosen]
+    # Heads first: what is not reached from any of them then is in a circle or behind one.
     for head in (*heads, *range(len(objects))):
         if not reached[head] and head in chosen:
             objects[head].request.trigger = None

@@ -133,6 +133,7 @@ class HarReader:
     def _choose_page(self, number: int) -> None:
         """Leave out what belongs to another page than the one that is asked for."""
         used = dict.fromkeys(request.page for request in self._recording.requests if request.page)
+        # In the order of the log's pages, but only those that have entries.
         ids = [page for page in self._page_ids if page in used] or list(used)
         if number > max(1, len(ids)):
             have = "one page" if len(ids) < 2 else f"{len(ids)} pages"
@@ -148,6 +149,8 @@ class HarReader:
     def _read_times(self, request: Observed, entry: Fields) -> None:
         at_us = self._microseconds(entry)
         if at_us is not None:
+            # In whole numbers from the first entry: microseconds since 1970 leave a float no
+            # digits.
             self._zero_us = at_us if self._zero_us is None else self._zero_us
             request.start_ms = (at_us - self._zero_us) / 1000
         read_timings(request, entry)
@@ -237,6 +240,7 @@ def _join_redirects(requests: list[Observed]) -> None:
     waiting: dict[str, int] = {}
     for index, request in enumerate(requests):
         url = request.url.partition("#")[0]
+        # Taken out: a redirect leads to one request, and the next of that URL is another.
         if url in waiting:
             request.redirect_of = waiting.pop(url)
         if request.redirect_to:

@@ -30,6 +30,7 @@ def read_sizes(request: Observed, entry: Fields) -> None:
     """Take over the sizes of an entry."""
     asked, answer = entry.table("request"), entry.table("response")
     sent, got = headers_of(asked), headers_of(answer)
+    # `or`, here and below: recorders write 0, too, where they know nothing.
     transfer = answer.size("_transferSize") or entry.size("_bytesIn")
     header = answer.size("headersSize") or None
     body, basis = _body(request, entry, answer, dict(got), transfer, header)

@@ -37,6 +37,7 @@ def started_at(text: str) -> Started | None:
         when = datetime.fromisoformat(text)
         day = when.date().isoformat()
         when = when if when.tzinfo else when.replace(tzinfo=UTC)
+        # Durations divide exactly; a timestamp as a float would not.
         return Started((when - _EPOCH) // _MICROSECOND, day)
     except (ValueError, OverflowError):
         return None

@@ -109,6 +109,7 @@ class NetworkEvents:
         self._open: dict[str, Exchange] = {}
         self._hops: dict[str, int] = {}
         self._n_pieces = 0
+        # Extra events come before or behind those that they belong to: hops join them at the end.
         self._sent: dict[str, list[Headers]] = {}
         self._got: dict[str, list[tuple[Headers, int]]] = {}
         self._on: dict[str, Callable[[Fields, Exchange], None]] = {

@@ -133,6 +133,7 @@ class _Site:
         for what in markup.passed_over:
             self._recording.left_out[what] += 1
         named: list[Reference | Style] = [*markup.references, *markup.styles]
+        # In the order in which a parser meets them.
         for each in sorted(named, key=lambda each: each.offset_bytes):
             base = joined(own, each.base) or own
             if isinstance(each, Reference):
@@ -182,6 +183,7 @@ class _Site:
                     self._of_sheet(later),
                     flags,
                 )
+        # Only now: a face and the rule that needs it may be in different sheets.
         fonts = _Fonts(document)
         for later, sheet in sheets:
             for rule in sheet.rules:
@@ -220,6 +222,7 @@ class _Site:
         if path in self._files:
             self._mark_again(path, flags)
             return
+        # Before it is read, so that one that cannot be had is told of once.
         self._files[path] = None
         data = self._bytes(path, key)
         if data is None:
@@ -246,6 +249,7 @@ class _Site:
         if file is not None:
             known = self._recording.requests[file.request_index].flags or {}
             if known.get("preload"):
+                # What is known goes before: the preload asked first.
                 self._recording.requests[file.request_index].flags = flags | known
 
     def _bytes(self, path: str, key: str) -> bytes | None:

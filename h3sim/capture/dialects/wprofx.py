@@ -88,6 +88,7 @@ class WprofxGraph:
         latest: dict[int, tuple[float, str]] = {}
         for source, index in self._sources():
             begun = self._begun_ms(source)
+            # Computations have no begin of their own here: of several the last one listed counts.
             if index not in latest or begun >= latest[index][0]:
                 latest[index] = (begun, source)
         done: set[str] = set()

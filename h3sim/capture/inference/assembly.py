@@ -93,6 +93,7 @@ def _entries(recording: Recording) -> list[_Entry]:
         if request.trigger is not None:
             by = new[request.trigger.by]
             request.trigger = None if by is None else replace(request.trigger, by=by)
+    # Backwards, so that the kind goes up a whole chain of redirects.
     for request, _, kind in reversed(entries):
         if request.redirect_of is not None:  # what was redirected is of the kind of its target
             entries[request.redirect_of] = entries[request.redirect_of]._replace(kind=kind)

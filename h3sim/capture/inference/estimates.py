@@ -1,8 +1,8 @@
 """What a recording tells of its network, and of the server: estimated from times of requests.
 
 - **RTT**: the median of what opening a connection took without TLS. TCP's handshake is one round
-  trip (RFC 9293 § 3.5), and so is QUIC's (RFC 9000 § 7). Without such times it is the least time
-  from a request to its first byte, which holds the server's time, too.
+  trip (RFC 9293 § 3.5), and so is QUIC's (RFC 9000 § 7). Without such times it is the lowest
+  decile of the times from requests to first bytes, which hold the server's time, too.
 - **Rate**: the most that came as a whole within any stretch of a round trip or longer, but at least
   100 ms: responses (or recorded pieces of them) that began and ended within it. When the bytes of
   one that reaches beyond it came is not known, so they do not count. As for BBR's bandwidth

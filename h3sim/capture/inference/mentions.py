@@ -66,6 +66,7 @@ def _named(data: bytes, own: str) -> dict[str, tuple[int, dict[str, Any]]]:
     for reference in markup.references:
         url = joined(joined(own, reference.base) or own, reference.url)
         offset, flags = named.get(url, (reference.offset_bytes, {}))
+        # Of a flag that several tags have the first one counts.
         named[url] = (offset, reference.flags | flags)
     return named
 

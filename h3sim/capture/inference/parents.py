@@ -77,6 +77,7 @@ class _Clock:
         if before_ms is None:
             return None
         ends = self._ends[kind]
+        # With a place behind all others: what was complete at this very instant counts.
         number = bisect_right(ends, (before_ms, len(ends) + 2**62))
         return ends[number - 1][1] if number else None
 

@@ -35,6 +35,7 @@ class WireOffsets:
         if wire_bytes < len(plain):
             packed = zlib.compress(plain, _LEVEL) if packed is None else packed
             unpacker = zlib.decompressobj(_ZLIB_OR_GZIP)
+            # So that not more than 20,000 places are kept, however long the body is.
             self._step = max(_LEAST_STEP, len(packed) // _MOST_STEPS)
             self._packed_bytes = len(packed)
             self._plain, decoded = [0], 0
@@ -48,6 +49,7 @@ class WireOffsets:
             return self._wire_bytes
         if self._plain is None:
             return min(plain_offset, self._wire_bytes)
+        # The first step after which that many bytes are out.
         steps = bisect_right(self._plain, max(plain_offset - 1, 0))
         packed = min(steps * self._step, self._packed_bytes)
         return min(self._wire_bytes, round(packed * self._wire_bytes / self._packed_bytes))

@@ -214,6 +214,7 @@ def _is_slanted(tokens: Iterable[Any]) -> bool:
 
 def _urls(tokens: Iterable[Any]) -> Iterator[str]:
     """Yield the URLs in a value; of an image-set only the first, which is for one pixel a pixel."""
+    # Backwards, as it is taken from at its end: URLs come in the order of the file.
     waiting = list(tokens)[::-1]
     while waiting:
         token = waiting.pop()
@@ -270,6 +271,7 @@ def _faces(parts: Iterable[Any], tinycss2: Any) -> Iterator[Face]:
 def _source(tokens: list[Any], tinycss2: Any) -> str:
     """Return the first source that can be used; `local()` is taken as not there."""
     part: list[Any] = []
+    # None ends the last part, behind which stands no comma.
     for token in [*tokens, None]:
         if token is not None and not (token.type == "literal" and token.value == ","):
             part.append(token)

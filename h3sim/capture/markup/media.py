@@ -140,6 +140,7 @@ def chosen(srcset: str, sizes: str = "") -> str:
         density = _density(descriptor, width_px)
         if density is None:
             continue
+        # Up to 1 more is better; once there is enough less is, but never less than 1.
         is_better = density < best_density if best_density >= 1 else density > best_density
         if not best or (is_better and (density >= 1 or best_density < 1)):
             best, best_density = url, density

@@ -131,6 +131,7 @@ class _Reader:
                 continue
             self._read_style(tag)
             for each in [*self._of(tag), *(self._rest_of(tag) if self._is_every else ())]:
+                # A preload does not stand for the tag that needs the file: that says more of it.
                 what = (each.url, each.kind, "preload" in each.flags)
                 if each.url and what not in self._named:
                     self._named.add(what)

@@ -66,9 +66,11 @@ class Document:
         return any(low <= c <= high for c in self._characters for low, high in face.ranges)
 
     def _one_applies(self, selector: str) -> bool:
+        # `:not(:hover)` does hold as the page is first shown.
         if _NOT_NOW.search(re.sub(r":not\([^()]*\)", "", selector)):
             return False
         plain = _PSEUDO_ELEMENT.sub("", selector).strip()
+        # Of `::before` alone, or behind a combinator, any element is left.
         plain = plain if plain and plain[-1] not in ">+~" else f"{plain}*"
         simple = _simple(plain, self._depth)
         self._work += self._size

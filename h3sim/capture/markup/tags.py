@@ -99,6 +99,7 @@ def scan(data: bytes) -> Scan:
                 unscripted.append((found.end(), text_end))
         if head_end == len(data):
             n_templates += (name == b"template") * (-1 if slash else 1)
+            # What stands in a template, even in the head, does not end the head.
             is_of_body = not slash and name not in _OF_HEAD and n_templates <= 0
             if is_of_body or (slash and name == b"head"):
                 head_end = opening.start()

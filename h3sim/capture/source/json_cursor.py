@@ -134,6 +134,7 @@ class JsonCursor:
 
     def _offered(self, name: Any) -> Iterator[Any]:
         """Yield the name of a part, then pass over the part if nobody read it."""
+        # Over blanks, which would look as if the part had been read.
         self.peek()
         before = self.position
         yield name
@@ -163,6 +164,7 @@ class JsonCursor:
         text, at = self._text, self._at
         if len(text) <= _MOST_PARTS:
             return
+        # Counted once for each read, and not for each value in it.
         if self._is_crowded is None:
             self._is_crowded = sum(text.count(sign, at) for sign in ",[{") > _MOST_PARTS
         if not self._is_crowded:

@@ -39,8 +39,8 @@ class _Binary(Protocol):
 class TextSource:
     """Text that is read piece by piece; `problems` says what was wrong on the way.
 
-    UTF-8, UTF-16 and UTF-32 are told by their byte order mark, or by the zeros of a first
-    character in ASCII. Bytes that are not UTF-8 become U+FFFD.
+    UTF-8, UTF-16 and UTF-32 are told by their byte order mark, UTF-16 by the zeros of a first
+    character in ASCII as well. Bytes that are not UTF-8 become U+FFFD.
     """
 
     def __init__(self, binary: _Binary) -> None:
@@ -85,6 +85,7 @@ class TextSource:
     def _decode(self, raw: bytes) -> str:
         if self._decoder is None:
             raw, encoding = _told(raw)
+            # So that wrong bytes can be told from a U+FFFD that the file has itself.
             errors = "surrogateescape" if encoding == "utf-8" else "replace"
             self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         text = self._decoder.decode(raw, final=self._ended)
