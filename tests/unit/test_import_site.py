@@ -139,6 +139,12 @@ def test_css_in_a_document_triggers_at_its_end(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["style", "Style", "STYLE"])
+def test_the_case_of_an_attribute_does_not_count(tmp_path: Path, name: str) -> None:
+    resources = site_of(tmp_path, f"<p {name}='background: url(a.png)'>", a__png="x")
+    assert list(resources) == ["index.html", "a.png"]
+
+
 def test_a_font_loads_if_a_rule_that_applies_names_it_and_the_page_has_its_characters() -> None:
     css = b"""@font-face { font-family: "A b"; src: local(x), url(a.woff2) format("woff2") }
     @font-face { font-family: C; src: url(c.svg) format("svg"), url(c.ttf) format("truetype");

@@ -111,7 +111,7 @@ def scan(data: bytes) -> Scan:
                 text = data[found.end() : text_end].decode("utf-8", "replace")
             values = _attributes(attributes) if attributes else {}
             tags.append(Tag(name.decode(), values, found.end(), bool(slash), text, text_end))
-        elif not slash and b"tyle" in attributes:
+        elif not slash and b"style" in attributes.lower():
             values = _attributes(attributes)
             if "style" in values:
                 tags.append(Tag(name.decode("utf-8", "replace"), values, found.end()))
