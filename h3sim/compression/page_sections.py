@@ -83,6 +83,7 @@ def request_section(page: Page, resource: Resource) -> FieldSection:
     )
     return (
         *first,
+        # As was seen: Chromium tells the origin for fonts, but not for fetches from the page's own.
         *(((b"origin", _ORIGIN),) if mode == b"cors" and resource.kind is Kind.FONT else ()),
         *(() if is_document else ((b"referer", _ORIGIN + _path(_referer(page, resource))),)),
         (b"sec-fetch-dest", dest),

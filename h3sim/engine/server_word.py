@@ -97,6 +97,7 @@ class ServerWord:
 
     def _merge(self, stream_id: int, word: ServerPriority) -> None:
         merged = word.merged_with(self._wanted[stream_id])
+        # A word that changes nothing is no signal, neither for the scheduler nor in the trace.
         if merged != self._wanted[stream_id]:
             self._say(stream_id, merged)
 

@@ -233,6 +233,7 @@ def _tau(speedups: Mapping[str, Mapping[str, float]], paper: Mapping[str, float 
     rows = [[speedups[scheme][page] for scheme, _ in known] for page in pages]
 
     def agreement(sample: Any) -> float:
+        # To two digits, as the paper prints its own: what is equal there can be equal here.
         return tau(theirs, [round(float(value), 2) for value in sample.mean(axis=0)])
 
     return over_pages(rows, agreement)

@@ -289,6 +289,7 @@ def _after(when: Discovery, instead: Mapping[str, Discovery], page: Page) -> Dis
     """Return *when*, counted from what stands for its parent where that one is gone."""
     if when.by is None or when.by not in instead:
         return when
+    # Such a time counts from navigation start, not from its parent.
     if when.at is At.TIME:
         return replace(when, by=None)
     gone, stands = page.resources[page.index[when.by]], instead[when.by]

@@ -100,6 +100,7 @@ def _streams_of(load: Load) -> dict[int, _Stream]:
     }
     for sent_at_ns, _, stream_id, offset, n_bytes, *_ in load.trace.packet_rows:
         sent, end = streams[stream_id].sent, offset + n_bytes
+        # What is sent again brings the response no further.
         if not sent or end > sent[-1][1]:
             sent.append((sent_at_ns, end))
     return streams
@@ -138,6 +139,7 @@ def _replayed(load: Load, streams: dict[int, _Stream], at_ns: int) -> TreeSchedu
         (stream.done_at_ns + retention_ns, 1, stream_id, stream_id, None)
         for stream_id, stream in streams.items()
     ]
+    # What is said at an instant comes before what is closed then.
     happened.sort(key=lambda entry: entry[:3])
     is_open: dict[int, bool] = {}
     for now_ns, _, _, element_id, signal in happened:

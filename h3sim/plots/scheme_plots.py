@@ -108,6 +108,7 @@ def _factor_axis(ax: Axes) -> None:
     """Make the vertical axis one of factors: x2 as far above 1 as /2 is below."""
     low, high = ax.dataLim.intervaly
     reach = max(1.1, high, 1 / low) if low > 0 else 1.1
+    # A margin on an axis of logarithms is a power.
     reach **= 1.08
     # Where all is close to 1 finer steps are told; farther away they would stand on each other.
     least = 2 if reach >= 7 else 1.25 if reach >= 1.5 else 1.05 if reach >= 1.1 else 1

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Clock", "Event", "events_of", "said", "whole"]
 
-"""The largest number, offset or id that QUIC can carry (RFC 9000 § 16)."""
 _MAX_TIME = 1e18
 """In any unit; today is 1.8e15 microseconds from 1970."""
 _DELTA = ("delta", "delta_time", "relative_to_previous_event")
@@ -126,6 +125,8 @@ def _events(
         if not event:
             continue  # an empty last event stands for the comma before it
         what = _WANTED.get(_name(event, common))
+        # The first event sets what counts as 0, and each delta counts from the event before it,
+        # whatever these events are about.
         if what is None and not is_first and not clock.is_delta:
             continue
         is_first = False

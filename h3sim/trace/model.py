@@ -188,6 +188,8 @@ class Trace:
         for row in self.packet_rows:
             yield f"{separator}{row!r}"
             separator = ", "
+        # As `repr` writes a tuple of one, and what most loads do not have is left out below: equal
+        # loads keep their digests from version to version.
         yield ",)" if len(self.packet_rows) == 1 else ")"
         if self.connection_of:
             yield f", {self.connection_of!r}"

@@ -90,6 +90,7 @@ def _mistakes(match: re.Match[str]) -> Iterator[str]:
     elif rates:
         yield f"only on-off has a rate, is {given}"
     limits = (*zip(rates, (_MOST_MBPS, _MOST_MS), strict=False), (match["start"] or "1", _MOST_MS))
+    """1" stands for a start that is not given: a start may be 0, a rate or a period may not."""
     for number, most in limits:
         value = _number(number)
         if value is None or value > most or (value <= 0 and number in rates):
