@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.capture.chromium import Source, record
-from h3sim.capture.chromium.headers import request_lists, response_lists
+from h3sim.capture.header_lists import request_lists, response_lists
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.documents import write_whole
 from tools.record_corpus import CHECKOUT, CORPORA

@@ -1,12 +1,12 @@
-"""Reads what header compression is tried on: the header lists of a HAR or of a QIF file."""
+"""Header lists, on which compression is tried: of a HAR, of a QIF file, of a recorded load."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from h3sim.capture.dialects.har_sizes import headers_of
-from h3sim.capture.dialects.har_times import started_at
+from h3sim.capture.dialects.har_fields import headers_of, started_at
 from h3sim.capture.source.fields import Fields
 from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.capture.source.parts import parts
@@ -20,12 +20,18 @@ from h3sim.protocol import HOP_BY_HOP_FIELDS
 from h3sim.units import NS_PER_US, ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from os import PathLike
 
+    from h3sim.capture.dialects.network_events import Exchange as Recorded
+    from h3sim.capture.source.parts import Part
     from h3sim.compression.base import Field, FieldSection
 
-__all__ = ["read_exchanges", "read_har_exchanges"]
+__all__ = ["read_exchanges", "read_har_exchanges", "request_lists", "response_lists", "to_qif"]
+
+Headers = list[tuple[str, str]]
+_SECRETS = {"authorization", "cookie", "proxy-authorization", "set-cookie"}
+_ADDRESSES = {"location", "referer"}
 
 _HAR_BEGINS = (b"{", GZIP_MAGIC, b"\xff\xfe", b"\xfe\xff")
 _PEEKED_BYTES = 256
@@ -66,7 +72,7 @@ def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
         try:
             for part in parts(cursor, lambda *_: None):
                 if part.path == ("log", "entries") and part.item is not None:
-                    log.add(part.key, part.value)
+                    log.add(part)
         except BrokenJsonError as error:
             raise log.refuse(str(error)) from error
     return log.exchanges()
@@ -81,19 +87,20 @@ class _Log:
         self._found: list[tuple[int, Exchange]] = []
         self._n_entries = 0
 
-    def add(self, key: str, value: Any) -> None:
-        """Read the entry at *key*."""
+    def add(self, part: Part) -> None:
+        """Read an entry."""
         self._n_entries += 1
-        if not isinstance(value, dict):
+        entry = Fields.of(part, self._note)
+        if entry is None:
             return
-        entry = Fields(value, key, self._note)
         asked, answer = entry.table("request"), entry.table("response")
         sent, got = headers_of(asked), headers_of(answer)
         started = started_at(entry.text("startedDateTime"))
         at_us = None if started is None else started.at_us
         if not sent or at_us is None:
             return
-        wait_ms = max(0.0, (entry.duration("time") or 0.0) - _receive_ms(entry))
+        receive_ms = entry.table("timings").duration("receive") or 0.0
+        wait_ms = max(0.0, (entry.duration("time") or 0.0) - receive_ms)
         exchange = Exchange(
             requested_at_ns=at_us * NS_PER_US,
             request=_request(asked, sent),
@@ -112,10 +119,9 @@ class _Log:
         self._found.sort(key=lambda pair: pair[0])
         zero_ns = self._found[0][0] * NS_PER_US
         return tuple(
-            Exchange(
+            replace(
+                found,
                 requested_at_ns=found.requested_at_ns - zero_ns,
-                request=found.request,
-                response=found.response,
                 responded_at_ns=found.responded_at_ns - zero_ns,
             )
             for _, found in self._found
@@ -135,32 +141,40 @@ def _listed(at_ns: int, fields: FieldSection) -> Exchange:
     return Exchange(requested_at_ns=at_ns, request=fields)
 
 
-def _request(asked: Fields, sent: list[tuple[str, str]]) -> FieldSection:
-    pseudo = [pair for pair in sent if pair[0].startswith(":")]
-    if not pseudo:
-        parts = urlsplit(asked.text("url"))
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        method = asked.text("method").upper() or "GET"
-        pseudo = [(":method", method), (":scheme", parts.scheme), (":authority", parts.netloc)]
-        pseudo.append((":path", path))
-    return tuple(_encoded([*pseudo, *_plain(sent)]))
+def _request(asked: Fields, sent: Headers) -> FieldSection:
+    if any(name.startswith(":") for name, _ in sent):
+        pseudo = [pair for pair in sent if pair[0].startswith(":")]
+    else:
+        pseudo = _pseudo(asked.text("method").upper() or "GET", asked.text("url"))
+    return tuple(_encoded([*pseudo, *_crumbled(_plain(sent))]))
 
 
-def _response(answer: Fields, got: list[tuple[str, str]]) -> FieldSection:
+def _response(answer: Fields, got: Headers) -> FieldSection:
     status = answer.number("status")
     if not got or not status or status < 0:
         return ()
-    return tuple(_encoded([(":status", str(int(status))), *_plain(got)]))
+    return tuple(_encoded([(":status", str(int(status))), *_crumbled(_plain(got))]))
 
 
-def _plain(fields: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+def _pseudo(method: str, url: str) -> Headers:
+    parts = urlsplit(url)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    named = [(":method", method), (":scheme", parts.scheme), (":authority", parts.netloc)]
+    return [*named, (":path", path)]
+
+
+def _plain(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield fields as HTTP/2 and HTTP/3 have them, without pseudo-header fields."""
     for name, value in fields:
-        if name.startswith(":") or name in HOP_BY_HOP_FIELDS:
-            continue
-        if name == "cookie":
-            yield from (("cookie", crumb) for crumb in value.split("; "))
-        else:
-            yield name, value
+        small = name.lower()
+        if not small.startswith(":") and small not in HOP_BY_HOP_FIELDS:
+            yield small, value
+
+
+def _crumbled(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for name, value in fields:
+        for part in value.split("; ") if name == "cookie" else (value,):
+            yield name, part
 
 
 def _encoded(fields: Iterable[tuple[str, str]]) -> Iterable[Field]:
@@ -168,5 +182,29 @@ def _encoded(fields: Iterable[tuple[str, str]]) -> Iterable[Field]:
         yield name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
 
 
-def _receive_ms(entry: Fields) -> float:
-    return entry.table("timings").duration("receive") or 0.0
+def request_lists(exchanges: Iterable[Recorded]) -> list[Headers]:
+    """Return the header list of each request; without cookies, credentials and query strings."""
+    return [
+        [*_pseudo(each.method, each.url.partition("?")[0]), *_public(each.request_fields)]
+        for each in exchanges
+    ]
+
+
+def response_lists(exchanges: Iterable[Recorded]) -> list[Headers]:
+    """Return the header list of each response; without cookies and query strings."""
+    return [[(":status", str(each.status)), *_public(each.response_fields)] for each in exchanges]
+
+
+def _public(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for name, value in _plain(fields):
+        if name not in _SECRETS:
+            yield name, value.partition("?")[0] if name in _ADDRESSES else value
+
+
+def to_qif(lists: Iterable[Headers]) -> str:
+    r"""Return header lists as QIF: a line of name, tab and value each, a blank one at the end.
+
+    >>> to_qif([[(":method", "GET")], [(":status", "200")]])
+    ':method\tGET\n\n:status\t200\n\n'
+    """
+    return "".join("".join(f"{n}\t{v}\n" for n, v in fields) + "\n" for fields in lists)

@@ -18,8 +18,7 @@ from h3sim.capture.source.parts import parts
 from h3sim.capture.source.text_source import opened
 from h3sim.documents import shown, shown_path
 from h3sim.documents.arguments import PATH, check_arguments
-from h3sim.documents.values import Text, ValueType, Whole
-from h3sim.errors import Problem
+from h3sim.documents.values import Choice, Text, ValueType, Whole
 
 if TYPE_CHECKING:
     from h3sim.capture.dialects.table import Family, Reader
@@ -62,10 +61,9 @@ def import_page(
         RecordingError: if it is no recording of a page, or, with *strict*, if any part of it could
             not be used.
     """
-    _check_kinds(path, page, above_the_fold, dialect=dialect, host=host, root=root)
+    _check(path, page, above_the_fold, dialect=dialect, host=host, root=root)
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is told with the rest
         path = Path(path) / "index.html"
-    _check(dialect, page, shown_path(path))
     recording = Recording(
         source=shown_path(path), dialect=dialect or "", page_number=page, host=host
     )
@@ -113,25 +111,13 @@ def _is_site(source: TextSource, path: str | Path, dialect: str | None) -> bool:
     return Path(path).suffix.lower() in _HTML_SUFFIXES or source.peek().lstrip().startswith("<")
 
 
-def _check_kinds(path: object, page: object, above_the_fold: object, **optional: object) -> None:
-    """Refuse arguments of a wrong type, all of them at once."""
-    kinds: dict[str, ValueType] = {"dialect": Text(), "host": Text(), "root": PATH}
+def _check(path: object, page: object, above_the_fold: object, **optional: object) -> None:
+    """Refuse arguments that can mean nothing, all of them at once."""
+    kinds: dict[str, ValueType] = {"dialect": Choice(DIALECTS), "host": Text(), "root": PATH}
     given = {key: (kinds[key], value) for key, value in optional.items() if value is not None}
-    needed = {"path": (PATH, path), "page": (Whole(), page)}
+    needed = {"path": (PATH, path), "page": (Whole(low=1), page)}
     marks = {"above_the_fold": (PATH, above_the_fold)}
     check_arguments(RecordingError, **needed, **marks, **given)
-
-
-def _check(dialect: str | None, page: int, source: str) -> None:
-    if dialect is not None and dialect not in DIALECTS:
-        known = ", ".join(DIALECTS)
-        raise RecordingError([_problem(f"no dialect is called {dialect!r}; there are {known}")])
-    if page < 1:
-        raise RecordingError([_problem(f"pages count from 1, {page} is none")], source)
-
-
-def _problem(message: str, key: str = "") -> Problem:
-    return Problem(key=key, message=message)
 
 
 def _read(source: TextSource, recording: Recording) -> None:

@@ -132,7 +132,7 @@ def write_page(page: Page, path: Path) -> None:
 
 
 def _write_more(recording: Recording, options: argparse.Namespace) -> None:
-    from h3sim.capture.chromium.headers import request_lists, response_lists, to_qif
+    from h3sim.capture.header_lists import request_lists, response_lists, to_qif
 
     if options.log is not None:
         text = json.dumps(recording.load.to_dict(), indent=1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.refused import RefusedError
+from h3sim.documents.refused import RefusedError, collected
 from h3sim.documents.shown import shown
 from h3sim.documents.values import ValueType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.errors import InputError, Problem
+    from h3sim.errors import InputError
 
 __all__ = ["CALLABLE", "PATH", "Only", "check_arguments"]
 
@@ -30,12 +30,7 @@ def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> 
     ...
     h3sim.errors.InputError: seed: must be text, is 3
     """
-    problems: list[Problem] = []
-    for key, (kind, value) in given.items():
-        try:
-            kind.accept(value)
-        except RefusedError as refused:
-            problems += refused.under(key)
+    _, problems = collected((key, kind.accept, value) for key, (kind, value) in given.items())
     if problems:
         raise error(problems)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from h3sim.documents.declared import declared, keys_of, read_table, write_table
-from h3sim.documents.refused import RefusedError
+from h3sim.documents.refused import RefusedError, collected
 from h3sim.documents.shown import shown
 from h3sim.documents.values import ValueType
-
-if TYPE_CHECKING:
-    from h3sim.errors import Problem
 
 __all__ = ["Inline", "Named", "Table"]
 
@@ -72,14 +70,9 @@ class Named(ValueType):
     def read(self, given: Any) -> tuple[Any, ...]:
         if not isinstance(given, Mapping):
             raise RefusedError(f"must be a table, is {shown(given)}")
-        problems: list[Problem] = []
-        values: list[Any] = []
-        for name, entry in given.items():
-            try:
-                values.append(read_table(self.cls, entry, name=name))
-            except RefusedError as refused:
-                problems += refused.under(name)
-                values.append(refused.stand_in)
+        values, problems = collected(
+            (name, partial(read_table, self.cls, name=name), entry) for name, entry in given.items()
+        )
         if problems:
             raise RefusedError(problems, tuple(values))
         return tuple(values)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from h3sim.errors import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["ABSENT", "RefusedError", "joined"]
+__all__ = ["ABSENT", "RefusedError", "collected", "joined"]
 
 ABSENT: Any = object()
 """Stands for no value at all, where None is one."""
@@ -33,6 +33,25 @@ class RefusedError(Exception):
             Problem(key=joined(key, problem.key), message=problem.message)
             for problem in self.problems
         ]
+
+
+def collected(
+    entries: Iterable[tuple[str, Callable[[Any], Any], Any]],
+) -> tuple[list[Any], list[Problem]]:
+    """Return what each (key, what reads it, what was given) becomes, and all that is wrong.
+
+    A stand-in, where there is one, takes the place of what is wrong.
+    """
+    taken: list[Any] = []
+    problems: list[Problem] = []
+    for key, take, given in entries:
+        try:
+            taken.append(take(given))
+        except RefusedError as refused:
+            problems += refused.under(key)
+            if refused.stand_in is not ABSENT:
+                taken.append(refused.stand_in)
+    return taken, problems
 
 
 def joined(key: str, below: str) -> str:

@@ -14,7 +14,7 @@ from enum import Enum
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.refused import ABSENT, RefusedError
+from h3sim.documents.refused import RefusedError, collected
 from h3sim.documents.shown import is_quantity, not_one_of, shown
 from h3sim.errors import Problem
 from h3sim.units import mbps, ms, to_mbps, to_ms
@@ -319,15 +319,7 @@ class ListOf(ValueType):
     def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
         if not isinstance(values, list | tuple):
             raise RefusedError(f"must be a list of {self._noun}, is {shown(values)}")
-        taken: list[Any] = []
-        problems: list[Problem] = []
-        for number, value in enumerate(values):
-            try:
-                taken.append(take(value))
-            except RefusedError as refused:
-                problems += refused.under(f"[{number}]")
-                if refused.stand_in is not ABSENT:
-                    taken.append(refused.stand_in)
+        taken, problems = collected((f"[{n}]", take, value) for n, value in enumerate(values))
         if problems:
             raise RefusedError(problems, tuple(taken))
         # What is right already stays the same object: a value that is checked again costs nothing.

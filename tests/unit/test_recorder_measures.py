@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from h3sim.capture.chromium.headers import request_lists, response_lists, to_qif
 from h3sim.capture.chromium.repeat import differences, merged
 from h3sim.capture.chromium.tracing import Work, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
 from h3sim.capture.dialects.initiators import Initiator
 from h3sim.capture.dialects.network_events import Exchange
+from h3sim.capture.header_lists import request_lists, response_lists, to_qif
 from h3sim.page import At, Discovery, Kind, Page, Resource
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.chromium.documents import Document
 from h3sim.capture.markup.compression import WireOffsets
-from h3sim.page import At
+from h3sim.page import At, Discovery
+from h3sim.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -27,7 +28,16 @@ class Trigger(NamedTuple):
     at: At
     offset_bytes: int | None
     delay_ms: float
-    reference: Reference | None
+    reference: Reference | None = None
+
+    def discovery(self, ids: Mapping[str, str], digits: int) -> Discovery:
+        """Return it as it stands in a page, its delay to so many digits of a millisecond."""
+        return Discovery(
+            at=self.at,
+            by=ids[self.parent.key],
+            offset_bytes=self.offset_bytes,
+            delay_ns=ms(round(self.delay_ms, digits)),
+        )
 
 
 class ReceivedDocument:
@@ -143,10 +153,9 @@ class Triggers:
     def _home(self, exchange: Exchange, index: int) -> ReceivedDocument:
         """The document of the frame that asks, or else the root."""
         # Backwards: a frame may have had several documents, of which the last one asks.
-        for other in reversed(self._exchanges[:index]):
-            if other.key in self._documents and other.frame == exchange.frame:
-                return self._documents[other.key]
-        return self._documents[self._exchanges[0].key]
+        before = (e for e in reversed(self._exchanges[:index]) if e.key in self._documents)
+        home = next((e for e in before if e.frame == exchange.frame), self._exchanges[0])
+        return self._documents[home.key]
 
     def _document(self, url: str, index: int) -> ReceivedDocument | None:
         found = self._asked_before(url, index)
@@ -154,12 +163,8 @@ class Triggers:
 
     def _asked_before(self, url: str, index: int) -> Exchange | None:
         """The last exchange with *url* that was asked for before the one at *index*."""
-        if not url:
-            return None
-        for other in reversed(self._exchanges[:index]):
-            if other.url == url:
-                return other
-        return None
+        before = reversed(self._exchanges[:index] if url else ())
+        return next((other for other in before if other.url == url), None)
 
     def _complete(self, exchange: Exchange, parent: Exchange) -> Trigger:
         return _trigger(exchange, parent, At.COMPLETE, _finished_ms(parent))
@@ -184,7 +189,7 @@ class Triggers:
 
 
 def _trigger(exchange: Exchange, parent: Exchange, at: At, since_ms: float) -> Trigger:
-    return Trigger(parent, at, None, max(exchange.requested_ms - since_ms, 0.0), None)
+    return Trigger(parent, at, None, max(exchange.requested_ms - since_ms, 0.0))
 
 
 def _finished_ms(exchange: Exchange) -> float:

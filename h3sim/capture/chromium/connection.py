@@ -11,8 +11,6 @@ from h3sim.capture.chromium.browser import RecordingError
 from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from websocket import WebSocket
 
 __all__ = ["DevTools", "Event"]
@@ -55,12 +53,7 @@ class DevTools:
     def __enter__(self) -> DevTools:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close(timeout=1)
 
     def call(self, method: str, *, session: str = "", **params: Any) -> dict[str, Any]:
@@ -70,8 +63,7 @@ class DevTools:
             RecordingError: if the browser refuses the command or is gone.
         """
         self._number += 1
-        number = self._number
-        message: dict[str, Any] = {"id": number, "method": method, "params": params}
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if session:
             message["sessionId"] = session
         try:
@@ -82,7 +74,7 @@ class DevTools:
         while time.monotonic() < until:
             answer = self._receive(until - time.monotonic())
             # Another number answers a command that was given up.
-            if answer is None or answer.get("id") != number:
+            if answer is None or answer.get("id") != self._number:
                 continue
             if "error" in answer:
                 raise RecordingError(f"Chromium refuses {method}: {answer['error']['message']}")

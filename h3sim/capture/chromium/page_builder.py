@@ -13,12 +13,11 @@ from h3sim.capture.chromium.visibility import largest_url, visible_shares
 from h3sim.capture.dialects.devtools_log import observed_of
 from h3sim.capture.dialects.network_events import Exchange, NetworkEvents
 from h3sim.capture.inference.hosts import hosts_of
-from h3sim.capture.inference.ids import ids_of
 from h3sim.capture.inference.kinds import kind_of
 from h3sim.capture.inference.recorded import priorities_of, words_of
-from h3sim.capture.inference.urls import address
+from h3sim.capture.inference.urls import address, ids_of
 from h3sim.capture.source.fields import Fields
-from h3sim.page import Discovery, Kind, Page, Resource
+from h3sim.page import Kind, Page, Resource
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -109,8 +108,8 @@ def recorded_of(
     root = kept[0]
     if (root.status or 0) >= _MISSING:
         raise RecordingError(f"the document did not come: status {root.status}")
-    keys, urls = [e.key for e in kept], [e.url for e in kept]
-    ids = dict(zip(keys, ids_of(urls, urls[0]), strict=True))
+    urls = [exchange.url for exchange in kept]
+    ids = dict(zip((exchange.key for exchange in kept), ids_of(urls, urls[0]), strict=True))
     maker = _Maker(visit, kept, ids)
     page = Page(
         name=name,
@@ -154,8 +153,7 @@ def _kept(everything: list[Exchange]) -> list[Exchange]:
 
 class _Maker:
     def __init__(self, visit: Visit, kept: list[Exchange], ids: Mapping[str, str]) -> None:
-        self._kept = kept
-        self._ids = ids
+        self._kept, self._ids = kept, ids
         self._observed = {exchange.key: observed_of(exchange) for exchange in kept}
         self._kinds = {key: kind_of(request)[0] for key, request in self._observed.items()}
         names = [found.host if (found := address(e.url)) else "" for e in kept]
@@ -184,11 +182,10 @@ class _Maker:
         return tuple(self._resource(exchange) for exchange in self._kept)
 
     def _resource(self, exchange: Exchange) -> Resource:
-        trigger = self._triggers.get(exchange.key)
+        trigger, kind = self._triggers.get(exchange.key), self._kinds[exchange.key]
         reference = None if trigger is None else trigger.reference
-        work = self._work.get(exchange.url, Work())
-        kind = self._kinds[exchange.key]
         works = kind in (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
+        work = self._work.get(exchange.url, Work()) if works else Work()
         flags: dict[str, Any] = {}
         if reference is not None:
             # Chromium knows better what blocks, and what the first image is.
@@ -204,7 +201,7 @@ class _Maker:
             host=self._host_of[exchange.key],
             header_bytes=exchange.header_bytes,
             request_bytes=exchange.request_bytes,
-            discovered=None if trigger is None else self._discovery(trigger),
+            discovered=None if trigger is None else trigger.discovery(self._ids, _DIGITS),
             render_blocking=self._is_blocking(exchange),
             is_root=exchange.key in self._landed,
             critical=exchange is self._first or self._is_blocking(exchange),
@@ -212,19 +209,11 @@ class _Maker:
             after_first_image=trigger is not None and self._is_after_image(trigger),
             hero=exchange.url == self._hero,
             viewport=self._shares.get(exchange.url) if kind in _PAINTED else None,
-            parse_ns=ms(round(work.parse_ms, _DIGITS)) if works else 0,
-            execute_ns=ms(round(work.execute_ms, _DIGITS)) if works else 0,
+            parse_ns=ms(round(work.parse_ms, _DIGITS)),
+            execute_ns=ms(round(work.execute_ms, _DIGITS)),
             recorded=priorities_of(self._observed[exchange.key], self._ids[exchange.key]),
             server_priorities=words_of(self._observed[exchange.key]),
             **flags,
-        )
-
-    def _discovery(self, trigger: Trigger) -> Discovery:
-        return Discovery(
-            at=trigger.at,
-            by=self._ids[trigger.parent.key],
-            offset_bytes=trigger.offset_bytes,
-            delay_ns=ms(round(trigger.delay_ms, _DIGITS)),
         )
 
     def _is_blocking(self, exchange: Exchange) -> bool:
@@ -269,32 +258,25 @@ def _redirects(exchange: Exchange) -> bool:
 
 def _landed(kept: list[Exchange]) -> Exchange:
     """The document behind the redirections of the root."""
-    index = 0
-    while index + 1 < len(kept) and _redirects(kept[index]):
-        index += 1
-    return kept[index]
+    return next((exchange for exchange in kept if not _redirects(exchange)), kept[-1])
 
 
 def _timing(exchange: Exchange, ids: Mapping[str, str], start_ms: float) -> Timing:
-    first = exchange.first_byte_ms
     return Timing(
         id=ids[exchange.key],
         status=exchange.status or 0,
         protocol=exchange.protocol,
         requested_ms=_since(exchange.requested_ms, start_ms),
-        first_byte_ms=_since(first, start_ms),
+        first_byte_ms=_since(exchange.first_byte_ms, start_ms),
         finished_ms=_since(exchange.finished_ms, start_ms),
         priorities=tuple((_since(at, start_ms), name) for at, name in exchange.priorities),
         initiator=exchange.initiator.type,
         stack=tuple(
-            f"{_script_name(frame.url)}:{frame.line + 1} {frame.function}".rstrip()
+            f"{name or 'inline'}:{frame.line + 1} {frame.function}".rstrip()
             for frame in exchange.initiator.stack
+            for name in [frame.url.partition("?")[0].rpartition("/")[2]]
         ),
     )
-
-
-def _script_name(url: str) -> str:
-    return url.partition("?")[0].rpartition("/")[2] or "inline"
 
 
 def _since(at_ms: float | None, start_ms: float) -> float:

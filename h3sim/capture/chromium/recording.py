@@ -18,6 +18,8 @@ from h3sim.capture.chromium.visit import Patience, visit
 from h3sim.capture.chromium.web_server import COMPRESSIONS, Site, address_of, served
 from h3sim.capture.markup.media import HEIGHT_PX, WIDTH_PX
 from h3sim.documents import shown_path
+from h3sim.documents.arguments import check_arguments
+from h3sim.documents.values import Choice, Whole
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -108,12 +110,9 @@ def record(
         MissingExtraError: if a library of the extra `record` is not installed.
         RecordingError: if there is no Chromium, or the page does not load.
     """
-    if repeat < 1:
-        raise InputError([Problem(key="repeat", message=f"must be at least 1, is {repeat}")])
-    if compression not in COMPRESSIONS:
-        known = ", ".join(COMPRESSIONS)
-        message = f"must be one of {known}, is {compression!r}"
-        raise InputError([Problem(key="compression", message=message)])
+    check_arguments(
+        InputError, repeat=(Whole(low=1), repeat), compression=(Choice(COMPRESSIONS), compression)
+    )
     program = find_chromium(chromium)
     name = name or source.name
     loads = []

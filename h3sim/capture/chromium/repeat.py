@@ -18,14 +18,13 @@ Row = tuple[object, ...]
 
 def graph_of(page: Page) -> dict[str, Row]:
     """Return what must not change from one recording to the next, per id: kind, parent, flags."""
-    return {resource.id: _row(resource) for resource in page.resources}
-
-
-def _row(resource: Resource) -> Row:
-    found = resource.discovered
-    trigger = (found.by, found.at.value) if found is not None else None
-    flags = tuple(name for name, attribute in FLAGS.items() if getattr(resource, attribute))
-    return (resource.kind.value, trigger, flags, resource.fetchpriority.value)
+    rows: dict[str, Row] = {}
+    for resource in page.resources:
+        found = resource.discovered
+        trigger = (found.by, found.at.value) if found is not None else None
+        flags = tuple(name for name, attribute in FLAGS.items() if getattr(resource, attribute))
+        rows[resource.id] = (resource.kind.value, trigger, flags, resource.fetchpriority.value)
+    return rows
 
 
 def merged(pages: Sequence[Page]) -> tuple[Page, int]:
@@ -47,18 +46,14 @@ def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
     found = resource.discovered
     if found is not None:
         delays = [r.discovered.delay_ns for r in same if r.discovered is not None]
-        found = replace(found, delay_ns=_median(delays))
+        found = replace(found, delay_ns=statistics.median_low(delays))
     return replace(
         resource,
         discovered=found,
-        parse_ns=_median([r.parse_ns for r in same]),
-        execute_ns=_median([r.execute_ns for r in same]),
+        # The lower of two middles: a time that was recorded, and whole.
+        parse_ns=statistics.median_low([r.parse_ns for r in same]),
+        execute_ns=statistics.median_low([r.execute_ns for r in same]),
     )
-
-
-def _median(values: Sequence[int]) -> int:
-    # The lower of two middles: a time that was recorded, and whole.
-    return statistics.median_low(values)
 
 
 def differences(pages: Sequence[Page], index: int) -> list[str]:
@@ -67,16 +62,11 @@ def differences(pages: Sequence[Page], index: int) -> list[str]:
     chosen = graphs[index]
     lines = []
     for id_ in dict.fromkeys(id_ for graph in graphs for id_ in graph):
-        rows = [graph.get(id_) for graph in graphs]
-        present = sum(row is not None for row in rows)
-        if present < len(rows):
-            lines.append(f"{id_}: in {present} of {len(rows)} recordings")
-        elif any(row != chosen[id_] for row in rows):
-            odd = next(row for row in rows if row != chosen[id_])
-            lines.append(f"{id_}: {_said(chosen[id_])} or {_said(odd)}")
+        rows = [graph[id_] for graph in graphs if id_ in graph]
+        odd = next((row for row in rows if row != chosen.get(id_)), None)
+        if len(rows) < len(graphs):
+            lines.append(f"{id_}: in {len(rows)} of {len(graphs)} recordings")
+        elif odd is not None:
+            said = (" ".join(str(part) for part in row if part) for row in (chosen[id_], odd))
+            lines.append(f"{id_}: {' or '.join(said)}")
     return lines
-
-
-def _said(row: Row | None) -> str:
-    assert row is not None  # noqa: S101 - only asked of ids that are in all recordings
-    return " ".join(str(part) for part in row if part)

@@ -13,14 +13,13 @@ __all__ = ["CATEGORIES", "Work", "work_of"]
 
 CATEGORIES = ("devtools.timeline",)
 """What must be traced for `work_of`."""
-_PARSES = {
+_RUNS = "EvaluateScript"
+_NAMES = {
     "ParseHTML": ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
-    "v8.compile": ("data", "url"),
-    "v8.compileModule": ("data", "url"),
+    **dict.fromkeys(("v8.compile", "v8.compileModule", _RUNS), ("data", "url")),
 }
-_RUNS = {"EvaluateScript": ("data", "url")}
-_NAMES = {**_PARSES, **_RUNS}
+"""The events that are counted, and where each has the address of what is worked on."""
 _US_PER_MS = 1000
 
 
@@ -55,10 +54,10 @@ def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, Work]:
     for thread in sorted(threads):
         for event, own_us in _own_times(threads[thread]):
             work = done.setdefault(_url(event), Work(started_us=event["ts"]))
-            if event["name"] in _PARSES:
-                work.parse_ms += own_us / _US_PER_MS
-            else:
+            if event["name"] == _RUNS:
                 work.execute_ms += own_us / _US_PER_MS
+            else:
+                work.parse_ms += own_us / _US_PER_MS
     return done
 
 
@@ -66,20 +65,17 @@ def _own_times(events: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], f
     """Yield each event of a thread with its CPU time less that of the events inside it."""
     # Of two that begin at once the longer one first: it is the outer one.
     events.sort(key=lambda event: (event["ts"], -event.get("dur", 0)))
+    ends = [event["ts"] + event.get("dur", 0) for event in events]
     inside: list[float] = [0.0] * len(events)
     open_indexes: list[int] = []
     for index, event in enumerate(events):
-        while open_indexes and _end(events[open_indexes[-1]]) <= event["ts"]:
+        while open_indexes and ends[open_indexes[-1]] <= event["ts"]:
             open_indexes.pop()
         if open_indexes:
             inside[open_indexes[-1]] += _cpu_us(event)
         open_indexes.append(index)
     for index, event in enumerate(events):
         yield event, max(_cpu_us(event) - inside[index], 0.0)
-
-
-def _end(event: dict[str, Any]) -> float:
-    return float(event["ts"] + event.get("dur", 0))
 
 
 def _cpu_us(event: dict[str, Any]) -> float:

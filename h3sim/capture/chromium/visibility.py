@@ -24,9 +24,7 @@ def visible_shares(
     For an image these are its boxes, whether as an element or as a background; for a font the lines
     of text that are set in it. What lies on top of what is not looked at.
     """
-    areas: dict[str, float] = {}
-    for url, area in measured["images"].items():
-        areas[url] = areas.get(url, 0.0) + area
+    areas: dict[str, float] = {**measured["images"]}
     for style, area in measured["texts"].items():
         for url in _font_urls(json.loads(style), fonts):
             areas[url] = areas.get(url, 0.0) + area

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from functools import lru_cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-from h3sim.capture.markup.file_types import is_compressible, mime_of_extension
+from h3sim.capture.markup.compression import is_compressible, mime_of_extension
 from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
@@ -28,17 +28,12 @@ _GZIP_LEVEL = 6
 _BROTLI_QUALITY = 5
 
 
-class Answer:
+class Answer(NamedTuple):
     """What a site answers to one path: status, header fields and body as on the wire."""
 
-    __slots__ = ("body", "fields", "status")
-
-    def __init__(
-        self, status: HTTPStatus, fields: tuple[tuple[str, str], ...], body: bytes
-    ) -> None:
-        self.status = status
-        self.fields = fields
-        self.body = body
+    status: HTTPStatus
+    fields: tuple[tuple[str, str], ...]
+    body: bytes
 
 
 class Site:

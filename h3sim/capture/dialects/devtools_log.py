@@ -16,13 +16,12 @@ from h3sim.capture.inference.recorded import take_fields
 from h3sim.capture.inference.sizes import NO_BODY, response_text_bytes
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.source.fields import Fields
-from h3sim.documents import shown
+from h3sim.capture.source.parts import Part
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.capture.dialects.network_events import Exchange
     from h3sim.capture.inference.observed import Recording
-    from h3sim.capture.source.parts import Part
 
 __all__ = ["ProtocolLog", "observed_of"]
 
@@ -45,20 +44,19 @@ class ProtocolLog:
         """Take in an event, or a member of the first, where each has a line of its own."""
         if not part.path:
             self._add_first()
-            self._add_event(part.key, part.value)
+            self._add_event(part)
         elif part.item is None and len(part.path) == 1:
             self._first[part.path[0]] = part.value
 
     def _add_first(self) -> None:
         if self._first:
-            self._add_event("event 1", self._first)
+            self._add_event(Part((), self._first, line=1))
             self._first = {}
 
-    def _add_event(self, key: str, event: object) -> None:
-        if not isinstance(event, dict):
-            self._recording.note(key, f"skipped: must be an object, is {shown(event)}")
+    def _add_event(self, part: Part) -> None:
+        fields = Fields.of(part, self._recording.note)
+        if fields is None:
             return
-        fields = Fields(event, key, self._recording.note)
         method = fields.text("method")
         self._recording.found["events"] += 1
         if method == "Page.loadEventFired":

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.capture.inference.kinds import kind_of_mime, kind_of_word, plain_mime
 from h3sim.capture.inference.observed import Observed, Size, Trigger
 from h3sim.capture.source.fields import Fields
-from h3sim.documents import shown
 from h3sim.page import At
 
 if TYPE_CHECKING:
@@ -58,10 +57,9 @@ class EploadGraph:
         """Take in an object or a dependency."""
         if part.item is None or part.path not in (("objs",), ("deps",)):
             return
-        if not isinstance(part.value, dict):
-            self._recording.note(part.key, f"must be an object, is {shown(part.value)}")
+        entry = Fields.of(part, self._recording.note)
+        if entry is None:
             return
-        entry = Fields(part.value, part.key, self._recording.note)
         if part.path == ("deps",):
             self._deps.append(entry)
         elif self._recording.has_room(len(self._objects)):

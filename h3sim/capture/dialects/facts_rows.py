@@ -11,7 +11,7 @@ from h3sim.capture.inference.observed import first_of
 from h3sim.documents import shown
 from h3sim.documents.arguments import Only
 from h3sim.documents.declared import keys_of, read_table, says
-from h3sim.documents.refused import RefusedError
+from h3sim.documents.refused import RefusedError, collected
 from h3sim.documents.values import Choice, ListOf, OrNone, Text, ValueType, Whole
 from h3sim.errors import PageError, Problem
 from h3sim.page import Kind
@@ -77,13 +77,8 @@ class _Chunk(ValueType):
     def read(self, given: Any) -> tuple[int, int]:
         if not isinstance(given, list) or len(given) != 2:
             raise RefusedError(f"must be [ms, bytes], is {shown(given)}")
-        taken: list[int] = []
-        problems: list[Problem] = []
-        for number, kind in enumerate((DELAY, _SIZE)):
-            try:
-                taken.append(kind.read(given[number]))
-            except RefusedError as refused:
-                problems += refused.under(f"[{number}]")
+        kinds = ("[0]", DELAY.read, given[0]), ("[1]", _SIZE.read, given[1])
+        taken, problems = collected(kinds)
         if problems:
             raise RefusedError(problems)
         return taken[0], taken[1]

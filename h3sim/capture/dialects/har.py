@@ -10,8 +10,13 @@ import base64
 import re
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.dialects.har_sizes import headers_of, read_sizes
-from h3sim.capture.dialects.har_times import read_timings, started_at, times_of_page
+from h3sim.capture.dialects.har_fields import (
+    headers_of,
+    read_sizes,
+    read_timings,
+    started_at,
+    times_of_page,
+)
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.dialects.reached import reached_by_entry
 from h3sim.capture.inference.frames import frame_of
@@ -43,7 +48,6 @@ _EVIDENCE = (
     ("_initiator_type", "har-chrome-har"),
     ("_initiator_detail", "har-chrome-har"),
 )
-_DEVTOOLS = "har-devtools"
 _XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
 
 
@@ -59,37 +63,32 @@ class HarReader:
 
     def add(self, part: Part) -> None:
         """Take in an entry or another part of the log; what stands beside it is noted."""
-        key, value = part.key, part.value
         name = part.path[-1]  # what stands beside the log, where a brace went missing, is read
         if name in ("entries", "pages"):
             if part.item is not None:
-                (self._add_entry if name == "entries" else self._add_page)(key, value)
-            elif not isinstance(value, list):
-                self._recording.note(key, f"must be a list, is {shown(value)}")
+                fields = Fields.of(part, self._recording.note)
+                if fields is not None:
+                    (self._add_entry if name == "entries" else self._add_page)(fields)
+            elif not isinstance(part.value, list):
+                self._recording.note(part.key, f"must be a list, is {shown(part.value)}")
         elif name in ("creator", "browser"):
-            self._head[name] = value
+            self._head[name] = part.value
         elif part.path[0] != "log":
-            self._recording.note(key, "is not read: a HAR is its log")
+            self._recording.note(part.key, "is not read: a HAR is its log")
 
-    def _add_page(self, key: str, value: Any) -> None:
-        if not isinstance(value, dict):
-            self._recording.note(key, f"must be an object, is {shown(value)}")
-        elif id_ := (page := Fields(value, key, self._recording.note)).text("id"):
+    def _add_page(self, page: Fields) -> None:
+        if id_ := page.text("id"):
             self._page_ids[id_] = times_of_page(page)
 
-    def _add_entry(self, key: str, value: Any) -> None:
-        if not isinstance(value, dict):
-            self._recording.note(key, f"skipped: must be an object, is {shown(value)}")
-            return
+    def _add_entry(self, entry: Fields) -> None:
         if not self._recording.has_room():
             return
-        entry = Fields(value, key, self._recording.note)
         url = entry.table("request").text("url")
         if not url:
-            self._recording.note(f"{key}.request.url", "skipped: is missing")
+            self._recording.note(f"{entry.key}.request.url", "skipped: is missing")
             return
-        self._look_for_evidence(value)
-        request = Observed(key=key, url=url, page=entry.text("pageref"))
+        self._look_for_evidence(entry)
+        request = Observed(key=entry.key, url=url, page=entry.text("pageref"))
         answer = entry.table("response")
         request.method = entry.table("request").text("method").upper() or "GET"
         status = answer.number("status")
@@ -122,13 +121,11 @@ class HarReader:
         self._choose_page(recording.page_number)
         _join_redirects(recording.requests)
 
-    def _look_for_evidence(self, value: dict[str, Any]) -> None:
+    def _look_for_evidence(self, entry: Fields) -> None:
         if not self._evidence:
-            if isinstance(value.get("_initiator"), dict):
-                self._evidence = _DEVTOOLS
-            else:
-                found = (dialect for name, dialect in _EVIDENCE if name in value)
-                self._evidence = next(found, "")
+            found = (dialect for name, dialect in _EVIDENCE if name in entry)
+            is_devtools = isinstance(entry.raw("_initiator"), dict)
+            self._evidence = "har-devtools" if is_devtools else next(found, "")
 
     def _choose_page(self, number: int) -> None:
         """Leave out what belongs to another page than the one that is asked for."""

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Exchange", "NetworkEvents"]
 
+_EVENTS = frozenset(
+    (
+        *("requestWillBeSent", "requestWillBeSentExtraInfo", "responseReceivedExtraInfo"),
+        *("requestServedFromCache", "responseReceived", "resourceChangedPriority"),
+        *("dataReceived", "loadingFinished", "loadingFailed"),
+    )
+)
 _MOST_PIECES = 2_000_000
 """When more pieces of bodies came is not kept."""
 Headers = tuple[tuple[str, str], ...]
@@ -112,31 +119,43 @@ class NetworkEvents:
         # Extra events come before or behind those that they belong to: hops join them at the end.
         self._sent: dict[str, list[Headers]] = {}
         self._got: dict[str, list[tuple[Headers, int]]] = {}
-        self._on: dict[str, Callable[[Fields, Exchange], None]] = {
-            "Network.requestServedFromCache": self._served_from_cache,
-            "Network.responseReceived": self._response_received,
-            "Network.resourceChangedPriority": self._priority_changed,
-            "Network.dataReceived": self._data_received,
-            "Network.loadingFinished": self._loading_finished,
-            "Network.loadingFailed": self._loading_failed,
-        }
-        self._on_request: dict[str, Callable[[Fields, str], None]] = {
-            "Network.requestWillBeSent": self._will_be_sent,
-            "Network.requestWillBeSentExtraInfo": self._will_be_sent_extra,
-            "Network.responseReceivedExtraInfo": self._response_received_extra,
-        }
 
     def add(self, method: str, params: Fields) -> None:
         """Take in an event; those of other domains, and of unknown requests, are passed over."""
-        if method not in self._on and method not in self._on_request:
+        event = method.removeprefix("Network.")
+        if event not in _EVENTS or event == method:
             return
         number = params.text("requestId")
         if not number:
             self._note(f"{params.key}.requestId", "skipped: is missing")
-        elif method in self._on_request:
-            self._on_request[method](params, number)
+        elif event == "requestWillBeSent":
+            self._will_be_sent(params, number)
+        elif event == "requestWillBeSentExtraInfo":
+            self._sent.setdefault(number, []).append(_headers(params))
+        elif event == "responseReceivedExtraInfo":
+            text = params.raw("headersText")
+            n_bytes = len(text) if isinstance(text, str) else 0
+            self._got.setdefault(number, []).append((_headers(params), n_bytes))
         elif number in self._open:
-            self._on[method](params, self._open[number])
+            self._go_on(event, params, self._open[number])
+
+    def _go_on(self, event: str, params: Fields, exchange: Exchange) -> None:
+        """Take in what became of a request."""
+        match event:
+            case "requestServedFromCache":
+                exchange.from_cache = True
+            case "responseReceived":
+                exchange.type = params.text("type") or exchange.type
+                self._take_answer(exchange, params.table("response"), params)
+            case "resourceChangedPriority":
+                exchange.priorities.append((_ms(params), params.text("newPriority")))
+            case "dataReceived":
+                self._data_received(params, exchange)
+            case "loadingFinished":
+                exchange.finished_ms = _ms(params)
+                exchange.wire_bytes = params.size("encodedDataLength")
+            case _:
+                exchange.failed = params.text("errorText") or "canceled"
 
     def finish(self) -> list[Exchange]:
         """Return the exchanges in the order of their requests, header lists added."""
@@ -184,18 +203,6 @@ class NetworkEvents:
         self._open[number] = exchange
         self.exchanges.append(exchange)
 
-    def _will_be_sent_extra(self, params: Fields, number: str) -> None:
-        self._sent.setdefault(number, []).append(_headers(params))
-
-    def _response_received_extra(self, params: Fields, number: str) -> None:
-        text = params.raw("headersText")
-        n_bytes = len(text) if isinstance(text, str) else 0
-        self._got.setdefault(number, []).append((_headers(params), n_bytes))
-
-    def _response_received(self, params: Fields, exchange: Exchange) -> None:
-        exchange.type = params.text("type") or exchange.type
-        self._take_answer(exchange, params.table("response"), params)
-
     def _take_answer(self, exchange: Exchange, answer: Fields, params: Fields) -> None:
         status = answer.number("status")
         exchange.status = None if status is None else int(status)
@@ -221,12 +228,6 @@ class NetworkEvents:
         if heard_ms is not None:
             exchange.first_byte_ms = max(heard_ms, exchange.requested_ms)
 
-    def _served_from_cache(self, _: Fields, exchange: Exchange) -> None:
-        exchange.from_cache = True
-
-    def _priority_changed(self, params: Fields, exchange: Exchange) -> None:
-        exchange.priorities.append((_ms(params), params.text("newPriority")))
-
     def _data_received(self, params: Fields, exchange: Exchange) -> None:
         n_plain, n_sent = params.size("dataLength") or 0, params.size("encodedDataLength") or 0
         exchange.plain_bytes = (exchange.plain_bytes or 0) + n_plain
@@ -234,13 +235,6 @@ class NetworkEvents:
         if at_ms is not None and self._n_pieces < _MOST_PIECES:
             self._n_pieces += 1
             exchange.pieces.append((at_ms, n_sent, n_plain))
-
-    def _loading_finished(self, params: Fields, exchange: Exchange) -> None:
-        exchange.finished_ms = _ms(params)
-        exchange.wire_bytes = params.size("encodedDataLength")
-
-    def _loading_failed(self, params: Fields, exchange: Exchange) -> None:
-        exchange.failed = params.text("errorText") or "canceled"
 
 
 def _ms(params: Fields) -> float | None:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 from collections import deque
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from h3sim.capture.inference.kinds import kind_of_extension
 from h3sim.capture.inference.observed import Observed, Recording, Size, Trigger
 from h3sim.capture.inference.urls import joined
-from h3sim.capture.markup.compression import Served, serve
+from h3sim.capture.markup.compression import Served, mime_of_extension, serve
 from h3sim.capture.markup.css import read_declarations, read_sheet
-from h3sim.capture.markup.file_types import mime_of_extension
 from h3sim.capture.markup.fonts import BOLD, BOLD_ELEMENTS, NORMAL, SLANTED_ELEMENTS, chosen_faces
 from h3sim.capture.markup.references import Reference, Style, read_markup
 from h3sim.capture.markup.selectors import Document
@@ -24,7 +24,7 @@ from h3sim.capture.markup.tags import scan
 from h3sim.page import At, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from h3sim.capture.markup.css import Face, Rule, Sheet
 
@@ -111,7 +111,6 @@ class _Site:
         self._files: dict[str, _File | None] = {}
         self._documents: deque[tuple[_File, bytes]] = deque()
         self._sheets: deque[_Later] = deque()
-        self._read_sheets: list[tuple[_Later, Sheet]] = []
 
     def read(self, name: str) -> None:
         """Read the document, then what it leads to; each file is asked for once."""
@@ -174,15 +173,9 @@ class _Site:
             if not sheet.is_read:
                 self._recording.inferred["stylesheets nested too deeply, not looked into"] += 1
             sheets.append((later, sheet))
-            for url in sheet.imports:
-                flags: dict[str, object] = {"render_blocking": True}
-                self._ask(
-                    joined(later.url, url),
-                    Kind.STYLESHEET,
-                    f"{later.file.path}: @import",
-                    self._of_sheet(later),
-                    flags,
-                )
+            self._ask_all(
+                sheet.imports, later, Kind.STYLESHEET, "@import", {"render_blocking": True}
+            )
         # Only now: a face and the rule that needs it may be in different sheets.
         fonts = _Fonts(document)
         for later, sheet in sheets:
@@ -196,18 +189,23 @@ class _Site:
             self._recording.left_out["fonts that no text needs"] += len(sheet.faces) - len(urls)
             self._ask_all(urls, later, Kind.FONT)
 
-    def _ask_all(self, urls: Iterable[str], later: _Later, kind: Kind) -> None:
-        for url in urls:
-            key = f"{later.file.path}: url()"
-            self._ask(joined(later.url, url), kind, key, self._of_sheet(later), {})
-
-    def _of_sheet(self, later: _Later) -> Trigger:
+    def _ask_all(
+        self,
+        urls: Iterable[str],
+        later: _Later,
+        kind: Kind,
+        by: str = "url()",
+        flags: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
+        """Take what a stylesheet names into the page."""
+        trigger = Trigger(at=At.COMPLETE, by=later.file.request_index)
         if later.offset_bytes is not None:
-            return self._at(later.file, later.offset_bytes)
-        return Trigger(at=At.COMPLETE, by=later.file.request_index)
+            trigger = self._at(later.file, later.offset_bytes)
+        for url in urls:
+            self._ask(joined(later.url, url), kind, f"{later.file.path}: {by}", trigger, flags)
 
     def _ask(
-        self, url: str, kind: Kind, key: str, trigger: Trigger | None, flags: dict[str, object]
+        self, url: str, kind: Kind, key: str, trigger: Trigger | None, flags: Mapping[str, object]
     ) -> None:
         """Take the file that *url* names into the page, unless it is there already."""
         if not url or url.startswith(_INLINE):
@@ -220,7 +218,11 @@ class _Site:
         if path.endswith("/") or not path:
             path += _INDEX
         if path in self._files:
-            self._mark_again(path, flags)
+            file = self._files[path]
+            known = self._recording.requests[file.request_index].flags if file else None
+            if file is not None and known and known.get("preload"):
+                # What is known goes before: the preload asked first.
+                self._recording.requests[file.request_index].flags = {**flags, **known}
             return
         # Before it is read, so that one that cannot be had is told of once.
         self._files[path] = None
@@ -243,34 +245,24 @@ class _Site:
         elif kind is Kind.STYLESHEET:
             self._sheets.append(_Later(url, data, file, None))
 
-    def _mark_again(self, path: str, flags: dict[str, object]) -> None:
-        """Add to a file that was preloaded what the tag says that needs it."""
-        file = self._files[path]
-        if file is not None:
-            known = self._recording.requests[file.request_index].flags or {}
-            if known.get("preload"):
-                # What is known goes before: the preload asked first.
-                self._recording.requests[file.request_index].flags = flags | known
-
     def _bytes(self, path: str, key: str) -> bytes | None:
         """Return what is in the file, None after noting why it cannot be had."""
         parts = PurePosixPath(path).parts
         name = path if len(path) <= 100 else f"{path[:100]}..."
-        if ".." in parts or "\0" in path or "\\" in path:
-            self._recording.note(key, f"skipped: {name!r} is not in the folder")
-            return None
-        if len(self._files) > _MOST_FILES:
-            self._recording.note(key, f"skipped: more than {_MOST_FILES:,} files are asked for")
-            return None
-        file = self._folder.joinpath(*parts)
+        why = ""
         try:
-            if not file.is_file():
-                self._recording.note(key, f"skipped: there is no file {name!r}")
-                return None
-            if file.stat().st_size > _LONGEST_FILE:
-                self._recording.note(key, f"skipped: {name!r} is too large")
-                return None
-            return file.read_bytes()
+            file = self._folder.joinpath(*parts)
+            if ".." in parts or "\0" in path or "\\" in path:
+                why = f"{name!r} is not in the folder"
+            elif len(self._files) > _MOST_FILES:
+                why = f"more than {_MOST_FILES:,} files are asked for"
+            elif not file.is_file():
+                why = f"there is no file {name!r}"
+            elif file.stat().st_size > _LONGEST_FILE:
+                why = f"{name!r} is too large"
+            else:
+                return file.read_bytes()
         except (OSError, ValueError) as error:
-            self._recording.note(key, f"skipped: {name!r} cannot be read: {error}")
-            return None
+            why = f"{name!r} cannot be read: {error}"
+        self._recording.note(key, f"skipped: {why}")
+        return None

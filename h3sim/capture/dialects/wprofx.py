@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from h3sim.capture.inference.observed import Observed, Outcome, Size
 from h3sim.capture.source.fields import Fields
-from h3sim.documents import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,10 +35,9 @@ class WprofxGraph:
 
     def add(self, part: Part) -> None:
         """Take in one entry."""
-        if not isinstance(part.value, dict):
-            self._recording.note(part.key, f"skipped: must be an object, is {shown(part.value)}")
+        entry = Fields.of(part, self._recording.note)
+        if entry is None:
             return
-        entry = Fields(part.value, part.key, self._recording.note)
         self._critical += entry.texts("criticalPath")
         name = entry.text("id")
         parts = entry.tables("objs")

@@ -12,14 +12,13 @@ from h3sim.capture.inference.estimates import path_of, recorded_load, server_tim
 from h3sim.capture.inference.flags import flags_of
 from h3sim.capture.inference.frames import recorded_frames
 from h3sim.capture.inference.hosts import hosts_of
-from h3sim.capture.inference.ids import ids_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
 from h3sim.capture.inference.observed import Outcome
 from h3sim.capture.inference.parents import Basis, find_parents
 from h3sim.capture.inference.recorded import priorities_of, words_of
 from h3sim.capture.inference.triggers import Found, trigger_of
-from h3sim.capture.inference.urls import address
+from h3sim.capture.inference.urls import address, ids_of
 from h3sim.documents import shown_path
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.page.resource import MAX_TIME_NS

@@ -55,6 +55,8 @@ class _Seen:
         self.by_bare_url[url.partition("?")[0]] = index
 
     def find(self, url: str) -> int | None:
+        if not url:
+            return None
         url = url.partition("#")[0]
         index = self.by_url.get(url)
         return self.by_bare_url.get(url.partition("?")[0]) if index is None else index
@@ -121,25 +123,18 @@ def _parent(
         return Parent(request.trigger.by, Basis.GIVEN)
     if request.redirect_of in known:
         return Parent(request.redirect_of, Basis.REDIRECT)
-    if request.initiator and (found := seen.find(request.initiator)) is not None:
+    if (found := seen.find(request.initiator)) is not None:
         return Parent(found, Basis.INITIATOR)
     for url in request.stack:
         if (found := seen.find(url)) is not None:
             return Parent(found, Basis.STACK)
-    found = _by_referer(request, kinds[index], kinds, seen)
-    if found is not None:
+    # Of a fetch the Referer is the page, and not the script that made it.
+    found = seen.find(request.referer) if kinds[index] is not Kind.FETCH else None
+    if found is not None and kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET):
         return Parent(found, Basis.REFERER)
     if root not in known:
         return Parent(None, Basis.NONE)
     return Parent(_by_clock(request, kinds[index], known, clock, root), Basis.TIMING)
-
-
-def _by_referer(request: Observed, kind: Kind, kinds: Sequence[Kind], seen: _Seen) -> int | None:
-    """Return what the Referer names, but for a fetch: a script made it, the Referer is its page."""
-    found = seen.find(request.referer) if request.referer else None
-    if found is None or kind is Kind.FETCH:
-        return None
-    return found if kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET) else None
 
 
 def _by_clock(request: Observed, kind: Kind, known: set[int], clock: _Clock, root: int) -> int:

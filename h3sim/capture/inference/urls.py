@@ -1,19 +1,29 @@
 """What of a URL may be kept: no query, no fragment, no name or password, no session in the path.
 
->>> public_url("https://me:secret@shop.example/cart;jsessionid=1?user=7#top")
+Resources are named by what is kept, each name once.
+
+>>> address("https://me:secret@shop.example/cart;jsessionid=1?user=7#top").url
 'https://shop.example/cart'
+>>> shop = "https://shop.example/"
+>>> ids_of([shop, f"{shop}a.js?v=2", f"{shop}a.js?v=1", "https://cdn.example/a.js"], shop)
+['/', 'a.js (2)', 'a.js', 'cdn.example/a.js']
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urljoin, urlsplit
 
-__all__ = ["Address", "address", "joined", "public_url"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Address", "address", "ids_of", "joined"]
 
 _PARAMETERS = re.compile(r";[^/]*")
 _UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
+_LONGEST_ID = 200
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
 
 
 class Address(NamedTuple):
@@ -56,12 +66,6 @@ def address(url: str) -> Address | None:
     return Address(scheme.lower(), _UNFIT.sub("", host), path or "/")
 
 
-def public_url(url: str) -> str:
-    """Return what of *url* may be kept, "" if it is no URL with a host."""
-    parts = address(url)
-    return parts.url if parts is not None and parts.host else ""
-
-
 def joined(base: str, url: str) -> str:
     """Return *url* as seen from *base*, "" where that makes no sense.
 
@@ -72,3 +76,29 @@ def joined(base: str, url: str) -> str:
         return urljoin(base, url.strip()).partition("#")[0]
     except ValueError:
         return ""
+
+
+def ids_of(urls: Sequence[str], root: str) -> list[str]:
+    """Return the id of each URL: its path, behind its host if that is another than the root's.
+
+    What has the same path then is told apart by a number, in the order of the whole URLs and then
+    of the list. So the order in which equal requests were made decides nothing.
+    """
+    parts = address(root)
+    home = "" if parts is None else parts.host
+    groups: dict[str, list[int]] = {}
+    for index, url in enumerate(urls):
+        groups.setdefault(_name(url, home), []).append(index)
+    ids = [""] * len(urls)
+    for name, group in groups.items():
+        for number, index in enumerate(sorted(group, key=lambda index: (urls[index], index)), 1):
+            ids[index] = name if number == 1 else f"{name} ({number})"
+    return ids
+
+
+def _name(url: str, home: str) -> str:
+    parts = address(url)
+    if parts is None:
+        return "/"
+    path = _UNSEEN.sub("", unquote(parts.path))[:_LONGEST_ID]
+    return path.lstrip("/") or "/" if parts.host == home else f"{parts.host}{path}"

@@ -1,4 +1,4 @@
-"""How large a file is on the wire, and how much of it a browser has after so many bytes."""
+"""What servers call a file, how large it is on the wire, and how much a browser has of it when."""
 
 from __future__ import annotations
 
@@ -7,15 +7,41 @@ import zlib
 from bisect import bisect_right
 from typing import NamedTuple
 
-from h3sim.capture.markup.file_types import is_compressible, mime_of_extension
-
-__all__ = ["Served", "WireOffsets", "serve"]
+__all__ = ["Served", "WireOffsets", "is_compressible", "mime_of_extension", "serve"]
 
 _LEVEL = 6
 """The level that servers use when nothing is set (zlib's own default)."""
 _ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
 _LEAST_STEP = 8
 _MOST_STEPS = 20_000
+_MIMES = {
+    **{end: f"image/{end}" for end in ("avif", "gif", "jpeg", "png", "webp")},
+    **{end: f"font/{end}" for end in ("otf", "ttf", "woff", "woff2")},
+    **{end: f"text/{end}" for end in ("css", "html", "vtt")},
+    **{end: f"application/{end}" for end in ("json", "wasm", "xml")},
+    "eot": "application/vnd.ms-fontobject",
+    "htm": "text/html",
+    "ico": "image/x-icon",
+    "jpg": "image/jpeg",
+    **dict.fromkeys(("js", "mjs"), "text/javascript"),
+    "map": "application/json",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "svg": "image/svg+xml",
+    "txt": "text/plain",
+    "webm": "video/webm",
+    "webmanifest": "application/manifest+json",
+    "xhtml": "application/xhtml+xml",
+}
+"""Types that must not depend on what this machine has in its tables."""
+_COMPRESSED = frozenset(
+    (
+        *("application/json", "application/manifest+json", "application/vnd.ms-fontobject"),
+        *("application/wasm", "application/xhtml+xml", "application/xml"),
+        *("font/otf", "font/ttf", "image/svg+xml", "image/x-icon"),
+    )
+)
+"""Types besides text that servers compress; others are compressed in themselves."""
 
 
 class WireOffsets:
@@ -81,3 +107,17 @@ def serve(data: bytes, extension: str, *, with_offsets: bool = False) -> Served:
         return Served(len(data))
     offsets = WireOffsets(data, len(packed), packed) if with_offsets else None
     return Served(len(packed), offsets)
+
+
+def mime_of_extension(extension: str) -> str:
+    """Return the media type of files that end so, "" where there is none that all servers use.
+
+    >>> mime_of_extension("JS"), mime_of_extension("")
+    ('text/javascript', '')
+    """
+    return _MIMES.get(extension.lower(), "")
+
+
+def is_compressible(mime: str) -> bool:
+    """Return whether servers compress files of that media type."""
+    return mime.startswith("text/") or mime in _COMPRESSED

@@ -11,7 +11,7 @@ from h3sim.capture.markup.media import matches
 from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["Face", "Rule", "Sheet", "read_declarations", "read_sheet"]
 
@@ -77,6 +77,14 @@ def _library() -> Any:
     return tinycss2
 
 
+def _text(tokens: Iterable[Any]) -> str:
+    return str(_library().serialize(tokens))
+
+
+def _parts(content: Any) -> Any:
+    return _library().parse_blocks_contents(content, skip_comments=True, skip_whitespace=True)
+
+
 def read_sheet(css: bytes) -> Sheet:
     """Return what a stylesheet refers to.
 
@@ -87,21 +95,20 @@ def read_sheet(css: bytes) -> Sheet:
     >>> sheet.imports, sheet.rules[0].selector, sheet.rules[0].urls
     ([], '.x', ('b.png',))
     """
-    tinycss2 = _library()
+    parse = _library().parse_stylesheet_bytes
     if _is_too_deep(css):
         return Sheet(is_read=False)
-    rules, _ = tinycss2.parse_stylesheet_bytes(css, skip_comments=True, skip_whitespace=True)
+    rules, _ = parse(css, skip_comments=True, skip_whitespace=True)
     sheet = Sheet()
-    _read_rules(rules, sheet, tinycss2, 0)
+    _read_rules(rules, sheet, 0)
     return sheet
 
 
 def read_declarations(css: str) -> Rule:
     """Return what the declarations of a `style` attribute refer to."""
-    tinycss2 = _library()
     if _is_too_deep(css.encode()):
         return Rule(selector="", urls=(), families=())
-    return _rule("", tinycss2.parse_blocks_contents(css))
+    return _rule("", _parts(css))
 
 
 def _is_too_deep(css: bytes) -> bool:
@@ -117,41 +124,33 @@ def _is_too_deep(css: bytes) -> bool:
     return False
 
 
-def _read_rules(rules: Iterable[Any], sheet: Sheet, tinycss2: Any, depth: int) -> None:
+def _read_rules(rules: Iterable[Any], sheet: Sheet, depth: int) -> None:
     for rule in rules:
         if rule.type == "qualified-rule":
-            _read_qualified(rule, sheet, tinycss2, depth)
+            parts = _parts(rule.content)
+            found = _rule(_text(rule.prelude).strip(), parts)
+            if found.urls or found.families or found.weights or found.is_slanted:
+                sheet.rules.append(found)
+            if depth < _DEEPEST:
+                _read_rules(parts, sheet, depth + 1)
         elif rule.type == "at-rule":
-            _read_at_rule(rule, sheet, tinycss2, depth)
+            _read_at_rule(rule, sheet, depth)
 
 
-def _read_qualified(rule: Any, sheet: Sheet, tinycss2: Any, depth: int) -> None:
-    parts = tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
-    found = _rule(tinycss2.serialize(rule.prelude).strip(), parts)
-    if found.urls or found.families or found.weights or found.is_slanted:
-        sheet.rules.append(found)
-    if depth < _DEEPEST:
-        nested = [part for part in parts if part.type in ("qualified-rule", "at-rule")]
-        _read_rules(nested, sheet, tinycss2, depth + 1)
-
-
-def _read_at_rule(rule: Any, sheet: Sheet, tinycss2: Any, depth: int) -> None:
+def _read_at_rule(rule: Any, sheet: Sheet, depth: int) -> None:
     word = rule.lower_at_keyword
     if word == "import":
         url, rest = _import(rule.prelude)
-        if url and matches(tinycss2.serialize(rest)):
+        if url and matches(_text(rest)):
             sheet.imports.append(url)
     elif rule.content is None or depth >= _DEEPEST:
         return
     elif word == "font-face":
-        sheet.faces += _faces(tinycss2.parse_blocks_contents(rule.content), tinycss2)
+        sheet.faces += _faces(_parts(rule.content))
     elif word in ("supports", "layer", "container", "scope", "starting-style") or (
-        word == "media" and matches(tinycss2.serialize(rule.prelude))
+        word == "media" and matches(_text(rule.prelude))
     ):
-        parts = tinycss2.parse_blocks_contents(
-            rule.content, skip_comments=True, skip_whitespace=True
-        )
-        _read_rules(parts, sheet, tinycss2, depth + 1)
+        _read_rules(_parts(rule.content), sheet, depth + 1)
 
 
 def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
@@ -172,28 +171,25 @@ def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
 
 
 def _rule(selector: str, parts: Iterable[Any]) -> Rule:
-    urls: list[str] = []
-    families: list[str] = []
-    weights: list[int] = []
-    is_slanted = False
-    for part in parts:
-        if part.type != "declaration":
-            continue
-        name, is_variable = part.lower_name, part.lower_name.startswith("--")
-        if name in ("font-family", "font") or is_variable:
-            families += _families(part.value)
-        if name in ("font-weight", "font"):
-            weights += _weights(part.value)
-        if name in ("font-style", "font"):
-            is_slanted = is_slanted or _is_slanted(part.value)
-        if name not in ("src", "cursor") and not is_variable:
-            urls += _urls(part.value)
+    said = [(p.lower_name, p.value) for p in parts if p.type == "declaration"]
+
+    def of(what: str, read: Callable[[Any], Iterable[Any]]) -> tuple[Any, ...]:
+        """Return what the declarations of a part of the font say; a variable may be its family."""
+        names = (what, "font")
+        return tuple(
+            found
+            for name, value in said
+            if name in names or (what == "font-family" and name.startswith("--"))
+            for found in read(value)
+        )
+
+    plain = (v for name, v in said if name not in ("src", "cursor") and not name.startswith("--"))
     return Rule(
         selector=selector,
-        urls=tuple(urls),
-        families=tuple(families),
-        weights=tuple(weights),
-        is_slanted=is_slanted,
+        urls=tuple(url for value in plain for url in _urls(value)),
+        families=of("font-family", _families),
+        weights=of("font-weight", _weights),
+        is_slanted=any(of("font-style", lambda value: [_is_slanted(value)])),
     )
 
 
@@ -251,13 +247,13 @@ def _families(tokens: Iterable[Any]) -> Iterator[str]:
         yield " ".join(words)
 
 
-def _faces(parts: Iterable[Any], tinycss2: Any) -> Iterator[Face]:
+def _faces(parts: Iterable[Any]) -> Iterator[Face]:
     """Yield the face of a `@font-face`, if it has a family and a source that can be used."""
     values = {part.lower_name: part.value for part in parts if part.type == "declaration"}
     family = next(_families(values.get("font-family", ())), "")
-    url = _source(values.get("src", []), tinycss2)
+    url = _source(values.get("src", []))
     if family and url:
-        text = tinycss2.serialize(values.get("unicode-range", []))
+        text = _text(values.get("unicode-range", []))
         weights = list(_weights(values.get("font-weight", ()))) or [NORMAL]
         yield Face(
             family=family,
@@ -268,7 +264,7 @@ def _faces(parts: Iterable[Any], tinycss2: Any) -> Iterator[Face]:
         )
 
 
-def _source(tokens: list[Any], tinycss2: Any) -> str:
+def _source(tokens: list[Any]) -> str:
     """Return the first source that can be used; `local()` is taken as not there."""
     part: list[Any] = []
     # None ends the last part, behind which stands no comma.
@@ -278,7 +274,7 @@ def _source(tokens: list[Any], tinycss2: Any) -> str:
             continue
         url = next(_urls(part), "")
         formats = [t for t in part if t.type == "function" and t.lower_name == "format"]
-        words = [tinycss2.serialize(each.arguments).strip("'\" ").lower() for each in formats]
+        words = [_text(each.arguments).strip("'\" ").lower() for each in formats]
         is_old = url.partition("?")[0].lower().endswith(".eot") or url.startswith("data:")
         if url and not is_old and all(word.startswith(_FORMATS) for word in words):
             return url

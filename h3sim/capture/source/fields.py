@@ -18,6 +18,8 @@ from h3sim.documents import is_quantity, shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from h3sim.capture.source.parts import Part
+
 __all__ = ["Fields"]
 
 _UNKNOWN = -1
@@ -34,6 +36,14 @@ class Fields:
         self._entry = entry
         self._note = note
         self.key = key
+
+    @classmethod
+    def of(cls, part: Part, note: Callable[[str, str], None]) -> Fields | None:
+        """Return the object that a part of a file is, None after noting that it is none."""
+        if isinstance(part.value, dict):
+            return cls(part.value, part.key, note)
+        note(part.key, f"skipped: must be an object, is {shown(part.value)}")
+        return None
 
     def __contains__(self, name: str) -> bool:
         return name in self._entry
@@ -123,11 +133,13 @@ class Fields:
         value = self._entry.get(name)
         if value is not None and not isinstance(value, list):
             self.wrong(name, f"must be a list, is {shown(value)}")
-        items = value if isinstance(value, list) else []
-        for index, item in enumerate(items):
-            if not isinstance(item, str):
+        found = []
+        for index, item in enumerate(value if isinstance(value, list) else []):
+            if isinstance(item, str):
+                found.append(item)
+            else:
                 self._note(f"{self._key_of(name)}[{index}]", f"must be text, is {shown(item)}")
-        return [item for item in items if isinstance(item, str)]
+        return found
 
     def wrong(self, name: str, message: str) -> None:
         """Note what is wrong with the value under *name*."""
