@@ -29,8 +29,8 @@ class ImportedPage:
     be worked out and from what, *left_out* the requests that are not in the page and why.
     *warnings* are lines that say why the page may not be what was meant. *missing* names what the
     recording cannot tell at all. *mended* has one `Problem` for each value that was a little wrong
-    and what was taken instead, *skipped* has one `Problem` for each
-    entry that could not be read, its key being the place in the file.
+    and what was taken instead, *skipped* one for each entry that could not be read; its key is the
+    place in the file.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))

@@ -38,6 +38,7 @@ class Log:
 
     def events(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """Yield (time, what happened, data), times in rising order."""
+        # By time and rank alone, which is stable: what is equal stays in the order of the trace.
         self._rows.sort(key=itemgetter(0, 1))
         for at_ns, _, what, make, of in self._rows:
             yield at_ns, what, make(*of)

@@ -114,6 +114,7 @@ def _picture(name: str, picture: Picture) -> str:
 def _inline_svg(name: str, picture: Picture) -> str:
     """Return the SVG as a part of the page: its ids its own, its size the reader's."""
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", picture.svg, flags=re.DOTALL)
+    # A prolog of XML has no place inside of a page.
     svg = svg[svg.index("<svg") :]
     # A thousandth of a point cannot be seen, and fills half of the file; of a scale it can.
     svg = re.sub(r"scale\([^)]*\)|(\d\.\d\d)\d+", lambda number: number[1] or number[0], svg)

@@ -61,12 +61,12 @@ def part_of_study(results: Results, baseline: str | None) -> Part:
         if not _means(results, value):
             continue
         try:
-            rows = [tuple(row) for row in results.compare(base, value=value)]
-            columns = results.compare(base, value=value)[0]._fields
+            compared = results.compare(base, value=value)
         except (H3SimError, KeyError) as error:
             words.append(f"{what}: no comparison of schemes, for {error}.")
         else:
-            data = Table(title=f"Speedups of {what} to {base}", columns=columns, rows=rows)
+            rows = [tuple(row) for row in compared]
+            data = Table(title=f"Speedups of {what} to {base}", columns=compared.columns, rows=rows)
             _add(
                 *(pictures, words, f"{what}: speedups to {base}"),
                 partial(results.plot.forest, value, baseline=base),

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Delivery(enum.Enum):
-    """In what order bytes that have arrived are handed to the application."""
+    """In what order bytes that have arrived are delivered to the application."""
 
     STREAM = "stream"
     """Each stream in its own order (QUIC)."""

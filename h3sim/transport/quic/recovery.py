@@ -130,7 +130,7 @@ class Recovery:
         self._delivered_bytes += before - self.bytes_in_flight
         self._delivered_at_ns = now_ns
         self._first_sent_at_ns = newest.sent_at_ns
-        self.pto_count = 0
+        self.pto_count = 0  # § 6.2.1 has a client wait until the server surely knows its address
         self._timeout_ns = None
         lost: list[Packet] = []
         in_flight = before
