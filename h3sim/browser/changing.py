@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.browser.base import ScheduledChange, ScheduledRequest
+from h3sim.browser.base import Browser
+from h3sim.browser.scheduled import ScheduledChange, ScheduledRequest
 from h3sim.page import At, Kind, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.browser.base import Browser, Scheduled
+    from h3sim.browser.scheduled import Scheduled
     from h3sim.page import Discovery, Page, Resource
     from h3sim.trace import Activity
 
@@ -77,7 +78,7 @@ def may_change(
     )
 
 
-class ChangingBrowser:
+class ChangingBrowser(Browser):
     """A browser, and the changes of priority that come while it loads *page*.
 
     A change that the page file has comes when its trigger fires. A browser that parses lays the

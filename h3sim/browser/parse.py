@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser.base import ScheduledRequest
+from h3sim.browser.base import Browser
 from h3sim.browser.discoverer import Discoverer
 from h3sim.browser.document import DocumentParser, scripts_in_order
 from h3sim.browser.main_thread import MainThread, Record, Task
 from h3sim.browser.renderer import Renderer
 from h3sim.browser.requests import Requests
 from h3sim.browser.rules import rules_of
+from h3sim.browser.scheduled import ScheduledRequest
 from h3sim.browser.tight_mode import low_priorities
 from h3sim.page import At, Kind
 from h3sim.trace import Work
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["ParseBrowser"]
 
 
-class ParseBrowser:
+class ParseBrowser(Browser):
     """Follows one load of *page* by computing what *model* would do.
 
     Of recorded delays it keeps those after scripts and other resources; what the document and its

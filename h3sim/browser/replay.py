@@ -7,10 +7,12 @@ one another.
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING
 
-from h3sim.browser.base import ScheduledRequest
-from h3sim.page import At
+from h3sim.browser.base import Browser
+from h3sim.browser.scheduled import ScheduledRequest
 
 if TYPE_CHECKING:
     from h3sim.page import Page
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ReplayBrowser"]
 
+# No function of Python for each: a page may ask for a thousand at once.
+_SCHEDULED = partial(tuple.__new__, ScheduledRequest)
 
-class ReplayBrowser:
+
+class ReplayBrowser(Browser):
     """Follows one load of *page*; resources are told by their indices in `page.resources`.
 
     >>> from h3sim.page import Discovery, Kind, Page, Resource
@@ -66,11 +71,9 @@ class ReplayBrowser:
 
         Times count from navigation start; none is asked for before *now_ns*.
         """
-        return [
-            ScheduledRequest(max(now_ns, 0 if discovery is None else discovery.delay_ns), index)
-            for index, discovery in enumerate(r.discovered for r in self._page.resources)
-            if discovery is None or discovery.at is At.TIME
-        ]
+        times, indices = self._page.at_navigation
+        at_ns = map(max, times, repeat(now_ns))
+        return list(map(_SCHEDULED, zip(at_ns, indices, strict=True)))
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return what follows from *resource* being requested."""

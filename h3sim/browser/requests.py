@@ -6,7 +6,7 @@ from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from h3sim.browser.base import ScheduledRequest
+from h3sim.browser.scheduled import ScheduledRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

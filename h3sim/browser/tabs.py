@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.browser.base import ScheduledRequest
+from h3sim.browser.base import Browser
 from h3sim.browser.parse import ParseBrowser
+from h3sim.browser.scheduled import ScheduledRequest
 from h3sim.page import At
 from h3sim.page.roots import parts_of, redirects_of
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["TabsBrowser"]
 
 
-class TabsBrowser:
+class TabsBrowser(Browser):
     """Computes the load of each root of *page* by itself, with its own parser and main thread.
 
     So browsers do it, with a process for each tab (Chromium's site isolation); what *model* limits

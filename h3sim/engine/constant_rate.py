@@ -136,13 +136,13 @@ class ConstantRateTransport:
         environment, streams, watched = self._environment, self.response_streams, self._watched
         one_way_ns, in_order = self._one_way_ns, self._order is None
         sent_at_ns, chunks = self._steady.sent_at_ns, self._steady.chunks
-        take, arrive = streams.take, self._arrivals.put
+        arrivals = self._arrivals
         advance_to, run_until = environment.advance_to, environment.run_until
         numerator, denominator = self._interval_ns
         del value
         while True:
             self._next_tick += 1
-            chunk = take()
+            chunk = streams.take()
             if chunk is None:
                 self._is_sending = False
                 return
@@ -153,7 +153,7 @@ class ConstantRateTransport:
                 # What was lower when it left is lower when it arrives, so an event for it would
                 # find nobody.
                 if offset + n_bytes >= watched.get(stream_id, 0):
-                    arrive(now_ns + one_way_ns, chunk)
+                    arrivals.put(now_ns + one_way_ns, chunk)
                 if not len(chunks) % _REPORT_EVERY_PACKETS:
                     self._after_many(self._steady)
             else:

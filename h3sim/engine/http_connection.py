@@ -129,8 +129,9 @@ class HttpConnection:
         due = browser.on_delivered(resource, contiguous, now_ns)
         if due:
             self._schedule(due)
-        self.transport.watch(stream_id, browser.next_offset(resource))
-        if contiguous >= self._stream_bytes[resource]:
+        if contiguous < self._stream_bytes[resource]:
+            self.transport.watch(stream_id, browser.next_offset(resource))
+        else:
             # What was sent twice is delivered again behind the end.
             if stream_id not in self._finished:
                 self._finished[stream_id] = None

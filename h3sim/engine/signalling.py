@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from h3sim.compiling import mypyc_attr
 from h3sim.http import PriorityReceiver
 from h3sim.page import AS_WRITTEN
 from h3sim.signals import DEFAULT_WEIGHT
@@ -29,7 +30,8 @@ class PriorityTarget(Protocol):
         """Replace the signal by *signal*."""
 
 
-class PrioritySignalling(Protocol):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class PrioritySignalling:
     """What the application tells; the client's side first, then the server's."""
 
     record: list[tuple[int, int, Signal]]
@@ -38,27 +40,34 @@ class PrioritySignalling(Protocol):
 
     def on_connected(self) -> None:
         """Say what holds before any request."""
+        raise NotImplementedError
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
         """Say what is wanted for a request that leaves now."""
+        raise NotImplementedError
 
     def on_changed(self, resource: Resource | None, change: Standing, now_ns: int) -> None:
         """Tell the client more of a resource, or of all; say what follows for open streams."""
+        raise NotImplementedError
 
     def on_finished(self, stream_id: int) -> None:
         """Record that the client has all of a response."""
+        raise NotImplementedError
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
         """Deliver a request to the server."""
+        raise NotImplementedError
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
         """Deliver a frame of the control stream, the *number*-th that was sent, to the server."""
+        raise NotImplementedError
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:
         """Record that a stream left the scheduler."""
+        raise NotImplementedError
 
 
-class OracleSignalling:
+class OracleSignalling(PrioritySignalling):
     """The server knows what the client wants when the request comes (Marx 2019)."""
 
     def __init__(self, policy: Policy, streams: PriorityTarget) -> None:
@@ -204,7 +213,7 @@ class _Message(NamedTuple):
     signal: Signal
 
 
-class WireSignalling:
+class WireSignalling(PrioritySignalling):
     """The client says what it wants, with the request or on the control stream.
 
     *send_message* is told the number of a frame and its size. Frames may arrive in any order; the

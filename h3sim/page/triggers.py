@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.page.resource import At
+from h3sim.page.resource import FLAGS, At
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from h3sim.page.resource import Resource
 
 __all__ = ["Graph", "Triggers"]
+
+_FACTS = attrgetter("kind._value_", "fetchpriority._value_", *FLAGS.values())
+"""Of enums their text: the hash of a member is a function of Python."""
 
 
 class Triggers(NamedTuple):
@@ -59,6 +63,25 @@ class Graph:
     def stream_bytes(self) -> tuple[int, ...]:
         """What the stream of each resource carries, by its index: every load asks."""
         return tuple(resource.stream_bytes for resource in self.resources)
+
+    @cached_property
+    def at_navigation(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What is asked for whatever happens: when, after navigation start, and which index."""
+        found = [
+            (0 if resource.discovered is None else resource.discovered.delay_ns, index)
+            for index, resource in enumerate(self.resources)
+            if resource.discovered is None or resource.discovered.at is At.TIME
+        ]
+        return tuple(at_ns for at_ns, _ in found), tuple(index for _, index in found)
+
+    @cached_property
+    def sorts(self) -> dict[str, int]:
+        """A number for each id; those of one number are alike in all that a rule can ask for."""
+        numbers: dict[object, int] = {}
+        return {
+            resource.id: numbers.setdefault((_FACTS(resource), resource.begins_page), len(numbers))
+            for resource in self.resources
+        }
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from h3sim.page import AS_WRITTEN, Kind
+from h3sim.schemes.base import Policy
 from h3sim.schemes.kinds import SignalKind
 from h3sim.schemes.parts import Arrangement
 from h3sim.schemes.quicker_chain import QuickerChain
@@ -24,23 +25,7 @@ if TYPE_CHECKING:
     from h3sim.schemes.parts import Placeholder, PriorityClass
     from h3sim.signals import Signal, SignalChange
 
-__all__ = ["Policy", "make_policy"]
-
-
-class Policy(Protocol):
-    """Turns requests into signals."""
-
-    def on_connected(self) -> list[SignalChange]:
-        """Return the placeholders to open, in order."""
-
-    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        """Return what changes with the request; the last entry opens the stream itself."""
-
-    def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:
-        """Return what changes for open streams now that *change* is known of a resource, or all."""
-
-    def on_closed(self, stream_id: int) -> list[SignalChange]:
-        """Return what changes once the stream has left the scheduler."""
+__all__ = ["make_policy"]
 
 
 def make_policy(scheme: Scheme, page: Page) -> Policy:
@@ -49,19 +34,27 @@ def make_policy(scheme: Scheme, page: Page) -> Policy:
         return RankPolicy(scheme.rank_by, page)
     match scheme.mechanism.signal_kind:
         case SignalKind.BUCKETS:
-            return _BucketPolicy(scheme)
+            return _BucketPolicy(scheme, page)
         case SignalKind.EPS:
-            return _EpsPolicy(scheme)
+            return _EpsPolicy(scheme, page)
         case SignalKind.STRICT:
-            return _StrictPolicy(scheme)
+            return _StrictPolicy(scheme, page)
         case _ if scheme.recorded is not None:
-            return _RecordedTreePolicy(with_recorded_groups(scheme, page))
+            return _RecordedTreePolicy(with_recorded_groups(scheme, page), page)
         case _:
-            return _TreePolicy(scheme)
+            return _TreePolicy(scheme, page)
 
 
 _Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
 """A stream that may change its class: what it asks for, the images before it, its class."""
+
+# Under names of their own: to look a member of an enum up takes as long as half a pick.
+_IMAGE = Kind.IMAGE
+_SIBLINGS, _CHAIN, _STRICT_CHAIN = (
+    Arrangement.SIBLINGS,
+    Arrangement.CHAIN,
+    Arrangement.STRICT_CHAIN,
+)
 
 _REMEMBERED_PLACES = 2**13
 """Streams have the same ids in every load, so the places of a chain come again in the next one."""
@@ -73,11 +66,18 @@ def _place(weight: int, depends_on: int | None, exclusive: bool) -> H2Priority:
     return H2Priority(weight=weight, depends_on=depends_on, exclusive=exclusive)
 
 
-class _ClassPolicy:
+class _ClassPolicy(Policy):
     """Puts resources into classes as they are requested, and anew when more is known of them."""
 
-    def __init__(self, scheme: Scheme) -> None:
+    def __init__(self, scheme: Scheme, page: Page) -> None:
         self._scheme = scheme
+        self._plays_recorded = scheme.recorded is not None
+        self._sorts = page.sorts
+        self._n_first = max((rule.first_images or 0 for rule in scheme.rules), default=0)
+        """From so many images on, how many came before makes no difference to a class."""
+        self._known: dict[int, PriorityClass] = {}
+        """The class of each sort of resource that is as the page file says, by how many of these
+        images came before it."""
         self._n_images = 0
         self._of_all = AS_WRITTEN
         self._standing: dict[str, Standing] = {}
@@ -90,12 +90,11 @@ class _ClassPolicy:
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
         n_images = self._n_images
-        standing = self._standing_of(resource)
-        entry = self._scheme.classify(resource, images_before=n_images, standing=standing)
+        entry = self._class_of(resource, n_images)
         # With the images before it: a class found anew must not change because others came
         # meanwhile.
         self._open[stream_id] = (resource, n_images, entry)
-        if resource.kind is Kind.IMAGE:
+        if resource.kind is _IMAGE:
             self._n_images = n_images + 1
         return self._joins(stream_id, entry)
 
@@ -117,6 +116,19 @@ class _ClassPolicy:
     def on_closed(self, stream_id: int) -> list[SignalChange]:
         return self._leaves(stream_id, self._open.pop(stream_id)[2])
 
+    def _class_of(self, resource: Resource, images_before: int) -> PriorityClass:
+        standing = self._standing_of(resource)
+        if standing is not AS_WRITTEN or (self._plays_recorded and resource.recorded):
+            return self._scheme.classify(resource, images_before=images_before, standing=standing)
+        # A page has thousands of resources and a handful of sorts.
+        n_before = images_before if images_before < self._n_first else self._n_first
+        number = self._sorts[resource.id] * (self._n_first + 1) + n_before
+        found = self._known.get(number)
+        if found is None:
+            found = self._scheme.classify(resource, images_before=images_before)
+            self._known[number] = found
+        return found
+
     def _standing_of(self, resource: Resource) -> Standing:
         if not self._standing and self._of_all is AS_WRITTEN:
             return AS_WRITTEN  # as in most loads, from beginning to end
@@ -124,8 +136,7 @@ class _ClassPolicy:
 
     def _reclassified(self, stream_id: int, row: _Open) -> list[SignalChange]:
         resource, images_before, before = row
-        standing = self._standing_of(resource)
-        entry = self._scheme.classify(resource, images_before=images_before, standing=standing)
+        entry = self._class_of(resource, images_before)
         if entry == before:
             return []
         self._open[stream_id] = (resource, images_before, entry)
@@ -176,8 +187,8 @@ class _EpsPolicy(_ClassPolicy):
 class _TreePolicy(_ClassPolicy):
     """Says a place in the dependency tree."""
 
-    def __init__(self, scheme: Scheme) -> None:
-        super().__init__(scheme)
+    def __init__(self, scheme: Scheme, page: Page) -> None:
+        super().__init__(scheme, page)
         names = [entry.name for entry in scheme.classes]
         self._not_below = {name: names[rank::-1] for rank, name in enumerate(names)}
         """Each class and the classes above it, the lowest first."""
@@ -200,7 +211,7 @@ class _TreePolicy(_ClassPolicy):
         # In front of the stream: the placeholder yields before the first byte of its class can go.
         changes = [] if members else self._yield_changes(entry.name, busy=True)
         signal = self._signal(entry, stream_id)
-        if entry.arrangement is Arrangement.SIBLINGS and not self._yielding:
+        if entry.arrangement is _SIBLINGS and not self._yielding:
             self._said[entry.name] = signal  # nobody asks which streams such a class has
         else:
             members[stream_id] = None
@@ -266,12 +277,12 @@ class _TreePolicy(_ClassPolicy):
 
     def _signal(self, entry: PriorityClass, stream_id: int) -> Signal:
         arrangement = entry.arrangement
-        if arrangement is Arrangement.SIBLINGS:
+        if arrangement is _SIBLINGS:
             return _place(entry.weight, self._group_of(entry), False)
-        if arrangement is Arrangement.CHAIN:
+        if arrangement is _CHAIN:
             tail = _last(self._members[entry.name])
             return _place(entry.weight, self._group_of(entry) if tail is None else tail, False)
-        if arrangement is Arrangement.STRICT_CHAIN:
+        if arrangement is _STRICT_CHAIN:
             return _place(entry.weight, self._tail_not_below(entry.name), True)
         tail = self._chain.append(stream_id, self._not_below[entry.name])
         return _place(entry.weight, tail, True)
@@ -311,8 +322,8 @@ class _StrictPolicy(_TreePolicy):
     one at a time; from 0 on they share, since there is nothing lower.
     """
 
-    def __init__(self, scheme: Scheme) -> None:
-        super().__init__(scheme)
+    def __init__(self, scheme: Scheme, page: Page) -> None:
+        super().__init__(scheme, page)
         self._strict_of: dict[int, int] = {}
 
     def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
@@ -328,7 +339,7 @@ class _StrictPolicy(_TreePolicy):
         group = self._group_of(entry)
         strict = entry.strict
         tail = _last(self._members[entry.name])
-        if entry.arrangement is Arrangement.CHAIN and tail is not None:
+        if entry.arrangement is _CHAIN and tail is not None:
             strict = max(0, self._strict_of[tail] - 1)
         self._strict_of[stream_id] = strict
         return StrictPriority(weight=entry.weight, strict=strict, depends_on=group)
@@ -344,8 +355,8 @@ class _RecordedTreePolicy(_TreePolicy):
     where the client moved these, too, there are frames of their own.
     """
 
-    def __init__(self, scheme: Scheme) -> None:
-        super().__init__(scheme)
+    def __init__(self, scheme: Scheme, page: Page) -> None:
+        super().__init__(scheme, page)
         self._stream_of: dict[str, int] = {}
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:

@@ -6,6 +6,7 @@ import enum
 from typing import TYPE_CHECKING
 
 from h3sim.page import At
+from h3sim.schemes.base import Policy
 from h3sim.signals import Rank
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class RankBy(enum.Enum):
     """What is above the fold, and what that waits for, goes before the rest."""
 
 
-class RankPolicy:
+class RankPolicy(Policy):
     """Says the rank of each resource of *page*; lower goes first."""
 
     def __init__(self, by: RankBy, page: Page) -> None:

@@ -11,7 +11,7 @@ from h3sim.engine.signalling import OracleSignalling, WireSignalling
 from h3sim.errors import SchemeError
 from h3sim.http import PriorityReceiver, StreamSender
 from h3sim.schedulers import Queueing, TreeScheduler, UnknownParent, Weights
-from h3sim.schemes import scheme_from_dict
+from h3sim.schemes import Policy, scheme_from_dict
 from h3sim.signals import (
     ORPHANS,
     BucketPriority,
@@ -160,7 +160,7 @@ class Log:
         raise AssertionError("nothing is sent")
 
 
-class Talker:
+class Talker(Policy):
     """A policy: a placeholder; each request raises the stream before it; an end lowers -1."""
 
     def on_connected(self) -> list[SignalChange]:

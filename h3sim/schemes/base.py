@@ -1,0 +1,34 @@
+"""What a connection asks of a policy: what is said of streams, and when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from h3sim.compiling import mypyc_attr
+
+if TYPE_CHECKING:
+    from h3sim.page import Resource, Standing
+    from h3sim.signals import SignalChange
+
+__all__ = ["Policy"]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Policy:
+    """Turns requests into signals."""
+
+    def on_connected(self) -> list[SignalChange]:
+        """Return the placeholders to open, in order."""
+        raise NotImplementedError
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
+        """Return what changes with the request; the last entry opens the stream itself."""
+        raise NotImplementedError
+
+    def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:
+        """Return what changes for open streams now that *change* is known of a resource, or all."""
+        raise NotImplementedError
+
+    def on_closed(self, stream_id: int) -> list[SignalChange]:
+        """Return what changes once the stream has left the scheduler."""
+        raise NotImplementedError
