@@ -27,7 +27,7 @@ _SCHEDULED = partial(tuple.__new__, ScheduledRequest)
 class ReplayBrowser(Browser):
     """Follows one load of *page*; resources are told by their indices in `page.resources`.
 
-    >>> from h3sim.page import Discovery, Kind, Page, Resource
+    >>> from h3sim.page import At, Discovery, Kind, Page, Resource
     >>> late = Discovery(at=At.OFFSET, by="/", offset_bytes=50, delay_ns=7)
     >>> page = Page(name="p", resources=(
     ...     Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100),
