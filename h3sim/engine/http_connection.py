@@ -80,8 +80,10 @@ class HttpConnection:
         self.n_frames = self.frame_bytes = 0
         """How many frames of the control stream spoke of priorities, and their bytes."""
         self._signalling = self._make_signalling(scheme)
-        self._requested: list[tuple[int, int]] = []
-        """The resource of each request, and when it was made."""
+        # Lists of numbers: a pair for each request would be one more object for Python to look at.
+        self._requested: list[int] = []
+        """The resource of each request."""
+        self._requested_at_ns: list[int] = []
         self._arrived_at_ns: list[int | None] = []
         self._finished: dict[int, None] = {}
         # Streams are closed in the order in which they end.
@@ -99,7 +101,8 @@ class HttpConnection:
     def request(self, resource: int, now_ns: int) -> None:
         """Ask for the resource at that index of the page."""
         stream_id = STREAM_ID_STEP * len(self._requested)
-        self._requested.append((resource, now_ns))
+        self._requested.append(resource)
+        self._requested_at_ns.append(now_ns)
         self._arrived_at_ns.append(None)
         transport = self.transport
         transport.watch(stream_id, self._browser.next_offset(resource))
@@ -124,7 +127,7 @@ class HttpConnection:
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
         """Deliver *contiguous* bytes of a stream to the browser."""
-        resource = self._requested[stream_id // STREAM_ID_STEP][0]
+        resource = self._requested[stream_id // STREAM_ID_STEP]
         browser = self._browser
         due = browser.on_delivered(resource, contiguous, now_ns)
         if due:
@@ -143,7 +146,7 @@ class HttpConnection:
         """Deliver a request to the server, with what it says of priorities."""
         number = stream_id // STREAM_ID_STEP
         self._arrived_at_ns[number] = now_ns
-        index = self._requested[number][0]
+        index = self._requested[number]
         resource = self._resources[index]
         self._signalling.on_request_arrived(stream_id, resource, now_ns)
         # With a rank of its own: what arrives at this instant is known before any of it is
@@ -165,7 +168,7 @@ class HttpConnection:
 
     def resource_of(self, stream_id: int) -> int:
         """Return the index in the page of the resource that a stream asks for."""
-        return self._requested[stream_id // STREAM_ID_STEP][0]
+        return self._requested[stream_id // STREAM_ID_STEP]
 
     # What happens
 
@@ -239,9 +242,9 @@ class HttpConnection:
 
     def _requests(self) -> tuple[Request, ...]:
         """Return the requests that reached the server, in the order made."""
-        sizes = [self._stream_bytes[resource] for resource, _ in self._requested]
-        numbers = range(0, STREAM_ID_STEP * len(sizes), STREAM_ID_STEP)
-        resources, times = zip(*self._requested, strict=True) if sizes else ((), ())
+        resources, times = self._requested, self._requested_at_ns
+        sizes = map(self._stream_bytes.__getitem__, resources)
+        numbers = range(0, STREAM_ID_STEP * len(resources), STREAM_ID_STEP)
         rows = zip(numbers, resources, times, self._arrived_at_ns, sizes, strict=True)
         if None in self._arrived_at_ns:
             return tuple(_NAMED_REQUEST(row) for row in rows if row[3] is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.http.priorities import StreamPriorities
@@ -16,6 +17,8 @@ from h3sim.signals import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from h3sim.signals import Signal
 
 __all__ = ["PriorityReceiver", "SchedulerUpdate"]
@@ -27,6 +30,11 @@ class SchedulerUpdate(NamedTuple):
     element_id: int
     signal: Signal
     opens: bool
+
+
+# No function of Python, as there is one of these for each request.
+_UPDATE: Callable[[tuple[int, Signal, bool]], SchedulerUpdate]
+_UPDATE = partial(tuple.__new__, SchedulerUpdate)
 
 
 class PriorityReceiver:
@@ -59,13 +67,13 @@ class PriorityReceiver:
         """Take a request, with what it says of itself."""
         self._requested[stream_id] = None
         if isinstance(signal, Eps):
-            (_, said), *_ = self._eps.open(stream_id, signal)
-            return [SchedulerUpdate(stream_id, said, True)]
+            said = self._eps.open(stream_id, signal)[0][1]
+            return [_UPDATE((stream_id, said, True))]
         if stream_id in self._open:
             return []
         self._open[stream_id] = None
         wanted = self._default if signal is None else self._placed(signal)
-        return [SchedulerUpdate(stream_id, wanted, True)]
+        return [_UPDATE((stream_id, wanted, True))]
 
     def on_message(self, element_id: int, signal: Signal) -> list[SchedulerUpdate]:
         """Take a frame of the control stream."""

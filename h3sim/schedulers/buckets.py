@@ -30,15 +30,16 @@ class _Bucket:
 
     def first(self) -> int | None:
         """Return who sends next: level 3 before all, then levels 2 and 1 by turns."""
-        if self.exclusive:
-            return self.exclusive.first
+        exclusive = self.exclusive.first
+        if exclusive is not None:
+            return exclusive
         sequential, shared = self.sequential.first, self.shared.first
         if sequential is None or (self.shared_is_next and shared is not None):
             return shared
         return sequential
 
     def is_empty(self) -> bool:
-        return not self.exclusive and not self.sequential and self.shared.first is None
+        return self.first() is None
 
     def join(self, stream_id: int, level: int, arrival: int) -> None:
         if level == _SHARED:
@@ -47,18 +48,19 @@ class _Bucket:
             queue = self.exclusive if level == _EXCLUSIVE else self.sequential
             queue.put(stream_id, arrival)
 
-    def leave(self, stream_id: int) -> None:
-        self.exclusive.drop(stream_id)
-        self.sequential.drop(stream_id)
-        self.shared.leave(stream_id)
+    def leave(self, stream_id: int, level: int) -> None:
+        if level == _SHARED:
+            self.shared.leave(stream_id)
+        else:
+            (self.exclusive if level == _EXCLUSIVE else self.sequential).drop(stream_id)
 
-    def charge(self, stream_id: int) -> None:
+    def charge(self, stream_id: int, level: int) -> None:
         # A turn of level 3 leaves the alternation as it was: it goes before both others, and is
         # nobody's share.
-        if stream_id in self.shared:
+        if level == _SHARED:
             self.shared.took_turn(stream_id)
             self.shared_is_next = False
-        elif stream_id in self.sequential:
+        elif level == _SEQUENTIAL:
             self.shared_is_next = True
 
 
@@ -118,7 +120,7 @@ class BucketScheduler:
         if place is None:
             return
         bucket = self._buckets[place.bucket]
-        bucket.leave(stream_id)
+        bucket.leave(stream_id, place.level)
         if bucket.is_empty():
             self._nonempty.drop(place.bucket)
 
@@ -134,7 +136,8 @@ class BucketScheduler:
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """End the stream's turn."""
-        self._buckets[self._active[stream_id].bucket].charge(stream_id)
+        place = self._active[stream_id]
+        self._buckets[place.bucket].charge(stream_id, place.level)
 
 
 _NOT_URGENT = BucketPriority(bucket=0, level=_SEQUENTIAL)

@@ -48,9 +48,8 @@ class SequentialFirst(Level):
 
     @property
     def first(self) -> int | None:
-        if self._sequential:
-            return self._sequential.first
-        return next(iter(self._shared), None)
+        sequential = self._sequential.first
+        return sequential if sequential is not None else next(iter(self._shared), None)
 
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
         if is_incremental:
@@ -61,8 +60,10 @@ class SequentialFirst(Level):
 
     def leave(self, stream_id: int) -> None:
         self._turns.drop(stream_id)
-        self._sequential.drop(stream_id)
-        self._shared.pop(stream_id, None)
+        if stream_id in self._shared:
+            del self._shared[stream_id]
+        else:
+            self._sequential.drop(stream_id)
 
     def charge(self, stream_id: int, n_bytes: int) -> bool:
         # Counted for both groups: `Halves` and `FirstTurn` ask when a sequential stream's turn

@@ -62,12 +62,18 @@ class OrderedStreams:
             self._drop_stale()
         else:
             heappush(heap, entry)
-            self._compact()
+            if len(heap) > 2 * len(self._entries) + _SLACK:
+                self._compact()
 
     def drop(self, stream_id: int) -> None:
         """Take the stream out; without effect where it is not in."""
-        if self._entries.pop(stream_id, None) is not None:
+        if self._entries.pop(stream_id, None) is None:
+            return
+        heap = self._heap
+        # Else its entry lies somewhere below, and the first one still counts.
+        if heap[0][2] == stream_id:
             self._drop_stale()
+        if len(heap) > 2 * len(self._entries) + _SLACK:
             self._compact()
 
     def _drop_stale(self) -> None:
@@ -82,6 +88,5 @@ class OrderedStreams:
     def _compact(self) -> None:
         # heapq removes nothing from the middle, so entries are dropped lazily. Once half are out of
         # date a new heap costs no more than the changes that made them so.
-        if len(self._heap) > 2 * len(self._entries) + _SLACK:
-            self._heap = [*self._entries.values()]
-            heapify(self._heap)
+        self._heap = [*self._entries.values()]
+        heapify(self._heap)

@@ -12,6 +12,7 @@ from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES, Weights
 from h3sim.signals import StrictPriority
 
 if TYPE_CHECKING:
+    from h3sim.schedulers.tree.node import Node
     from h3sim.signals import Signal
 
 __all__ = ["StrictScheduler"]
@@ -46,6 +47,8 @@ class StrictScheduler:
         self._root = StrictGroup(self._queueing)
         self._groups: dict[int | None, StrictGroup] = {None: self._root}
         self._wanted: dict[int, StrictPriority] = {}
+        self._nodes: dict[int, Node] = {}
+        """Where each stands among its siblings."""
         self._active: dict[int, None] = {}
         self._implied: dict[int, None] = {}
         """Placeholders that are there only because they were named."""
@@ -98,6 +101,7 @@ class StrictScheduler:
             # listed.
             self.deactivate(stream_id)
         wanted = self._wanted.pop(stream_id)
+        del self._nodes[stream_id]
         self._groups[wanted.depends_on].take(stream_id, wanted.strict)
 
     def pick(self) -> int | None:
@@ -111,12 +115,10 @@ class StrictScheduler:
         """Charge *n_bytes* to the stream, and a turn to each placeholder above it."""
         element_id: int | None = stream_id
         while element_id is not None:
-            wanted = self._wanted[element_id]
-            parent = wanted.depends_on
             # Each level bills its own child: a placeholder has its share among its siblings,
             # whoever below it sent.
-            self._groups[parent].charge(element_id, wanted.strict, n_bytes)
-            element_id = parent
+            self._queueing.charge(self._nodes[element_id], n_bytes)
+            element_id = self._wanted[element_id].depends_on
 
     def _resolved(self, element_id: int, signal: Signal) -> StrictPriority:
         """Return what is wanted, below the root or a placeholder that is there."""
@@ -150,7 +152,8 @@ class StrictScheduler:
 
     def _put(self, element_id: int, wanted: StrictPriority) -> None:
         self._wanted[element_id] = wanted
-        self._groups[wanted.depends_on].put(element_id, wanted.strict, wanted.weight)
+        group = self._groups[wanted.depends_on]
+        self._nodes[element_id] = group.put(element_id, wanted.strict, wanted.weight)
         if element_id < 0 and element_id not in self._groups:
             self._groups[element_id] = StrictGroup(self._queueing)
         if element_id in self._active or self._has_active_below(element_id):

@@ -35,8 +35,8 @@ class StrictGroup:
         """The ids of all that stands here."""
         return [element_id for level in self._levels.values() for element_id in level.children]
 
-    def put(self, element_id: int, strict: int, weight: int) -> None:
-        """Take up an element."""
+    def put(self, element_id: int, strict: int, weight: int) -> Node:
+        """Take up an element; return the node that is charged for it."""
         level = self._levels.get(strict)
         if level is None:
             level = self._levels[strict] = Node(0)
@@ -44,6 +44,7 @@ class StrictGroup:
         self._queueing.reweigh(node, weight)
         node.parent = level
         level.children[element_id] = node
+        return node
 
     def take(self, element_id: int, strict: int) -> None:
         """Forget an element, which is not active."""
@@ -78,10 +79,6 @@ class StrictGroup:
         if not level.heap:
             self._active.drop(strict)
             self._find_highest()
-
-    def charge(self, element_id: int, strict: int, n_bytes: int) -> None:
-        """Charge a turn to an element; a placeholder pays for a whole one, whatever was sent."""
-        self._queueing.charge(self._levels[strict].children[element_id], n_bytes)
 
     def pick(self) -> int | None:
         """Return who is next: of the highest strict priority, by weight."""

@@ -49,12 +49,7 @@ _Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
 """A stream that may change its class: what it asks for, the images before it, its class."""
 
 # Under names of their own: to look a member of an enum up takes as long as half a pick.
-_IMAGE = Kind.IMAGE
-_SIBLINGS, _CHAIN, _STRICT_CHAIN = (
-    Arrangement.SIBLINGS,
-    Arrangement.CHAIN,
-    Arrangement.STRICT_CHAIN,
-)
+_IMAGE, _SIBLINGS, _CHAIN = Kind.IMAGE, Arrangement.SIBLINGS, Arrangement.CHAIN
 
 _REMEMBERED_PLACES = 2**13
 """Streams have the same ids in every load, so the places of a chain come again in the next one."""
@@ -64,6 +59,12 @@ _REMEMBERED_PLACES = 2**13
 def _place(weight: int, depends_on: int | None, exclusive: bool) -> H2Priority:
     """Return a place in the tree; checking a new one takes as long as scheduling a packet."""
     return H2Priority(weight=weight, depends_on=depends_on, exclusive=exclusive)
+
+
+@lru_cache(_REMEMBERED_PLACES)
+def _strict_place(weight: int, strict: int, depends_on: int | None) -> StrictPriority:
+    """Return a place by strict priority, of which a page has a handful."""
+    return StrictPriority(weight=weight, strict=strict, depends_on=depends_on)
 
 
 class _ClassPolicy(Policy):
@@ -79,6 +80,8 @@ class _ClassPolicy(Policy):
         """The class of each sort of resource that is as the page file says, by how many of these
         images came before it."""
         self._n_images = 0
+        self._is_as_written = True
+        """Whether nothing has become known as yet: as in most loads, from beginning to end."""
         self._of_all = AS_WRITTEN
         self._standing: dict[str, Standing] = {}
         self._open: dict[int, _Open] = {}
@@ -99,6 +102,7 @@ class _ClassPolicy(Policy):
         return self._joins(stream_id, entry)
 
     def on_changed(self, resource: Resource | None, change: Standing) -> list[SignalChange]:
+        self._is_as_written = False
         if resource is None:
             self._of_all = self._of_all.after(change)
         else:
@@ -117,8 +121,9 @@ class _ClassPolicy(Policy):
         return self._leaves(stream_id, self._open.pop(stream_id)[2])
 
     def _class_of(self, resource: Resource, images_before: int) -> PriorityClass:
-        standing = self._standing_of(resource)
-        if standing is not AS_WRITTEN or (self._plays_recorded and resource.recorded):
+        if not self._is_as_written or (self._plays_recorded and resource.recorded):
+            known = self._standing.get(resource.id, AS_WRITTEN)
+            standing = self._of_all.after(known)
             return self._scheme.classify(resource, images_before=images_before, standing=standing)
         # A page has thousands of resources and a handful of sorts.
         n_before = images_before if images_before < self._n_first else self._n_first
@@ -128,11 +133,6 @@ class _ClassPolicy(Policy):
             found = self._scheme.classify(resource, images_before=images_before)
             self._known[number] = found
         return found
-
-    def _standing_of(self, resource: Resource) -> Standing:
-        if not self._standing and self._of_all is AS_WRITTEN:
-            return AS_WRITTEN  # as in most loads, from beginning to end
-        return self._of_all.after(self._standing.get(resource.id, AS_WRITTEN))
 
     def _reclassified(self, stream_id: int, row: _Open) -> list[SignalChange]:
         resource, images_before, before = row
@@ -282,7 +282,7 @@ class _TreePolicy(_ClassPolicy):
         if arrangement is _CHAIN:
             tail = _last(self._members[entry.name])
             return _place(entry.weight, self._group_of(entry) if tail is None else tail, False)
-        if arrangement is _STRICT_CHAIN:
+        if arrangement is Arrangement.STRICT_CHAIN:
             return _place(entry.weight, self._tail_not_below(entry.name), True)
         tail = self._chain.append(stream_id, self._not_below[entry.name])
         return _place(entry.weight, tail, True)
@@ -342,7 +342,7 @@ class _StrictPolicy(_TreePolicy):
         if entry.arrangement is _CHAIN and tail is not None:
             strict = max(0, self._strict_of[tail] - 1)
         self._strict_of[stream_id] = strict
-        return StrictPriority(weight=entry.weight, strict=strict, depends_on=group)
+        return _strict_place(entry.weight, strict, group)
 
     def _grouping(self, holder: Placeholder, weight: int, parent: int | None) -> StrictPriority:
         return StrictPriority(weight=weight, strict=holder.strict, depends_on=parent)
