@@ -21,8 +21,8 @@ ROUNDING = 1e-6
 """Relative: the bound counts in exact intervals, the clock in whole nanoseconds."""
 
 
-def check_the_load_ends(start: Any) -> None:
-    """*start()* returns a load in which every resource is requested and finished."""
+def check_the_load_ends(start: Any) -> Any:
+    """*start()* returns a load in which every resource is requested and finished; return it."""
     try:
         load = start()
     except StalledError as stalled:
@@ -30,6 +30,7 @@ def check_the_load_ends(start: Any) -> None:
     assert sorted(row.id for row in load.timings) == sorted(r.id for r in load.page.resources)
     for row in load.timings:
         assert row.requested_ms <= row.first_byte_ms <= row.finished_ms, row
+    return load
 
 
 def check_bytes_are_conserved(load: Any) -> None:
