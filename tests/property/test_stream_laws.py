@@ -60,6 +60,21 @@ def test_each_byte_of_a_stream_is_new_or_out_or_acknowledged_or_waits_to_go_agai
         assert {b for a, z in stream.missing(0, n_given) for b in range(a, z)} == whole
 
 
+def test_the_end_of_an_empty_stream_that_was_lost_goes_again() -> None:
+    stream = OutgoingStream(0, 100)
+    assert stream.has_new()
+    stream.has_ended = True
+    stream.lose(0, 0)
+    assert stream.has_new()
+    stream.has_ended = True
+    assert stream.ack(0, 0)
+    # Of a stream with bytes an empty frame is nothing to send again.
+    full = OutgoingStream(5, 100)
+    full.next, full.has_ended = 5, True
+    full.lose(5, 0)
+    assert not full.has_new()
+
+
 WORDS = st.lists(
     st.tuples(
         st.sampled_from(["open", "update", "update", "close", "origin"]),

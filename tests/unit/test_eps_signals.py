@@ -304,7 +304,10 @@ def test_at_most_so_many_frames_are_kept_and_the_oldest_goes() -> None:
 @pytest.mark.parametrize("stream_id", [1, 2, 3, -4])
 def test_a_stream_that_carries_no_request_ends_the_connection(stream_id: int) -> None:
     """RFC 9218 § 7.2: MUST be treated as a connection error of type H3_ID_ERROR."""
-    with pytest.raises(PriorityFrameError, match="is not for a request stream") as caught:
+    with pytest.raises(
+        PriorityFrameError,
+        match=r"^H3_ID_ERROR: PRIORITY_UPDATE for stream .* is not for a request",
+    ) as caught:
         StreamPriorities().on_priority_update(stream_id, "u=1")
     assert caught.value.code == "H3_ID_ERROR"
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
@@ -314,7 +317,10 @@ def test_a_stream_beyond_the_limit_ends_the_connection() -> None:
     """RFC 9218 § 7.2: SHOULD be treated as H3_ID_ERROR. Of 3 streams the last is 8."""
     priorities = StreamPriorities(max_streams=3)
     assert priorities.on_priority_update(8, "u=1") == []
-    with pytest.raises(PriorityFrameError, match="is beyond the limit of 3") as caught:
+    with pytest.raises(
+        PriorityFrameError,
+        match=r"^H3_ID_ERROR: PRIORITY_UPDATE for stream 12 is beyond the limit of 3",
+    ) as caught:
         priorities.on_priority_update(12, "u=1")
     assert caught.value.code == "H3_ID_ERROR"
 
@@ -326,7 +332,10 @@ def test_open_streams_and_those_spoken_of_have_one_limit_in_http_2() -> None:
     assert priorities.on_priority_update(4, "u=1") == []
     assert priorities.on_priority_update(4, "u=2") == []
     assert priorities.on_priority_update(0, "u=2") == [(0, eps(2))]
-    with pytest.raises(PriorityFrameError, match="makes more than 2 streams") as caught:
+    with pytest.raises(
+        PriorityFrameError,
+        match=r"^PROTOCOL_ERROR: PRIORITY_UPDATE for stream 8 makes more than 2 streams",
+    ) as caught:
         priorities.on_priority_update(8, "u=1")
     assert caught.value.code == "PROTOCOL_ERROR"
     priorities.on_closed(0)

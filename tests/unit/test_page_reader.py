@@ -212,6 +212,25 @@ def test_a_circle_is_told_once_with_its_members() -> None:
     assert "a waits for c waits for b waits for a" in found["resources[1].discovered.by"]
 
 
+@pytest.mark.parametrize(
+    ("n_members", "steps"),
+    [
+        (5, "a0 waits for a4 waits for a3 waits for a2 waits for a1 waits for a0"),
+        (6, "a0 waits for a5 waits for a4 waits for a3 waits for a2 waits for 1 more waits for a0"),
+        (9, "a0 waits for a8 waits for a7 waits for a6 waits for a5 waits for 4 more waits for a0"),
+    ],
+)
+def test_of_a_long_circle_five_members_are_told_and_how_many_more(
+    n_members: int, steps: str
+) -> None:
+    ring = [
+        child(f"a{n}", discovered={"by": f"a{(n - 1) % n_members}", "at": "complete"})
+        for n in range(n_members)
+    ]
+    (message,) = problems(document(*ring)).values()
+    assert steps in message
+
+
 def test_a_resource_that_waits_for_itself_is_a_circle() -> None:
     found = problems(document(child("a", discovered={"by": "a", "at": "request"})))
     assert "a waits for a" in found["resources[1].discovered.by"]

@@ -74,6 +74,13 @@ class TestThePage:
         assert [r.id for r in second.page.resources] == ["b/", "b"]
         assert second.page.resources[1].priority_changes == ()
 
+    def test_a_part_knows_nothing_of_words_that_others_brought_about(self) -> None:
+        own = {"urgency": 3, "incremental": False}
+        later = [{"urgency": 1, "when": {"by": by, "at": "complete"}} for by in ("a", "b/")]
+        both = page(ROOT, child("a", "/"), tab(), child("b", "b/", recorded=[own, *later]))
+        (b,) = parts_of(both)[1].page.resources[1:]
+        assert [entry.when and entry.when.by for entry in b.recorded] == [None, "b/"]
+
     def test_the_graph_names_its_roots(self) -> None:
         assert TWO.graph.graph["roots"] == ["/", "b/"]
         assert not list(TWO.graph.predecessors("b/"))

@@ -135,6 +135,39 @@ class TestDoubts:
         assert judge.on_open(8, Kind.SCRIPT, Eps(urgency=7)) == [(8, Eps(urgency=1))]
         assert judge.on_update(4, Eps(urgency=0)) == [(4, Eps(urgency=3, incremental=True))]
 
+    @pytest.mark.parametrize(
+        ("kind", "own"),
+        [
+            (Kind.DOCUMENT, Eps(urgency=0, incremental=True)),
+            (Kind.STYLESHEET, Eps(urgency=0)),
+            (Kind.FONT, Eps(urgency=1)),
+            (Kind.SCRIPT, Eps(urgency=1)),
+            (Kind.FETCH, Eps(urgency=2, incremental=True)),
+            (Kind.IMAGE, Eps(urgency=3, incremental=True)),
+            (Kind.MEDIA, Eps(urgency=3, incremental=True)),
+            (Kind.OTHER, Eps(urgency=3, incremental=True)),
+        ],
+    )
+    def test_a_server_that_doubts_goes_by_the_type(self, kind: Kind, own: Eps) -> None:
+        judge = AdviceJudge()
+        judge.on_open(0, Kind.IMAGE, Eps(urgency=3))
+        judge.on_open(4, Kind.STYLESHEET, Eps(urgency=3))
+        assert judge.on_open(8, kind, Eps(urgency=7)) == [(8, own)]
+
+    @pytest.mark.parametrize("kind", [Kind.DOCUMENT, Kind.STYLESHEET, Kind.FONT, Kind.SCRIPT])
+    @pytest.mark.parametrize("urgency", [2, 3, 4])
+    def test_what_blocks_must_be_more_urgent_than_an_image(self, kind: Kind, urgency: int) -> None:
+        """Whichever comes first; what is fetched may wait for it."""
+        behind, before = AdviceJudge(), AdviceJudge()
+        behind.on_open(0, Kind.IMAGE, Eps(urgency=3))
+        behind.on_open(4, kind, Eps(urgency=urgency))
+        before.on_open(0, kind, Eps(urgency=urgency))
+        before.on_open(4, Kind.MEDIA, Eps(urgency=3))
+        assert behind.overrules == before.overrules == (urgency >= 3)
+        fetched = AdviceJudge()
+        fetched.on_open(0, Kind.IMAGE, Eps(urgency=3))
+        assert fetched.on_open(4, Kind.FETCH, Eps(urgency=urgency)) == []
+
     def test_what_was_closed_is_no_evidence(self) -> None:
         judge = AdviceJudge()
         judge.on_open(0, Kind.IMAGE, Eps())
