@@ -83,6 +83,8 @@ def _mean_arrivals(wanted: Sequence[Wanted], slots: Sequence[Opportunity]) -> li
             index = order[n_released]
             n_released += 1
             if left[index]:
+                # Weight a byte of all its bytes, not renewed as they go: what counts is their mean
+                # arrival.
                 heappush(ready, (-wanted[index].weight / left[index], index))
         while capacity and ready:
             index = ready[0][1]
@@ -109,6 +111,7 @@ def _least_ways(wanted: Sequence[Wanted], slots: Sequence[Opportunity]) -> list[
     area = np.cumsum(n_bytes * arrived)
     ways = []
     for response in wanted:
+        # Sent times rise in slots, so all from this one on left when it was ready, or later.
         first = int(np.searchsorted(sent, response.ready_at_ns))
         ways.append(_least_way(response.n_bytes, first, until, area, arrived))
     return ways

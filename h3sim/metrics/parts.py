@@ -136,6 +136,7 @@ def _n_packets_until(parent: Resource, discovery: Discovery, packet_bytes: int) 
 def _cuts(page: Page, index: int, packet_bytes: int) -> list[int]:
     """Return after how many packets something follows from a response; its end is the last."""
     resource = page.resources[index]
+    # A response without bytes takes a packet as well, which brings its end.
     cuts = {max(1, -(-resource.stream_bytes // packet_bytes))}
     for child in page.children.get(index, ()):
         discovery = page.resources[child].discovered

@@ -95,6 +95,7 @@ def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
     Raises:
         LogError: if the file is none that can be read, or larger than what can be held in memory.
     """
+    # A character more than is allowed tells a line that is too long from one that just fits.
     first = stream.readline(_MAX_DOCUMENT + 1)
     while first and not first.strip():
         first = stream.readline(_MAX_DOCUMENT + 1)
@@ -112,6 +113,7 @@ def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
             f"is more than {_MAX_DOCUMENT // 1_000_000} MB of JSON (unpacked), and that is held in"
             " memory whole: have it written as a JSON text sequence (.sqlog)",
         )
+    # Many logs are one line: then it is parsed already.
     if message or rest.strip():
         document, message = _parsed(first + rest)
     if message:
