@@ -280,11 +280,13 @@ class Pair:
 
     def again(self, role: Role = SERVER) -> list[tuple[float, int]]:
         """When what was sent again, by sequence number."""
-        return [
-            (sent.at_ms, sent.segment.seq)
-            for sent in self.data(role)
-            if sent.segment.is_retransmission
-        ]
+        seen: set[int] = set()
+        again = []
+        for sent in self.data(role):
+            if sent.segment.seq in seen:
+                again.append((sent.at_ms, sent.segment.seq))
+            seen.add(sent.segment.seq)
+        return again
 
     def bytes_of(self, role: Role, stream_id: int) -> int:
         return sum(row[3] for row in self.delivered[role] if row[1] == stream_id)

@@ -37,6 +37,9 @@ class HpackSizes:
         self._entries: deque[Field] = deque()
         """The dynamic table, newest first."""
         self._used_bytes = 0
+        self._n_inserted = 0
+        self._newest: dict[Field | bytes, int] = {}
+        """For each field of the table, and each name: the how manieth its newest entry is."""
 
     def section_bytes(self, fields: FieldSection) -> int:
         """Return the size of a section; the next one may refer to its fields."""
@@ -58,20 +61,28 @@ class HpackSizes:
 
     def _dynamic_index(self, key: Field | bytes) -> int | None:
         """Return the index of a field, or of the newest one with that name."""
-        # From the newest: the index of an entry counts how many are newer.
-        for index, entry in enumerate(self._entries, start=1 + len(STATIC_TABLE)):
-            if entry == key or entry[0] == key:
-                return index
-        return None
+        # The index of an entry counts how many are newer.
+        number = self._newest.get(key)
+        return None if number is None else len(STATIC_TABLE) + 1 + self._n_inserted - number
 
     def _insert(self, field: Field) -> None:
         """Add an entry; the oldest leave for it, all if it is too large (RFC 7541 § 4.4)."""
         n_bytes = entry_bytes(*field)
         while self._entries and self._used_bytes + n_bytes > self._table_bytes:
-            self._used_bytes -= entry_bytes(*self._entries.pop())
+            self._drop_oldest()
         if n_bytes <= self._table_bytes:
             self._entries.appendleft(field)
             self._used_bytes += n_bytes
+            self._n_inserted += 1
+            self._newest[field] = self._newest[field[0]] = self._n_inserted
+
+    def _drop_oldest(self) -> None:
+        number = self._n_inserted + 1 - len(self._entries)
+        field = self._entries.pop()
+        self._used_bytes -= entry_bytes(*field)
+        for key in (field, field[0]):
+            if self._newest[key] == number:  # no later entry is alike
+                del self._newest[key]
 
 
 @functools.lru_cache(maxsize=1024)

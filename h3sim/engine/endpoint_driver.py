@@ -37,6 +37,7 @@ class EndpointDriver:
         "_on_woken",
         "_overhead_bytes",
         "_peer_arrivals",
+        "_under_way",
         "_wakes_idle",
         "arrivals",
         "endpoint",
@@ -55,6 +56,7 @@ class EndpointDriver:
         self.endpoint: Endpoint[Any] = end.endpoint
         self.arrivals = Lane(environment, _DELIVERY)
         """The packets on their way here."""
+        self._under_way = self.arrivals.under_way
         self._peer_arrivals = self.arrivals
         self._link = end.link
         self._overhead_bytes = end.overhead_bytes
@@ -86,7 +88,7 @@ class EndpointDriver:
         if at_ns is not None:
             # What `_arm` would find out first, without the call: a packet comes before the timer is
             # due.
-            under_way = self.arrivals.under_way
+            under_way = self._under_way
             next_at_ns: int = under_way[0][0] if under_way else now_ns
             if not now_ns < next_at_ns <= at_ns:
                 self._arm(at_ns, now_ns)
@@ -107,7 +109,7 @@ class EndpointDriver:
         Each packet that arrives has the end asked for its timer again. So none is armed that one
         of them precedes: as a rule that packet puts the timer off, or does away with it.
         """
-        for packet in self.arrivals.under_way:
+        for packet in self._under_way:
             arrives_at_ns: int = packet[0]
             if arrives_at_ns > now_ns:
                 if arrives_at_ns <= at_ns:

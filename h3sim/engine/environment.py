@@ -270,17 +270,19 @@ class Lane:
         # Numbered when it is put in, and not when it enters the queue: so ties fall as they would
         # with an entry for each.
         entry: Any = (at_ns, self._rank, next(self._numbers), self._call_first, value)
-        if not self._is_queued:
-            self._is_queued = True
+        if not under_way:
             under_way.append(entry)
-            heappush(self._queue, entry)
-        elif under_way and at_ns < under_way[-1][0]:
-            heappush(self._queue, (*entry[:3], self._on_overtaking, value))
+            if not self._is_queued:  # else `_on_first` is at work, and comes to it
+                self._is_queued = True
+                heappush(self._queue, entry)
+        elif at_ns >= under_way[-1][0]:
+            under_way.append(entry)
         else:
-            under_way.append(entry)
+            heappush(self._queue, (*entry[:3], self._on_overtaking, value))
 
     def _on_first(self, value: Any, now_ns: int) -> None:
         under_way, queue, take = self.under_way, self._queue, self.take
+        environment = self._environment
         while True:
             # Taken off first, as `take` may put more in, and `_is_queued` stays true meanwhile.
             under_way.popleft()
@@ -293,7 +295,7 @@ class Lane:
             if queue and queue[0] < first:
                 heappush(queue, first)
                 return
-            self._environment._now = now_ns = first[0]
+            environment._now = now_ns = first[0]
             value = first[4]
 
     def _on_overtaking(self, value: Any, now_ns: int) -> None:

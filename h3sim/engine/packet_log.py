@@ -30,24 +30,26 @@ class SentLog:
 class DownRows(SentLog):
     """The rows of the packets down: one for each piece of a stream."""
 
-    __slots__ = ("_max_pending", "_pending", "_recorder", "delivered_at_ns")
+    __slots__ = ("_pack_from_row", "_pending", "_recorder", "delivered_at_ns")
 
     def __init__(self, recorder: RowRecorder) -> None:
         self._recorder = recorder
         self._pending = recorder.pending
-        self._max_pending = recorder.max_pending
+        self._pack_from_row = recorder.max_pending
+        """What is pending is packed with the packet of this row, or the next."""
         self.delivered_at_ns = recorder.delivered_at_ns
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
         """Write down what a packet of the server carries."""
         rows, delivered_at_ns, number = self._pending, self.delivered_at_ns, packet.number
         # The receiver finds the rows of a packet by it, without a table of packets.
-        packet.first_row = len(delivered_at_ns)
+        packet.first_row = first_row = len(delivered_at_ns)
         for stream_id, offset, n_bytes in packet.frames:
             rows.append((now_ns, arrives_at_ns, stream_id, offset, n_bytes, number))
             delivered_at_ns.append(None)
-        if len(rows) >= self._max_pending:
+        if first_row >= self._pack_from_row:
             self._recorder.pack()
+            self._pack_from_row = first_row + self._recorder.max_pending
 
 
 class WireRows(SentLog):

@@ -12,7 +12,17 @@ __all__ = ["OutgoingStream"]
 class OutgoingStream:
     """A stream of *size* bytes, of which the peer takes *limit* as yet."""
 
-    __slots__ = ("_acked", "acked_to", "has_ended", "is_active", "limit", "lost", "next", "size")
+    __slots__ = (
+        "_acked",
+        "acked_to",
+        "has_ended",
+        "is_active",
+        "limit",
+        "lost",
+        "next",
+        "size",
+        "stop",
+    )
 
     def __init__(self, size: int, limit: int) -> None:
         self.size = size
@@ -21,6 +31,8 @@ class OutgoingStream:
         self.has_ended = False
         """Whether its end was given out."""
         self.limit = limit
+        self.stop = size if size < limit else limit
+        """Up to where it may go as yet; asked for with each packet, so kept."""
         self.lost: list[tuple[int, int]] = []
         """What was given out and must go again, lowest first."""
         self.acked_to = 0
@@ -29,6 +41,16 @@ class OutgoingStream:
         """What the peer has, as long as that has holes."""
         self.is_active = False
         """Whether it takes part in the scheduler."""
+
+    def raise_limit(self, limit: int) -> None:
+        """Take up to *limit* from now on."""
+        self.limit = limit
+        self.stop = self.size if self.size < limit else limit
+
+    def grow(self, n_bytes: int) -> None:
+        """Note that *n_bytes* more are to be sent."""
+        self.size += n_bytes
+        self.raise_limit(self.limit)
 
     def has_new(self) -> bool:
         """Return whether it has bytes that were never given out and may be, or its end."""
@@ -44,10 +66,11 @@ class OutgoingStream:
         stop = offset + n_bytes
         acked = self._acked
         if acked is None and offset == self.acked_to:
+            # Ranges are for holes: nearly all acknowledgements are the next bytes, and cost a
+            # comparison.
             self.acked_to = stop
-        # Ranges are for holes: nearly all acknowledgements are the next bytes, and cost a
-        # comparison.
-        elif stop > self.acked_to:
+            return stop >= self.size and self.has_ended
+        if stop > self.acked_to:
             if acked is None:
                 acked = self._acked = Ranges()
                 acked.add(0, self.acked_to)

@@ -121,7 +121,7 @@ class SectionSender(HeadersFirstSender):
             section_bytes = self._encode(stream_id)
             self._unacked[stream_id] = (section_bytes, Ranges())
             # The section stands before the body, and nothing of the stream has been sent yet.
-            self._outgoing[stream_id].size += section_bytes
+            self._outgoing[stream_id].grow(section_bytes)
 
     def _note_data(self) -> None:
         super()._note_data()

@@ -143,7 +143,7 @@ class StreamSender(Source):
             return
         stream = self._outgoing.get(stream_id)
         if stream is not None and limit_bytes > stream.limit:
-            stream.limit = limit_bytes
+            stream.raise_limit(limit_bytes)
             self._wake(stream_id, stream)
             self._fill()
 
@@ -183,30 +183,31 @@ class StreamSender(Source):
         if stream_id is None:
             return None
         stream = self._outgoing[stream_id]
-        offset = stream.lost[0][0] if stream.lost else stream.next
+        lost = stream.lost
+        offset = lost[0][0] if lost else stream.next
         if header is not None:
             max_bytes -= header.measure(stream_id, offset)
             if max_bytes < least:
                 return None
-        if stream.lost:
+        if lost:
             return self._again(stream_id, stream, max_bytes)
-        n_bytes = (stream.size if stream.size < stream.limit else stream.limit) - offset
+        stop = stream.stop
+        n_bytes = stop - offset
         if n_bytes > max_bytes:
             n_bytes = max_bytes
-        if n_bytes > self._credit_bytes:
-            n_bytes = self._credit_bytes
-            if not n_bytes:
+        credit_bytes = self._credit_bytes
+        if n_bytes > credit_bytes:
+            if not credit_bytes:
                 return None
-        self._credit_bytes -= n_bytes
+            n_bytes = credit_bytes
+        self._credit_bytes = credit_bytes - n_bytes
         self._scheduler.charge(stream_id, n_bytes)  # while the stream is active still
-        stream.next = offset + n_bytes
-        if stream.next == stream.size:
-            stream.has_ended = True
+        stream.next = end = offset + n_bytes
+        if end >= stop:
+            stream.has_ended = end == stream.size  # else `on_limit` wakes it
             self._rest(stream_id, stream)
-            if not self._keeps_unacked:
+            if stream.has_ended and not self._keeps_unacked:
                 self._drain(stream_id)
-        elif stream.next >= stream.limit:  # `on_limit` wakes it
-            self._rest(stream_id, stream)
         return stream_id, offset, n_bytes
 
     def _again(self, stream_id: int, stream: OutgoingStream, max_bytes: int) -> StreamBytes:

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from h3sim.transport.jitter import HoldEveryNth, make_draw
-from h3sim.transport.loss import draws_of, make_loss
+from h3sim.transport.loss import RandomLoss, make_loss
 from h3sim.transport.queueing import UNLIMITED, make_bottleneck, make_queue, token_units
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
@@ -109,12 +109,14 @@ class PlainLink(Link):
     __slots__ = (
         "_backlog_bytes",
         "_burst",
+        "_draw",
         "_is_bounded",
-        "_lost",
         "_most_bytes",
         "_most_packets",
         "_per_byte",
         "_per_ns",
+        "_probability",
+        "_roomy_bytes",
         "_spent_until",
         "_waiting",
     )
@@ -135,13 +137,21 @@ class PlainLink(Link):
         self._most_bytes = UNLIMITED if limit_bytes is None else limit_bytes
         self._most_packets = UNLIMITED if profile.queue_packets is None else profile.queue_packets
         self._is_bounded = min(self._most_bytes, self._most_packets) < UNLIMITED
+        self._roomy_bytes = self._most_bytes if self._most_packets == UNLIMITED else 0
+        """With no more than this waiting there is room, whoever has left; where packets are
+        counted, too, that is looked at for each."""
         self._waiting: deque[tuple[int, int]] = deque()
         """When each packet that waits leaves, rising, and how large it is; those that have left
         are taken out once it seems that there is no more room."""
         self._backlog_bytes = 0
         """The bytes of those."""
         self._spent_until = 0
-        self._lost = None if self._loss is None else draws_of(self._loss)
+        self._draw: Callable[[], float] | None = None
+        """What is drawn for each packet where nothing else counts; most losses are of that kind."""
+        self._probability = 0.0
+        if isinstance(self._loss, RandomLoss):
+            self._draw, self._probability = self._loss.draw, self._loss.probability
+            self._is_lost = None
 
     @staticmethod
     def is_plain(profile: LinkProfile) -> bool:
@@ -153,16 +163,10 @@ class PlainLink(Link):
         """Return when a packet of so many bytes, sent now, arrives; None: it never does."""
         self.offered += 1
         wire_bytes = size_bytes + self._overhead_bytes
-        backlog_bytes = self._backlog_bytes + wire_bytes
-        waiting = self._waiting
-        # The count still has packets that have left; only where it says "full" is it worth looking.
-        if backlog_bytes > self._most_bytes or len(waiting) >= self._most_packets:
-            while waiting and waiting[0][0] <= now_ns:
-                backlog_bytes -= waiting.popleft()[1]
-            self._backlog_bytes = backlog_bytes - wire_bytes
-            if backlog_bytes > self._most_bytes or len(waiting) >= self._most_packets:
-                self.queue_drops += 1
-                return None
+        is_full = self._backlog_bytes + wire_bytes > self._roomy_bytes
+        if is_full and not self._has_room(now_ns, wire_bytes):
+            self.queue_drops += 1
+            return None
         # As `TokenBucket.leaves_at_ns`: in whole multiples of one time, so nothing is rounded but
         # below.
         spent = now_ns * self._per_ns
@@ -170,17 +174,32 @@ class PlainLink(Link):
             spent = self._spent_until
         self._spent_until = spent = spent + wire_bytes * self._per_byte
         leaves_at_ns = (spent - self._burst) // self._per_ns
-        if leaves_at_ns > now_ns:
-            # A queue without limits drops nothing, and needs no list that grows with the load.
-            if self._is_bounded:
-                waiting.append((leaves_at_ns, wire_bytes))
-                self._backlog_bytes = backlog_bytes
-        else:
+        if leaves_at_ns <= now_ns:
             leaves_at_ns = now_ns
-        if self._lost is not None and next(self._lost):
+        elif self._is_bounded:  # else nothing is dropped, and a list would grow with the load
+            self._waiting.append((leaves_at_ns, wire_bytes))
+            self._backlog_bytes += wire_bytes
+        draw = self._draw
+        if draw is not None:
+            is_lost = draw() < self._probability
+        else:
+            is_lost = self._is_lost is not None and self._is_lost()
+        if is_lost:
             self.loss_drops += 1
             return None
         return leaves_at_ns + self._delay_ns
+
+    def _has_room(self, now_ns: int, wire_bytes: int) -> bool:
+        """Return whether so much fits into the queue, once those are out of it that have left.
+
+        What is counted still has those; only where it seems to be full is it worth looking.
+        """
+        waiting, backlog_bytes = self._waiting, self._backlog_bytes
+        while waiting and waiting[0][0] <= now_ns:
+            backlog_bytes -= waiting.popleft()[1]
+        self._backlog_bytes = backlog_bytes
+        fits = backlog_bytes + wire_bytes <= self._most_bytes
+        return fits and len(waiting) < self._most_packets
 
 
 def make_link(

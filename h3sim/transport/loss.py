@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from h3sim.transport.link_profile import LinkProfile
 
-__all__ = ["GilbertElliottLoss", "ListedLoss", "Loss", "RandomLoss", "draws_of", "make_loss"]
+__all__ = ["GilbertElliottLoss", "ListedLoss", "Loss", "RandomLoss", "make_loss"]
 
 
 class Loss(Protocol):
@@ -27,16 +27,16 @@ class Loss(Protocol):
 class RandomLoss:
     """Each packet is lost with the same probability, whatever became of the others."""
 
-    __slots__ = ("draws",)
+    __slots__ = ("draw", "probability")
 
     def __init__(self, probability: float, source: random.Random) -> None:
-        # `probability > source.random()`, said in a way that calls no function of Python: every
-        # packet both ways comes by here.
-        self.draws: Iterator[bool] = map(probability.__gt__, iter(source.random, None))
+        self.probability = probability
+        self.draw = source.random
+        """The number below which the probability has to be for a packet to arrive."""
 
     def is_lost(self) -> bool:
         """Return whether the next packet is lost."""
-        return next(self.draws)
+        return self.draw() < self.probability
 
 
 class GilbertElliottLoss:
@@ -88,11 +88,6 @@ class ListedLoss:
         number = self._next
         self._next = number + 1
         return number in self._lost
-
-
-def draws_of(loss: Loss) -> Iterator[bool]:
-    """Return whether packets are lost, one after the other: `next` is the quickest way to ask."""
-    return loss.draws if isinstance(loss, RandomLoss) else iter(loss.is_lost, None)
 
 
 def make_loss(profile: LinkProfile, streams: Callable[[str], random.Random]) -> Loss | None:

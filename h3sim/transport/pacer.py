@@ -32,11 +32,11 @@ class Pacer:
     """
 
     __slots__ = (
+        "_ahead_bits",
         "_ahead_ns",
         "_burst_bytes",
         "_controller",
         "_gain",
-        "_packet_bytes",
         "_rtt",
         "due_at_ns",
         "empty_at_ns",
@@ -57,7 +57,8 @@ class Pacer:
         self._rtt = rtt
         self._gain = gain
         self._burst_bytes = burst_bytes
-        self._packet_bytes = packet_bytes
+        self._ahead_bits = self._bits_ahead(packet_bytes)
+        """How much less than a burst a full packet is, as in `_bits_ahead`."""
         self._ahead_ns = 0
         """How long before the bucket is empty a full packet fits into it."""
         self.rate_bps: int | None = None
@@ -83,9 +84,10 @@ class Pacer:
             window_bits = controller.congestion_window * BITS_PER_BYTE
             rate_bps = int(self._gain * window_bits * NS_PER_S / (self._rtt.smoothed_rtt_ns or 1))
             rate_bps = rate_bps if rate_bps > 1 else 1
-        self.rate_bps = rate_bps
-        self._ahead_ns = self._ahead_of_ns(self._packet_bytes, rate_bps)
-        self.ready_at_ns = self.empty_at_ns - self._ahead_ns
+        if rate_bps != self.rate_bps:  # a controller's own seldom changes
+            self.rate_bps = rate_bps
+            self._ahead_ns = self._ahead_bits // rate_bps
+            self.ready_at_ns = self.empty_at_ns - self._ahead_ns
 
     def end(self) -> None:
         """Pace nothing until the next beginning."""
@@ -104,7 +106,7 @@ class Pacer:
         rate_bps = self.rate_bps
         if rate_bps is None or self.empty_at_ns <= now_ns:
             return True
-        ready_at_ns = self.empty_at_ns - self._ahead_of_ns(n_bytes, rate_bps)
+        ready_at_ns = self.empty_at_ns - self._bits_ahead(n_bytes) // rate_bps
         if ready_at_ns <= now_ns:
             return True
         self.due_at_ns = ready_at_ns
@@ -122,7 +124,7 @@ class Pacer:
             self.empty_at_ns = empty_at_ns = from_ns + n_bytes * _BITS_BY_NS // rate_bps
             self.ready_at_ns = empty_at_ns - self._ahead_ns
 
-    def _ahead_of_ns(self, n_bytes: int, rate_bps: int) -> int:
-        """Return how long before the bucket is empty *n_bytes* fit into it."""
+    def _bits_ahead(self, n_bytes: int) -> int:
+        """Return what over a rate is how long before the bucket is empty *n_bytes* fit into it."""
         spare = self._burst_bytes - n_bytes
-        return spare * _BITS_BY_NS // rate_bps if spare > 0 else 0
+        return spare * _BITS_BY_NS if spare > 0 else 0

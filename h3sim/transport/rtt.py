@@ -70,4 +70,5 @@ class RttEstimator:
             if self.latest_rtt_ns > self.smoothed_rtt_ns
             else self.smoothed_rtt_ns
         )
-        return max(9 * rtt_ns // 8, K_GRANULARITY_NS)
+        delay_ns = 9 * rtt_ns // 8
+        return delay_ns if delay_ns > K_GRANULARITY_NS else K_GRANULARITY_NS

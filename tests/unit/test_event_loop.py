@@ -55,7 +55,7 @@ def acks(end: EventLoopEndpoint, arrivals_ms: list[float]) -> list[tuple[int, in
         nonlocal covered
         for packet in end.packets_to_send(now_ns):
             assert packet.ack is not None
-            largest = packet.ack.spans[0][1]
+            largest = packet.ack[0][1]
             sent.append((now_ns, largest + 1 - covered))
             covered = largest + 1
 

@@ -14,7 +14,7 @@ from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.loss import RandomLoss
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.flow import FlowReceiver
-from h3sim.transport.quic.packets import AckFrame, Packet, StreamFrameHeader, varint_bytes
+from h3sim.transport.quic.packets import Packet, StreamFrameHeader, varint_bytes
 from h3sim.transport.quic.recovery import Recovery
 
 
@@ -42,9 +42,8 @@ def test_an_ack_tells_of_the_last_eight_spans_whatever_the_order_of_arrival(seed
     for now_ns, number in enumerate([*numbers, *numbers[::7]]):
         assert state.on_packet(number, now_ns, True) is (number not in seen)
         seen.add(number)
-        assert state.has_news is (state.due_at_ns is not None)
         if source.random() < 0.5:
-            assert state.frame(now_ns).spans == spans_of(seen)[:8]
+            assert state.take() == spans_of(seen)[:8]
 
 
 @pytest.mark.parametrize(("stream_window", "connection_window"), [(100, 150), (99, 1000), (1, 7)])
@@ -114,7 +113,7 @@ def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed: int) -> Non
             in_flight[packet.number], last_ns = packet, now_ns
         if not is_silent and in_flight and source.random() < 0.4:
             number = source.choice(list(in_flight))
-            acked, lost = recovery.on_ack(AckFrame(((number, number),), 0), now_ns)
+            acked, lost = recovery.on_ack(((number, number),), 0, now_ns)
             assert [packet.number for packet in acked] == [number]
             n_probes = 0
             for packet in (*acked, *lost):

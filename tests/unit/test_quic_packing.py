@@ -85,7 +85,7 @@ def test_at_half_of_a_window_no_limit_is_raised() -> None:
 def test_limits_go_with_the_next_packet_of_a_stream() -> None:
     server = end(1000, stream_window_bytes=100)
     server.on_packet(stream_packet(0, 0, 60), 0)
-    server._acks.frame(0)  # the ACK is out: nothing is new but the limit
+    server._acks.take()  # the ACK is out: nothing is new but the limit
     [packet] = server.packets_to_send(0)
     assert packet.limits == [(0, 160)]
     assert len(packet.frames) == 1
@@ -197,9 +197,9 @@ def test_an_ack_tells_of_all_that_came_unless_older_packets_may_be_forgotten() -
     for every, spans in ((0, ((0, 1),)), (64, ((1, 1),))):
         server = end(2000, ack_ping_every=every)
         server.on_packet(peer_packet(0), 0)
-        assert server.packets_to_send(0)[0].ack.spans == ((0, 0),)
+        assert server.packets_to_send(0)[0].ack == ((0, 0),)
         server.on_packet(peer_packet(1, [(0, 0)]), ms(100))
-        assert server.packets_to_send(ms(100))[0].ack.spans == spans
+        assert server.packets_to_send(ms(100))[0].ack == spans
 
 
 def test_an_ack_says_how_long_ago_the_highest_came() -> None:
@@ -207,7 +207,7 @@ def test_an_ack_says_how_long_ago_the_highest_came() -> None:
     state = AckState(every=2, max_delay_ns=ms(25))
     state.on_packet(1, ms(100), True)
     state.on_packet(0, ms(120), True)
-    assert state.frame(ms(130)).delay_ns == ms(30)
+    assert ms(130) - state.largest_at_ns == ms(30)
 
 
 def test_the_source_hears_what_was_acknowledged() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic import AckFrame, Packet
+from h3sim.transport.quic import Packet
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.transport.rtt import RttEstimator
@@ -40,7 +40,7 @@ def sender(*sent_at_ms: Any) -> Any:
 
 def acknowledge(recovery: Any, *spans: Any, at_ms: float, delay_ms: float = 0) -> list[Any]:
     """Return the numbers that an ACK makes known as lost."""
-    _, lost = recovery.on_ack(AckFrame(spans, ms(delay_ms)), ms(at_ms))
+    _, lost = recovery.on_ack(spans, ms(delay_ms), ms(at_ms))
     return [packet.number for packet in lost]
 
 
@@ -117,4 +117,4 @@ def test_what_was_forgotten_is_not_told_again_when_an_older_ack_is_acknowledged(
         state.on_packet(number, number, True)
     state.forget(5)
     state.forget(3)
-    assert state.frame(20).spans == ((6, 9),)
+    assert state.take() == ((6, 9),)

@@ -33,7 +33,8 @@ _MAX_QUANTUM_BYTES: Final = 65_536
 bursts of a millisecond, 64 KB at most."""
 
 
-# Looking a member of an enum up costs as much as the comparison with it.
+# Looking a member of an enum up costs as much as the comparison with it; and `min` and `max` as
+# much as ten comparisons, so what each ACK comes by does without.
 _STARTUP, _DRAIN = BbrState.STARTUP, BbrState.DRAIN
 _PROBE_BW, _PROBE_RTT = BbrState.PROBE_BW, BbrState.PROBE_RTT
 
@@ -133,10 +134,11 @@ class BbrController(CongestionController):
         number = packets[-1].number
         model.on_acked(packets, now_ns, rtt)
         acked_bytes = model.delivered_bytes - before_bytes
-        left_bytes = max(0, bytes_in_flight - acked_bytes)
+        left_bytes = bytes_in_flight - acked_bytes if bytes_in_flight > acked_bytes else 0
         if self._pacing_rate_bps is None:  # until then it follows the RTT
             self._pacing_rate_bps = self.pacing_rate_bps(rtt)
-        self._follow_recovery(number)
+        if self._recovery_end is not None and number >= self._recovery_end:
+            self._end_recovery()
         # With what was in flight before this ACK: that shows whether the raised rate filled the
         # path.
         if self.state is _PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
@@ -258,25 +260,27 @@ class BbrController(CongestionController):
     def _set_window(self, acked_bytes: int, left_bytes: int) -> None:
         """Grow towards the target; in recovery, send what was delivered (§ 4.2.3.6)."""
         window = self.congestion_window
+        model, least_bytes = self._model, self._min_pipe_bytes
         if self._recovery_end is not None:
             window = max(window, left_bytes + acked_bytes)
         else:
             target_bytes = self._inflight_bytes(self._window_gain)
-            if self._model.is_full:
-                window = min(window + acked_bytes, target_bytes)
+            if model.is_full:
+                grown = window + acked_bytes
+                window = grown if grown < target_bytes else target_bytes
             # The first window is let out whatever the target: early samples make it too small.
-            elif window < target_bytes or self._model.delivered_bytes < self._first_window_bytes:
+            elif window < target_bytes or model.delivered_bytes < self._first_window_bytes:
                 window += acked_bytes
-            window = max(window, self._min_pipe_bytes)
-        if self.state is _PROBE_RTT:
-            window = min(window, self._min_pipe_bytes)
+            if window < least_bytes:
+                window = least_bytes
+        if window > least_bytes and self.state is _PROBE_RTT:
+            window = least_bytes
         self.congestion_window = window
 
-    def _follow_recovery(self, number: int) -> None:
-        """End recovery, and restore the window, once what was sent after the loss arrives."""
-        if self._recovery_end is not None and number >= self._recovery_end:
-            self._recovery_end = None
-            self._restore_window()
+    def _end_recovery(self) -> None:
+        """Restore the window: what was sent after the loss arrives."""
+        self._recovery_end = None
+        self._restore_window()
 
     def _save_window(self) -> None:
         window = self.congestion_window

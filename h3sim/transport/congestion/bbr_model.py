@@ -94,23 +94,23 @@ class PathModel:
 
     def on_acked(self, packets: Sequence[SentPacket], now_ns: int, rtt: RttEstimator) -> None:
         """Count rounds, and measure bandwidth by the packet sent last (§ 4.1.1)."""
-        newest = packets[-1]
+        newest, delivered_bytes = packets[-1], self.delivered_bytes
         # No `sum` over a generator: this runs for each ACK, mostly with one or two packets.
         for packet in packets:
-            self.delivered_bytes += packet.size_bytes
+            delivered_bytes += packet.size_bytes
+        self.delivered_bytes = delivered_bytes
         # A round is over when a packet is delivered that was sent after its beginning (§ 4.1.1.3).
         self.is_round_start = newest.delivered_bytes >= self._round_ends_at_bytes
         if self.is_round_start:
-            self._round_ends_at_bytes = self.delivered_bytes
+            self._round_ends_at_bytes = delivered_bytes
             self.round_count += 1
         limit_bytes = self._limited_until_bytes
-        if limit_bytes is not None and self.delivered_bytes > limit_bytes:
+        if limit_bytes is not None and delivered_bytes > limit_bytes:
             self._limited_until_bytes = None
-        is_cwnd_underutilized = newest.is_app_limited
-        is_cwnd_underutilized = (
-            is_cwnd_underutilized or self._limited_from <= newest.number <= self._limited_to
+        is_cwnd_underutilized = newest.is_app_limited or (
+            self._limited_from <= newest.number <= self._limited_to
         )
-        rate_bps = delivery_rate_bps(newest, self.delivered_bytes, now_ns, rtt.min_rtt_ns)
+        rate_bps = delivery_rate_bps(newest, delivered_bytes, now_ns, rtt.min_rtt_ns)
         # A sender that had nothing to send shows too low a rate; only a higher one says anything
         # then.
         if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_cwnd_underutilized):

@@ -45,11 +45,12 @@ class CubicController(LossBasedController):
     """
 
     __slots__ = (
-        "_alpha",
+        "_alpha_bytes",
         "_epoch_at_ns",
         "_has_fast_convergence",
         "_is_paused",
         "_k_ns",
+        "_scale",
         "_starts_flat",
         "_updated_at_ns",
         "_w_est",
@@ -61,7 +62,10 @@ class CubicController(LossBasedController):
     def __init__(self, settings: ControllerSettings, *, fast_convergence: bool = True) -> None:
         super().__init__(settings, beta=_BETA)
         self._has_fast_convergence = fast_convergence
-        self._alpha = 3 * (1 - self._beta) / (1 + self._beta)  # RFC 9438 § 4.3
+        alpha = 3 * (1 - self._beta) / (1 + self._beta)  # RFC 9438 § 4.3
+        self._alpha_bytes = alpha * self._datagram_bytes
+        """By how much W_est grows in a round trip, until it is where the window was."""
+        self._scale = _C * self._datagram_bytes
         self._epoch_at_ns: int | None = None
         """t_epoch, moved on by the time in which the window was not full; None: none began."""
         self._updated_at_ns = 0
@@ -72,7 +76,7 @@ class CubicController(LossBasedController):
         self._w_est = 0.0
         self._window = 0.0
         """The window with its fraction of a byte, during congestion avoidance."""
-        self._window_prior = 0
+        self._window_prior = 0.0
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Leave out the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
@@ -90,15 +94,20 @@ class CubicController(LossBasedController):
         self._starts_flat = True
 
     def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
-        # Once for all packets of the ACK: they arrive at one instant, so the curve does not move.
-        w_cubic, w_ahead = self._curve(self._elapsed_ns(now_ns), smoothed_rtt_ns)
+        # W_cubic in bytes, now and a round trip later (RFC 9438 § 4.2): once for all packets of the
+        # ACK, which arrive at one instant, so that the curve does not move.
+        t_ns = self._elapsed_ns(now_ns) - self._k_ns
+        from_k_s = t_ns / NS_PER_S
+        ahead_s = (t_ns + smoothed_rtt_ns) / NS_PER_S
+        w_cubic = self._scale * (from_k_s * from_k_s * from_k_s) + self._w_max
+        w_ahead = self._scale * (ahead_s * ahead_s * ahead_s) + self._w_max
         # With its fraction: cut to bytes each time, a large window would not grow at all.
-        window = self._window
+        window, prior = self._window, self._window_prior
         w_est = self._w_est
         for size in sizes:
-            # RFC 9438 § 4.3: as Reno would grow, once it is back where it was before the loss.
-            alpha = 1.0 if w_est >= self._window_prior else self._alpha
-            w_est += alpha * self._datagram_bytes * size / window
+            # § 4.3: as Reno would grow, once it is back where it was before the loss.
+            growth = self._alpha_bytes if w_est < prior else self._datagram_bytes
+            w_est += growth * size / window
             if w_cubic < w_est:
                 if w_est > window:
                     window = w_est
@@ -131,25 +140,13 @@ class CubicController(LossBasedController):
         segments = (self._w_max - self._window) / self._datagram_bytes
         self._k_ns = cube_root_ns(segments / _C)  # RFC 9438 § 4.2
 
-    def _curve(self, t_ns: int, ahead_ns: int) -> tuple[float, float]:
-        """Return W_cubic in bytes, now and *ahead_ns* later (RFC 9438 § 4.2)."""
-        t_ns -= self._k_ns
-        from_k_s = t_ns / NS_PER_S
-        ahead_s = (t_ns + ahead_ns) / NS_PER_S
-        scale = _C * self._datagram_bytes
-        w_max = self._w_max
-        return (
-            scale * (from_k_s * from_k_s * from_k_s) + w_max,
-            scale * (ahead_s * ahead_s * ahead_s) + w_max,
-        )
-
     def _reduce(self) -> None:
         window = self.congestion_window
         # RFC 9438 § 4.7
         is_shrinking = self._has_fast_convergence and window < self._w_max
         # A flow whose window shrinks gives way: its plateau lies below the window it had.
         self._w_max = window * (1 + self._beta) / 2 if is_shrinking else float(window)
-        self._window_prior = window
+        self._window_prior = float(window)
         self.ssthresh = max(int(window * self._beta), self._minimum_bytes)  # § 4.6
         self.congestion_window = self.ssthresh
         # t_epoch is when congestion avoidance begins, which the first ACK after recovery says.

@@ -24,7 +24,7 @@ def delivery_rate_bps(
     """
     send_ns = packet.sent_at_ns - packet.first_sent_at_ns
     ack_ns = now_ns - packet.delivered_at_ns
-    interval_ns = max(send_ns, ack_ns)
+    interval_ns = send_ns if send_ns > ack_ns else ack_ns
     if interval_ns <= 0 or interval_ns < min_rtt_ns:
         return None
     newly_delivered_bytes = delivered_bytes - packet.delivered_bytes
@@ -52,7 +52,9 @@ class WindowedMaximum:
         # Of equal values the younger one counts longer.
         while values and values[-1][1] <= value:
             values.pop()
-        values.append((round_count, value))
+        # A lower one of the same round would leave with the one before it, and never be the first.
+        if not values or values[-1][0] != round_count:
+            values.append((round_count, value))
         while values[0][0] <= round_count - self._length:
             values.popleft()
         return values[0][1]

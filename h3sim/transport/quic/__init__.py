@@ -8,11 +8,10 @@ if TYPE_CHECKING:
     from h3sim.transport.quic.endpoint import QuicEndpoint
     from h3sim.transport.quic.event_loop import EventLoop, EventLoopEndpoint
     from h3sim.transport.quic.handshake import Handshake, Mode, Role
-    from h3sim.transport.quic.packets import AckFrame, Packet
+    from h3sim.transport.quic.packets import Packet
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = [
-    "AckFrame",
     "EventLoop",
     "EventLoopEndpoint",
     "Handshake",
@@ -28,6 +27,6 @@ __getattr__, __dir__ = attach(
     endpoint="QuicEndpoint",
     event_loop="EventLoop EventLoopEndpoint",
     handshake="Handshake Mode Role",
-    packets="AckFrame Packet",
+    packets="Packet",
     settings="QuicSettings",
 )

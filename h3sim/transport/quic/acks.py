@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from h3sim.ranges import Ranges
-from h3sim.transport.quic.packets import AckFrame
 
 if TYPE_CHECKING:
+    from h3sim.transport.quic.packets import Spans
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["AckState"]
 
 _MAX_SPANS: Final = 8
 """So many spans are told of; older ones were told of several times already."""
-
-Spans: TypeAlias = tuple[tuple[int, int], ...]
-"""Packet numbers as an ACK tells of them: highest first, each (low, high) inclusive."""
 
 
 class AckState:
@@ -30,7 +27,7 @@ class AckState:
     (True, 125)
     >>> state.on_packet(1, 110, True), state.due_at_ns
     (True, 110)
-    >>> state.frame(110).spans, state.due_at_ns
+    >>> state.take(), state.due_at_ns
     (((0, 1),), None)
     """
 
@@ -39,14 +36,13 @@ class AckState:
         "_every",
         "_gaps_at_once",
         "_largest",
-        "_largest_at_ns",
         "_max_delay_ns",
         "_newest_from",
         "_older",
         "_received",
         "_told_to",
         "due_at_ns",
-        "has_news",
+        "largest_at_ns",
     )
 
     def __init__(self, *, every: int, max_delay_ns: int, gaps_at_once: bool = True) -> None:
@@ -61,11 +57,11 @@ class AckState:
         self._older: Spans = ()
         self._received = Ranges()
         """All spans as they were when last a number did not follow the one before."""
-        self._largest_at_ns = 0
+        self.largest_at_ns = 0
+        """When the packet with the largest number came: an ACK says how long ago that is."""
         self._eliciting = 0
         self.due_at_ns: int | None = None
-        self.has_news = False
-        """Whether an ack-eliciting packet has come since the last ACK."""
+        """When an ACK is due; None if no ack-eliciting packet has come since the last."""
 
     @classmethod
     def of(cls, settings: QuicSettings) -> AckState:
@@ -81,11 +77,10 @@ class AckState:
         is_next = number == self._largest + 1
         if is_next:
             self._largest = number
-            self._largest_at_ns = now_ns
+            self.largest_at_ns = now_ns
         elif not self._out_of_order(number, now_ns):
             return False
         if is_ack_eliciting:
-            self.has_news = True
             self._eliciting = eliciting = self._eliciting + 1
             # Also where a gap is filled: the sender learns soonest that its loss was reordering (§
             # 13.2.1).
@@ -96,17 +91,16 @@ class AckState:
                 self.due_at_ns = now_ns + self._max_delay_ns
         return True
 
-    def frame(self, now_ns: int) -> AckFrame:
-        """Return an ACK of everything so far; nothing is due any more."""
+    def take(self) -> Spans:
+        """Return what an ACK says of everything so far; nothing is due any more."""
         self._eliciting = 0
-        self.has_news = False
         self.due_at_ns = None
-        spans = ((self._newest_from, self._largest), *self._older)
+        spans: Spans = ((self._newest_from, self._largest), *self._older)
         low = self._told_to + 1
         # Something must remain: an ACK frame has one range at least, the newest.
         if low and spans[-1][0] < low <= spans[0][1]:
             spans = tuple((max(first, low), last) for first, last in spans if last >= low)
-        return AckFrame(spans, now_ns - self._largest_at_ns)
+        return spans
 
     def forget(self, number: int) -> None:
         """Tell no more of the packets up to *number*: the peer has an ACK of them (§ 13.2.4)."""
@@ -123,7 +117,7 @@ class AckState:
         # time.
         if number > self._largest:
             self._largest = number
-            self._largest_at_ns = now_ns
+            self.largest_at_ns = now_ns
         newest, *older = received.last_spans(_MAX_SPANS)
         self._newest_from = newest[0]
         self._older = tuple(older)

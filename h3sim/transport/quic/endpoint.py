@@ -58,7 +58,7 @@ class QuicEndpoint(Endpoint[Packet]):
         self._free_packets = 0
         """So many packets may leave now, whatever the window."""
         self._is_settled = False
-        """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
+        """Whether recovery knows that nothing waits; the source may have changed since."""
         # Looked at for every packet, so not by way of the settings.
         self._datagram_bytes = settings.datagram_bytes
         self._header_bytes = settings.header_bytes
@@ -79,9 +79,10 @@ class QuicEndpoint(Endpoint[Packet]):
             self._handshake.on_datagram(packet)  # before duplicates go: § 8.1 counts all bytes
         if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return []
-        if packet.ack is not None:
+        ack = packet.ack
+        if ack is not None:
             self._is_settled = False
-            acked, lost = self.recovery.on_ack(packet.ack, now_ns)
+            acked, lost = self.recovery.on_ack(ack, packet.ack_delay_ns, now_ns)
             if acked:
                 self._on_acked(acked)
             for gone in lost:
@@ -89,11 +90,11 @@ class QuicEndpoint(Endpoint[Packet]):
         if packet.limits:
             for stream_id, limit in packet.limits:
                 self._source.on_limit(stream_id, limit)
-        flow = self._flow
         for stream_id, offset, n_bytes in packet.frames:
-            raised = flow.on_bytes(stream_id, offset + n_bytes)
+            raised = self._flow.on_bytes(stream_id, offset + n_bytes)
             if raised:
                 self._packer.limits += raised
+                self._is_settled = False
         return packet.frames
 
     def on_timer(self, now_ns: int) -> None:
@@ -132,38 +133,20 @@ class QuicEndpoint(Endpoint[Packet]):
 
     def packets_to_send(self, now_ns: int) -> list[Packet]:
         """Return the packets that leave now."""
-        packer, acks = self._packer, self._acks
-        has_data = self._source.has_data or packer.limits or packer.probes
-        if self._is_settled and not has_data:
-            # As nearly always at a client: there is nothing to send but ACKs.
-            at_ns = acks.due_at_ns
-            if at_ns is None or at_ns > now_ns:
-                return []
-            packet = packer.bare_ack(now_ns)
-            self._on_sent(packet)
-            return [packet]
         packets: list[Packet] = []
-        self._pacer.due_at_ns = None  # set again if a packet waits for it
-        if has_data or not self._handshake.is_over:
-            self._is_settled = False
-            self._pacer.begin()
-            is_mixed = packer.limits or packer.probes or acks.has_news or self._free_packets
-            if is_mixed or self._has_bucket or not self._handshake.is_over:
-                self._send_all(packets, now_ns)
-            else:
-                self._send_streams(packets, now_ns)
-        else:
-            self._settle(now_ns)
-        self._free_packets = 0
-        if acks.due_at_ns is not None and acks.due_at_ns <= now_ns:  # no packet took it along
-            packet = packer.bare_ack(now_ns)
+        if not self._is_settled or self._source.has_data:
+            self._send(packets, now_ns)
+        # Else, as nearly always at a client, there is nothing to send but ACKs.
+        at_ns = self._acks.due_at_ns
+        if at_ns is not None and at_ns <= now_ns:
+            packet = self._packer.bare_ack(now_ns)
             self._on_sent(packet)
             packets.append(packet)
         return packets
 
     def ack_ranges(self, packet: Packet) -> tuple[tuple[int, int], ...]:
         """Return the spans of numbers that a packet of this end acknowledges, highest first."""
-        return () if packet.ack is None else packet.ack.spans
+        return packet.ack or ()
 
     def recovery_row(self, now_ns: int) -> RecoveryRow:
         """Return the state of recovery, and what was declared lost since this was last asked."""
@@ -172,6 +155,22 @@ class QuicEndpoint(Endpoint[Packet]):
         return row_of(now_ns, self._controller, recovery.rtt, recovery.bytes_in_flight, lost)
 
     # Sending
+
+    def _send(self, packets: list[Packet], now_ns: int) -> None:
+        """Add the packets that leave now, but for an ACK alone."""
+        waits = self._packer.limits or self._packer.probes or not self._handshake.is_over
+        if waits or self._source.has_data:
+            self._is_settled = False
+            self._pacer.begin()
+            is_mixed = waits or self._free_packets or self._acks.due_at_ns is not None
+            if is_mixed or self._has_bucket:
+                self._send_all(packets, now_ns)
+            else:
+                self._send_streams(packets, now_ns)
+        else:
+            self._pacer.due_at_ns = None  # set again if a packet waits for it
+            self._settle(now_ns)
+        self._free_packets = 0
 
     def _send_all(self, packets: list[Packet], now_ns: int) -> None:
         """Add the packets that may leave now and have something to carry."""
@@ -263,7 +262,7 @@ class QuicEndpoint(Endpoint[Packet]):
         source, forgets_acks = self._source, self._forgets_acks
         for packet in packets:
             if forgets_acks and packet.ack is not None:
-                self._acks.forget(packet.ack.spans[0][1])
+                self._acks.forget(packet.ack[0][1])
             for stream_id, offset, n_bytes in packet.frames:
                 source.on_acked(stream_id, offset, n_bytes)
             if packet.crypto:

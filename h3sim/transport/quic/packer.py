@@ -106,11 +106,13 @@ class Packer:
         if self.limits or self._ack_ping_every or not self._handshake.is_over:
             return self._pack(now_ns, [], (), self._header_bytes)
         # What `_pack` comes to where none of that can be: half of a client's packets lead to one.
-        ack = self._acks.frame(now_ns)
-        recovery = self._recovery
+        acks, recovery = self._acks, self._recovery
+        ack = acks.take()
         number = recovery.next_number
         recovery.next_number = number + 1
-        return Packet(number, now_ns, self._header_bytes + ack_frame_bytes(ack), [], ack, (), False)
+        size_bytes = self._header_bytes + ack_frame_bytes(ack)
+        delay_ns = now_ns - acks.largest_at_ns
+        return Packet(number, now_ns, size_bytes, [], ack, (), False, (), delay_ns)
 
     def _probe(
         self, now_ns: int, frames: list[StreamBytes], crypto: list[tuple[int, int]], used: int
@@ -146,16 +148,17 @@ class Packer:
         ack = None
         number = self._take_number()
         if self._is_ack_ready(now_ns) or not is_eliciting:
-            ack = self._acks.frame(now_ns)
+            ack = self._acks.take()
             used += ack_frame_bytes(ack)
             every = self._ack_ping_every
             # Without an answer its older spans would be told of for ever (RFC 9000 § 13.2.4).
-            if every and not number % every and len(ack.spans) > 1:
+            if every and not number % every and len(ack) > 1:
                 is_eliciting = True
                 used += 1
         if not self._handshake.is_over:
             used = self._handshake.padded(crypto, used)
-        return Packet(number, now_ns, used, frames, ack, limits, is_eliciting, crypto)
+        delay_ns = now_ns - self._acks.largest_at_ns
+        return Packet(number, now_ns, used, frames, ack, limits, is_eliciting, crypto, delay_ns)
 
     def _ping(self, now_ns: int) -> Packet:
         """Return a probe that carries nothing but asks for an ACK."""
@@ -173,7 +176,5 @@ class Packer:
 
     def _is_ack_ready(self, now_ns: int) -> bool:
         """Whether the next packet carries an ACK."""
-        acks = self._acks
-        if not acks.has_news or self._bundles_acks:
-            return acks.has_news
-        return acks.due_at_ns is not None and acks.due_at_ns <= now_ns
+        due_at_ns = self._acks.due_at_ns
+        return due_at_ns is not None and (self._bundles_acks or due_at_ns <= now_ns)

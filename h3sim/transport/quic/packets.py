@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from h3sim.transport.endpoint import FrameHeader
 from h3sim.transport.packets import SentPacket
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 __all__ = [
     "AEAD_TAG_BYTES",
     "MAX_FRAME_HEADER_BYTES",
-    "AckFrame",
     "Packet",
+    "Spans",
     "StreamFrameHeader",
     "ack_frame_bytes",
     "crypto_header_bytes",
     "varint_bytes",
 ]
+
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Packet numbers as an ACK tells of them: highest first, each (low, high) inclusive."""
 
 AEAD_TAG_BYTES: Final = 16
 MAX_FRAME_HEADER_BYTES: Final = 1 + 8 + 8 + 2
@@ -62,6 +65,8 @@ class StreamFrameHeader(FrameHeader):
         n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
         if _TWO <= offset < _FOUR:
             n_bytes += 4
+        elif _ONE <= offset < _TWO:
+            n_bytes += 2
         elif offset:
             n_bytes += varint_bytes(offset)
         self.n_bytes = n_bytes
@@ -77,19 +82,9 @@ def crypto_header_bytes(offset: int) -> int:
     return StreamFrameHeader().measure(0, offset)
 
 
-class AckFrame:
-    """What has arrived: spans of packet numbers, highest first, each (low, high) inclusive."""
-
-    __slots__ = ("delay_ns", "spans")
-
-    def __init__(self, spans: tuple[tuple[int, int], ...], delay_ns: int) -> None:
-        self.spans = spans
-        self.delay_ns = delay_ns
-
-
-def ack_frame_bytes(frame: AckFrame) -> int:
+def ack_frame_bytes(spans: Spans) -> int:
     """Return the length of an ACK frame, near enough: 5 bytes and 2 per further range."""
-    return 5 + 2 * (len(frame.spans) - 1)
+    return 3 + 2 * len(spans)
 
 
 class Packet(SentPacket):
@@ -101,6 +96,7 @@ class Packet(SentPacket):
 
     __slots__ = (
         "ack",
+        "ack_delay_ns",
         "crypto",
         "eliciting_index",
         "is_ack_eliciting",
@@ -116,16 +112,20 @@ class Packet(SentPacket):
         sent_at_ns: int,
         size_bytes: int,
         frames: list[StreamBytes],
-        ack: AckFrame | None,
+        ack: Spans | None,
         limits: Sequence[tuple[int | None, int]],
         is_ack_eliciting: bool,
         crypto: Sequence[tuple[int, int]] = (),
+        ack_delay_ns: int = 0,
     ) -> None:
         self.number = number
         self.sent_at_ns = sent_at_ns
         self.size_bytes = size_bytes
         self.frames = frames
+        # What it acknowledges and how late that is are no object: to make one takes as long as
+        # half of what becomes of an ACK.
         self.ack = ack
+        self.ack_delay_ns = ack_delay_ns
         self.limits = limits
         """MAX_DATA (stream None) and MAX_STREAM_DATA frames: a stream and its new limit."""
         self.is_ack_eliciting = is_ack_eliciting

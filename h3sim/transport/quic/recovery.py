@@ -9,7 +9,7 @@ from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
-    from h3sim.transport.quic.packets import AckFrame, Packet
+    from h3sim.transport.quic.packets import Packet, Spans
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["K_PACKET_THRESHOLD", "Recovery"]
@@ -110,20 +110,22 @@ class Recovery:
             self.due_at_ns = now_ns + self._timeout_ns
         self.controller.on_sent(packet, in_flight)
 
-    def on_ack(self, ack: AckFrame, now_ns: int) -> tuple[list[Packet], list[Packet]]:
-        """Return the packets that are newly acknowledged, and those that now count as lost."""
+    def on_ack(self, spans: Spans, delay_ns: int, now_ns: int) -> tuple[list[Packet], list[Packet]]:
+        """Return the packets that are newly acknowledged, and those that now count as lost.
+
+        *delay_ns* is how late the acknowledgement of the largest number is, as the peer says.
+        """
         before = self.bytes_in_flight
-        acked = self._newly_acked(ack)
+        acked = self._newly_acked(spans)
         if not acked:
             # Nothing new: no sample, and no reason to move the timer (RFC 9002 §§ 5.1, 6.2.1).
             return acked, []
         newest = acked[-1]
         if newest.number > self._largest_acked:
             self._largest_acked = newest.number
-            if newest.number == ack.spans[0][1]:  # § 5.1
+            if newest.number == spans[0][1]:  # § 5.1
                 if self._first_sample_at_ns is None:
                     self._first_sample_at_ns = now_ns
-                delay_ns = ack.delay_ns
                 if delay_ns > self._peer_max_ack_delay_ns:
                     delay_ns = self._peer_max_ack_delay_ns
                 self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
@@ -166,9 +168,12 @@ class Recovery:
     def probe_at_ns(self) -> int:
         """Return when a probe is due, whatever is in flight."""
         if self._timeout_ns is None:
-            base_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
-            # The outer `max`: an end to doubling must not cut a first PTO that is longer.
-            self._timeout_ns = max(base_ns, min(base_ns << self.pto_count, self._max_pto_ns))
+            timeout_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
+            if self.pto_count:
+                # The outer `max`: an end to doubling must not cut a first PTO that is longer.
+                backed_off_ns = min(timeout_ns << self.pto_count, self._max_pto_ns)
+                timeout_ns = max(timeout_ns, backed_off_ns)
+            self._timeout_ns = timeout_ns
         return self._last_eliciting_at_ns + self._timeout_ns
 
     def _arm(self) -> None:
@@ -178,12 +183,11 @@ class Recovery:
             return
         self.due_at_ns = self.probe_at_ns() if self._sent else None
 
-    def _newly_acked(self, ack: AckFrame) -> list[Packet]:
-        """Take out of flight what *ack* tells of, and return it."""
+    def _newly_acked(self, spans: Spans) -> list[Packet]:
+        """Take out of flight what *spans* tell of, and return it."""
         acked: list[Packet] = []
         if not self._sent:
             return acked
-        spans = ack.spans
         # Mostly all but the newest tell of what was settled long ago.
         if len(spans) > 1 and spans[1][1] >= self._lowest:
             for low, high in spans[:0:-1]:  # lowest first: controllers get rising numbers

@@ -91,7 +91,10 @@ class TcpEndpoint(Endpoint[Segment]):
             self._on_opening(packet, now_ns)
             if packet.is_syn:
                 return []
-        self._on_ack(packet, now_ns)
+        ack = packet.ack
+        assert ack is not None  # noqa: S101 - only a first SYN comes without
+        if packet.sack or ack > self.recovery.board.una:  # else it is an old one and says nothing
+            self._on_ack(packet, ack, now_ns)
         if not packet.length:
             return []
         records = received.on_segment(packet, now_ns)
@@ -132,24 +135,20 @@ class TcpEndpoint(Endpoint[Segment]):
             handshake = self._handshake
             return [self._packer.syn(handshake, now_ns)] if handshake.is_syn_due else []
         segments: list[Segment] = []
-        due_at_ns = self._received.due_at_ns
-        is_due = due_at_ns is not None and due_at_ns <= now_ns
-        if is_due and self._received.wants_sack:
+        received, stream = self._received, self._stream
+        due_at_ns = received.due_at_ns
+        if due_at_ns is not None and due_at_ns <= now_ns and received.wants_sack:
             # Its options would not fit beside a full payload.
             segments.append(self._packer.pure_ack(now_ns))
-            is_due = False
-        stream = self._stream
-        if self._is_settled and stream.end == stream.sent and not self._source.has_data:
             # As nearly always at a client: there is nothing to send but ACKs.
-            return [self._packer.pure_ack(now_ns)] if is_due else segments
-        self._is_settled = False
-        self._pacer.begin()
-        segment = self._next(now_ns)
-        while segment is not None:
-            segments.append(segment)
-            is_due = False  # each carries the ACK
-            segment = self._next(now_ns)
-        if is_due:
+        if not self._is_settled or stream.end != stream.sent or self._source.has_data:
+            self._is_settled = False
+            self._pacer.begin()
+            while (segment := self._next(now_ns)) is not None:
+                segments.append(segment)  # which carries the ACK
+        # Else, as nearly always at a client, there is nothing to send but ACKs.
+        due_at_ns = received.due_at_ns
+        if due_at_ns is not None and due_at_ns <= now_ns:
             segments.append(self._packer.pure_ack(now_ns))
         return segments
 
@@ -236,13 +235,9 @@ class TcpEndpoint(Endpoint[Segment]):
 
     # Receiving
 
-    def _on_ack(self, packet: Segment, now_ns: int) -> None:
-        ack = packet.ack
-        assert ack is not None  # noqa: S101 - only a first SYN comes without
-        board = self.recovery.board
-        is_advance = ack > board.una
-        if not is_advance and not packet.sack:  # an old ACK says nothing
-            return
+    def _on_ack(self, packet: Segment, ack: int, now_ns: int) -> None:
+        """Take in what is acknowledged for the first time, or said once more."""
+        is_advance = ack > self.recovery.board.una
         self._is_settled = False
         self.recovery.on_ack(packet, now_ns)
         if is_advance:

@@ -53,7 +53,6 @@ class Packer:
             (),
             sent.frames,
             sent.records,
-            sent.is_retransmitted,
         )
 
     def pure_ack(self, now_ns: int) -> Segment:

@@ -24,12 +24,13 @@ class TailLossProbe:
 
     __slots__ = (
         "_board",
+        "_due_at_ns",
         "_end_seq",
         "_episode",
         "_resent",
         "_rtt",
+        "_stale_from_ns",
         "_timer",
-        "due_at_ns",
         "is_due",
     )
 
@@ -44,21 +45,34 @@ class TailLossProbe:
         """Where the probe under way ends, or None."""
         self._resent: SentSegment | None = None
         """What the probe under way sent again; None if it was new data."""
-        self.due_at_ns: int | None = None
+        self._due_at_ns: int | None = None
+        self._stale_from_ns: int | None = None
+        """Since when that is to be worked out anew; None if nothing has happened since."""
         self.is_due = False
         """Whether a probe has to leave now."""
 
+    @property
+    def due_at_ns(self) -> int | None:
+        """When a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
+        if self._stale_from_ns is not None:
+            self._due_at_ns = self._work_out(self._stale_from_ns)
+            self._stale_from_ns = None
+        return self._due_at_ns
+
     def arm(self, now_ns: int) -> None:
-        """Set when a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
+        """Set when a probe is due, after a segment that left or an ACK."""
+        # There are more of those than anybody asks.
+        self._stale_from_ns = now_ns
+
+    def _work_out(self, from_ns: int) -> int | None:
         board = self._board
         # Where something was selectively acknowledged RACK sees losses by itself.
         if self._episode.point is not None or board.runs or not board.sent:
-            self.disarm()
-            return
+            self.is_due = False
+            return None
         # One probe at a time: a second without an answer is the timeout's affair (RFC 8985 § 7.3).
         if self._end_seq is not None or self.is_due:
-            self.due_at_ns = None
-            return
+            return None
         rtt = self._rtt
         wait_ns = NS_PER_S
         if rtt.has_sample:
@@ -66,18 +80,18 @@ class TailLossProbe:
             # A lone segment's ACK may be delayed; of two or more the second draws it out.
             if len(board.sent) == 1:
                 wait_ns += _MAX_ACK_DELAY_NS
-        at_ns, rto_at_ns = now_ns + wait_ns, self._timer.due_at_ns
+        at_ns, rto_at_ns = from_ns + wait_ns, self._timer.due_at_ns
         # Not after the timeout, which would collapse the window for a loss that a probe repairs.
-        self.due_at_ns = at_ns if rto_at_ns is None or at_ns < rto_at_ns else rto_at_ns
+        return at_ns if rto_at_ns is None or at_ns < rto_at_ns else rto_at_ns
 
     def disarm(self) -> None:
         """Cancel the probe that was due."""
-        self.due_at_ns = None
+        self._due_at_ns = self._stale_from_ns = None
         self.is_due = False
 
     def on_due(self) -> None:
         """Send a probe with the next packets."""
-        self.due_at_ns = None
+        self._due_at_ns = None
         self.is_due = True
 
     def on_sent(self, end_seq: int, resent: SentSegment | None) -> None:

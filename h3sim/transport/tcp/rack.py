@@ -85,8 +85,7 @@ class RackDetector(Detector):
     ) -> list[SentSegment]:
         """Return what is lost, and set when to ask again (RFC 8985 § 6.2, steps 2 to 5)."""
         del is_advance
-        for segment in delivered:
-            self._on_delivered(segment, now_ns)
+        self._take_out(delivered, now_ns)
         self.due_at_ns = None
         under_way, newest = self._under_way, self._newest
         first = next(iter(under_way.values()), None)
@@ -122,21 +121,24 @@ class RackDetector(Detector):
             del self._under_way[segment.number]
         return lost
 
-    def _on_delivered(self, segment: SentSegment, now_ns: int) -> None:
-        self._under_way.pop(segment.number, None)
-        stop = segment.stop
-        if stop > self._highest_delivered:
-            self._highest_delivered = stop
-        # A retransmission arrives below the highest without any reordering (RFC 8985 § 6.2, step
-        # 3).
-        elif stop < self._highest_delivered and not segment.is_retransmitted:
-            self._sees_reordering = True
-        rtt_ns = now_ns - segment.sent_at_ns
-        if segment.is_retransmitted and rtt_ns < self._rtt.min_rtt_ns:
-            return  # so soon after, it is an earlier transmission that came
-        self._rtt_ns = rtt_ns
-        if segment.number > self._newest:
-            self._newest = segment.number
+    def _take_out(self, delivered: list[SentSegment], now_ns: int) -> None:
+        """Forget what was delivered; note what was sent last of it (RFC 8985 § 6.2, step 2)."""
+        under_way, newest, highest = self._under_way, self._newest, self._highest_delivered
+        for segment in delivered:
+            number, stop = segment.number, segment.stop
+            under_way.pop(number, None)
+            if stop > highest:
+                highest = stop
+            # A retransmission arrives below the highest without any reordering (step 3).
+            elif stop < highest and not segment.is_retransmitted:
+                self._sees_reordering = True
+            rtt_ns = now_ns - segment.sent_at_ns
+            if segment.is_retransmitted and rtt_ns < self._rtt.min_rtt_ns:
+                continue  # so soon after, it is an earlier transmission that came
+            self._rtt_ns = rtt_ns
+            if number > newest:
+                newest = number
+        self._newest, self._highest_delivered = newest, highest
 
     def _window_ns(self, *, is_recovering: bool) -> int:
         """Return RACK.reo_wnd (RFC 8985 § 6.2, step 4)."""
@@ -153,5 +155,6 @@ class RackDetector(Detector):
         if not self._sees_reordering and (is_recovering or board.sacked_segments >= DUP_THRESH):
             return 0
         window_ns = self._window_factor * self._rtt.min_rtt_ns // 4
+        smoothed_rtt_ns = self._rtt.smoothed_rtt_ns
         # Later than a smoothed RTT the timeout would come first.
-        return min(window_ns, self._rtt.smoothed_rtt_ns)
+        return window_ns if window_ns < smoothed_rtt_ns else smoothed_rtt_ns

@@ -158,9 +158,9 @@ class Recovery:
         due_at_ns = self._detector.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             self._detect([], is_advance=False, now_ns=now_ns)
-        probe = self.probe
-        if probe is not None and probe.due_at_ns is not None and probe.due_at_ns <= now_ns:
-            probe.on_due()
+        due_at_ns = None if self.probe is None else self.probe.due_at_ns
+        if self.probe is not None and due_at_ns is not None and due_at_ns <= now_ns:
+            self.probe.on_due()
             # The probe's own timeout: this also puts off one that was due at the same time.
             self._timer.start(now_ns)
             return

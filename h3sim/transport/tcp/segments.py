@@ -42,7 +42,6 @@ class Segment(WirePacket):
     __slots__ = (
         "ack",
         "echo_ns",
-        "is_retransmission",
         "is_syn",
         "length",
         "records",
@@ -63,7 +62,6 @@ class Segment(WirePacket):
         sack: tuple[tuple[int, int], ...] = (),
         frames: list[StreamBytes] | None = None,
         records: list[Record] | None = None,
-        is_retransmission: bool = False,
         is_syn: bool = False,
     ) -> None:
         self.number = number
@@ -77,7 +75,6 @@ class Segment(WirePacket):
         self.sack = sack
         self.frames = [] if frames is None else frames
         self.records = [] if records is None else records
-        self.is_retransmission = is_retransmission
         self.is_syn = is_syn
         header = SYN_BYTES if is_syn else HEADER_BYTES
         if sack:
@@ -95,8 +92,9 @@ class SentSegment(SentPacket):
     """Data in flight: what its sender remembers until it is acknowledged.
 
     It is what a congestion controller sees: *size_bytes* is the payload alone, since TCP's window
-    counts payload, and *number* that of its last transmission. The four about delivery hold the
-    state of delivery-rate sampling then (draft-cheng-iccrg-delivery-rate-estimation).
+    counts payload, and *number* that of its last transmission. The four about delivery, which
+    `DeliverySampler` sets when it leaves, hold the state of delivery-rate sampling then
+    (draft-cheng-iccrg-delivery-rate-estimation).
     """
 
     __slots__ = (
@@ -131,7 +129,3 @@ class SentSegment(SentPacket):
         self.is_lost = False
         """Whether a transmission of it was declared lost."""
         self.is_retransmitted = False
-        self.is_app_limited = False
-        self.delivered_bytes = 0
-        self.delivered_at_ns = 0
-        self.first_sent_at_ns = 0
