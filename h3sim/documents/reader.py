@@ -9,16 +9,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.shown import is_quantity, listed, not_one_of, shown
 from h3sim.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from enum import Enum
-
-    EnumT = TypeVar("EnumT", bound=Enum)
 
 __all__ = ["DocumentReader"]
 
@@ -112,12 +109,3 @@ class DocumentReader:
             return [self.table(f"{key}[{index}]", entry) for index, entry in enumerate(value)]
         self.report(key, f"must be a list of tables, is {shown(value)}")
         return []
-
-    def choice(self, key: str, value: Any, options: type[EnumT]) -> EnumT:
-        """Return the member of *options* of that value, the first in place of anything else."""
-        members = list(options)
-        for option in members:
-            if option.value == value:
-                return option
-        self.report(key, not_one_of(value, (str(option.value) for option in members)))
-        return members[0]

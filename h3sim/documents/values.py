@@ -216,8 +216,6 @@ def _as_int(value: Any) -> int:
 class _Scaled(Number):
     """A number of a file that is held as a whole number of a smaller unit."""
 
-    _unit = ""
-
     def accept(self, value: Any) -> int:
         whole = value if type(value) is int else _as_int(value)
         # Before it is scaled: an int beyond a float's range cannot be divided.

@@ -36,10 +36,10 @@ def test_a_site_is_what_a_browser_of_1366_by_768_asks_for(tmp_path: Path) -> Non
     index = write_site(tmp_path / "shop")
     html = index.read_bytes()
     result = import_page(index, above_the_fold="none")
-    served = serve(html, "html", with_offsets=True)
+    served = serve(html, "html")
 
     def behind(text: bytes) -> dict[str, Any]:
-        offset = served.sent_for(html.index(text) + len(text))
+        offset = served.wire(html.index(text) + len(text))
         return {"by": "index.html", "at": "offset", "offset_bytes": offset}
 
     css = {"by": "css/main.css", "at": "complete"}
@@ -81,10 +81,10 @@ def test_a_site_is_what_a_browser_of_1366_by_768_asks_for(tmp_path: Path) -> Non
 
 def test_an_offset_is_where_a_decoder_has_the_tag() -> None:
     data = b"".join(b"<p class=%d>%d</p>\n" % (n * n % 97, n**3) for n in range(2000))
-    packed, served = gzip.compress(data, 6, mtime=0), serve(data, "html", with_offsets=True)
-    assert served.size_bytes == len(packed)
+    packed, served = gzip.compress(data, 6, mtime=0), serve(data, "html")
+    assert served.wire_bytes == len(packed)
     for offset in (1, 5000, 20_000, len(data)):
-        sent = served.sent_for(offset)
+        sent = served.wire(offset)
         decoded = [
             len(zlib.decompressobj(31).decompress(packed[:end])) for end in (sent, sent - 16)
         ]

@@ -87,11 +87,9 @@ class _Tab:
         target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
-        self._call("Page.enable")
         self._call("Network.enable", maxTotalBufferSize=_BUFFER_BYTES)
-        self._call("DOM.enable")
-        self._call("CSS.enable")
-        self._call("Debugger.enable")
+        for domain in ("Page", "DOM", "CSS", "Debugger"):  # CSS needs DOM
+            self._call(f"{domain}.enable")
         self._call("Debugger.setAsyncCallStackDepth", maxDepth=32)
         # A `debugger` statement would stop the page for good.
         self._call("Debugger.setSkipAllPauses", skip=True)

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urlsplit
 from h3sim.capture.inference.kinds import kind_of_extension
 from h3sim.capture.inference.observed import Observed, Recording, Size, Trigger
 from h3sim.capture.inference.urls import joined
-from h3sim.capture.markup.compression import Served, mime_of_extension, serve
+from h3sim.capture.markup.compression import WireOffsets, mime_of_extension, serve
 from h3sim.capture.markup.css import read_declarations, read_sheet
 from h3sim.capture.markup.fonts import BOLD, BOLD_ELEMENTS, NORMAL, SLANTED_ELEMENTS, chosen_faces
 from h3sim.capture.markup.references import Reference, Style, read_markup
@@ -44,7 +44,7 @@ class _File(NamedTuple):
 
     request_index: int
     path: str
-    served: Served
+    served: WireOffsets
 
 
 class _Later(NamedTuple):
@@ -158,7 +158,7 @@ class _Site:
         self._ask(url, reference.kind, key, at, reference.flags)
 
     def _at(self, file: _File, offset_bytes: int) -> Trigger:
-        offset = file.served.sent_for(offset_bytes)
+        offset = file.served.wire(offset_bytes)
         return Trigger(at=At.OFFSET, by=file.request_index, offset_bytes=offset)
 
     def _read_all_sheets(self, document: Document) -> None:
@@ -230,12 +230,11 @@ class _Site:
         if data is None:
             return
         extension = PurePosixPath(path).suffix.removeprefix(".").lower()
-        is_read = kind in (Kind.DOCUMENT, Kind.STYLESHEET)
-        served = serve(data, extension, with_offsets=is_read)
+        served = serve(data, extension)
         kind = kind if kind is not Kind.OTHER else kind_of_extension(path) or kind
         request = Observed(key=key, url=f"{_BASE}{quote(path)}", kind=kind, trigger=trigger)
         request.mime = mime_of_extension(extension)
-        request.body_bytes, request.body_from = served.size_bytes, Size.RECORDED
+        request.body_bytes, request.body_from = served.wire_bytes, Size.RECORDED
         request.flags = dict(flags)
         file = _File(len(self._recording.requests), path, served)
         self._files[path] = file

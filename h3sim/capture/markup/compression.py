@@ -5,9 +5,8 @@ from __future__ import annotations
 import gzip
 import zlib
 from bisect import bisect_right
-from typing import NamedTuple
 
-__all__ = ["Served", "WireOffsets", "is_compressible", "mime_of_extension", "serve"]
+__all__ = ["WireOffsets", "is_compressible", "mime_of_extension", "serve"]
 
 _LEVEL = 6
 """The level that servers use when nothing is set (zlib's own default)."""
@@ -55,7 +54,7 @@ class WireOffsets:
     """
 
     def __init__(self, plain: bytes, wire_bytes: int, packed: bytes | None = None) -> None:
-        self._wire_bytes = wire_bytes
+        self.wire_bytes = wire_bytes
         self._plain_bytes = len(plain)
         self._plain: list[int] | None = None
         if wire_bytes < len(plain):
@@ -72,41 +71,25 @@ class WireOffsets:
     def wire(self, plain_offset: int) -> int:
         """Return how many bytes of the body on the wire bring *plain_offset* bytes of it."""
         if plain_offset >= self._plain_bytes:
-            return self._wire_bytes
+            return self.wire_bytes
         if self._plain is None:
-            return min(plain_offset, self._wire_bytes)
+            return min(plain_offset, self.wire_bytes)
         # The first step after which that many bytes are out.
         steps = bisect_right(self._plain, max(plain_offset - 1, 0))
         packed = min(steps * self._step, self._packed_bytes)
-        return min(self._wire_bytes, round(packed * self._wire_bytes / self._packed_bytes))
+        return min(self.wire_bytes, round(packed * self.wire_bytes / self._packed_bytes))
 
 
-class Served(NamedTuple):
-    """A file as a server sends it; without *offsets* it is sent as it is, or nobody asks."""
-
-    size_bytes: int
-    offsets: WireOffsets | None = None
-
-    def sent_for(self, decoded_offset: int) -> int:
-        """Return how many bytes must arrive before that many are decoded."""
-        if self.offsets is None:
-            return min(decoded_offset, self.size_bytes)
-        return self.offsets.wire(decoded_offset)
-
-
-def serve(data: bytes, extension: str, *, with_offsets: bool = False) -> Served:
+def serve(data: bytes, extension: str) -> WireOffsets:
     """Return *data* as served: text is compressed with gzip where that makes it smaller.
 
-    >>> serve(b"a" * 1000, "css").size_bytes < 100, serve(b"a" * 1000, "png").size_bytes
+    >>> serve(b"a" * 1000, "css").wire_bytes < 100, serve(b"a" * 1000, "png").wire_bytes
     (True, 1000)
     """
-    if not is_compressible(mime_of_extension(extension)):
-        return Served(len(data))
-    packed = gzip.compress(data, _LEVEL, mtime=0)
-    if len(packed) >= len(data):
-        return Served(len(data))
-    offsets = WireOffsets(data, len(packed), packed) if with_offsets else None
-    return Served(len(packed), offsets)
+    packed = data
+    if is_compressible(mime_of_extension(extension)):
+        packed = min(data, gzip.compress(data, _LEVEL, mtime=0), key=len)
+    return WireOffsets(data, len(packed), packed)
 
 
 def mime_of_extension(extension: str) -> str:

@@ -38,20 +38,12 @@ _IMAGE_TYPES = frozenset(
     )
 )
 _ADDRESSES = {
-    "audio": ("src",),
-    "body": ("background",),
-    "embed": ("src",),
-    "image": ("href", "xlink:href"),
-    "img": ("src", "srcset"),
-    "input": ("src",),
+    **dict.fromkeys(("audio", "embed", "input", "script", "track"), ("src",)),
+    **dict.fromkeys(("body", "table", "td"), ("background",)),
+    **dict.fromkeys(("image", "use"), ("href", "xlink:href")),
+    **dict.fromkeys(("img", "source"), ("src", "srcset")),
     "link": ("href", "imagesrcset"),
     "object": ("data",),
-    "script": ("src",),
-    "source": ("src", "srcset"),
-    "table": ("background",),
-    "td": ("background",),
-    "track": ("src",),
-    "use": ("href", "xlink:href"),
     "video": ("src", "poster"),
 }
 """The attributes of each tag that name something."""
