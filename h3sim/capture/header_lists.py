@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from h3sim.capture.dialects.network_events import Exchange as Recorded
-    from h3sim.capture.source.parts import Part
     from h3sim.compression.base import Field, FieldSection
 
 __all__ = ["read_exchanges", "read_har_exchanges", "request_lists", "response_lists", "to_qif"]
@@ -60,79 +59,63 @@ def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
     """Return the exchanges of a HAR in the order of their start times.
 
     Names are in small letters, pseudo-header fields in front; fields of the connection are left
-    out, and a Cookie field is cut into its cookies (RFC 9113 § 8.2.3). Entries without fields, or
-    without a time, are left out.
+    out, and a Cookie field is cut into its cookies (RFC 9113 § 8.2.3). Entries without fields, a
+    time, or an address that can be read are left out.
 
     Raises:
         HeaderListError: if it is no HAR, or none of its entries has fields and a time.
     """
-    log = _Log(shown_path(path))
-    with opened(shown_path(path)) as source:
-        cursor = JsonCursor(source.read)
+    problems: list[Problem] = []
+    found: list[Exchange] = []
+    n_entries, why = 0, ""
+
+    def note(key: str, message: str) -> None:
+        problems.append(Problem(key=key, message=message))
+
+    with opened(path, HeaderListError) as source:
         try:
-            for part in parts(cursor, lambda *_: None):
+            for part in parts(JsonCursor(source.read), lambda *_: None):
                 if part.path == ("log", "entries") and part.item is not None:
-                    log.add(part)
+                    n_entries += 1
+                    entry = Fields.of(part, note)
+                    found += [] if entry is None else _exchange_of(entry)
         except BrokenJsonError as error:
-            raise log.refuse(str(error)) from error
-    return log.exchanges()
-
-
-class _Log:
-    """The entries of a HAR while they are read."""
-
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._problems: list[Problem] = []
-        self._found: list[tuple[int, Exchange]] = []
-        self._n_entries = 0
-
-    def add(self, part: Part) -> None:
-        """Read an entry."""
-        self._n_entries += 1
-        entry = Fields.of(part, self._note)
-        if entry is None:
-            return
-        asked, answer = entry.table("request"), entry.table("response")
-        sent, got = headers_of(asked), headers_of(answer)
-        started = started_at(entry.text("startedDateTime"))
-        at_us = None if started is None else started.at_us
-        if not sent or at_us is None:
-            return
-        receive_ms = entry.table("timings").duration("receive") or 0.0
-        wait_ms = max(0.0, (entry.duration("time") or 0.0) - receive_ms)
-        exchange = Exchange(
-            requested_at_ns=at_us * NS_PER_US,
-            request=_request(asked, sent),
-            response=_response(answer, got),
-            responded_at_ns=at_us * NS_PER_US + ms(wait_ms),
+            why = str(error)
+    if not why and not found:
+        have = f"{n_entries} entries" if n_entries != 1 else "1 entry"
+        what = f"has {have}, and none of them header fields with a start time"
+        why = what if n_entries else "has no log.entries"
+    if why:
+        raise HeaderListError((*problems, Problem(key="", message=why)), shown_path(path))
+    # By time alone: entries of one instant stay in the order of the file.
+    found.sort(key=lambda exchange: exchange.requested_at_ns)
+    zero_ns = found[0].requested_at_ns
+    return tuple(
+        replace(
+            exchange,
+            requested_at_ns=exchange.requested_at_ns - zero_ns,
+            responded_at_ns=exchange.responded_at_ns - zero_ns,
         )
-        self._found.append((at_us, exchange))
+        for exchange in found
+    )
 
-    def exchanges(self) -> tuple[Exchange, ...]:
-        """Return what was read, with times from the first request on."""
-        if not self._found:
-            have = f"{self._n_entries} entries" if self._n_entries != 1 else "1 entry"
-            what = f"has {have}, and none of them header fields with a start time"
-            raise self.refuse(what if self._n_entries else "has no log.entries")
-        # By time alone: entries of one instant stay in the order of the file.
-        self._found.sort(key=lambda pair: pair[0])
-        zero_ns = self._found[0][0] * NS_PER_US
-        return tuple(
-            replace(
-                found,
-                requested_at_ns=found.requested_at_ns - zero_ns,
-                responded_at_ns=found.responded_at_ns - zero_ns,
-            )
-            for _, found in self._found
-        )
 
-    def refuse(self, message: str) -> HeaderListError:
-        """Return the error that says so, behind what was wrong before."""
-        return HeaderListError((*self._problems, Problem(key="", message=message)), self._source)
-
-    def _note(self, key: str, message: str) -> None:
-        self._problems.append(Problem(key=key, message=message))
+def _exchange_of(entry: Fields) -> Iterator[Exchange]:
+    """Yield the exchange of an entry, if it has fields, a time and an address."""
+    asked, answer = entry.table("request"), entry.table("response")
+    sent, got = headers_of(asked), headers_of(answer)
+    started = started_at(entry.text("startedDateTime"))
+    request = _request(asked, sent)
+    if not request or started is None:
+        return
+    receive_ms = entry.table("timings").duration("receive") or 0.0
+    wait_ms = max(0.0, (entry.duration("time") or 0.0) - receive_ms)
+    yield Exchange(
+        requested_at_ns=started.at_us * NS_PER_US,
+        request=request,
+        response=_response(answer, got),
+        responded_at_ns=started.at_us * NS_PER_US + ms(wait_ms),
+    )
 
 
 def _listed(at_ns: int, fields: FieldSection) -> Exchange:
@@ -142,11 +125,12 @@ def _listed(at_ns: int, fields: FieldSection) -> Exchange:
 
 
 def _request(asked: Fields, sent: Headers) -> FieldSection:
-    if any(name.startswith(":") for name, _ in sent):
-        pseudo = [pair for pair in sent if pair[0].startswith(":")]
-    else:
-        pseudo = _pseudo(asked.text("method").upper() or "GET", asked.text("url"))
-    return tuple(_encoded([*pseudo, *_crumbled(_plain(sent))]))
+    pseudo = [pair for pair in sent if pair[0].startswith(":")]
+    try:
+        pseudo = pseudo or _pseudo(asked.text("method").upper() or "GET", asked.text("url"))
+    except ValueError:  # such as a broken IPv6 address
+        return ()
+    return tuple(_encoded([*pseudo, *_crumbled(_plain(sent))])) if sent else ()
 
 
 def _response(answer: Fields, got: Headers) -> FieldSection:

@@ -76,6 +76,21 @@ def test_entries_without_fields_or_time_are_left_out(tmp_path: Path) -> None:
     assert len(read_exchanges(path, interval_ns=0)) == 1
 
 
+def test_an_address_that_cannot_be_read_leaves_out_its_entry_alone(tmp_path: Path) -> None:
+    path = har(tmp_path, entry(1.0), entry(2.0, url="https://["), entry(3.0))
+    assert [each.requested_at_ns for each in read_exchanges(path, interval_ns=0)] == [
+        0,
+        2_000_000_000,
+    ]
+
+
+def test_a_har_is_read_wherever_it_lies(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 120) / ("y" * 120)
+    folder.mkdir(parents=True)
+    path = har(folder, entry(1.0)).rename(folder / "a\x1bb.har")
+    assert len(read_exchanges(path, interval_ns=0)) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

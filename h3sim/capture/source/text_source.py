@@ -15,7 +15,9 @@ from h3sim.documents.files import GZIP_MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+    from os import PathLike
+
+    from h3sim.errors import InputError
 
 __all__ = ["TextSource", "opened"]
 
@@ -108,14 +110,16 @@ def _told(raw: bytes) -> tuple[bytes, str]:
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[TextSource]:
+def opened(
+    path: str | PathLike[str], error: type[InputError] = RecordingError
+) -> Iterator[TextSource]:
     """Open the file at *path* as text.
 
     Raises:
-        RecordingError: if it cannot be opened or read.
+        error: if it cannot be opened or read.
     """
     with ExitStack() as stack:
-        raw = stack.enter_context(open_input(path, RecordingError))
+        raw = stack.enter_context(open_input(path, error))
         if raw.peek(2)[:2] == GZIP_MAGIC:
             yield TextSource(stack.enter_context(gzip.GzipFile(fileobj=raw)))
         else:
