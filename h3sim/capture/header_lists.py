@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from h3sim.capture.dialects.har_fields import headers_of, started_at
+from h3sim.capture.inference.urls import request_target
 from h3sim.capture.source.fields import Fields
 from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
 from h3sim.capture.source.parts import parts
@@ -142,9 +143,8 @@ def _response(answer: Fields, got: Headers) -> FieldSection:
 
 def _pseudo(method: str, url: str) -> Headers:
     parts = urlsplit(url)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     named = [(":method", method), (":scheme", parts.scheme), (":authority", parts.netloc)]
-    return [*named, (":path", path)]
+    return [*named, (":path", request_target(url))]
 
 
 def _plain(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

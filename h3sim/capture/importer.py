@@ -187,8 +187,9 @@ class _Reading:
             self.finish()
 
     def finish(self) -> None:
-        if self._reader is not None:
+        if self._reader is not None and self.family is not None:
             self._reader.finish()
+            self._recording.dialect = self._recording.dialect or self.family.names[0]
             return
         keys = [part.key for part in self._before if part.item is None]
         if not keys and self._is_list:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag
 
-from h3sim.capture.inference.urls import joined
+from h3sim.capture.inference.urls import joined, without_fragment
 from h3sim.capture.markup.references import read_markup
 from h3sim.capture.markup.tags import scan
 
@@ -67,7 +66,7 @@ class Document:
 
     def mention(self, url: str) -> int | None:
         """Return the place behind the first mention of the last part of *url*, as in inline CSS."""
-        name = urldefrag(url).url.partition("?")[0].rsplit("/", 1)[-1]
+        name = without_fragment(url).partition("?")[0].rsplit("/", 1)[-1]
         part = name.encode(self._charset, "replace")
         index = self.data.find(part) if part else -1
         return None if index < 0 else index + len(part)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urldefrag
+
+from h3sim.capture.inference.urls import without_fragment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -86,4 +87,4 @@ def _cpu_us(event: dict[str, Any]) -> float:
 def _url(event: dict[str, Any]) -> str:
     outer, inner = _NAMES[event["name"]]
     given = event.get("args", {}).get(outer, {})
-    return urldefrag(str(given.get(inner) or "")).url
+    return without_fragment(str(given.get(inner) or ""))

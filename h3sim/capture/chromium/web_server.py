@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import mimetypes
 import posixpath
 import threading
@@ -14,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-from h3sim.capture.markup.compression import is_compressible, mime_of_extension
+from h3sim.capture.markup.compression import gzipped, is_compressible, mime_of_extension
 from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["COMPRESSIONS", "Answer", "Site", "address_of", "compressed", "served"]
 
 COMPRESSIONS = ("gzip", "br", "none")
-_GZIP_LEVEL = 6
 _BROTLI_QUALITY = 5
 
 
@@ -115,8 +113,7 @@ def compressed(plain: bytes, compression: str) -> bytes:
     (29, 1000)
     """
     if compression == "gzip":
-        # Without the time of day: equal files give equal bytes.
-        return gzip.compress(plain, _GZIP_LEVEL, mtime=0)
+        return gzipped(plain)
     if compression == "br":
         with needing_extra("brotli", "record"):
             import brotli  # type: ignore[import-untyped]

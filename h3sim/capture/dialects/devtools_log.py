@@ -83,7 +83,6 @@ class ProtocolLog:
             wall_s = exchange.wall_time_s
             if wall_s and not recording.recorded and wall_s < _LATEST_S:
                 recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
-        recording.dialect = recording.dialect or "devtools-log"
         begun = [request.start_ms for request in recording.requests if request.start_ms is not None]
         if self._loaded_s is not None and begun:
             recording.times_ms["load_event"] = self._loaded_s * MS_PER_S - begun[0]

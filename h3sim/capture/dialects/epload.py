@@ -84,7 +84,6 @@ class EploadGraph:
             trigger = _trigger(objects[source.object_index], source, time_ms)
             objects[index].request.trigger = trigger
         _in_order(objects, chosen, recording)
-        recording.dialect = recording.dialect or "epload"
         recording.missing.append("when things happened in the recording")
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.capture.inference.observed import Observed
+from h3sim.capture.inference.observed import Observed, recorded_ns
 from h3sim.capture.inference.triggers import trigger_of
 from h3sim.page import At, Discovery, Kind
-from h3sim.units import ms, to_ms
+from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Graph", "RowTrigger"]
 
-_DIGITS = 3
-"""Clocks of recorders do not tell more than a microsecond."""
 _BY_PARSER = ("parser", "preload", None)
 """How what stands in a document is found; None where the recording does not tell."""
 _LATE_SCRIPT = "Medium"
@@ -65,7 +63,7 @@ class Graph:
             at=found.at,
             by=row.parent,
             offset_bytes=found.offset_bytes,
-            delay_ns=ms(round(found.delay_ms, _DIGITS)),
+            delay_ns=recorded_ns(found.delay_ms),
         )
         if found.at is not At.OFFSET:
             is_known = found.at is At.REQUEST or parent.end_ns is not None

@@ -23,7 +23,7 @@ from h3sim.capture.inference.frames import frame_of
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
 from h3sim.capture.inference.recorded import take_fields
-from h3sim.capture.inference.urls import joined
+from h3sim.capture.inference.urls import joined, without_fragment
 from h3sim.capture.source.fields import Fields
 from h3sim.documents import shown
 
@@ -236,7 +236,7 @@ def _join_redirects(requests: list[Observed]) -> None:
     """Note for what came of a redirect which one: the nearest before it that names its URL."""
     waiting: dict[str, int] = {}
     for index, request in enumerate(requests):
-        url = request.url.partition("#")[0]
+        url = without_fragment(request.url)
         # Taken out: a redirect leads to one request, and the next of that URL is another.
         if url in waiting:
             request.redirect_of = waiting.pop(url)

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from h3sim.capture.inference.urls import without_fragment
 from h3sim.capture.source.fields import Fields
 
 if TYPE_CHECKING:
@@ -13,14 +14,7 @@ if TYPE_CHECKING:
 
     from h3sim.capture.inference.observed import Observed
 
-__all__ = [
-    "Frame",
-    "Initiator",
-    "read_initiator",
-    "read_initiator_fields",
-    "take_initiator",
-    "without_fragment",
-]
+__all__ = ["Frame", "Initiator", "read_initiator", "read_initiator_fields", "take_initiator"]
 
 _DEEPEST = 50
 """So many asynchronous stacks are followed, and so many frames of each are looked at."""
@@ -49,11 +43,6 @@ class Initiator:
     line: int | None = None
     column: int = 0
     stack: tuple[Frame, ...] = ()
-
-
-def without_fragment(url: str) -> str:
-    """Return *url* without its fragment, which is not sent."""
-    return url.partition("#")[0]
 
 
 def read_initiator(given: Fields) -> Initiator:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from h3sim.capture.dialects.initiators import Initiator, read_initiator, without_fragment
+from h3sim.capture.dialects.initiators import Initiator, read_initiator
 from h3sim.capture.dialects.reached import reached_by_response
 from h3sim.capture.inference.observed import Reached
 from h3sim.capture.inference.sizes import request_text_bytes
+from h3sim.capture.inference.urls import without_fragment
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:

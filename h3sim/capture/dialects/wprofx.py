@@ -102,7 +102,6 @@ class WprofxGraph:
         critical = {self._url_of[name] for name in self._critical if name in self._url_of}
         for request in requests:
             request.is_critical = request.url in critical
-        self._recording.dialect = self._recording.dialect or "wprofx"
         self._recording.missing.append("header sizes apart from bodies")
 
     def _sources(self) -> Iterable[tuple[str, int]]:

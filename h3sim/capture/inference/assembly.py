@@ -14,15 +14,13 @@ from h3sim.capture.inference.frames import recorded_frames
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
-from h3sim.capture.inference.observed import Outcome
+from h3sim.capture.inference.observed import LONGEST_MS, Outcome, recorded_ns
 from h3sim.capture.inference.parents import Basis, find_parents
 from h3sim.capture.inference.recorded import priorities_of, words_of
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import address, ids_of
 from h3sim.documents import shown_path
 from h3sim.page import At, Discovery, Kind, Page, Resource
-from h3sim.page.resource import MAX_TIME_NS
-from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +35,6 @@ __all__ = ["assemble"]
 
 _WEB = ("http", "https")
 _SHOWN_HOSTS = 5
-_LONGEST_MS = to_ms(MAX_TIME_NS)
 _RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
 _NOT_SENT = (Outcome.CACHE, Outcome.SERVICE_WORKER)
 _WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
@@ -319,10 +316,9 @@ class _Assembly:
         )
 
     def _time_ns(self, time_ms: float) -> int:
-        if time_ms > _LONGEST_MS:
+        if time_ms > LONGEST_MS:
             self._inferred["times of more than a day, cut"] += 1
-        # Clocks of recorders do not tell more than a microsecond.
-        return ms(round(min(max(0.0, time_ms), _LONGEST_MS), 3))
+        return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
 
 
 def _clean(text: str) -> str:

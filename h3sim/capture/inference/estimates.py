@@ -19,9 +19,9 @@ import statistics
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.capture.inference.observed import LONGEST_MS, recorded_ns
 from h3sim.page import RecordedLoad
-from h3sim.page.resource import MAX_TIME_NS
-from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms, to_ms
+from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,6 @@ _LEAST_BYTES = 10_000
 """Of less than an initial window (RFC 9002 § 7.2) no rate can be told."""
 _DIGITS = 3
 SLOWEST_MS = 600_000.0
-_LONGEST_MS = to_ms(MAX_TIME_NS)
 _FASTEST_BPS = 10**13
 
 
@@ -120,9 +119,9 @@ def recorded_load(
     *times_ms* are by the fields of `RecordedLoad`, without their unit.
     """
     values: dict[str, int | str] = {
-        f"{name}_ns": ms(round(time_ms, 3))
+        f"{name}_ns": recorded_ns(time_ms)
         for name, time_ms in times_ms.items()
-        if 0 < time_ms <= _LONGEST_MS
+        if 0 < time_ms <= LONGEST_MS
     }
     if path is not None:
         values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}

@@ -13,6 +13,7 @@ import ipaddress
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.inference.estimates import SLOWEST_MS, handshake_rtt_ms
+from h3sim.capture.inference.observed import recorded_ns
 from h3sim.page import Host
 from h3sim.units import ms
 
@@ -143,7 +144,7 @@ def _lookup_ns(requests: Iterable[Observed]) -> int | None:
     """Return how long the first lookup took; a name that was known is not looked up."""
     times_ms = (request.reached.dns_ms for request in requests)
     first_ms = next((each for each in times_ms if each and each < SLOWEST_MS), None)
-    return None if first_ms is None else ms(round(first_ms, 3))
+    return None if first_ms is None else recorded_ns(first_ms)
 
 
 def _address(request: Observed) -> str:

@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.inference.urls import joined
+from h3sim.capture.inference.urls import joined, without_fragment
 from h3sim.capture.markup.references import read_markup
 from h3sim.capture.markup.tags import scan
 
@@ -34,19 +34,19 @@ def apply_markup(requests: Sequence[Observed], inferred: Counter[str]) -> None:
 
 
 def _apply(document: Observed, requests: Sequence[Observed], inferred: Counter[str]) -> None:
-    own = document.url.partition("#")[0]
+    own = without_fragment(document.url)
     data = document.text.encode("utf-8", "replace")
     document.decoded_bytes = len(data)
     named = _named(data, own)
     lines: list[int] = []
     for request in requests:
-        url = request.url.partition("#")[0]
+        url = without_fragment(request.url)
         if request is document or request.offset is not None or request.stack:
             continue
         if request.initiator_type in _BY_SCRIPT:
             continue
         is_told = bool(request.initiator)
-        if is_told and request.initiator.partition("#")[0] != own:
+        if is_told and without_fragment(request.initiator) != own:
             continue
         if url in named:
             offset, flags = named[url]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.errors import Problem
+from h3sim.page.discovery import MAX_TIME_NS
+from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from h3sim.page import At, Kind
 
 __all__ = [
+    "LONGEST_MS",
     "REDIRECTS",
     "Observed",
     "Outcome",
@@ -29,10 +32,13 @@ __all__ = [
     "Size",
     "Trigger",
     "first_of",
+    "recorded_ns",
 ]
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 """The statuses that send the browser elsewhere."""
+LONGEST_MS = to_ms(MAX_TIME_NS)
+"""A day: longer times are mistakes of a clock."""
 _MOST_PROBLEMS = 50
 _MOST_REMEMBERED = 100_000
 """So many notes are remembered so as not to be made twice; more are counted as they come."""
@@ -41,6 +47,11 @@ _MOST_REQUESTS = 100_000
 _LONGEST_NOTE = 80
 _MOST_TEXT = 64 << 20
 _MOST_TEXTS = 50
+
+
+def recorded_ns(time_ms: float) -> int:
+    """Return a time in whole ns; clocks of recorders do not tell more than a microsecond."""
+    return ms(round(time_ms, 3))
 
 
 def first_of(problems: Sequence[Problem], n_problems: int | None = None) -> tuple[Problem, ...]:

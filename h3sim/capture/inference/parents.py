@@ -11,6 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from h3sim.capture.inference.urls import without_fragment
 from h3sim.page import Kind
 
 if TYPE_CHECKING:
@@ -50,14 +51,14 @@ class _Seen:
 
     def add(self, index: int, request: Observed) -> None:
         # The latest wins: a page that loads something twice goes on with the later one.
-        url = request.url.partition("#")[0]
+        url = without_fragment(request.url)
         self.by_url[url] = index
         self.by_bare_url[url.partition("?")[0]] = index
 
     def find(self, url: str) -> int | None:
         if not url:
             return None
-        url = url.partition("#")[0]
+        url = without_fragment(url)
         index = self.by_url.get(url)
         return self.by_bare_url.get(url.partition("?")[0]) if index is None else index
 
@@ -94,7 +95,7 @@ def find_parents(
     """
     seen, clock = _Seen(), _Clock(requests, kinds)
     known: set[int] = set()
-    urls = {request.url.partition("#")[0] for request in requests}
+    urls = {without_fragment(request.url) for request in requests}
     parents: dict[int, Parent] = {}
     n_unbelieved = 0
     for index in order:
@@ -102,7 +103,7 @@ def find_parents(
         if index != root:
             parents[index] = _parent(index, requests, kinds, seen, known, clock, root)
             is_weak = parents[index].basis not in (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR)
-            names = request.initiator.partition("#")[0] in urls
+            names = without_fragment(request.initiator) in urls
             n_unbelieved += is_weak and names
         seen.add(index, request)
         known.add(index)

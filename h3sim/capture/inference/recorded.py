@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from h3sim.capture.inference.observed import LONGEST_MS, recorded_ns
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
 from h3sim.page import At, Discovery, Level, RecordedFrom, RecordedPriority, ServerPriority
 from h3sim.signals import Eps
-from h3sim.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,6 @@ _LEVELS = {
 }
 # Chrome calls itself Safari, too, and Safari nothing else.
 _AGENTS = (("firefox/", "firefox"), ("chrome/", "chrome"), ("safari/", "safari"))
-_LATEST_MS = 86_400_000.0
 
 
 def browser_named(user_agent: str) -> str:
@@ -80,8 +79,8 @@ def priorities_of(
     for at_ms, word in request.later_priorities:
         later, start_ms = _LEVELS.get(word), request.start_ms
         if later is not None and start_ms is not None:
-            delay_ms = min(max(0.0, round(at_ms - start_ms, 3)), _LATEST_MS)
-            when = Discovery(at=At.REQUEST, by=id_, delay_ns=ms(delay_ms))
+            delay_ns = recorded_ns(min(max(0.0, at_ms - start_ms), LONGEST_MS))
+            when = Discovery(at=At.REQUEST, by=id_, delay_ns=delay_ns)
             entries.append(RecordedPriority(browser=RecordedFrom.CHROME, level=later, when=when))
     return tuple(entries)
 

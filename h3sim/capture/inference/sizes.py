@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+
+from h3sim.capture.inference.urls import request_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,11 +27,10 @@ def request_text_bytes(method: str, url: str, fields: Iterable[tuple[str, str]])
     32
     """
     try:
-        parts = urlsplit(url)
+        line = f"{method} {request_target(url)} HTTP/1.1\r\n"
     except ValueError:  # such as a broken IPv6 address
-        return _fields_bytes(fields) + _END
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return len(f"{method} {target} HTTP/1.1\r\n") + _fields_bytes(fields) + _END
+        line = ""
+    return len(line) + _fields_bytes(fields) + _END
 
 
 def response_text_bytes(fields: Iterable[tuple[str, str]]) -> int:

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Address", "address", "ids_of", "joined"]
+__all__ = ["Address", "address", "ids_of", "joined", "request_target", "without_fragment"]
 
 _PARAMETERS = re.compile(r";[^/]*")
 _UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
@@ -66,6 +66,17 @@ def address(url: str) -> Address | None:
     return Address(scheme.lower(), _UNFIT.sub("", host), path or "/")
 
 
+def without_fragment(url: str) -> str:
+    """Return *url* without its fragment, which is not sent."""
+    return url.partition("#")[0]
+
+
+def request_target(url: str) -> str:
+    """Return what of *url* a request line names: path and query; ValueError if it is no URL."""
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
 def joined(base: str, url: str) -> str:
     """Return *url* as seen from *base*, "" where that makes no sense.
 
@@ -73,7 +84,7 @@ def joined(base: str, url: str) -> str:
     'https://a.example/i.png'
     """
     try:
-        return urljoin(base, url.strip()).partition("#")[0]
+        return without_fragment(urljoin(base, url.strip()))
     except ValueError:
         return ""
 

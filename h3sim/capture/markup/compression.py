@@ -6,7 +6,7 @@ import gzip
 import zlib
 from bisect import bisect_right
 
-__all__ = ["WireOffsets", "is_compressible", "mime_of_extension", "serve"]
+__all__ = ["WireOffsets", "gzipped", "is_compressible", "mime_of_extension", "serve"]
 
 _LEVEL = 6
 """The level that servers use when nothing is set (zlib's own default)."""
@@ -80,6 +80,11 @@ class WireOffsets:
         return min(self.wire_bytes, round(packed * self.wire_bytes / self._packed_bytes))
 
 
+def gzipped(data: bytes) -> bytes:
+    """Return *data* as servers compress it; without the time of day: equal files, equal bytes."""
+    return gzip.compress(data, _LEVEL, mtime=0)
+
+
 def serve(data: bytes, extension: str) -> WireOffsets:
     """Return *data* as served: text is compressed with gzip where that makes it smaller.
 
@@ -88,7 +93,7 @@ def serve(data: bytes, extension: str) -> WireOffsets:
     """
     packed = data
     if is_compressible(mime_of_extension(extension)):
-        packed = min(data, gzip.compress(data, _LEVEL, mtime=0), key=len)
+        packed = min(data, gzipped(data), key=len)
     return WireOffsets(data, len(packed), packed)
 
 

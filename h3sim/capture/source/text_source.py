@@ -7,7 +7,7 @@ import gzip
 import re
 import zlib
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from h3sim.capture.imported import RecordingError
 from h3sim.documents import open_input
@@ -15,6 +15,7 @@ from h3sim.documents.files import GZIP_MAGIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedIOBase
     from os import PathLike
 
     from h3sim.errors import InputError
@@ -34,10 +35,6 @@ _PEEKED_BYTES = 4096
 _STRAY = re.compile("[\udc80-\udcff]")
 
 
-class _Binary(Protocol):
-    def read1(self, n_bytes: int, /) -> bytes: ...
-
-
 class TextSource:
     """Text that is read piece by piece; `problems` says what was wrong on the way.
 
@@ -45,7 +42,7 @@ class TextSource:
     character in ASCII as well. Bytes that are not UTF-8 become U+FFFD.
     """
 
-    def __init__(self, binary: _Binary) -> None:
+    def __init__(self, binary: BufferedIOBase) -> None:
         self._binary = binary
         self._decoder: codecs.IncrementalDecoder | None = None
         self._n_bytes = 0
