@@ -83,8 +83,8 @@ class Renderer:
 
     def _lay_out(self, now_ns: int) -> None:
         """Ask for what the stylesheets that are ready name, now that something is laid out."""
-        for sheet, activity in self.styles.newly_ready():
-            after = self._record.latest([activity, self._painted])
+        for sheet, activities in self.styles.newly_ready():
+            after = self._record.latest([*activities, self._painted])
             for child in self._page.children.get(sheet, ()):
                 if self._page.resources[child].kind in OF_LAYOUT:
                     self._discoverer.ask(child, now_ns, after)

@@ -61,14 +61,14 @@ class Styles:
             activities += ready
         return activities
 
-    def newly_ready(self) -> Iterator[tuple[int, int]]:
-        """Yield each stylesheet that is ready and was not yielded before, and its last activity."""
+    def newly_ready(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield each stylesheet that is ready and was not yielded before, and what made it so."""
         for index in self._parsed:
             if index not in self._given:
                 ready = self._ready(index)
                 if ready is not None:
                     self._given.add(index)
-                    yield index, ready[-1]
+                    yield index, ready
 
     def _ready(self, index: int) -> list[int] | None:
         activities = []

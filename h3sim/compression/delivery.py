@@ -55,8 +55,6 @@ class _Assembly:
             found = self._parts.pop(self._taken)
             data += found
             self._taken += len(found)
-            if not found:
-                break
         return data
 
     def is_whole(self) -> bool:

@@ -96,8 +96,7 @@ def loss_map(loads: Loads, _paper: Mapping[str, float]) -> Figures:
                     found[f"{metric}.{cell.name}.{scheme}"] = figure
         lossy = [cell for cell in cells if cell.loss]
         found[f"shares-best.{metric}"] = Figure(sum(c.best != _SEQUENTIAL for c in lossy))
-        clearly = [any((figure.high or 1) < 1 for figure in cell.ratios.values()) for cell in lossy]
-        found[f"shares-clearly-best.{metric}"] = Figure(sum(clearly))
+        found[f"shares-clearly-best.{metric}"] = Figure(sum(map(_is_clear, lossy)))
         found[f"lossy-cells.{metric}"] = Figure(len(lossy))
     return found
 

@@ -18,7 +18,7 @@ from h3sim.errors import InputError, Problem, needing_extra
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Pool", "dask_client", "pool_of"]
+__all__ = ["Pool", "dask_client", "pool_of", "workers_of"]
 
 _UNKNOWN_WORKERS = 4
 """What is taken for the workers of an executor that does not say how many it has."""
@@ -176,6 +176,21 @@ class _Dask(Pool):
         return max(1, int(sum(self._client.ncores().values())))
 
 
+def workers_of(workers: int | None) -> int:
+    """Return how many processes are meant; None is one a core that this process may use.
+
+    Raises:
+        InputError: if it is no number of processes.
+    """
+    if workers is not None and (type(workers) is not int or workers < 1):
+        message = f"must be a whole number of at least 1, is {workers!r}"
+        raise InputError([Problem(key="workers", message=message)])
+    # What taskset, a container's cpuset or a cluster's scheduler leaves of the machine: with a
+    # process for each of its other cores they would take turns.
+    can_ask = hasattr(os, "sched_getaffinity")
+    return workers or (len(os.sched_getaffinity(0)) if can_ask else os.cpu_count()) or 1
+
+
 def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> Pool:
     """Return where to run: "serial", "processes", an executor, or a client of `dask.distributed`.
 
@@ -185,9 +200,7 @@ def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> Pool:
     Raises:
         InputError: if it is something else.
     """
-    if workers is not None and (type(workers) is not int or workers < 1):
-        message = f"must be a whole number of at least 1, is {workers!r}"
-        raise InputError([Problem(key="workers", message=message)])
+    n = workers_of(workers)
     if hasattr(executor, "get_executor") and hasattr(executor, "ncores"):
         return _Dask(executor)
     if hasattr(executor, "submit"):
@@ -198,7 +211,6 @@ def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> Pool:
             f" client, is {executor!r}"
         )
         raise InputError([Problem(key="executor", message=message)])
-    n = workers or os.cpu_count() or 1
     can_fork = sys.platform not in ("emscripten", "wasi")
     if executor == "serial" or not can_fork or (executor is None and (is_small or n == 1)):
         return _Serial()

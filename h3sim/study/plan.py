@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.study.executors import pool_of
+from h3sim.study.executors import workers_of
 from h3sim.study.store import Store
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ def plan_cells(
     while n_tried < min(_PROBED, n_cells) and spent <= _PROBE_S:
         spent += work.run(int(n_tried * _GOLDEN % 1 * n_cells)).seconds
         n_tried += 1
-    n_workers = pool_of("serial", workers, is_small=True).workers if workers == 1 else 0
-    n_workers = n_workers or workers or os.cpu_count() or 1
     seconds = spent / n_tried * n_missing
-    return Plan(n_cells, n_cells - n_missing, n_missing, n_workers, seconds)
+    return Plan(n_cells, n_cells - n_missing, n_missing, workers_of(workers), seconds)
 
 
 def _missing(cells: Cells, store: str | Path) -> int:

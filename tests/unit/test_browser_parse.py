@@ -182,6 +182,29 @@ def test_a_stylesheet_is_ready_when_what_it_imports_is() -> None:
     assert load.first_paint_ms == 43
 
 
+def test_what_layout_needs_follows_on_the_import_that_was_parsed_last() -> None:
+    """Of two imports the second is the longer one; the font is asked for when it is parsed."""
+    painted = {**named("first.css", 50, in_head=True), "render_blocking": True}
+    load = parsed(
+        document(2),
+        painted,
+        named("s.css", 100),
+        later("i.css", "stylesheet", "s.css", "complete"),
+        later("j.css", "stylesheet", "s.css", "complete", parse_ms=3, delay_ms=30),
+        later("f.woff2", "font", "s.css", "complete"),
+    )
+    asked_for = next(
+        done
+        for done in load.trace.activities
+        if done.resource is not None and load.page.resources[done.resource].id == "f.woff2"
+    )
+    assert asked_for.after is not None
+    began = load.trace.activities[asked_for.after]
+    assert load.page.resources[began.resource or 0].id == "j.css"
+    assert load.first_paint_ms is not None
+    assert began.ended_at_ns == requested(load)["f.woff2"] * 1e6 > load.first_paint_ms * 1e6
+
+
 def test_only_what_is_said_to_block_rendering_does_where_the_page_says_so() -> None:
     """A stylesheet for printing stands in the head, too."""
     printed = named("print.css", 100, packets=5, in_head=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from h3sim.cli.termination import exits_on_sigterm
 from h3sim.compression.exchanges import TimedSection
 from h3sim.errors import InputError, Terminated
 from h3sim.study import driver, executors, study_of, sweep
-from h3sim.study.executors import Pool
+from h3sim.study.executors import Pool, pool_of, workers_of
 from h3sim.study.header_study import header_study
 from h3sim.study.store import Store
 from h3sim.units import ms
@@ -277,3 +278,15 @@ def test_a_script_that_does_not_guard_its_main_module_is_told(tmp_path: Path) ->
     )
     assert done.returncode == 1
     assert "call it under `if __name__ == '__main__':`" in done.stderr
+
+
+def test_processes_are_as_many_as_the_cores_that_may_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a container leaves of a large machine; on systems that do not tell, all cores."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
+    assert (workers_of(None), workers_of(7)) == (2, 7)
+    assert pool_of("processes", None, is_small=False).workers == 2
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert workers_of(None) == 64
