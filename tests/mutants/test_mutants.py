@@ -199,13 +199,14 @@ MUTATIONS = [
         scheduling(
             laws.check_none_is_overtaken, schedulers.Overtaken, CROWDED.but(scheme=scheme), rank
         )
-        for scheme, rank in STRICT.values()
+        for scheme, ranks in STRICT.items()
+        for rank in ranks
     ),
     scheduling(
         laws.check_none_is_overtaken,
         schedulers.HighestFirst,
         ALIKE.but(scheme="fifo"),
-        STRICT["fifo"][1],
+        STRICT["fifo"][0],
     ),
     sharing(schedulers.EqualShares, WRR, {0: 256, 4: 24}),
     sharing(schedulers.StaleAfterUpdate, P_PLUS, {0: 256, 4: 1, 8: 1}),
