@@ -154,6 +154,18 @@ def test_a_deferred_script_waits_for_stylesheets() -> None:
     assert ("execute", "d.js", 60, 65) in log(load)
 
 
+@pytest.mark.parametrize(
+    ("mark", "stops"), [({}, True), ({"async": True}, False), ({"preload": True}, False)]
+)
+def test_the_parser_stands_at_scripts_that_are_neither_async_nor_preloads(
+    mark: dict[str, bool], stops: bool
+) -> None:
+    """The script comes at 30, behind the document, and runs for 50; the parser ends at 20."""
+    load = parsed(document(2), named("a.js", 100, execute_ms=50, **mark))
+    [ready] = [began for work, _, began, _ in log(load) if work == "DOMContentLoaded"]
+    assert ready == (80 if stops else 20)
+
+
 def test_the_preload_scanner_looks_beyond_a_script_at_which_the_parser_stands() -> None:
     """The image is named in the second packet, at 20; the script has run at 37."""
     resources = (document(2), named("a.js", 100, execute_ms=7), named("i.png", 2000))

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+import h3sim
 from h3sim.errors import NetworkError
+from h3sim.transport import Network
 from h3sim.transport.codel import CoDelState
 from h3sim.transport.jitter import Distribution, Jitter, LinkJitter
 from h3sim.transport.link import make_link
@@ -17,6 +19,7 @@ from h3sim.transport.link_profile import CoDel, LinkProfile
 from h3sim.transport.loss import GilbertElliottLoss
 from h3sim.transport.reader import read_network
 from h3sim.units import ms
+from tests.helpers import page_of
 
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
 SANDER = read_network(NETWORKS / "sander-2mbps-100ms.toml")
@@ -413,3 +416,13 @@ def test_a_part_of_a_link_is_checked_by_itself(make: Any, line: Any) -> None:
     with pytest.raises(NetworkError) as caught:
         make()
     assert line in caught.value.lines()
+
+
+def test_of_an_odd_round_trip_the_nanosecond_over_is_spent_upward() -> None:
+    network = Network(name="odd", rtt_ns=ms(1) + 1, down=LinkProfile(), up=LinkProfile())
+    load = h3sim.simulate(page_of({"id": "/", "kind": "document", "bytes": 9}), network=network)
+    (request,) = load.trace.requests
+    (row,) = load.trace.packet_rows
+    assert request.arrived_at_ns - request.requested_at_ns == ms(0.5) + 1
+    assert row[1] is not None
+    assert row[1] - row[0] == ms(0.5)

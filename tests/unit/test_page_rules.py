@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.errors import InputError
+from h3sim.errors import InputError, PageError
 from h3sim.page import FetchPriority, Kind, Page, synthetic, variants, with_first_layout
 from h3sim.page.beside import beside
 from h3sim.page.classes import origin_of
 from h3sim.page.hosts import Host
 from h3sim.page.recorded_groups import RecordedGroup, tree_problems
+from h3sim.units import ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -181,6 +182,16 @@ def test_hosts_share_a_connection_where_both_are_known(
 ) -> None:
     """RFC 9113 § 9.1.1: the certificate must be valid for both, and the address be one."""
     assert Host(name="h", certificate=certificate, server=server).shared == shared
+
+
+@pytest.mark.parametrize("key", ["rtt_ns", "dns_ns"])
+def test_a_host_is_ten_minutes_away_at_most(key: str) -> None:
+    most_ns = ms(600_000)
+    far: dict[str, Any] = {key: most_ns}
+    assert getattr(Host(name="h", **far), key) == most_ns
+    farther: dict[str, Any] = {key: most_ns + ms(1)}
+    with pytest.raises(PageError, match=r"600,?000"):
+        Host(name="h", **farther)
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,13 @@ class TestNearestAncestors:
         tree.update(4, on(99, 200))
         assert drawn(tree, weights=True) == "0:16(4:7)"
 
+    def test_who_names_a_parent_that_is_there_goes_below_it(self) -> None:
+        tree = opened(self.tree(), {0: on(None), 4: on(None), 8: on(0, 7)})
+        tree.update(8, on(4, 200))
+        assert drawn(tree, weights=True) == "0:16 4:16(8:200)"
+        tree.update(8, on(None, 9))
+        assert drawn(tree, weights=True) == "0:16 4:16 8:9"
+
     def test_64_are_remembered(self) -> None:
         tree = opened(self.tree(), {0: on(None)})
         for stream_id in range(4, 4 * 66, 4):
