@@ -274,6 +274,7 @@ def test_mistakes_of_the_graph_are_told_beside_others() -> None:
         "t.json: hol[0].resource: no resource has the id 'r9'",
     ]
     assert mistakes() == ["t.json: resources: a page needs at least one resource"]
+    assert mistakes(name=3)[1:] == ["t.json: resources: a page needs at least one resource"]
     assert mistakes(row("r1", "r1")) == [
         "t.json: resources: no root: one row must have the parent null",
         "t.json: resources[0].parent: a circle: r1 waits for r1",

@@ -10,7 +10,7 @@ from h3sim.capture.inference.kinds import plain_mime
 from h3sim.capture.inference.observed import first_of
 from h3sim.documents import shown
 from h3sim.documents.arguments import Only
-from h3sim.documents.declared import keys_of, read_table, says
+from h3sim.documents.declared import declared, read_table, says
 from h3sim.documents.refused import RefusedError, collected
 from h3sim.documents.values import Choice, ListOf, OrNone, Text, ValueType, Whole
 from h3sim.errors import PageError, Problem
@@ -184,7 +184,7 @@ def read_facts(document: object, source: str) -> FactsTable:
         raise PageError([Problem(key="", message=message)], source)
     problems: list[Problem] = []
     table = _taken(FactsTable, document, "", problems)
-    if not table.resources and not problems:
+    if not table.resources and all(problem.key != "resources" for problem in problems):
         problems.append(Problem(key="resources", message="a page needs at least one resource"))
     mended: list[Problem] = []
     rows: dict[int, Row] = {}
@@ -211,9 +211,9 @@ def _read(cls: type[ValueT], given: object) -> ValueT:
     """Return what a table says by the keys that are declared; null is nothing, where it may be."""
     if not isinstance(given, dict):
         return read_table(cls, given)
-    needed = ("id", "parent", "type", "body_bytes", "start_ms", "name", "resources")
-    found = {key: given[key] for key in keys_of(cls) if key in given}
-    return read_table(cls, {k: v for k, v in found.items() if v is not None or k in needed})
+    fields = [field for field in declared(cls) if field.key in given]
+    said = (field for field in fields if field.is_needed or given[field.key] is not None)
+    return read_table(cls, {field.key: given[field.key] for field in said})
 
 
 def _taken(cls: type[ValueT], given: object, key: str, problems: list[Problem]) -> ValueT:
