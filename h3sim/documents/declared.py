@@ -39,15 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "Declared",
-    "declared",
-    "keys_of",
-    "read_document",
-    "read_table",
-    "says",
-    "settle",
-    "settled",
-    "write_table",
+    *("Declared", "declared", "keys_of", "read_document", "read_table", "says", "settle"),
+    *("settled", "write_table"),
 ]
 
 ValueT = TypeVar("ValueT")

@@ -23,18 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
-    "Choice",
-    "Flag",
-    "ListOf",
-    "MegabitsPerSecond",
-    "Milliseconds",
-    "Number",
-    "OneOrMore",
-    "OrNone",
-    "TableOf",
-    "Text",
-    "ValueType",
-    "Whole",
+    *("Choice", "Flag", "ListOf", "MegabitsPerSecond", "Milliseconds", "Number", "OneOrMore"),
+    *("OrNone", "TableOf", "Text", "ValueType", "Whole"),
 ]
 
 

@@ -19,10 +19,9 @@ from h3sim.capture.dialects.har_fields import (
 )
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.dialects.reached import reached_by_entry
-from h3sim.capture.inference.frames import frame_of
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
-from h3sim.capture.inference.recorded import take_fields
+from h3sim.capture.inference.recorded import frame_of, take_fields
 from h3sim.capture.inference.urls import joined, without_fragment
 from h3sim.capture.source.fields import Fields
 from h3sim.documents import shown

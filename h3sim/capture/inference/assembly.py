@@ -10,13 +10,12 @@ from h3sim.capture.imported import ImportedPage, RecordingError
 from h3sim.capture.inference.counts import NOT_MODIFIED, found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
 from h3sim.capture.inference.flags import flags_of
-from h3sim.capture.inference.frames import recorded_frames
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
 from h3sim.capture.inference.observed import LONGEST_MS, Outcome, recorded_ns
 from h3sim.capture.inference.parents import Basis, find_parents
-from h3sim.capture.inference.recorded import priorities_of, words_of
+from h3sim.capture.inference.recorded import priorities_of, recorded_frames, words_of
 from h3sim.capture.inference.triggers import Found, trigger_of
 from h3sim.capture.inference.urls import address, ids_of
 from h3sim.documents import shown_path

@@ -29,16 +29,8 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
 
 __all__ = [
-    "SLOWEST_MS",
-    "Path",
-    "Transfer",
-    "estimated_path",
-    "handshake_rtt_ms",
-    "path_of",
-    "peak_rate_bps",
-    "recorded_load",
-    "server_times",
-    "transfers_of",
+    *("SLOWEST_MS", "Path", "Transfer", "estimated_path", "handshake_rtt_ms", "path_of"),
+    *("peak_rate_bps", "recorded_load", "server_times", "transfers_of"),
 ]
 
 _LEAST_WINDOW_MS = 100.0

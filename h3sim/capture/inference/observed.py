@@ -19,20 +19,12 @@ from h3sim.units import ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.capture.inference.frames import StreamFrame
+    from h3sim.capture.inference.recorded import StreamFrame
     from h3sim.page import At, Kind
 
 __all__ = [
-    "LONGEST_MS",
-    "REDIRECTS",
-    "Observed",
-    "Outcome",
-    "Reached",
-    "Recording",
-    "Size",
-    "Trigger",
-    "first_of",
-    "recorded_ns",
+    *("LONGEST_MS", "REDIRECTS", "Observed", "Outcome", "Reached", "Recording", "Size"),
+    *("Trigger", "first_of", "recorded_ns"),
 ]
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
