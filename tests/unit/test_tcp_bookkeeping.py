@@ -200,7 +200,7 @@ class TestProbes:
         probe = self.probe()
         probe.on_sent(20, None)
         assert probe.on_ack(20, None) is None
-        assert probe._end_seq is None
+        assert probe.end_seq is None
 
     @pytest.mark.parametrize(
         ("acks", "expected"),

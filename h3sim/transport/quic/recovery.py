@@ -199,13 +199,13 @@ class Recovery:
         return acked
 
     def _take_span(self, low: int, high: int, acked: list[Packet]) -> None:
+        stop, sent, in_flight = high + 1, self._sent, self.bytes_in_flight
         if low <= self._lowest:
             low = self._lowest
-            self._lowest = high + 1 if high < self.next_number else self.next_number
-        sent, in_flight = self._sent, self.bytes_in_flight
-        for number in range(low, high + 1):
-            packet = sent.pop(number, None)
-            if packet is not None:
+            self._lowest = stop if stop <= self.next_number else self.next_number
+        for number in range(low, stop):
+            if number in sent:
+                packet = sent.pop(number)
                 acked.append(packet)
                 in_flight -= packet.size_bytes
         self.bytes_in_flight = in_flight

@@ -163,9 +163,10 @@ class TcpEndpoint(Endpoint[Segment]):
     def _next(self, now_ns: int) -> Segment | None:
         """Return the next segment with data, or None: what was lost goes first."""
         recovery, stream = self.recovery, self._stream
-        board = recovery.board
-        if stream.end - stream.sent < stream.lowat_bytes and self._handshake.may_send:
+        board, n_bytes = recovery.board, stream.end - stream.sent
+        if n_bytes < stream.lowat_bytes and self._handshake.may_send:
             stream.fill(board.una, now_ns)
+            n_bytes = stream.end - stream.sent
         if self._probe is not None and self._probe.is_due:
             return self._probing(now_ns)
         left = recovery.room_bytes()
@@ -176,21 +177,18 @@ class TcpEndpoint(Endpoint[Segment]):
                     recovery.is_cwnd_underutilized = False
                     return None
                 return self._again(lost, now_ns) if self._pacer.allows(now_ns) else None
-        n_bytes = stream.end - stream.sent
         if n_bytes > self._mss_bytes:
             n_bytes = self._mss_bytes
         if n_bytes > left:  # no part of a segment: silly windows
             recovery.is_cwnd_underutilized = False
             return None
+        if n_bytes and stream.sent + n_bytes <= self._right_edge:
+            return self._new(n_bytes, now_ns) if self._pacer.allows(now_ns) else None
         # Linux grows the buffer where the window has room for more than is in it, and only then.
         may_expand = not n_bytes and left >= self._mss_bytes
         if may_expand and stream.expand(self._controller.congestion_window):
             return self._next(now_ns)
-        if not n_bytes or stream.sent + n_bytes > self._right_edge:
-            return self._without_new_data(left, now_ns)
-        if not self._pacer.allows(now_ns):
-            return None
-        return self._new(n_bytes, now_ns)
+        return self._without_new_data(left, now_ns)
 
     def _new(self, n_bytes: int, now_ns: int) -> Segment:
         """Return a segment with bytes that were never sent."""

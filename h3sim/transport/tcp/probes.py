@@ -25,12 +25,12 @@ class TailLossProbe:
     __slots__ = (
         "_board",
         "_due_at_ns",
-        "_end_seq",
         "_episode",
         "_resent",
         "_rtt",
         "_stale_from_ns",
         "_timer",
+        "end_seq",
         "is_due",
     )
 
@@ -41,7 +41,7 @@ class TailLossProbe:
         self._rtt = rtt
         self._timer = timer
         self._episode = episode
-        self._end_seq: int | None = None
+        self.end_seq: int | None = None
         """Where the probe under way ends, or None."""
         self._resent: SentSegment | None = None
         """What the probe under way sent again; None if it was new data."""
@@ -71,7 +71,7 @@ class TailLossProbe:
             self.is_due = False
             return None
         # One probe at a time: a second without an answer is the timeout's affair (RFC 8985 § 7.3).
-        if self._end_seq is not None or self.is_due:
+        if self.end_seq is not None or self.is_due:
             return None
         rtt = self._rtt
         wait_ns = NS_PER_S
@@ -97,21 +97,21 @@ class TailLossProbe:
     def on_sent(self, end_seq: int, resent: SentSegment | None) -> None:
         """Note that the probe left: new data, or *resent* once more."""
         self.is_due = False
-        self._end_seq = end_seq
+        self.end_seq = end_seq
         self._resent = resent
 
     def on_ack(self, ack: int, duplicate: tuple[int, int] | None) -> SentSegment | None:
         """Return the segment whose loss the probe made up for, once that is clear (§ 7.4.2)."""
-        if self._end_seq is None or ack < self._end_seq:
+        if self.end_seq is None or ack < self.end_seq:
             return None
         resent = self._resent
-        came_twice = duplicate is not None and duplicate[1] == self._end_seq
-        if resent is not None and not came_twice and ack == self._end_seq:
+        came_twice = duplicate is not None and duplicate[1] == self.end_seq
+        if resent is not None and not came_twice and ack == self.end_seq:
             return None  # the probe or the segment itself: what comes next will tell
-        self._end_seq = self._resent = None
+        self.end_seq = self._resent = None
         return None if came_twice else resent
 
     def forget(self) -> None:
         """Give the probe up: recovery has begun."""
-        self._end_seq = self._resent = None
+        self.end_seq = self._resent = None
         self.disarm()

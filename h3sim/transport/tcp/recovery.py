@@ -123,7 +123,7 @@ class Recovery:
             self._detector.on_duplicate()
         if blocks:
             news += board.take_sacked(blocks)
-        if self.probe is not None:
+        if self.probe is not None and self.probe.end_seq is not None:
             self._on_probe_acked(self.probe, ack, duplicate, now_ns)
         if not news and not is_advance:
             return
@@ -143,6 +143,8 @@ class Recovery:
 
     def timer_at_ns(self) -> int | None:
         """Return when `on_timer` wants to be called."""
+        if not self.board.sent:  # as nearly always at a client: nothing that a timer could be for
+            return None
         at_ns = self._timer.due_at_ns
         due_at_ns = self._detector.due_at_ns
         if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
