@@ -76,12 +76,11 @@ class EndpointDriver:
         endpoint = self.endpoint
         packets: list[WirePacket] = endpoint.packets_to_send(now_ns)
         if packets:
-            log, link, arrivals = self._log, self._link, self._peer_arrivals
-            overhead_bytes = self._overhead_bytes
+            log, link = self._log, self._link
             for packet in packets:
-                arrives_at_ns = link.send(now_ns, packet.size_bytes + overhead_bytes)
+                arrives_at_ns = link.send(now_ns, packet.size_bytes + self._overhead_bytes)
                 if arrives_at_ns is not None:
-                    arrivals.put(arrives_at_ns, packet)
+                    self._peer_arrivals.put(arrives_at_ns, packet)
                 if log is not None:
                     log.on_sent(packet, now_ns, arrives_at_ns)
         at_ns = endpoint.timer_at_ns()

@@ -62,6 +62,7 @@ class QuicEndpoint(Endpoint[Packet]):
         # Looked at for every packet, so not by way of the settings.
         self._datagram_bytes = settings.datagram_bytes
         self._header_bytes = settings.header_bytes
+        self._frame_header = self._packer.header
         self._fills_window = settings.fills_window
         self._uses_last_bytes = settings.fills_window or settings.overshoots_window
         self._forgets_acks = settings.ack_ping_every > 0
@@ -190,10 +191,9 @@ class QuicEndpoint(Endpoint[Packet]):
         That is nearly always so. What `_room`, `Packer.packet` and `_on_sent` would find out and do
         for each packet is done here in one loop, without what cannot be the case.
         """
-        recovery, controller = self.recovery, self._controller
-        source, packer, pacer = self._source, self._packer, self._pacer
-        header, full, header_bytes = packer.header, self._datagram_bytes, self._header_bytes
-        is_paced = pacer.rate_bps is not None
+        # What is used once for each packet is no local name: few are sent at a time.
+        recovery, controller, pacer = self.recovery, self._controller, self._pacer
+        full, is_paced = self._datagram_bytes, pacer.rate_bps is not None
         while True:
             room = full
             if controller.congestion_window - recovery.bytes_in_flight < full:
@@ -203,15 +203,15 @@ class QuicEndpoint(Endpoint[Packet]):
             elif is_paced and pacer.ready_at_ns > now_ns:
                 pacer.due_at_ns = pacer.ready_at_ns
                 return
-            left = room - header_bytes
-            frame = source.take(left, header, 1) if left >= MIN_FRAME_BYTES else None
+            left, header = room - self._header_bytes, self._frame_header
+            frame = self._source.take(left, header, 1) if left >= MIN_FRAME_BYTES else None
             if frame is None:
                 recovery.on_nothing_to_send()
                 return
             left -= header.n_bytes + frame[2]
             frames = [frame]
             if left >= MIN_FRAME_BYTES:  # a stream has come to its end
-                left = packer.fill(frames, left, MIN_FRAME_BYTES)
+                left = self._packer.fill(frames, left, MIN_FRAME_BYTES)
             recovery.is_cwnd_underutilized = False
             number = recovery.next_number
             recovery.next_number = number + 1
