@@ -37,6 +37,8 @@ class Pacer:
         "_burst_bytes",
         "_controller",
         "_gain",
+        "_packet_bytes",
+        "_packet_ns",
         "_rtt",
         "due_at_ns",
         "empty_at_ns",
@@ -57,6 +59,9 @@ class Pacer:
         self._rtt = rtt
         self._gain = gain
         self._burst_bytes = burst_bytes
+        self._packet_bytes = packet_bytes
+        self._packet_ns = 0
+        """How long a full packet takes at the rate of the moment."""
         self._ahead_bits = self._bits_ahead(packet_bytes)
         """How much less than a burst a full packet is, as in `_bits_ahead`."""
         self._ahead_ns = 0
@@ -87,6 +92,7 @@ class Pacer:
         if rate_bps != self.rate_bps:  # a controller's own seldom changes
             self.rate_bps = rate_bps
             self._ahead_ns = self._ahead_bits // rate_bps
+            self._packet_ns = self._packet_bytes * _BITS_BY_NS // rate_bps
             self.ready_at_ns = self.empty_at_ns - self._ahead_ns
 
     def end(self) -> None:
@@ -121,7 +127,10 @@ class Pacer:
             from_ns = self.empty_at_ns
             if from_ns < now_ns:
                 from_ns = now_ns
-            self.empty_at_ns = empty_at_ns = from_ns + n_bytes * _BITS_BY_NS // rate_bps
+            took_ns = self._packet_ns  # nearly all are full
+            if n_bytes != self._packet_bytes:
+                took_ns = n_bytes * _BITS_BY_NS // rate_bps
+            self.empty_at_ns = empty_at_ns = from_ns + took_ns
             self.ready_at_ns = empty_at_ns - self._ahead_ns
 
     def _bits_ahead(self, n_bytes: int) -> int:

@@ -143,9 +143,12 @@ class BbrController(CongestionController):
         # path.
         if self.state is _PROBE_BW and self._is_phase_over(now_ns, bytes_in_flight):
             self._pacing_gain = self._cycle.advance(now_ns)
-        self._check_drain(now_ns, left_bytes)
+        if self.state is _STARTUP or self.state is _DRAIN:
+            self._check_drain(now_ns, left_bytes)
         model.on_rtt(number, rtt.latest_rtt_ns, now_ns)
-        self._check_probe_rtt(now_ns, left_bytes)
+        if model.is_min_rtt_expired or self.state is _PROBE_RTT:
+            self._check_probe_rtt(now_ns, left_bytes)
+        self._is_idle_restart = False  # it spared the ACK after an idle time only
         self._set_pacing_rate(self._pacing_gain)
         self._set_window(acked_bytes, left_bytes)
         self._has_lost = False
@@ -206,8 +209,7 @@ class BbrController(CongestionController):
         gain = self._pacing_gain
         if gain > 1:
             # Only when the raised rate has shown in what is in flight, or lost something.
-            has_shown = self._has_lost or prior_bytes >= self._inflight_bytes(gain)
-            return is_full_length and has_shown
+            return is_full_length and (self._has_lost or prior_bytes >= self._inflight_bytes(gain))
         if gain < 1:
             return is_full_length or prior_bytes <= self._inflight_bytes(1.0)
         return is_full_length
@@ -227,7 +229,6 @@ class BbrController(CongestionController):
                 self._enter_probe_bw(now_ns)
             else:
                 self._enter(_STARTUP)
-        self._is_idle_restart = False  # it spared the ACK after an idle time only
 
     # Rate and window
 
@@ -245,17 +246,7 @@ class BbrController(CongestionController):
         inflight_bytes = self._model.inflight_bytes(gain)
         if inflight_bytes is None:
             return self._first_window_bytes
-        return inflight_bytes + 3 * self._quantum_bytes()
-
-    def _quantum_bytes(self) -> int:
-        """Return how much is sent at once (send_quantum, § 4.2.2)."""
-        rate_bps = self._pacing_rate_bps or 0
-        if rate_bps < _SLOW_BPS:
-            return self._datagram_bytes
-        if rate_bps < _FAST_BPS:
-            return 2 * self._datagram_bytes
-        in_a_ms_bytes = rate_bps * NS_PER_MS // (BITS_PER_BYTE * NS_PER_S)
-        return min(in_a_ms_bytes, _MAX_QUANTUM_BYTES)
+        return inflight_bytes + 3 * _quantum_bytes(self._pacing_rate_bps or 0, self._datagram_bytes)
 
     def _set_window(self, acked_bytes: int, left_bytes: int) -> None:
         """Grow towards the target; in recovery, send what was delivered (§ 4.2.3.6)."""
@@ -290,3 +281,13 @@ class BbrController(CongestionController):
 
     def _restore_window(self) -> None:
         self.congestion_window = max(self.congestion_window, self._prior_window)
+
+
+def _quantum_bytes(rate_bps: int, datagram_bytes: int) -> int:
+    """Return how much is sent at once (send_quantum, § 4.2.2)."""
+    if rate_bps < _SLOW_BPS:
+        return datagram_bytes
+    if rate_bps < _FAST_BPS:
+        return 2 * datagram_bytes
+    in_a_ms_bytes = rate_bps * NS_PER_MS // (BITS_PER_BYTE * NS_PER_S)
+    return min(in_a_ms_bytes, _MAX_QUANTUM_BYTES)

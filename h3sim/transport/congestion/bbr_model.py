@@ -38,6 +38,7 @@ class PathModel:
         "_limited_from",
         "_limited_to",
         "_limited_until_bytes",
+        "_product_bytes",
         "_round_ends_at_bytes",
         "bandwidth_bps",
         "delivered_bytes",
@@ -52,6 +53,8 @@ class PathModel:
     def __init__(self) -> None:
         self.bandwidth_bps = 0
         self.min_rtt_ns: int | None = None
+        self._product_bytes = 0
+        """The bandwidth-delay product: asked for with each ACK, and changes with few."""
         self.min_rtt_at_ns = 0
         self.is_min_rtt_expired = False
         self.delivered_bytes = 0
@@ -74,7 +77,7 @@ class PathModel:
         if self.min_rtt_ns is None:
             return None
         # The product stays whole until the gain: on fast paths it is above 2**53.
-        return int(gain * (self.bandwidth_bps * self.min_rtt_ns // (BITS_PER_BYTE * NS_PER_S)))
+        return int(gain * self._product_bytes)
 
     def start_round(self) -> None:
         """Begin a round trip."""
@@ -114,7 +117,10 @@ class PathModel:
         # A sender that had nothing to send shows too low a rate; only a higher one says anything
         # then.
         if rate_bps is not None and (rate_bps >= self.bandwidth_bps or not is_cwnd_underutilized):
-            self.bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
+            bandwidth_bps = self._bandwidths.put(rate_bps, self.round_count)
+            if bandwidth_bps != self.bandwidth_bps:
+                self.bandwidth_bps = bandwidth_bps
+                self._set_product()
         if self.is_round_start and not is_cwnd_underutilized:
             self._check_full()
 
@@ -131,7 +137,12 @@ class PathModel:
         # An equal sample is as good, and younger.
         if self.min_rtt_ns is None or latest_rtt_ns <= self.min_rtt_ns or self.is_min_rtt_expired:
             self.min_rtt_ns = latest_rtt_ns
+            self._set_product()
             self.min_rtt_at_ns = now_ns
+
+    def _set_product(self) -> None:
+        min_rtt_ns = self.min_rtt_ns or 0
+        self._product_bytes = self.bandwidth_bps * min_rtt_ns // (BITS_PER_BYTE * NS_PER_S)
 
     def _check_full(self) -> None:
         if self.is_full:
