@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from h3sim.transport.congestion.aioquic import _RttMonitor
 from h3sim.transport.congestion.cube_root import cube_root
 from h3sim.units import ms
 from tests.unit.congestion_sender import Sender, after_loss
@@ -204,3 +205,20 @@ def test_cube_roots_are_cut_to_whole_numbers() -> None:
     for value in values:
         root = cube_root(value)
         assert root**3 <= value < (root + 1) ** 3
+
+
+@pytest.mark.parametrize(
+    ("between_ms", "rises"),
+    # What is no higher than the floor leaves the count as it was; a little more begins it anew.
+    [([], True), ([100], True), ([101], False)],
+)
+def test_aioquics_slow_start_ends_after_five_samples_a_quarter_above_the_floor(
+    between_ms: list[int], rises: bool
+) -> None:
+    """aioquic 1.7, quic/congestion/base.py (QuicRttMonitor): five of which each least is above."""
+    monitor = _RttMonitor()
+    samples_ms = [*[100] * 5, *[130] * 8, *between_ms, *[130] * (5 if between_ms else 1)]
+    found = [
+        monitor.is_rising(ms(2 * number), ms(sample)) for number, sample in enumerate(samples_ms, 1)
+    ]
+    assert found == [*[False] * (len(found) - 1), rises]

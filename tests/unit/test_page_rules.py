@@ -12,7 +12,7 @@ from h3sim.errors import InputError, PageError
 from h3sim.page import FetchPriority, Kind, Page, synthetic, variants, with_first_layout
 from h3sim.page.beside import beside
 from h3sim.page.classes import origin_of
-from h3sim.page.hosts import Host
+from h3sim.page.hosts import Host, host_names
 from h3sim.page.recorded_groups import RecordedGroup, tree_problems
 from h3sim.units import ms
 from tests.helpers import page_of
@@ -182,6 +182,21 @@ def test_hosts_share_a_connection_where_both_are_known(
 ) -> None:
     """RFC 9113 § 9.1.1: the certificate must be valid for both, and the address be one."""
     assert Host(name="h", certificate=certificate, server=server).shared == shared
+
+
+@pytest.mark.parametrize(
+    ("root", "others", "names"),
+    [
+        ("", ["", ""], ("(page)",)),
+        ("www", ["", "cdn", "www"], ("www", "cdn")),
+        ("", ["cdn", ""], ("(page)", "cdn")),
+    ],
+)
+def test_a_host_that_is_not_said_is_that_of_the_root(
+    root: str, others: list[str], names: tuple[str, ...]
+) -> None:
+    images = [named(str(n), "image", host=host) for n, host in enumerate(others)]
+    assert host_names(page_of({**ROOT, "host": root}, *images).resources, 0) == names
 
 
 @pytest.mark.parametrize("key", ["rtt_ns", "dns_ns"])

@@ -240,6 +240,23 @@ def test_the_least_that_a_frame_may_carry_is_enough(
     assert server.take(room, FixedHeader(10), 32) == taken
 
 
+@pytest.mark.parametrize("retransmit", list(Retransmit))
+def test_what_came_after_all_does_not_go_again(retransmit: Retransmit) -> None:
+    server = StreamSender(
+        FifoScheduler(),
+        turn_bytes=TURN,
+        retransmit=retransmit,
+        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
+        keeps_unacked=True,
+    )
+    answer(server, 0, TURN)
+    assert server.take() == (0, 0, TURN)
+    server.on_lost(0, 0, TURN)
+    assert (server.has_data, server.has_drained) == (True, False)
+    server.on_acked(0, 0, TURN)
+    assert (server.has_data, server.take_drained(), server.take()) == (False, [0], None)
+
+
 def test_a_stream_at_its_limit_takes_no_turns_until_it_is_raised() -> None:
     server = StreamSender(FifoScheduler(), turn_bytes=TURN, stream_window_bytes=100)
     for stream_id in (0, 4):
