@@ -184,6 +184,15 @@ def test_the_head_is_that_of_the_document_behind_the_redirects() -> None:
     assert page.resources[0].kind is Kind.DOCUMENT
 
 
+def test_a_document_that_was_not_modified_leads_nowhere_else() -> None:
+    style = row("r1", type="css", start_ms=220)
+    assert flags(root(status=304), style, row("r2", "r1", type="css")) == {
+        "r0": [],
+        "r1": ["in_head", "render_blocking"],
+        "r2": [],
+    }
+
+
 def test_the_report_counts_what_was_found_inferred_and_missing() -> None:
     report = facts_from_dict(
         {

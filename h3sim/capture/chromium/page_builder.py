@@ -14,6 +14,7 @@ from h3sim.capture.dialects.devtools_log import observed_of
 from h3sim.capture.dialects.network_events import Exchange, NetworkEvents
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.kinds import kind_of
+from h3sim.capture.inference.observed import REDIRECTS
 from h3sim.capture.inference.recorded import priorities_of, words_of
 from h3sim.capture.inference.urls import address, ids_of
 from h3sim.capture.source.fields import Fields
@@ -164,9 +165,10 @@ class _Maker:
             exchange.key: ReceivedDocument(exchange, visit.documents[number])
             for exchange in kept
             if (number := exchange.key.rpartition("/")[0]) in visit.documents
-            and not _redirects(exchange)
+            and exchange.status not in REDIRECTS
         }
-        self._first = _landed(kept)
+        # The document behind the redirections of the root.
+        self._first = next((e for e in kept if e.status not in REDIRECTS), kept[-1])
         # Each redirect of the page itself leads to another root.
         self._landed = {exchange.key for exchange in kept[1 : kept.index(self._first) + 1]}
         if self._first.key not in self._documents:
@@ -250,15 +252,6 @@ _PAINTED = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
 def is_favicon(exchange: Exchange) -> bool:
     """Return whether the browser asks for the icon of its tab, which no page waits for."""
     return exchange.type == "Other" and exchange.initiator.type == "other"
-
-
-def _redirects(exchange: Exchange) -> bool:
-    return 300 <= (exchange.status or 0) < _MISSING
-
-
-def _landed(kept: list[Exchange]) -> Exchange:
-    """The document behind the redirections of the root."""
-    return next((exchange for exchange in kept if not _redirects(exchange)), kept[-1])
 
 
 def _timing(exchange: Exchange, ids: Mapping[str, str], start_ms: float) -> Timing:

@@ -18,7 +18,7 @@ from h3sim.capture.dialects.facts_rows import read_facts
 from h3sim.capture.imported import ImportedPage
 from h3sim.capture.inference.estimates import Transfer, estimated_path, recorded_load
 from h3sim.capture.inference.hosts import hosts_of
-from h3sim.capture.inference.observed import Observed, first_of, recorded_ns
+from h3sim.capture.inference.observed import REDIRECTS, Observed, first_of, recorded_ns
 from h3sim.capture.inference.recorded import chrome_level
 from h3sim.capture.inference.triggers import trigger_of
 from h3sim.page import At, Discovery, Kind, Page, Resource
@@ -265,7 +265,7 @@ class _Graph:
     def _landed(self) -> str:
         """Return the id of the main document: the root, or where its redirects lead."""
         document = next(row for row in self._rows.values() if row.parent is None)
-        while document.status is not None and 300 <= document.status < 400:
+        while document.status in REDIRECTS:
             later = (row for row in self._rows.values() if row.parent == document.id)
             target = next(later, None)
             if target is None:
