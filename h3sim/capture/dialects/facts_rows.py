@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from h3sim.capture.inference.kinds import plain_mime
+from h3sim.capture.inference.kinds import kind_of_word, plain_mime
 from h3sim.capture.inference.observed import first_of
 from h3sim.documents import shown
 from h3sim.documents.arguments import Only
@@ -30,14 +30,8 @@ MENDED_NS = ms(100)
 """Times that run backwards by no more are mended: two processes' clocks differ, digits are cut."""
 _OF_GRAPH = re.compile(r"resources(\[\d+\](\.id|\.parent)?)?")
 _KINDS = {
-    "html": Kind.DOCUMENT,
-    "css": Kind.STYLESHEET,
-    "js": Kind.SCRIPT,
-    "font": Kind.FONT,
-    "image": Kind.IMAGE,
-    "xhr": Kind.FETCH,
-    "media": Kind.MEDIA,
-    "other": Kind.OTHER,
+    word: kind_of_word(word) or Kind.OTHER
+    for word in ("html", "css", "js", "font", "image", "xhr", "media", "other")
 }
 """The types of rows, in the words of a table."""
 

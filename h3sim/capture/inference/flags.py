@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.page import FetchPriority, Kind
+from h3sim.capture.inference.recorded import level_of
+from h3sim.page import FetchPriority, Kind, Level
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -23,9 +24,8 @@ _NOT_BLOCKING = frozenset(
     ("non_blocking", "nonblocking", "non_blocking_dynamic", "nonblockingdynamic")
 )
 _IN_HEAD = {"in_head": True, "render_blocking": True}
-_MOST_IMPORTANT = frozenset(("veryhigh", "highest"))
-_IMPORTANT = _MOST_IMPORTANT | {"high"}
-_UNIMPORTANT = frozenset(("low", "verylow", "lowest"))
+_IMPORTANT = (Level.VERY_HIGH, Level.HIGH)
+_UNIMPORTANT = (Level.LOW, Level.VERY_LOW)
 
 
 def flags_of(
@@ -44,7 +44,7 @@ def flags_of(
         return dict(request.flags)
     flags: dict[str, Any] = {"preload": request.is_preload} if request.is_preload else {}
     is_parsed = request.initiator_type in ("parser", "preload", "")
-    if kind is Kind.IMAGE and request.priority in _IMPORTANT and is_parsed:
+    if kind is Kind.IMAGE and level_of(request.priority) in _IMPORTANT and is_parsed:
         # Chrome asks for images with Low; nothing but the author's hint makes it High at first.
         flags["fetchpriority"] = FetchPriority.HIGH
         inferred["fetchpriority from Chrome's priority"] += 1
@@ -59,7 +59,7 @@ def flags_of(
             found = {"is_async": True}
     elif request.priority:
         inferred["in head, async, blocking from Chrome's priority"] += 1
-        found = _by_priority(request.priority, kind)
+        found = _by_priority(level_of(request.priority), kind)
     elif request.start_ms is not None:
         inferred["in head, blocking from the order of requests"] += 1
         is_early = first_image_ms is None or request.start_ms < first_image_ms
@@ -67,14 +67,14 @@ def flags_of(
     return flags | found
 
 
-def _by_priority(priority: str, kind: Kind) -> dict[str, Any]:
+def _by_priority(level: Level | None, kind: Kind) -> dict[str, Any]:
     """Return what Chrome's table of priorities tells of what its parser found.
 
     A stylesheet that blocks has the highest priority. A script that blocks is High before the
     first image and Medium after it; one that is async or deferred is Low.
     """
     if kind is Kind.STYLESHEET:
-        return _IN_HEAD if priority in _MOST_IMPORTANT else {}
-    if priority in _IMPORTANT:
+        return _IN_HEAD if level is Level.VERY_HIGH else {}
+    if level in _IMPORTANT:
         return _IN_HEAD
-    return {"is_async": True} if priority in _UNIMPORTANT else {"after_first_image": True}
+    return {"is_async": True} if level in _UNIMPORTANT else {"after_first_image": True}

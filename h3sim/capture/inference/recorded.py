@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from h3sim.capture.source.fields import Fields
 
 __all__ = [
-    *("StreamFrame", "browser_named", "chrome_level", "frame_of", "priorities_of"),
+    *("StreamFrame", "browser_named", "chrome_level", "frame_of", "level_of", "priorities_of"),
     *("recorded_frames", "take_fields", "words_of"),
 ]
 
@@ -64,13 +64,18 @@ def take_fields(request: Observed, sent: Mapping[str, str], got: Mapping[str, st
     request.cf_priority_change = got.get("cf-priority-change", "")
 
 
+def level_of(word: str) -> Level | None:
+    """Return Chrome's level of that name, None for any other word."""
+    return _LEVELS.get(word.lower())
+
+
 def chrome_level(word: str) -> tuple[RecordedPriority, ...]:
     """Return what Chrome said by that word, nothing where it is none of its levels.
 
     >>> chrome_level("VeryHigh")[0].level, chrome_level("soon")
     (<Level.VERY_HIGH: 'VeryHigh'>, ())
     """
-    level = _LEVELS.get(word.lower())
+    level = level_of(word)
     return () if level is None else (RecordedPriority(browser=RecordedFrom.CHROME, level=level),)
 
 
@@ -94,7 +99,7 @@ def priorities_of(
         )
     entries += [] if frame is None else [frame]
     for at_ms, word in request.later_priorities:
-        later, start_ms = _LEVELS.get(word), request.start_ms
+        later, start_ms = level_of(word), request.start_ms
         if later is not None and start_ms is not None:
             delay_ns = recorded_ns(min(max(0.0, at_ms - start_ms), LONGEST_MS))
             when = Discovery(at=At.REQUEST, by=id_, delay_ns=delay_ns)

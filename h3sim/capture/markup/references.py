@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from h3sim.capture.inference.kinds import kind_of_word
 from h3sim.capture.markup.media import candidates, chosen, matches
 from h3sim.page import FetchPriority, Kind
 
@@ -15,16 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Markup", "Reference", "Style", "read_markup"]
 
-_OF_PRELOAD = {
-    "style": Kind.STYLESHEET,
-    "script": Kind.SCRIPT,
-    "font": Kind.FONT,
-    "image": Kind.IMAGE,
-    "fetch": Kind.FETCH,
-    "video": Kind.MEDIA,
-    "audio": Kind.MEDIA,
-    "track": Kind.MEDIA,
-}
+_PRELOADED = frozenset(["style", "script", "font", "image", "fetch", "video", "audio", "track"])
+"""What a preload may be for, in the words of its `as`."""
 _SCRIPT_TYPES = frozenset(
     (
         *("", "text/javascript", "application/javascript", "text/ecmascript"),
@@ -190,7 +183,8 @@ class _Reader:
                 tag, href, Kind.STYLESHEET, render_blocking=is_for_screen and self._is_in_head(tag)
             )
         elif "preload" in words or "modulepreload" in words:
-            kind = _OF_PRELOAD.get(values.get("as", "").lower())
+            word = values.get("as", "").lower()
+            kind = kind_of_word(word) if word in _PRELOADED else None
             kind = Kind.SCRIPT if "modulepreload" in words else kind
             if kind is None or not matches(values.get("media", "")):
                 self._markup.passed_over.append("preloads for nothing that is shown")
