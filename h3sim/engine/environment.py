@@ -111,7 +111,7 @@ class LoadEnvironment(Environment):
 
         Whoever would schedule a call for itself at *at_ns* and do nothing else saves an event.
         """
-        queue = self._queue
+        queue: list[tuple[Any, ...]] = self._queue
         # At that very instant, too: whatever is due then may come first by its rank.
         if queue and queue[0][0] <= at_ns:
             return False
@@ -124,16 +124,17 @@ class LoadEnvironment(Environment):
         As `at` with that call, and a return to whoever runs the load; but all that the caller has
         at hand stays at hand.
         """
-        queue = self._queue
-        own_number: int = next(self._eid)
-        heappush(queue, (at_ns, rank, own_number, _take_nothing, None))
+        # Said to be tuples of any length, which compiled code neither takes apart nor makes anew.
+        queue: list[tuple[Any, ...]] = self._queue
+        own: tuple[Any, ...] = (at_ns, rank, next(self._eid), _take_nothing, None)
+        heappush(queue, own)
         while True:
             if len(queue[0]) == _N_OF_CALL:
-                now_ns, _, number, call, value = heappop(queue)
-                self._now = now_ns
-                if number == own_number:  # compiled, a tuple is not the same when it comes back
+                entry = heappop(queue)
+                self._now = entry[0]
+                if entry is own:
                     return
-                call(value, now_ns)
+                entry[3](entry[4], entry[0])
             else:
                 super().step()
 

@@ -4,64 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from h3sim.schedulers.bucket_levels import SEQUENTIAL, Bucket
 from h3sim.schedulers.ordered import OrderedStreams
-from h3sim.schedulers.rounds import Rounds
 from h3sim.signals import BucketPriority
 
 if TYPE_CHECKING:
     from h3sim.signals import Signal
 
 __all__ = ["BucketScheduler"]
-
-_EXCLUSIVE, _SEQUENTIAL, _SHARED = 3, 2, 1
-"""The concurrency levels by the numbers that go over the wire, bucket * 4 + level."""
-
-
-class _Bucket:
-    """The active streams of one bucket."""
-
-    __slots__ = ("exclusive", "sequential", "shared", "shared_is_next")
-
-    def __init__(self) -> None:
-        self.exclusive = OrderedStreams()
-        self.sequential = OrderedStreams()
-        self.shared = Rounds()
-        self.shared_is_next = False
-
-    def first(self) -> int | None:
-        """Return who sends next: level 3 before all, then levels 2 and 1 by turns."""
-        exclusive = self.exclusive.first
-        if exclusive is not None:
-            return exclusive
-        sequential, shared = self.sequential.first, self.shared.first
-        if sequential is None or (self.shared_is_next and shared is not None):
-            return shared
-        return sequential
-
-    def is_empty(self) -> bool:
-        return self.first() is None
-
-    def join(self, stream_id: int, level: int, arrival: int) -> None:
-        if level == _SHARED:
-            self.shared.join(stream_id)
-        else:
-            queue = self.exclusive if level == _EXCLUSIVE else self.sequential
-            queue.put(stream_id, arrival)
-
-    def leave(self, stream_id: int, level: int) -> None:
-        if level == _SHARED:
-            self.shared.leave(stream_id)
-        else:
-            (self.exclusive if level == _EXCLUSIVE else self.sequential).drop(stream_id)
-
-    def charge(self, stream_id: int, level: int) -> None:
-        # A turn of level 3 leaves the alternation as it was: it goes before both others, and is
-        # nobody's share.
-        if level == _SHARED:
-            self.shared.took_turn(stream_id)
-            self.shared_is_next = False
-        elif level == _SEQUENTIAL:
-            self.shared_is_next = True
 
 
 class BucketScheduler:
@@ -81,7 +31,7 @@ class BucketScheduler:
         self._place: dict[int, BucketPriority] = {}
         self._arrival: dict[int, int] = {}
         self._arrived = 0
-        self._buckets: dict[int, _Bucket] = {}
+        self._buckets: dict[int, Bucket] = {}
         self._active: dict[int, BucketPriority] = {}
         self._nonempty = OrderedStreams()
 
@@ -108,7 +58,7 @@ class BucketScheduler:
         bucket = self._buckets.get(place.bucket)
         if bucket is None:
             # Kept when it is empty: whose turn it is among levels 1 and 2 outlasts a pause.
-            bucket = self._buckets[place.bucket] = _Bucket()
+            bucket = self._buckets[place.bucket] = Bucket()
         bucket.join(stream_id, place.level, self._arrival[stream_id])
         if place.bucket not in self._nonempty:
             # The heap gives the lowest rank first, and the highest bucket is to go first.
@@ -140,7 +90,7 @@ class BucketScheduler:
         self._buckets[place.bucket].charge(stream_id, place.level)
 
 
-_NOT_URGENT = BucketPriority(bucket=0, level=_SEQUENTIAL)
+_NOT_URGENT = BucketPriority(bucket=0, level=SEQUENTIAL)
 
 
 def _place(signal: Signal) -> BucketPriority:
