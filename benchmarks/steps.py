@@ -22,6 +22,7 @@ from h3sim import engine
 from h3sim.transport import Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import CodeType, FrameType
 
 __all__ = ["steps"]
@@ -45,6 +46,20 @@ def steps(profile: str = "default", controller: str = "cubic") -> str:
         return len(done.trace.packet_rows)
 
     n_rows = load()  # what is imported on use is imported now
+    calls, instructions = _counted(load)
+    rows = [
+        ("all", calls.total() / n_rows, instructions.total() / n_rows),
+        ("all that is not Python", _native_calls(load) / n_rows, 0),
+    ]
+    for code, count in instructions.most_common(_SHOWN):
+        name = f"{code.co_filename.rpartition('h3sim/')[2]} {code.co_qualname}"
+        rows.append((name, calls[code] / n_rows, count / n_rows))
+    title = f"{profile}, {controller}: {n_rows} rows of packets"
+    return f"{title}\n\n{tabulate(rows, ('function', 'calls', 'instructions'), floatfmt='.2f')}"
+
+
+def _counted(load: Callable[[], object]) -> tuple[Counter[CodeType], Counter[CodeType]]:
+    """Return how often each function is called, and how many instructions it executes."""
     calls: Counter[CodeType] = Counter()
     instructions: Counter[CodeType] = Counter()
 
@@ -58,28 +73,25 @@ def steps(profile: str = "default", controller: str = "cubic") -> str:
             instructions[code] += 1
         return trace
 
-    n_native = 0
-
-    def profile_calls(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal n_native
-        del frame, argument
-        n_native += event == "c_call"
-
     sys.settrace(trace)
     load()
     sys.settrace(None)
-    sys.setprofile(profile_calls)
+    return calls, instructions
+
+
+def _native_calls(load: Callable[[], object]) -> int:
+    """Return how many functions are called that are not written in Python."""
+    n_calls = 0
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal n_calls
+        del frame, argument
+        n_calls += event == "c_call"
+
+    sys.setprofile(note)
     load()
     sys.setprofile(None)
-    rows = [
-        ("all", calls.total() / n_rows, instructions.total() / n_rows),
-        ("all that is not Python", n_native / n_rows, 0),
-    ]
-    for code, count in instructions.most_common(_SHOWN):
-        name = f"{code.co_filename.rpartition('h3sim/')[2]} {code.co_qualname}"
-        rows.append((name, calls[code] / n_rows, count / n_rows))
-    title = f"{profile}, {controller}: {n_rows} rows of packets"
-    return f"{title}\n\n{tabulate(rows, ('function', 'calls', 'instructions'), floatfmt='.2f')}"
+    return n_calls
 
 
 if __name__ == "__main__":
