@@ -98,7 +98,7 @@ def browser() -> Iterator[Callable[[Path], OpenPage]]:
     """Yield what opens files of HTML in one browser, which reaches no network, a tab each.
 
     Raises:
-        RecordingError: if no Chromium is installed, or it does not start.
+        ChromiumError: if no Chromium is installed, or it does not start.
     """
     with (
         running_chromium(find_chromium(), local_only=True) as address,

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from tabulate import tabulate
 
 import h3sim
-from h3sim.capture.chromium.browser import RecordingError, find_chromium, running_chromium
+from h3sim.capture.chromium.browser import ChromiumError, find_chromium, running_chromium
 from h3sim.capture.chromium.page_builder import recorded_of
 from h3sim.capture.chromium.visit import Patience, visit
 from h3sim.capture.chromium.web_server import Site, address_of
@@ -84,7 +84,7 @@ def measure(
     """Return one load of a page over the link.
 
     Raises:
-        RecordingError: if the page does not load.
+        ChromiumError: if the page does not load.
     """
     from validation.http2_site import served_over_link  # its library need not be there
 
@@ -213,7 +213,7 @@ def main(argv: list[str]) -> int:
         return 0
     try:
         program = find_chromium()
-    except RecordingError as error:
+    except ChromiumError as error:
         print(f"validate-recordings: skipped: {error}")
         return 0
     rows = [*_rows(options, program)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture.chromium import RecordingError, find_chromium
+from h3sim.capture.chromium import ChromiumError, find_chromium
 from tests.playground.browsing import Tab, open_playground
 from tools.playground import PARTS, fetch_package
 
@@ -33,7 +33,7 @@ def tab(site: Path) -> Iterator[Tab]:
     pytest.importorskip("websocket")
     try:
         chromium = find_chromium()
-    except RecordingError as error:
+    except ChromiumError as error:
         pytest.skip(str(error))
     with open_playground(site, chromium) as opened:
         yield opened

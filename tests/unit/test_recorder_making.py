@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.capture.chromium import Recorded, RecordingError
+from h3sim.capture.chromium import ChromiumError, Recorded
 from h3sim.capture.chromium.connection import Event
 from h3sim.capture.chromium.page_builder import recorded_of
 from h3sim.capture.chromium.visit import Visit
@@ -115,7 +115,7 @@ def test_the_document_of_a_frame_is_the_parent_of_what_it_names() -> None:
     ],
 )
 def test_without_a_document_there_is_no_page(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(RecordingError, match=message):
+    with pytest.raises(ChromiumError, match=message):
         made(**change)
 
 
@@ -125,7 +125,7 @@ def test_a_document_that_fails_says_why() -> None:
         event("loadingFailed", "0", timestamp=1.1, errorText="net::ERR_CONNECTION_RESET"),
     ]
     visit = Visit(browser="b", events=events, measured=MEASURED)
-    with pytest.raises(RecordingError, match="did not come: net::ERR_CONNECTION_RESET"):
+    with pytest.raises(ChromiumError, match="did not come: net::ERR_CONNECTION_RESET"):
         recorded_of(visit, "p", {})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from h3sim.capture.chromium.causes import ReceivedDocument, Trigger, Triggers
+from h3sim.capture.chromium.causes import Cause, Causes, ReceivedDocument
 from h3sim.capture.chromium.tracing import Work
 from h3sim.capture.dialects.initiators import Frame, Initiator
 from h3sim.capture.dialects.network_events import Exchange
@@ -44,11 +44,11 @@ def document() -> Exchange:
     return root
 
 
-def trigger(*exchanges: Exchange, work: dict[str, Work] | None = None, **more: Any) -> Trigger:
+def trigger(*exchanges: Exchange, work: dict[str, Work] | None = None, **more: Any) -> Cause:
     """Return the trigger of the last one."""
     root = document()
     documents = {root.key: ReceivedDocument(root, HTML)}
-    return Triggers([root, *exchanges], documents, work or {}, **more).of(exchanges[-1])
+    return Causes([root, *exchanges], documents, work or {}, **more).of(exchanges[-1])
 
 
 def parser(url: str = ROOT, line: int | None = None, column: int = 0) -> Initiator:
@@ -60,7 +60,7 @@ def script(*names: str, line: int = 0) -> Initiator:
     return Initiator(type="script", stack=frames)
 
 
-def said(found: Trigger) -> tuple[str, At, int | None, float]:
+def said(found: Cause) -> tuple[str, At, int | None, float]:
     return found.parent.key, found.at, found.offset_bytes, found.delay_ms
 
 

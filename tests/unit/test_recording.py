@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture.chromium import Patience, RecordingError, Source, find_chromium, record
+from h3sim.capture.chromium import ChromiumError, Patience, Source, find_chromium, record
 from h3sim.capture.chromium.browser import running_chromium
 from h3sim.capture.chromium.repeat import graph_of
 from h3sim.cli import main
@@ -35,7 +35,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         with running_chromium(find_chromium(), local_only=True):
             pass
-    except RecordingError as error:
+    except ChromiumError as error:
         pytest.skip(str(error))
     return write_site(tmp_path_factory.mktemp("site"))
 

@@ -16,7 +16,7 @@ from h3sim.errors import H3SimError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["RecordingError", "find_chromium", "running_chromium"]
+__all__ = ["ChromiumError", "find_chromium", "running_chromium"]
 
 NAMES = (
     *("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"),
@@ -52,7 +52,7 @@ _LOCAL_ONLY = (
 )
 
 
-class RecordingError(H3SimError, RuntimeError):
+class ChromiumError(H3SimError, RuntimeError):
     """A page could not be recorded; the message is one line."""
 
 
@@ -60,19 +60,19 @@ def find_chromium(path: str | None = None) -> str:
     """Return the Chromium at *path*, or in $CHROMIUM, or the first on the search path.
 
     Raises:
-        RecordingError: if there is none, saying how to get one.
+        ChromiumError: if there is none, saying how to get one.
     """
     wanted = path or os.environ.get("CHROMIUM")
     if wanted:
         found = shutil.which(wanted)
         if found is None:
-            raise RecordingError(f"there is no Chromium at {wanted!r} that could be run")
+            raise ChromiumError(f"there is no Chromium at {wanted!r} that could be run")
         return found
     for name in (*NAMES, *PLACES):
         found = shutil.which(name)
         if found is not None:
             return found
-    raise RecordingError(
+    raise ChromiumError(
         "no Chromium is installed: install one (`apt-get install chromium` on Debian), or say"
         " where it is with --chromium PATH or $CHROMIUM"
     )
@@ -87,7 +87,7 @@ def running_chromium(
     *local_only*: no host but this machine is ever contacted, nor asked for in the DNS.
 
     Raises:
-        RecordingError: if it does not start.
+        ChromiumError: if it does not start.
     """
     # Chromium's children may still write there while it goes: no reason to lose a recording.
     with tempfile.TemporaryDirectory(prefix="h3sim-", ignore_cleanup_errors=True) as profile:
@@ -128,10 +128,10 @@ def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) 
     give_up_at = time.monotonic() + _START_S
     while time.monotonic() < give_up_at:
         if process.poll() is not None:
-            raise RecordingError(f"{program} ended at once, with code {process.returncode}")
+            raise ChromiumError(f"{program} ended at once, with code {process.returncode}")
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
         # One line: it is about to write the other, the path.
         if len(lines) == 2:
             return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
         time.sleep(0.02)
-    raise RecordingError(f"{program} did not start within {_START_S:g} s")
+    raise ChromiumError(f"{program} did not start within {_START_S:g} s")

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from h3sim.capture.dialects.network_events import Exchange
     from h3sim.capture.markup.references import Reference
 
-__all__ = ["ReceivedDocument", "Trigger", "Triggers"]
+__all__ = ["Cause", "Causes", "ReceivedDocument"]
 
 
-class Trigger(NamedTuple):
+class Cause(NamedTuple):
     """The parent, the event, the place in the parent (on the wire), and how long after it."""
 
     parent: Exchange
@@ -65,7 +65,7 @@ class ReceivedDocument:
         return WireOffsets(self.html.data, self.exchange.body_bytes)
 
 
-class Triggers:
+class Causes:
     """Knows the exchanges of one load, in request order, the first of which is the root."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Triggers:
         self._waited = frozenset(waited)
         self._index_of = {exchange.key: index for index, exchange in enumerate(exchanges)}
 
-    def of(self, exchange: Exchange) -> Trigger:
+    def of(self, exchange: Exchange) -> Cause:
         """Return what made Chromium ask for *exchange*, which is not the root."""
         index = self._index_of[exchange.key]
         before = exchange.redirected_from
@@ -95,7 +95,7 @@ class Triggers:
             found = self._by_parser(exchange, index)
         return found or self._complete(exchange, self._home(exchange, index).exchange)
 
-    def _by_script(self, exchange: Exchange, index: int) -> Trigger | None:
+    def _by_script(self, exchange: Exchange, index: int) -> Cause | None:
         """The script on the stack that ran last: all of them must have run by then."""
         initiator = exchange.initiator
         urls = {frame.url for frame in initiator.stack}
@@ -117,7 +117,7 @@ class Triggers:
             return None
         return self._complete(exchange, importer)
 
-    def _by_parser(self, exchange: Exchange, index: int) -> Trigger | None:
+    def _by_parser(self, exchange: Exchange, index: int) -> Cause | None:
         """What a document or a stylesheet names."""
         initiator = exchange.initiator
         parent = self._asked_before(initiator.url, index)
@@ -166,15 +166,15 @@ class Triggers:
         before = reversed(self._exchanges[:index] if url else ())
         return next((other for other in before if other.url == url), None)
 
-    def _complete(self, exchange: Exchange, parent: Exchange) -> Trigger:
-        return _trigger(exchange, parent, At.COMPLETE, _finished_ms(parent))
+    def _complete(self, exchange: Exchange, parent: Exchange) -> Cause:
+        return _cause(exchange, parent, At.COMPLETE, _finished_ms(parent))
 
-    def _executed(self, exchange: Exchange, parent: Exchange) -> Trigger:
+    def _executed(self, exchange: Exchange, parent: Exchange) -> Cause:
         work = self._work.get(parent.url)
         since_ms = _finished_ms(parent)
         if work is not None:
             since_ms += work.parse_ms + work.execute_ms
-        return _trigger(exchange, parent, At.EXECUTED, since_ms)
+        return _cause(exchange, parent, At.EXECUTED, since_ms)
 
     def _offset(
         self,
@@ -182,14 +182,14 @@ class Triggers:
         document: ReceivedDocument,
         plain_offset: int,
         reference: Reference | None = None,
-    ) -> Trigger:
+    ) -> Cause:
         delay_ms = max(exchange.requested_ms - document.delivered_ms(plain_offset), 0.0)
         offset = document.wire_bytes(plain_offset)
-        return Trigger(document.exchange, At.OFFSET, offset, delay_ms, reference)
+        return Cause(document.exchange, At.OFFSET, offset, delay_ms, reference)
 
 
-def _trigger(exchange: Exchange, parent: Exchange, at: At, since_ms: float) -> Trigger:
-    return Trigger(parent, at, None, max(exchange.requested_ms - since_ms, 0.0))
+def _cause(exchange: Exchange, parent: Exchange, at: At, since_ms: float) -> Cause:
+    return Cause(parent, at, None, max(exchange.requested_ms - since_ms, 0.0))
 
 
 def _finished_ms(exchange: Exchange) -> float:

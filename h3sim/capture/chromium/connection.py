@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.capture.chromium.browser import RecordingError
+from h3sim.capture.chromium.browser import ChromiumError
 from h3sim.errors import needing_extra
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class DevTools:
 
     Raises:
         MissingExtraError: if there is no web socket library.
-        RecordingError: if the browser cannot be reached.
+        ChromiumError: if the browser cannot be reached.
     """
 
     def __init__(self, address: str) -> None:
@@ -46,7 +46,7 @@ class DevTools:
                 address, timeout=_CONNECT_S, suppress_origin=True, skip_utf8_validation=True
             )
         except self._lost as error:
-            raise RecordingError(f"Chromium does not answer: {error}") from error
+            raise ChromiumError(f"Chromium does not answer: {error}") from error
         self._number = 0
         self._events: deque[Event] = deque()
 
@@ -60,7 +60,7 @@ class DevTools:
         """Return the browser's answer to a command; events that come before it are kept.
 
         Raises:
-            RecordingError: if the browser refuses the command or is gone.
+            ChromiumError: if the browser refuses the command or is gone.
         """
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
@@ -69,7 +69,7 @@ class DevTools:
         try:
             self._socket.send(json.dumps(message))
         except self._lost as error:
-            raise RecordingError(f"Chromium went away during {method}: {error}") from error
+            raise ChromiumError(f"Chromium went away during {method}: {error}") from error
         until = time.monotonic() + _ANSWER_S
         while time.monotonic() < until:
             answer = self._receive(until - time.monotonic())
@@ -77,10 +77,10 @@ class DevTools:
             if answer is None or answer.get("id") != self._number:
                 continue
             if "error" in answer:
-                raise RecordingError(f"Chromium refuses {method}: {answer['error']['message']}")
+                raise ChromiumError(f"Chromium refuses {method}: {answer['error']['message']}")
             result: dict[str, Any] = answer["result"]
             return result
-        raise RecordingError(f"Chromium did not answer {method} within {_ANSWER_S:g} s")
+        raise ChromiumError(f"Chromium did not answer {method} within {_ANSWER_S:g} s")
 
     def next_event(self, wait_s: float) -> Event | None:
         """Return the next event, or None if none comes within *wait_s* seconds."""
@@ -101,9 +101,9 @@ class DevTools:
         except self._slow:
             return None
         except self._lost as error:
-            raise RecordingError(f"Chromium went away: {error}") from error
+            raise ChromiumError(f"Chromium went away: {error}") from error
         if not text:
-            raise RecordingError("Chromium went away")
+            raise ChromiumError("Chromium went away")
         message: dict[str, Any] = json.loads(text)
         if "id" in message:
             return message

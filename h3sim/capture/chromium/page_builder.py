@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from h3sim.capture.chromium.browser import RecordingError
-from h3sim.capture.chromium.causes import ReceivedDocument, Trigger, Triggers
+from h3sim.capture.chromium.browser import ChromiumError
+from h3sim.capture.chromium.causes import Cause, Causes, ReceivedDocument
 from h3sim.capture.chromium.tracing import Work, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
 from h3sim.capture.dialects.devtools_log import observed_of
@@ -95,7 +95,7 @@ def recorded_of(
     """Return the page that *visit* shows, with its timings.
 
     Raises:
-        RecordingError: if the document itself did not come.
+        ChromiumError: if the document itself did not come.
     """
     everything = [
         exchange
@@ -105,10 +105,10 @@ def recorded_of(
     kept = _kept(everything)
     if not kept or kept[0] is not everything[0]:
         reason = everything[0].failed if everything else ""
-        raise RecordingError(f"the document did not come{f': {reason}' if reason else ''}")
+        raise ChromiumError(f"the document did not come{f': {reason}' if reason else ''}")
     root = kept[0]
     if (root.status or 0) >= _MISSING:
-        raise RecordingError(f"the document did not come: status {root.status}")
+        raise ChromiumError(f"the document did not come: status {root.status}")
     urls = [exchange.url for exchange in kept]
     ids = dict(zip((exchange.key for exchange in kept), ids_of(urls, urls[0]), strict=True))
     maker = _Maker(visit, kept, ids)
@@ -172,9 +172,9 @@ class _Maker:
         # Each redirect of the page itself leads to another root.
         self._landed = {exchange.key for exchange in kept[1 : kept.index(self._first) + 1]}
         if self._first.key not in self._documents:
-            raise RecordingError("the document is not HTML, or Chromium did not keep it")
-        triggers = Triggers(kept, self._documents, self._work, visit.measured["waited"])
-        self._triggers = {exchange.key: triggers.of(exchange) for exchange in kept[1:]}
+            raise ChromiumError("the document is not HTML, or Chromium did not keep it")
+        causes = Causes(kept, self._documents, self._work, visit.measured["waited"])
+        self._causes = {exchange.key: causes.of(exchange) for exchange in kept[1:]}
         self._shares = visible_shares(visit.measured, visit.fonts)
         self._blocking = visit.measured["blocking"]
         self._hero = largest_url(visit.measured, visit.fonts) or self._first.url
@@ -184,8 +184,8 @@ class _Maker:
         return tuple(self._resource(exchange) for exchange in self._kept)
 
     def _resource(self, exchange: Exchange) -> Resource:
-        trigger, kind = self._triggers.get(exchange.key), self._kinds[exchange.key]
-        reference = None if trigger is None else trigger.reference
+        cause, kind = self._causes.get(exchange.key), self._kinds[exchange.key]
+        reference = None if cause is None else cause.reference
         works = kind in (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
         work = self._work.get(exchange.url, Work()) if works else Work()
         flags: dict[str, Any] = {}
@@ -203,12 +203,12 @@ class _Maker:
             host=self._host_of[exchange.key],
             header_bytes=exchange.header_bytes,
             request_bytes=exchange.request_bytes,
-            discovered=None if trigger is None else trigger.discovery(self._ids, _DIGITS),
+            discovered=None if cause is None else cause.discovery(self._ids, _DIGITS),
             render_blocking=self._is_blocking(exchange),
             is_root=exchange.key in self._landed,
             critical=exchange is self._first or self._is_blocking(exchange),
             above_the_fold=exchange.key in self._seen,
-            after_first_image=trigger is not None and self._is_after_image(trigger),
+            after_first_image=cause is not None and self._is_after_image(cause),
             hero=exchange.url == self._hero,
             viewport=self._shares.get(exchange.url) if kind in _PAINTED else None,
             parse_ns=ms(round(work.parse_ms, _DIGITS)),
@@ -221,14 +221,14 @@ class _Maker:
     def _is_blocking(self, exchange: Exchange) -> bool:
         return exchange.render_blocking == "Blocking" or exchange.url in self._blocking
 
-    def _is_after_image(self, trigger: Trigger) -> bool:
+    def _is_after_image(self, cause: Cause) -> bool:
         """By its place in the document; what others bring comes after all that stands there."""
         first = self._documents[self._first.key].html.first_image_bytes
         if first is None:
             return False
-        if trigger.reference is None or trigger.parent is not self._first:
+        if cause.reference is None or cause.parent is not self._first:
             return True
-        return trigger.reference.offset_bytes > first
+        return cause.reference.offset_bytes > first
 
     def _above_the_fold(self) -> set[str]:
         """What is seen, what painting waits for, and what brings either."""
@@ -241,8 +241,8 @@ class _Maker:
                 key: str | None = exchange.key
                 while key is not None and key not in seen:
                     seen.add(key)
-                    trigger = self._triggers.get(key)
-                    key = None if trigger is None else trigger.parent.key
+                    cause = self._causes.get(key)
+                    key = None if cause is None else cause.parent.key
         return seen
 
 

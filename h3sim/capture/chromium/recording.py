@@ -108,7 +108,7 @@ def record(
     Raises:
         InputError: for a number of repeats below 1, or an unknown compression.
         MissingExtraError: if a library of the extra `record` is not installed.
-        RecordingError: if there is no Chromium, or the page does not load.
+        ChromiumError: if there is no Chromium, or the page does not load.
     """
     check_arguments(
         InputError, repeat=(Whole(low=1), repeat), compression=(Choice(COMPRESSIONS), compression)

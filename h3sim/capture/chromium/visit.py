@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from h3sim.capture.chromium.browser import RecordingError
+from h3sim.capture.chromium.browser import ChromiumError
 from h3sim.capture.chromium.connection import DevTools, Event
 from h3sim.capture.chromium.tracing import CATEGORIES
 from h3sim.capture.markup.media import HEIGHT_PX, WIDTH_PX
@@ -58,7 +58,7 @@ def visit(address: str, url: str, patience: Patience, *, extra: tuple[Event, ...
     *extra* are commands (method and parameters) given before the navigation.
 
     Raises:
-        RecordingError: if the page does not load.
+        ChromiumError: if the page does not load.
     """
     with DevTools(address) as devtools:
         version = devtools.call("Browser.getVersion")["product"]
@@ -78,7 +78,7 @@ class _Tab:
         self._patience = patience
         self.visit = visit
         self._session = ""
-        self._pending: dict[str, float] = {}
+        self._pending: set[str] = set()
         self._quiet_since = time.monotonic()
         self._loaded_at: float | None = None
         self._html: list[str] = []
@@ -120,7 +120,7 @@ class _Tab:
     def navigate(self, url: str) -> None:
         answer = self._call("Page.navigate", url=url)
         if answer.get("errorText"):
-            raise RecordingError(f"{url} cannot be loaded: {answer['errorText']}")
+            raise ChromiumError(f"{url} cannot be loaded: {answer['errorText']}")
 
     def wait(self) -> None:
         """Take in events until the load is over."""
@@ -133,7 +133,7 @@ class _Tab:
             if self._loaded_at is None:
                 if now - started > self._patience.limit_s:
                     limit = self._patience.limit_s
-                    raise RecordingError(f"the page was not loaded after {limit:g} s")
+                    raise ChromiumError(f"the page was not loaded after {limit:g} s")
                 continue
             since = now - self._loaded_at
             quiet = not self._pending and now - self._quiet_since >= self._patience.quiet_s
@@ -160,12 +160,12 @@ class _Tab:
     def _follow(self, method: str, params: dict[str, Any], now: float) -> None:
         number = params.get("requestId", "")
         if method == "Network.requestWillBeSent":
-            self._pending[number] = now
+            self._pending.add(number)
             self._quiet_since = now
             if params.get("type") == "Document":
                 self._html.append(number)
         elif method in ("Network.loadingFinished", "Network.loadingFailed"):
-            self._pending.pop(number, None)
+            self._pending.discard(number)
             self._quiet_since = now
 
     def measure(self) -> None:
@@ -193,13 +193,13 @@ class _Tab:
         )
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
-            raise RecordingError(f"the page cannot be measured: {details.get('text')}")
+            raise ChromiumError(f"the page cannot be measured: {details.get('text')}")
         return answer["result"].get("value")
 
     def _body(self, number: str) -> str | None:
         try:
             answer = self._call("Network.getResponseBody", requestId=number)
-        except RecordingError:  # a frame whose document was replaced or never came
+        except ChromiumError:  # a frame whose document was replaced or never came
             return None
         if answer["base64Encoded"]:
             return base64.b64decode(answer["body"]).decode("utf-8", "replace")
@@ -216,7 +216,7 @@ class _Tab:
                 self.visit.trace += event.params["value"]
             elif event.method == "Tracing.tracingComplete":
                 return
-        raise RecordingError("Chromium does not hand out its trace")
+        raise ChromiumError("Chromium did not deliver its trace")
 
     def _call(self, method: str, **params: Any) -> dict[str, Any]:
         return self._devtools.call(method, session=self._session, **params)
