@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -144,3 +145,11 @@ def test_the_scheme_says_when_lost_bytes_go_and_else_the_profile() -> None:
     )
     assert unsaid == turn
     assert unsaid != first
+
+
+def test_a_scheme_that_was_used_is_pickled_with_what_it_remembers() -> None:
+    scheme = h3sim.load_scheme("chrome-eps")
+    load = h3sim.simulate("davies-meenan", scheme=scheme)
+    copied = pickle.loads(pickle.dumps(scheme))
+    assert copied == scheme
+    assert h3sim.simulate("davies-meenan", scheme=copied).trace.digest() == load.trace.digest()
