@@ -222,3 +222,11 @@ def test_aioquics_slow_start_ends_after_five_samples_a_quarter_above_the_floor(
         monitor.is_rising(ms(2 * number), ms(sample)) for number, sample in enumerate(samples_ms, 1)
     ]
     assert found == [*[False] * (len(found) - 1), rises]
+
+
+def test_a_new_controller_has_no_credit_from_before() -> None:
+    """RFC 9002 § B.5: 1000 * 1000 / 9901 is 100.999; a byte more would make it 101."""
+    sender = Sender("newreno", window=9901)
+    sender.controller.ssthresh = 9901
+    sender.send(5, at_ms=0)
+    assert sender.ack(0, at_ms=100) == 9901 + 100

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.congestion import BbrController, BbrState, ControllerSettings
+from h3sim.transport.congestion import BbrController, BbrState, ControllerSettings, bbr
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import ms
 from tests.unit.congestion_path import PACKET_BYTES, RATE_BPS, RTT_NS, Path
@@ -321,3 +321,20 @@ def test_a_sender_restarts_from_idle_at_the_bandwidth_and_without_probing_the_ro
     assert path.controller.pacing_rate_bps(path.rtt) == path.controller.bandwidth_bps
     path.run(path.now_ns + ms(1000))
     assert {state for now_ns, state, *_ in path.log if now_ns > ms(until_ms)} == {BbrState.PROBE_BW}
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "quantum_bytes"),
+    [
+        (1_199_999, 1000),  # a packet
+        (1_200_000, 2000),  # two
+        (23_999_999, 2000),
+        (24_000_000, 3000),  # what a millisecond takes
+        (524_287_999, 65_535),
+        (524_288_000, 65_536),
+        (600_000_000, 65_536),  # 64 KB at most
+    ],
+)
+def test_what_is_sent_at_once_follows_the_pacing_rate(rate_bps: int, quantum_bytes: int) -> None:
+    """draft-cardwell-iccrg-bbr-congestion-control-00 § 4.2.2 (BBRSetSendQuantum)."""
+    assert bbr._quantum_bytes(rate_bps, 1000) == quantum_bytes

@@ -172,3 +172,10 @@ def test_what_shall_be_changed_is_named_by_texts(page: Any) -> None:
     for names in wrong:
         with pytest.raises(InputError, match="ids, kinds or patterns of ids"):
             with_push(page, names)
+
+
+def test_a_page_file_is_written_as_people_read_it() -> None:
+    page = page_of(ROOT, {**SHEET, "id": "größe.css"})
+    text = page.to_json()
+    assert "größe.css" in text
+    assert Page.from_json(text) == page

@@ -139,12 +139,30 @@ def test_a_stale_copy_costs_a_header() -> None:
     late = PAGE.with_("b.png", discovered={"by": "a.css", "at": "offset", "offset_bytes": 1400})
     trigger = variants.with_revalidated(late, "a.css").resources[-1].discovered
     assert (trigger.at.value, trigger.offset_bytes) == ("complete", None)
+    # What others name stays where they name it.
+    style = variants.with_revalidated(PAGE, "a.css").resources[1].discovered
+    assert (style.by, style.at.value, style.offset_bytes) == ("/", "offset", 7000)
 
 
 def test_every_name_that_means_nothing_is_told() -> None:
     with pytest.raises(InputError) as caught:
         variants.selected(PAGE, ["image", "*.gif", "/", "sound"])
     assert [problem.key for problem in caught.value.problems] == ["*.gif", "/", "sound"]
+
+
+@pytest.mark.parametrize("names", ["document", ["/", "image"], "*"])
+def test_the_root_is_never_meant(names: Any) -> None:
+    page = page_of(
+        ROOT,
+        STYLE,
+        {**IMAGE, "id": "frame", "kind": "document", "discovered": SCRIPT["discovered"]},
+        {**IMAGE, "discovered": SCRIPT["discovered"]},
+    )
+    if "/" in names:
+        with pytest.raises(InputError, match="/: no resource but the root"):
+            variants.selected(page, names)
+    else:
+        assert 0 not in variants.selected(page, names)
 
 
 @pytest.mark.parametrize("share", [0, -1, 1.5, "half", None])
