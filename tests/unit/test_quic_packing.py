@@ -146,6 +146,17 @@ def test_a_limit_that_waits_goes_as_a_probe_before_anything_is_repeated() -> Non
     assert (second.frames, second.limits) == (request.frames, ())
 
 
+def test_a_probe_of_the_handshake_repeats_its_bytes() -> None:
+    """RFC 9002 § 6.2.4: data that may be lost, before a PING is considered."""
+    _, client = handshaking(Role.CLIENT)
+    [hello] = client.packets_to_send(0)
+    due_ns = client.timer_at_ns()
+    client.on_timer(due_ns)
+    probe = client.packets_to_send(due_ns)[0]
+    assert hello.crypto
+    assert (list(probe.crypto), probe.frames) == (list(hello.crypto), [])
+
+
 def test_a_client_whose_hello_arrived_probes_until_the_handshake_is_over() -> None:
     """RFC 9002 § 6.2.2.1: the server may be able to send no more."""
     _, client = handshaking(Role.CLIENT)

@@ -42,6 +42,24 @@ class TestIdleStreamsOfNghttp2:
         tree.open(9, on(None, 99))
         assert drawn(tree, weights=True) == "3:7 5:2 9:99"
 
+    def test_an_idle_stream_has_no_data_to_send_and_cannot_be_closed(self) -> None:
+        tree = nghttp2()
+        tree.prioritize(9, on(None, 10))
+        with pytest.raises(KeyError):
+            tree.activate(9)
+        with pytest.raises(KeyError):
+            tree.close(9)
+        assert tree.pick() is None
+        assert drawn(tree) == "9"
+
+    def test_a_placeholder_that_is_closed_leaves_its_streams_to_its_parent(self) -> None:
+        # 16 shared out by 30 and 10 is 12 and 4.
+        tree = nghttp2()
+        tree.open(-1, on(None, 16))
+        opened(tree, {3: on(-1, 30), 5: on(-1, 10)})
+        tree.close(-1)
+        assert drawn(tree, weights=True) == "3:12 5:4"
+
     def test_a_stream_may_come_back_below_one_that_was_its_child(self) -> None:
         tree = nghttp2()
         tree.prioritize(5, on(None))
@@ -198,6 +216,18 @@ class TestBlockedStreamsOfNghttp2:
         assert turns(tree, 2) == [3, 3]
         tree.activate(1)
         assert turns(tree, 3) == [1, 3, 1]
+
+    def test_its_turn_turns_the_clock_of_its_group_though_it_sends_nothing(self) -> None:
+        # Below stream 1, 3 was due at 67,200 and 5 is at 112,000. While 7 sends what was lost, 3
+        # has its turn and leaves: from there 9 has two turns before 5, and from 0 it had five.
+        tree = nghttp2(s1=on(None), s3=on(1), s5=on(1), s7=on(None))
+        tree.deactivate(1)
+        for stream_id, n_bytes in ((3, 4200), (5, 7000), (7, 14_000)):
+            tree.charge(stream_id, n_bytes)
+        tree.block(3)
+        tree.charge(7, 1400)
+        opened(tree, {9: on(1)})
+        assert turns(tree, 3) == [9, 9, 5]
 
     def test_all_blocked_is_nothing_to_send(self) -> None:
         tree = nghttp2(s1=on(None), s3=on(1))

@@ -8,6 +8,7 @@ import pytest
 
 from h3sim.transport.quic.handshake import Mode
 from h3sim.transport.tcp import TcpSettings, TlsVersion
+from h3sim.transport.tcp.handshake import Handshake
 from h3sim.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, Pair, drops
 
@@ -187,3 +188,14 @@ def test_in_cleartext_requests_follow_the_opening() -> None:
     pair = connect(settings=TcpSettings(tls="none"))  # type: ignore[arg-type]
     assert first_ms(pair, CLIENT) == (100, 150)
     assert first_ms(pair, SERVER) == (150, 200)
+
+
+def test_a_syn_goes_again_when_its_time_has_come_and_not_before() -> None:
+    """RFC 6298 § 2.1: a second, then twice that."""
+    handshake = Handshake(TcpSettings(), CLIENT, Mode.ONE_RTT)
+    for now_ns, wait_ns in ((0, ms(1000)), (ms(1000), ms(2000))):
+        handshake.on_syn_sent(now_ns)
+        handshake.on_timer(now_ns + wait_ns - 1)
+        assert not handshake.is_syn_due
+        handshake.on_timer(now_ns + wait_ns)
+        assert handshake.is_syn_due

@@ -289,7 +289,6 @@ class DependencyTree:
     def _remember(self, node_id: int, parent: Node) -> None:
         if self._unknown_parent is not UnknownParent.ANCESTOR:
             return
-        self._gone.pop(node_id, None)  # so that it stands last, as the newest
         if parent is not self.root:
             self._gone[node_id] = parent.id
             if len(self._gone) > _REMEMBERED:
