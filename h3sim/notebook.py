@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import enum
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Listing", "html_table", "with_sliders"]
+__all__ = ["Listing", "html_table", "in_notebook", "with_sliders"]
 
 ValueT = TypeVar("ValueT")
 
 _SHOWN = 200
 """So many rows stand in a notebook."""
+
+
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook.
+
+    >>> in_notebook()
+    False
+    """
+    # The modules of a kernel are loaded in programs that only start one, too: what is asked is the
+    # shell that runs, as tqdm does.
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return "IPKernelApp" in getattr(shell, "config", ())
 
 
 class Listing(list[ValueT]):

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim.errors import InputError, Problem
+from h3sim.notebook import in_notebook
 from h3sim.study.executors import pool_of
 from h3sim.study.rows import Counts
 from h3sim.study.store import Outcome, Store
@@ -341,9 +342,7 @@ def _progress(wanted: Any, done: int, total: int) -> Iterator[Callable[[int], No
 
         yield tell
         return
-    is_shown = (
-        wanted if isinstance(wanted, bool) else sys.stderr.isatty() or "ipykernel" in sys.modules
-    )
+    is_shown = wanted if isinstance(wanted, bool) else sys.stderr.isatty() or in_notebook()
     if not is_shown:
         yield lambda _: None
         return

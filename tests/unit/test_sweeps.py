@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError, UnknownNameError, UnknownOptionError
-from h3sim.study import Range, Results, read_results, study_of, sweep
+from h3sim.notebook import in_notebook
+from h3sim.study import Range, Results, driver, read_results, study_of, sweep
 from h3sim.study.design import Combinations, sampled
 from tests.helpers import page_of
 
@@ -231,6 +234,27 @@ def test_progress_is_told_of_every_load() -> None:
     sweep(PAGE, progress=lambda done, total: told.append((done, total)), **FEW)
     assert told[-1] == (4, 4)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+@pytest.mark.parametrize("is_kernel", [False, True])
+def test_a_notebook_is_told_from_what_only_starts_one(
+    is_kernel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What starts kernels, as nbclient, loads their modules without being one."""
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    shell = SimpleNamespace(config={"IPKernelApp": {}} if is_kernel else {})
+    ipython = SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", cast("ModuleType", ipython))
+    assert in_notebook() is is_kernel
+
+
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_a_notebook_is_shown_a_bar(
+    is_shown: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(driver, "in_notebook", lambda: is_shown)
+    sweep(PAGE, **FEW)
+    assert bool(capsys.readouterr().err) is is_shown
 
 
 # Results
