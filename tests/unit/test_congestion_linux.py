@@ -145,3 +145,16 @@ def test_rounds_begin_with_the_first_ack_though_the_window_is_below_16_segments(
     # The first round is 0 to 9. The ninth sample of the next one, that of 18, decides; had the
     # round begun with ACK 6, its samples of 100 ms would hide the rise until 22.
     assert ends.index(True) == 18
+
+
+@pytest.mark.parametrize("hystart", [True, False])
+def test_the_first_slow_start_ends_where_delay_rises_if_hystart_is_on(hystart: bool) -> None:
+    """A round of 100 ms, then one of 150; ACKs lie 3 ms apart, which is no train."""
+    sender = Sender("cubic-linux", window=20_000, hystart=hystart)
+    for began_ms, rtt_ms in ((0, 100), (160, 150)):
+        first = sender.next_number
+        for n in range(20):
+            sender.send(at_ms=began_ms + 3 * n)
+        for n in range(20):
+            sender.ack(first + n, at_ms=began_ms + 3 * n + rtt_ms)
+    assert (sender.controller.ssthresh is not None) is hystart
