@@ -28,8 +28,7 @@ class KnownClasses:
         # The text of an enum's member: the hash of the member itself is a function of Python.
         names = ["kind._value_", "fetchpriority._value_", *(CONDITIONS[name] for name in asked)]
         self._facts_of = attrgetter(*dict.fromkeys(names))
-        self._n_first = max((rule.first_images or 0 for rule in scheme.rules), default=0)
-        """From so many images on, how many came before makes no difference."""
+        self._n_first = scheme.n_first_images
         self._known: dict[tuple[tuple[object, ...], bool, int], PriorityClass] = {}
 
     def of(self, resource: Resource, images_before: int) -> PriorityClass:

@@ -190,6 +190,11 @@ class Scheme:
     def _ruled(self) -> KnownClasses:
         return KnownClasses(self)
 
+    @cached_property
+    def n_first_images(self) -> int:
+        """From so many images on, how many came before makes no difference to a class."""
+        return max((rule.first_images or 0 for rule in self.rules), default=0)
+
     def ruled(
         self, resource: Resource, images_before: int, standing: Standing = AS_WRITTEN
     ) -> PriorityClass:

@@ -74,8 +74,7 @@ class _ClassPolicy(Policy):
         self._scheme = scheme
         self._plays_recorded = scheme.recorded is not None
         self._sorts = page.sorts
-        self._n_first = max((rule.first_images or 0 for rule in scheme.rules), default=0)
-        """From so many images on, how many came before makes no difference to a class."""
+        self._n_first = scheme.n_first_images
         self._known: dict[int, PriorityClass] = {}
         """The class of each sort of resource that is as the page file says, by how many of these
         images came before it."""
