@@ -136,18 +136,28 @@ def _keep(folder: Path, text: str) -> str:
     return digest
 
 
-def moved(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:
-    """Return where each line of a text is in a later one, by number; what went is left out.
+def moved(before: Sequence[str], after: Sequence[str]) -> dict[int, list[int]]:
+    """Return where each line of a text is in a later one, by number.
 
-    >>> moved(["a", "b", "c"], ["a", "new", "c"])
-    {1: 1, 3: 3}
+    Whoever reaches a line that was changed, or one that stands beside what is new, is taken to
+    reach all that came instead: a test too many costs its time, and one that is missing would let
+    a mistake pass.
+
+    >>> moved(["a", "b", "c"], ["a", "new", "newer", "c"])
+    {1: [1, 2, 3], 2: [2, 3], 3: [2, 3, 4]}
+    >>> moved(["a", "b"], ["b"])
+    {2: [1]}
     """
+    now: dict[int, list[int]] = defaultdict(list)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    return {
-        block.a + n: block.b + n
-        for block in matcher.get_matching_blocks()
-        for n in range(1, block.size + 1)
-    }
+    for kind, first, end, later, later_end in matcher.get_opcodes():
+        if kind == "equal":
+            for n in range(1, end - first + 1):
+                now[first + n].append(later + n)
+        elif later < later_end:
+            for number in range(max(1, first), min(len(before), end + 1) + 1):
+                now[number].extend(range(later + 1, later_end + 1))
+    return {number: sorted(now[number]) for number in sorted(now)}
 
 
 class Reach:
@@ -170,12 +180,12 @@ class Reach:
                 continue
             now = self._moved(file, found["texts"][file])
             for line, tests in lines.items():
-                if int(line) in now:
-                    self._lines[file, now[int(line)]] |= set(tests)
+                for number in now.get(int(line), ()):
+                    self._lines[file, number] |= set(tests)
                 self._files[file] |= set(tests)
 
     @cache  # noqa: B019 - it lives as long as the program
-    def _moved(self, file: str, digest: str) -> dict[int, int]:
+    def _moved(self, file: str, digest: str) -> dict[int, list[int]]:
         before = (self._kept / digest).read_text("utf-8")
         return moved(before.splitlines(), self._texts[file].splitlines())
 
