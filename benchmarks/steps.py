@@ -9,6 +9,7 @@ something up, `min` or `max` as forty, and an object of a class of one's own as 
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -20,6 +21,7 @@ import h3sim
 from benchmarks.pages import reference_page
 from h3sim import engine
 from h3sim.transport import Protocol
+from h3sim.transport.congestion.registry import controller_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,4 +97,9 @@ def _native_calls(load: Callable[[], object]) -> int:
 
 
 if __name__ == "__main__":
-    print(steps(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.steps")
+    names = [profile.name for profile in h3sim.list_profiles()]
+    parser.add_argument("profile", nargs="?", default="default", choices=names)
+    parser.add_argument("controller", nargs="?", default="cubic", choices=controller_names())
+    options = parser.parse_args()
+    print(steps(options.profile, options.controller))

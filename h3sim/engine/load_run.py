@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 from h3sim.engine.browser_driver import Requester
 from h3sim.engine.environment import Rank
 from h3sim.errors import StalledError
-from h3sim.lazy import without_collecting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,12 +47,7 @@ def run_load(
         environment.at(limit_ns, Rank.SEND, on_limit, None)
     driver.requester = connections
     connections.begin(driver.on_connected)
-    # A load leaves no cycle behind before it is over, and what it keeps is a tuple or two a packet.
-    # For every 700 of these Python would go through them, and at times through all that there is: a
-    # sixth of the time of a page of a thousand resources.
-    with without_collecting():
-        is_done = environment.run_load()
-    if is_done:
+    if environment.run_load():
         return
     if environment.has_overrun:
         n_events = environment.max_events

@@ -266,7 +266,8 @@ class WireSignalling(PrioritySignalling):
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:  # noqa: ARG002 - the request has said all
         """Deliver a request to the server, and what came with it."""
-        self._apply(self._receiver.on_request(stream_id, self._with_request.get(stream_id)), now_ns)
+        signal = self._with_request.pop(stream_id, None)
+        self._apply(self._receiver.on_request(stream_id, signal), now_ns)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
         """Deliver what is in order now."""

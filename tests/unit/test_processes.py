@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -162,3 +163,25 @@ def test_a_constant_rate_has_no_links_to_change() -> None:
 
     with pytest.raises(NetworkError, match="up: is not there: a network of a constant rate"):
         finished_ms(network="marx-2019", processes=[process])
+
+
+class Noting(FifoScheduler):
+    """Notes at each turn whether Python looks for cycles."""
+
+    def pick(self) -> int | None:
+        COLLECTING.append(gc.isenabled())
+        return super().pick()
+
+
+COLLECTING: list[bool] = []
+
+
+def test_cycles_are_looked_for_where_a_process_may_leave_some() -> None:
+    def nothing(env: LoadEnvironment) -> Generator[Any, Any, Any]:
+        yield env.timeout(0)
+
+    # A load itself leaves none, so beside no process nobody looks.
+    for processes, expected in (([nothing], {True}), ([], {False})):
+        COLLECTING.clear()
+        h3sim.simulate(PAGE, scheduler=Noting, network=LINKS, processes=processes)
+        assert set(COLLECTING) == expected
