@@ -7,7 +7,6 @@ evenly. In his trace nothing was evicted, so the table here is as large as that 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.compression import CodecSettings
@@ -52,8 +51,7 @@ def judgements() -> list[Judgement] | None:
     if found is None:
         return None
     experiment = load_experiment("frindell-2017")
-    study = replace(experiment.headers(), lists=tuple(found[:_N_REQUESTS]))
-    figures = header_figures(study.run(), experiment.paper)
+    figures = header_figures(experiment.headers().run(found[:_N_REQUESTS]), experiment.paper)
     named = {f"{experiment.name}:{name}": figure for name, figure in figures.items()}
     return [judge(f, named) for f in list_findings() if f.study == experiment.name]
 

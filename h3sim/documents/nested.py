@@ -1,4 +1,4 @@
-"""Tables in tables: fields that hold values of other declared classes."""
+"""Tables in tables: fields that hold values of other declared classes, or numbers by paths."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from h3sim.documents.declared import declared, keys_of, read_table, write_table
-from h3sim.documents.refused import RefusedError, collected
+from h3sim.documents.refused import RefusedError, collected, joined
 from h3sim.documents.shown import shown
-from h3sim.documents.values import ValueType
+from h3sim.documents.values import Number, TableOf, ValueType
 
-__all__ = ["Inline", "Named", "Table"]
+__all__ = ["Inline", "Named", "NumbersByPath", "Table"]
 
 
 class Table(ValueType):
@@ -88,3 +88,27 @@ class Named(ValueType):
             "type": "object",
             "additionalProperties": {"$ref": f"#/$defs/{self.cls.__name__.lower()}"},
         }
+
+
+class NumbersByPath(ValueType):
+    """Numbers in a table and in tables within it; inside a plain table, by their paths.
+
+    >>> NumbersByPath().read({"pages": 43, "all": {"rr": 1, "fifo": 1.27}})
+    {'pages': 43, 'all.rr': 1, 'all.fifo': 1.27}
+    """
+
+    def accept(self, value: Any) -> dict[str, float]:
+        found = TableOf(_NumberOrMore()).accept(value)
+        return {
+            joined(key, below): number
+            for key, one in found.items()
+            for below, number in (one if isinstance(one, dict) else {"": one}).items()
+        }
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": {"type": ["number", "object"]}}
+
+
+class _NumberOrMore(Number):
+    def accept(self, value: Any) -> Any:
+        return NumbersByPath().accept(value) if isinstance(value, dict) else super().accept(value)

@@ -14,7 +14,7 @@ from enum import Enum
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.refused import RefusedError, collected
+from h3sim.documents.refused import ABSENT, RefusedError, collected
 from h3sim.documents.shown import is_quantity, not_one_of, shown
 from h3sim.errors import Problem
 from h3sim.units import mbps, ms, to_mbps, to_ms
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("Choice", "Flag", "ListOf", "MegabitsPerSecond", "Milliseconds", "Number", "OneOrMore"),
-    *("OrNone", "TableOf", "Text", "ValueType", "Whole"),
+    *("OrNone", "Scalar", "TableOf", "Text", "ValueType", "Whole"),
 ]
 
 
@@ -97,6 +97,21 @@ class Flag(ValueType):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "boolean"}
+
+
+class Scalar(ValueType):
+    """One value of any type, but no list and no table; *hint* says in messages what else to do."""
+
+    def __init__(self, hint: str = "") -> None:
+        self._hint = f" ({hint})" if hint else ""
+
+    def accept(self, value: Any) -> str | float:
+        if isinstance(value, str | int | float):
+            return value
+        raise RefusedError(f"must be one value{self._hint}, is {shown(value)}")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "number", "boolean"]}
 
 
 class Number(ValueType):
@@ -366,6 +381,8 @@ class TableOf(ValueType):
                 taken[Text().accept(key)] = take(item)
             except RefusedError as refused:
                 problems += refused.under(key if isinstance(key, str) else shown(key))
+                if refused.stand_in is not ABSENT:
+                    taken[key] = refused.stand_in
         if problems:
             raise RefusedError(problems, taken)
         return value if all(map(_is, value.values(), taken.values())) else taken

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 
 if TYPE_CHECKING:
-    from h3sim.findings.declared import FindingsError, list_findings
+    from h3sim.findings.declared import list_findings
     from h3sim.findings.experiments import Experiment, experiment_names, load_experiment
-    from h3sim.findings.model import Claim, Finding, Judgement, Verdict, judge
+    from h3sim.findings.model import Claim, Finding, FindingsError, Judgement, Verdict, judge
     from h3sim.findings.reproduce import ExperimentRun, Reproduction, reproduce
 
 __all__ = [
@@ -28,8 +28,8 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
-    declared="FindingsError list_findings",
+    declared="list_findings",
     experiments="Experiment experiment_names load_experiment",
-    model="Claim Finding Judgement Verdict judge",
+    model="Claim Finding FindingsError Judgement Verdict judge",
     reproduce="ExperimentRun Reproduction reproduce",
 )

@@ -4,66 +4,51 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from h3sim.capture.header_lists import read_exchanges
 from h3sim.catalog.roots import root
-from h3sim.documents import DocumentReader, parse_toml, read_text
-from h3sim.documents.shown import is_quantity, shown
+from h3sim.documents import parse_toml, read_text
+from h3sim.documents.declared import read_document
+from h3sim.documents.shown import shown
 from h3sim.errors import Problem, UnknownNameError
+from h3sim.findings import headers
 from h3sim.findings.headers import HeaderExperiment
-from h3sim.study.study_file import StudyError, study_from_dict
+from h3sim.study import study_file
+from h3sim.study.study_file import Quick, StudyError, StudyFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from h3sim.study import Study
 
-__all__ = ["Experiment", "Quick", "experiment_names", "load_experiment", "numbered", "page_files"]
+__all__ = ["Experiment", "experiment_names", "load_experiment", "numbered", "page_files"]
 
-HEADER_FORMAT = "h3sim-header-study/1"
-_HEADER_KEYS = (
-    *("format", "name", "title", "source", "lists", "interval_ms", "rtts_ms", "losses"),
-    *("runs", "table_bytes", "paper"),
-)
 _CORPUS = "corpus"
-
-
-@dataclass(frozen=True, slots=True)
-class Quick:
-    """How the quick variant is reduced: every n-th page by size, and at most so many seeds."""
-
-    every: int = 1
-    seeds: int | None = None
-
-    def __str__(self) -> str:
-        pages = "all pages" if self.every == 1 else f"every {_nth(self.every)} page by size"
-        seeds = "" if self.seeds is None else f", {numbered(self.seeds, 'seed')}"
-        return f"{pages}{seeds}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """One experiment: what was published, and the study that does it again."""
 
+    file: StudyFile | HeaderExperiment = field(repr=False)
+    """What its file says."""
+    path: Path = field(repr=False)
     name: str
     title: str
     source: str
     paper: Mapping[str, float]
     """The paper's own numbers by the names of the figures that stand beside them."""
     quick: Quick
-    document: dict[str, Any] = field(repr=False)
-    path: Path = field(repr=False)
 
     @property
     def is_about_headers(self) -> bool:
         """Whether it compresses headers; else it loads pages."""
-        return bool(self.document["format"] == HEADER_FORMAT)
+        return isinstance(self.file, HeaderExperiment)
 
     @property
     def takes_pages(self) -> bool:
         """Whether it may be done over other pages: where its own are the shipped corpus."""
-        return bool(self.document.get("pages") == [_CORPUS])
+        return isinstance(self.file, StudyFile) and self.file.pages == (_CORPUS,)
 
     def study(self, *, full: bool = False, pages: Sequence[str] | None = None) -> Study:
         """Return the loads: all of them with *full*, else as `quick` says.
@@ -71,12 +56,14 @@ class Experiment:
         *pages* are files that take the place of the corpus, where the experiment is over that.
 
         Raises:
-            InputError: listing every mistake of the study, or of a page.
+            InputError: listing every mistake of the study, or of a page; or if it loads none.
         """
-        document = dict(self.document)
+        file = self.file
+        if not isinstance(file, StudyFile):
+            raise StudyError([Problem(key="", message="compresses headers: no page is loaded")])
         if pages is not None and self.takes_pages:
-            document["pages"] = list(pages)
-        study = study_from_dict(document, source=str(self.path), folder=self.path.parent)
+            file = replace(file, pages=tuple(pages))
+        study = file.study(self.path.parent, source=str(self.path))
         if full:
             return study
         design = study.design
@@ -87,23 +74,14 @@ class Experiment:
         return replace(study, design=replace(design, pages=kept, seeds=seeds))
 
     def headers(self) -> HeaderExperiment:
-        """Return the runs of a study of headers, the same quick or full."""
-        document = self.document
-        folder = root("corpora") / "headers"
-        lists = [
-            exchange.request
-            for name in document["lists"]
-            for exchange in read_exchanges(Path(str(folder / f"{name}.req.qif")), interval_ns=0)
-            if exchange.request is not None
-        ]
-        return HeaderExperiment(
-            lists=tuple(lists),
-            interval_ms=document["interval_ms"],
-            rtts_ms=tuple(document["rtts_ms"]),
-            losses=tuple(document["losses"]),
-            runs=document["runs"],
-            table_bytes=document["table_bytes"],
-        )
+        """Return the runs of a study of headers, the same quick or full.
+
+        Raises:
+            InputError: if it loads pages.
+        """
+        if not isinstance(self.file, HeaderExperiment):
+            raise StudyError([Problem(key="", message="loads pages: no header is compressed")])
+        return self.file
 
 
 def experiment_names() -> tuple[str, ...]:
@@ -130,11 +108,19 @@ def load_experiment(name: str) -> Experiment:
         raise UnknownNameError("experiment", name, experiment_names(), "h3sim reproduce --list")
     path = Path(str(root("models") / "studies" / f"{name}.toml"))
     document = parse_toml(read_text(path, StudyError), StudyError, source=str(path))
-    reader = _Reader()
-    experiment = reader.experiment(document, path)
-    if reader.problems:
-        raise StudyError(reader.problems, str(path))
-    return experiment
+    is_about_headers = document.get("format") == headers.FORMAT
+    cls: type[StudyFile | HeaderExperiment] = HeaderExperiment if is_about_headers else StudyFile
+    format_ = headers.FORMAT if is_about_headers else study_file.FORMAT
+    file = read_document(cls, document, StudyError, source=str(path), format_=format_)
+    return Experiment(
+        file=file,
+        path=path,
+        name=file.name,
+        title=file.title,
+        source=file.source,
+        paper=file.paper,
+        quick=file.quick if isinstance(file, StudyFile) else Quick(),
+    )
 
 
 def page_files(folder: str | Path) -> list[str]:
@@ -151,59 +137,6 @@ def page_files(folder: str | Path) -> list[str]:
     return found
 
 
-class _Reader(DocumentReader):
-    """Reads what an experiment says beside its study; the study itself is read by its reader."""
-
-    def experiment(self, document: dict[str, Any], path: Path) -> Experiment:
-        if document.get("format") == HEADER_FORMAT:
-            self._headers(document)
-        quick = self.table("quick", document.get("quick", {}))
-        self.keys("quick", quick, ("every", "seeds"))
-        paper: dict[str, float] = {}
-        self._paper("paper", self.table("paper", document.get("paper", {})), paper)
-        return Experiment(
-            name=self.text("name", document.get("name")),
-            title=self.text("title", document.get("title")),
-            source=self.text("source", document.get("source")),
-            paper=paper,
-            quick=Quick(
-                every=self.whole("quick.every", quick.get("every", 1), low=1),
-                seeds=self.whole("quick.seeds", quick["seeds"], low=1)
-                if "seeds" in quick
-                else None,
-            ),
-            document=document,
-            path=path,
-        )
-
-    def _optional(self, key: str, value: Any) -> int | None:
-        return None if value is None else self.whole(key, value, low=1)
-
-    def _headers(self, document: dict[str, Any]) -> None:
-        self.keys("", document, _HEADER_KEYS)
-        for key in _HEADER_KEYS:
-            if key not in document:
-                self.report(key, "is missing")
-        self.texts("lists", document.get("lists", []))
-        self.number("interval_ms", document.get("interval_ms", 0))
-        for key in ("rtts_ms", "losses"):
-            for index, value in enumerate(document.get(key, [])):
-                self.number(f"{key}[{index}]", value)
-        self.whole("runs", document.get("runs", 1), low=1)
-        self.whole("table_bytes", document.get("table_bytes", 0), low=0)
-
-    def _paper(self, key: str, table: Mapping[str, Any], found: dict[str, float]) -> None:
-        """Note every number of nested tables by its path, without the word paper."""
-        for name, value in table.items():
-            inner = f"{key}.{name}"
-            if isinstance(value, dict):
-                self._paper(inner, value, found)
-            elif is_quantity(value):
-                found[inner.removeprefix("paper.")] = value
-            else:
-                self.report(inner, f"must be a number, is {shown(value)}")
-
-
 def numbered(number: int, noun: str) -> str:
     """Return the number with its noun.
 
@@ -211,7 +144,3 @@ def numbered(number: int, noun: str) -> str:
     ('1 page', '1,200 loads')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _nth(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.capture.header_lists import read_exchanges
+from h3sim.catalog.roots import root
 from h3sim.compression import CodecSettings
 from h3sim.compression.exchanges import TimedSection
+from h3sim.documents.declared import says, settle
+from h3sim.documents.nested import NumbersByPath
+from h3sim.documents.values import ListOf, Number, OneOrMore, Text, Whole
+from h3sim.errors import InputError
 from h3sim.findings.model import Figure
 from h3sim.study.header_study import header_study
 from h3sim.units import ms
@@ -19,38 +26,71 @@ if TYPE_CHECKING:
     from h3sim.compression import FieldSection
     from h3sim.study.header_study import HeaderRow
 
-__all__ = ["HeaderExperiment", "HeaderResults", "header_figures"]
+__all__ = ["FORMAT", "HeaderExperiment", "HeaderResults", "header_figures"]
 
 Figures = dict[str, Figure]
 
 _SCHEMES = ("hpack", "early-qpack", "qcram", "qcram-packets")
 _SMALL_HELD = 1000
+FORMAT = "h3sim-header-study/1"
+_LOSS = Number(low=0, high=1, is_below=True, example="0.02 is 2 %")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderExperiment:
-    """Lists over paths: every scheme with each round-trip time and loss, some runs each."""
+    """Lists over paths: every scheme with each round-trip time and loss, some runs each.
 
-    lists: tuple[FieldSection, ...]
-    interval_ms: float
-    rtts_ms: tuple[float, ...]
-    losses: tuple[float, ...]
-    runs: int
-    table_bytes: int
+    Raises:
+        InputError: listing every value that is out of range.
+    """
+
+    name: str = field(metadata=says(Text(), "what lists call it"))
+    title: str = field(metadata=says(Text(), "a line about what is reproduced"))
+    source: str = field(metadata=says(Text(), "where that was published"))
+    lists: tuple[str, ...] = field(
+        metadata=says(OneOrMore(Text(), "names"), "shipped lists, one behind the other")
+    )
+    interval_ms: float = field(metadata=says(Number(low=0), "between two lists"))
+    rtts_ms: tuple[float, ...] = field(
+        metadata=says(ListOf(Number(low=0), "numbers"), "round-trip times")
+    )
+    losses: tuple[float, ...] = field(
+        metadata=says(ListOf(_LOSS, "numbers"), "shares of packets that are lost")
+    )
+    runs: int = field(metadata=says(Whole(low=1), "of each path"))
+    table_bytes: int = field(metadata=says(Whole(low=0), "the size of the dynamic table"))
+    paper: Mapping[str, float] = field(
+        metadata=says(NumbersByPath(), "the numbers there, by figure")
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, InputError)
 
     def __len__(self) -> int:
         """Return how many runs there are."""
         return (len(_SCHEMES) + 1) * len(self.rtts_ms) * len(self.losses) * self.runs
 
-    def run(self, **how: Any) -> HeaderResults:
-        """Run all; once more with the default table, which evicts. Arguments as `header_study`'s.
+    def sections(self) -> list[FieldSection]:
+        """Return the requests of its lists."""
+        folder = root("corpora") / "headers"
+        return [
+            exchange.request
+            for name in self.lists
+            for exchange in read_exchanges(Path(str(folder / f"{name}.req.qif")), interval_ns=0)
+            if exchange.request is not None
+        ]
+
+    def run(self, lists: Sequence[FieldSection] | None = None, **how: Any) -> HeaderResults:
+        """Run all; once more with the default table, which evicts.
+
+        *lists* take the place of its own; further arguments are those of `header_study`.
 
         Raises:
             StoreError: if the store cannot be read or written; what was finished is kept.
         """
         sections = [
             TimedSection(ms(number * self.interval_ms), fields)
-            for number, fields in enumerate(self.lists)
+            for number, fields in enumerate(self.sections() if lists is None else lists)
         ]
         both = [
             header_study(

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.documents.declared import says as declares
+from h3sim.documents.declared import settle
+from h3sim.documents.nested import Table
+from h3sim.documents.refused import RefusedError, collected
+from h3sim.documents.shown import is_quantity
+from h3sim.documents.shown import shown as shown_given
+from h3sim.documents.values import ListOf, Text, ValueType
+from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Claim", "Figure", "Finding", "Judged", "Judgement", "Limit", "Rule", "Verdict", "judge"]
+__all__ = [
+    *("Claim", "Figure", "Finding", "FindingsError", "Judged", "Judgement", "Limit", "Rule"),
+    *("Verdict", "judge"),
+]
 
 NEAR = 0.25
 """A number is met within a quarter of it."""
 POINTS = 0.15
 """A share is met within 15 percentage points."""
+
+
+class FindingsError(InputError):
+    """A finding, or a file of them, cannot be used."""
 
 
 class Verdict(enum.Enum):
@@ -87,13 +104,70 @@ class Limit(NamedTuple):
     of: float | str
 
 
+class _Limits(ValueType):
+    """Under the key of each rule the number, or the figure, that it compares with."""
+
+    stand_in = ()
+    by_key: Mapping[str, Rule] = {rule.value: rule for rule in Rule} | {
+        "from": Rule.AT_LEAST,
+        "to": Rule.AT_MOST,
+    }
+    keys = tuple(by_key)
+
+    def accept(self, value: Any) -> tuple[Limit, ...]:
+        if not isinstance(value, tuple) or not all(isinstance(limit, Limit) for limit in value):
+            raise RefusedError(f"must be a tuple of Limit, is {shown_given(value)}")
+        if not value:
+            raise RefusedError(f"needs a rule: {', '.join(self.keys)}")
+        return value
+
+    def read(self, given: Any) -> tuple[Limit, ...]:
+        limits, problems = collected(
+            (key, partial(_limit, rule), given[key])
+            for key, rule in self.by_key.items()
+            if key in given
+        )
+        if problems:
+            raise RefusedError(problems, tuple(limits))
+        return self.accept(tuple(limits))
+
+    def write(self, value: Any) -> dict[str, float | str]:
+        return {limit.rule.value: limit.of for limit in value}
+
+    def schema(self) -> dict[str, Any]:
+        return {key: {"type": ["number", "string"]} for key in self.keys}
+
+
+def _limit(rule: Rule, given: Any) -> Limit:
+    if isinstance(given, str):
+        return Limit(rule, given)
+    if not is_quantity(given):
+        wanted = "must be a number or the name of a figure"
+        raise RefusedError(f"{wanted}, is {shown_given(given)}")
+    return Limit(rule, float(given))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """One thing that a finding says: the figure that *figure* names keeps all of *limits*."""
 
-    says: str
-    figure: str
-    limits: tuple[Limit, ...]
+    says: str = field(metadata=declares(Text(), "what is claimed"))
+    figure: str = field(metadata=declares(Text(), "the figure that it is about"))
+    limits: tuple[Limit, ...] = field(
+        metadata=declares(_Limits(), "what the figure is compared with")
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, FindingsError)
+
+    def within(self, study: str) -> Claim:
+        """Return it with the name of *study* before each figure that has none."""
+
+        def full(name: Any) -> Any:
+            return f"{study}:{name}" if isinstance(name, str) and ":" not in name else name
+
+        limits = tuple(limit._replace(of=full(limit.of)) for limit in self.limits)
+        return replace(self, figure=full(self.figure), limits=limits)
 
     def judged(self, figures: Mapping[str, Figure]) -> Judged:
         """Return what comes of the claim; `holds` is None where a figure is not there."""
@@ -126,17 +200,43 @@ class Judged(NamedTuple):
 class Finding:
     """Something that was published; *cannot* says why it cannot be judged, where it cannot.
 
-    *study* is the experiment that it belongs to, empty where there is none.
-    *reason* says why it comes out as it does where that is known and not plain.
+    *study* is the experiment that it belongs to, empty where there is none: figures without the
+    name of a study are of that. *reason* says why it comes out as it does where that is known and
+    not plain.
+
+    Raises:
+        FindingsError: listing every value that cannot be.
     """
 
-    id: str
-    source: str
-    says: str
-    study: str
-    claims: tuple[Claim, ...] = ()
-    cannot: str = ""
-    reason: str = ""
+    id: str = field(metadata=declares(Text(is_needed=True), "what tables call it"))
+    source: str = field(metadata=declares(Text(), "who says so"))
+    says: str = field(metadata=declares(Text(), "what was published"))
+    study: str = field(
+        default="", metadata=declares(Text(), "the experiment whose figures its claims are about")
+    )
+    claims: tuple[Claim, ...] = field(
+        default=(),
+        metadata=declares(
+            ListOf(Table(Claim, is_kept=True), "tables"), "what must hold", is_premise=True
+        ),
+    )
+    cannot: str = field(default="", metadata=declares(Text(), "why it cannot be judged"))
+    reason: str = field(
+        default="",
+        metadata=declares(Text(), "why it comes out as it does, where that is not plain"),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, FindingsError)
+        # The value is frozen for all but its own construction, which this is a part of.
+        object.__setattr__(self, "claims", tuple(claim.within(self.study) for claim in self.claims))
+
+    def mistakes(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        if bool(self.claims) == bool(self.cannot):
+            yield Problem(key="", message="needs either claims, or why it cannot be judged")
+        if self.claims and not self.study:
+            yield Problem(key="study", message="is missing")
 
     @property
     def studies(self) -> tuple[str, ...]:

@@ -258,7 +258,7 @@ def _run_headers(experiment: Experiment, how: dict[str, Any]) -> ExperimentRun:
         figures=FIGURES[experiment.name](study.run(**how), experiment.paper),
         loads=Loads(()),
         axes=(),
-        pages=len(experiment.document["lists"]),
+        pages=len(study.lists),
         seeds=study.runs,
         n_loads=len(study),
         failed=0,

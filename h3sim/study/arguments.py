@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from h3sim.documents.arguments import Only
-from h3sim.documents.values import Number, Whole
+from h3sim.documents.values import Choice, Number, Whole
 
-__all__ = ["LEVEL", "NETWORKS", "SEED"]
+__all__ = ["LEVEL", "NETWORKS", "N_SAMPLES", "SAMPLING", "SEED"]
 
 LEVEL = Number(low=0, high=1, is_above=True, is_below=True)
 """A confidence, a level of significance, a power."""
@@ -16,3 +16,7 @@ NETWORKS = Only(
 """Networks, one after the other."""
 SEED = Whole(low=0, high=2**63 - 1, hint="2^63 - 1")
 """What random numbers may begin with."""
+SAMPLING = Choice(("latin-hypercube", "sobol"))
+"""How samples are drawn."""
+N_SAMPLES = Whole(low=1, high=10**6)
+"""How many."""

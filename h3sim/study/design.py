@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.documents import shown
-from h3sim.documents.shown import is_quantity
+from h3sim.documents.arguments import check_arguments
+from h3sim.documents.declared import says, settle
+from h3sim.documents.values import Flag, Number
 from h3sim.errors import InputError, Problem, UnknownOptionError, needing_extra
+from h3sim.study.arguments import N_SAMPLES, SAMPLING
 from h3sim.study.config import LoadConfig
 from h3sim.study.options import unknown_option
 
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "Combinations", "Design", "Range", "check_axes", "sampled"]
 
-OPTIONS = tuple(field.name for field in fields(LoadConfig) if field.name != "seed")
+OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
 """What may be an axis beside pages, schemes and seeds: every option of a load."""
-_MAX_LISTED = 10**6
 
 
 class Cell(NamedTuple):
@@ -44,24 +45,21 @@ class Range:
         InputError: listing what is wrong with it.
     """
 
-    low: float
-    high: float
-    log: bool = False
-    whole: bool = False
+    low: float = field(metadata=says(Number(), "the least", is_premise=True))
+    high: float = field(metadata=says(Number(), "the most", is_premise=True))
+    log: bool = field(default=False, metadata=says(Flag(), "evenly in the logarithm"))
+    whole: bool = field(default=False, metadata=says(Flag(), "whole numbers alone"))
 
     def __post_init__(self) -> None:
-        problems = []
-        for key in ("low", "high"):
-            value = getattr(self, key)
-            if not is_quantity(value):
-                problems.append(Problem(key=key, message=f"must be a number, is {shown(value)}"))
-        if not problems and self.low >= self.high:
+        settle(self, InputError)
+
+    def mistakes(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        if self.low >= self.high:
             message = f"must be more than low ({self.low:g}), is {self.high:g}"
-            problems.append(Problem(key="high", message=message))
-        if not problems and self.log and self.low <= 0:
-            problems.append(Problem(key="low", message="must be more than 0 where log is set"))
-        if problems:
-            raise InputError(problems)
+            yield Problem(key="high", message=message)
+        if self.log and self.low <= 0:
+            yield Problem(key="low", message="must be more than 0 where log is set")
 
     def at(self, share: float) -> float:
         """Return the value that lies at *share* (0 to 1) of the range.
@@ -196,12 +194,7 @@ def sampled(
         InputError: if there is no such method, or *n* is out of range.
         MissingExtraError: if scipy is not installed.
     """
-    if method not in ("latin-hypercube", "sobol"):
-        message = f"must be latin-hypercube or sobol, is {method!r}"
-        raise InputError([Problem(key="sampling", message=message)])
-    if type(n) is not int or not 1 <= n <= _MAX_LISTED:
-        message = f"must be a whole number from 1 to {_MAX_LISTED:,}, is {n!r}"
-        raise InputError([Problem(key="samples", message=message)])
+    check_arguments(InputError, sampling=(SAMPLING, method), samples=(N_SAMPLES, n))
     if method == "sobol" and n & (n - 1):
         message = f"must be a power of two for Sobol' points, is {n}"
         raise InputError([Problem(key="samples", message=message)])

@@ -1,40 +1,262 @@
-"""Reads studies from TOML: `docs/studies.md` has all keys."""
+"""Study files (`h3sim-study/1`)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.documents import DocumentReader, parse_toml, read_text
-from h3sim.documents.declared import read_table
-from h3sim.documents.refused import RefusedError
+from h3sim.documents import parse_toml, read_text
+from h3sim.documents.declared import keys_of, read_document, says, settle
+from h3sim.documents.nested import NumbersByPath, Table
+from h3sim.documents.values import (
+    Choice,
+    Flag,
+    ListOf,
+    Number,
+    OneOrMore,
+    Scalar,
+    TableOf,
+    Text,
+    ValueType,
+    Whole,
+)
 from h3sim.errors import InputError, Problem, UnknownNameError
+from h3sim.results.figures import ON_DEMAND
+from h3sim.study.arguments import N_SAMPLES, SAMPLING, SEED
 from h3sim.study.design import Range
 from h3sim.study.sequential import SEEDS_ARE_ADDED
 from h3sim.study.stopping import StoppingRule
 from h3sim.study.sweep import study_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from h3sim.study.sweep import Study
 
-__all__ = ["StudyError", "read_study", "study_from_dict"]
+__all__ = ["FORMAT", "Quick", "Samples", "StudyError", "StudyFile", "read_study", "study_from_dict"]
 
 FORMAT = "h3sim-study/1"
-_KEYS = (
-    *("format", "name", "pages", "schemes", "seeds", "resources", "metrics", "timeout_s"),
-    *("settings", "axes", "cells", "samples", "until"),
-    *("title", "source", "paper", "quick"),
-)
-"""The last four say what is reproduced: `h3sim.findings.experiments` reads them."""
-_SAMPLES = ("n", "method", "seed", "ranges")
-_RANGE = ("low", "high", "log", "whole")
 _PATHS = ("pages", "schemes", "network", "transport_profile")
 """What may name files, which are looked for beside the study."""
+_NAMES = OneOrMore(Text(), "names")
 
 
 class StudyError(InputError):
     """A study's file cannot be used."""
+
+
+class _Seeds(ValueType):
+    """How many from 0 on, or which."""
+
+    _count, _list = Whole(low=1), ListOf(Whole(low=0), "whole numbers")
+
+    def accept(self, value: Any) -> Any:
+        return (self._list if isinstance(value, list | tuple) else self._count).accept(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [self._count.schema(), self._list.schema()]}
+
+
+class _RangeTable(Table):
+    """A table, or the two ends in a list."""
+
+    def read(self, given: Any) -> Any:
+        if isinstance(given, list) and len(given) == 2:
+            given = dict(zip(("low", "high"), given, strict=True))
+        return super().read(given)
+
+    def schema(self) -> dict[str, Any]:
+        ends = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+        return {"anyOf": [ends, super().schema()]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """Settings that are drawn from ranges.
+
+    Raises:
+        StudyError: listing every value that is out of range.
+    """
+
+    n: int = field(metadata=says(N_SAMPLES, "how many settings are drawn"))
+    method: str = field(
+        default="latin-hypercube", metadata=says(SAMPLING, "`latin-hypercube` or `sobol`")
+    )
+    seed: int = field(default=0, metadata=says(SEED, "what the drawing begins with"))
+    ranges: Mapping[str, Range] = field(
+        default_factory=dict,
+        metadata=says(
+            TableOf(_RangeTable(Range, noun="[low, high] or a table", is_kept=True)),
+            "of each option `[low, high]`, or a table with `low`, `high`, `log` (evenly in the"
+            " logarithm) and `whole`",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, StudyError)
+
+    def mistakes(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        if not self.ranges:
+            yield Problem(key="ranges", message="at least one is needed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quick:
+    """How `h3sim reproduce` reduces a study: every n-th page by size, and at most so many seeds."""
+
+    every: int = field(default=1, metadata=says(Whole(low=1), "every n-th page by size"))
+    seeds: int | None = field(default=None, metadata=says(Whole(low=1), "so many seeds at most"))
+
+    def __post_init__(self) -> None:
+        settle(self, StudyError)
+
+    def __str__(self) -> str:
+        nth = {2: "second", 3: "third"}.get(self.every, f"{self.every}th")
+        pages = "all pages" if self.every == 1 else f"every {nth} page by size"
+        return (
+            pages if self.seeds is None else f"{pages}, {self.seeds:,} seed{'s' * (self.seeds > 1)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyFile:
+    """A study as its file says it.
+
+    Raises:
+        StudyError: listing every value that cannot be.
+    """
+
+    name: str = field(default="", metadata=says(Text(), "what lists call it"))
+    pages: tuple[str, ...] = field(
+        metadata=says(
+            _NAMES,
+            'pages, sets of them (`"corpus:small"`), or files, which are looked for beside the'
+            " study",
+        )
+    )
+    schemes: tuple[str, ...] = field(
+        default=("marx-2019",), metadata=says(_NAMES, "schemes, sets of them, or files")
+    )
+    seeds: int | tuple[int, ...] | None = field(
+        default=None, metadata=says(_Seeds(), "how many, from 0 on (else 1); or a list of them")
+    )
+    resources: bool = field(default=False, metadata=says(Flag(), "keep a row a resource as well"))
+    metrics: tuple[str, ...] = field(
+        default=(),
+        metadata=says(
+            OneOrMore(Choice(ON_DEMAND), "figures"),
+            "figures that take longer, as [columns](studies.md#rows)",
+        ),
+    )
+    timeout_s: float | None = field(
+        default=None,
+        metadata=says(
+            Number(low=0, is_above=True),
+            "a load that takes longer fails. Not in threads (dask's workers), which cannot be"
+            " stopped",
+        ),
+    )
+    settings: Mapping[str, Any] = field(
+        default_factory=dict,
+        metadata=says(
+            TableOf(Scalar("what varies is in axes")), "options that are the same in all loads"
+        ),
+    )
+    axes: Mapping[str, tuple[Any, ...]] = field(
+        default_factory=dict,
+        metadata=says(
+            TableOf(ListOf(Scalar(), "values (what is fixed is in settings)")),
+            "options with a list of values each; all are combined",
+        ),
+    )
+    cells: tuple[Mapping[str, Any], ...] | None = field(
+        default=None,
+        metadata=says(
+            ListOf(TableOf(Scalar()), "tables"),
+            "a list of settings that go together, `[[cells]]`; combined with the axes",
+        ),
+    )
+    samples: Samples | None = field(
+        default=None,
+        metadata=says(Table(Samples, is_kept=True), "settings that are drawn from ranges"),
+    )
+    until: StoppingRule | None = field(
+        default=None,
+        metadata=says(
+            Table(StoppingRule),
+            "in place of `seeds`: add them"
+            " [until intervals are narrow](studies.md#how-many-seeds-are-enough)",
+        ),
+    )
+    title: str = field(default="", metadata=says(Text(), "a line about what is reproduced"))
+    source: str = field(default="", metadata=says(Text(), "where that was published"))
+    paper: Mapping[str, float] = field(
+        default_factory=dict, metadata=says(NumbersByPath(), "the numbers there, by figure")
+    )
+    quick: Quick = field(
+        default_factory=Quick,
+        metadata=says(Table(Quick), "how `h3sim reproduce` reduces it without `--full`"),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, StudyError)
+
+    def mistakes(self) -> Iterator[Problem]:
+        """Yield what is wrong between its values."""
+        if self.until is not None and self.seeds is not None:
+            yield Problem(key="seeds", message=SEEDS_ARE_ADDED)
+        told = dict.fromkeys(keys_of(StudyFile), "is no option of a load: it stands outside")
+        for table, names, message in (
+            ("settings", self.settings, "is fixed in settings"),
+            ("axes", self.axes, "varies in axes"),
+            ("samples.ranges", () if self.samples is None else self.samples.ranges, ""),
+        ):
+            for name in names:
+                if name in told:
+                    yield Problem(key=f"{table}.{name}", message=told[name])
+                told[name] = message
+
+    def study(self, folder: Path | None = None, *, source: str = "study") -> Study:
+        """Return what is to be loaded; files that it names are looked for in *folder* at first.
+
+        Raises:
+            StudyError: listing every mistake in it.
+        """
+        try:
+            study = study_of(**self._arguments(folder or Path()))
+        except UnknownNameError as error:
+            raise StudyError([Problem(key="", message=str(error))], source) from error
+        except InputError as error:
+            # It says which file it is about: a page that the study names, not the study.
+            if error.source:
+                raise
+            raise StudyError(error.problems, source) from error
+        return replace(study, stopping=self.until)
+
+    def _arguments(self, folder: Path) -> dict[str, Any]:
+        """Return the arguments of `study_of`."""
+
+        def named(key: str, value: Any) -> Any:
+            is_file = key in _PATHS and isinstance(value, str) and (folder / value).is_file()
+            return str(folder / value) if is_file else value
+
+        drawn: dict[str, Any] = {}
+        if self.samples is not None:
+            drawn = {"samples": self.samples.n, "sampling": self.samples.method}
+            drawn |= {"sampling_seed": self.samples.seed, **self.samples.ranges}
+        return {
+            "pages": [named("pages", name) for name in self.pages],
+            "schemes": [named("schemes", name) for name in self.schemes],
+            "seeds": 1 if self.seeds is None else self.seeds,
+            **{key: getattr(self, key) for key in ("name", "resources", "metrics", "timeout_s")},
+            "cells": self.cells
+            and [{key: named(key, value) for key, value in cell.items()} for cell in self.cells],
+            **{key: named(key, value) for key, value in self.settings.items()},
+            **{key: [named(key, value) for value in values] for key, values in self.axes.items()},
+            **drawn,
+        }
 
 
 def read_study(path: str | Path) -> Study:
@@ -57,130 +279,5 @@ def study_from_dict(
     Raises:
         StudyError: listing every mistake in it.
     """
-    reader = _Reader(folder or Path())
-    arguments = reader.arguments(document)
-    stopping = reader.stopping(document)
-    # Not before both were read, so that all mistakes are told at once.
-    if reader.problems:
-        raise StudyError(reader.problems, source)
-    try:
-        return replace(study_of(**arguments), stopping=stopping)
-    except UnknownNameError as error:
-        raise StudyError([Problem(key="", message=str(error))], source) from error
-    except InputError as error:
-        # It says which file it is about: a page that the study names, not the study.
-        if error.source:
-            raise
-        raise StudyError(error.problems, source) from error
-
-
-class _Reader(DocumentReader):
-    """Turns a document into the arguments of `study_of`."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self._folder = folder
-
-    def arguments(self, document: dict[str, Any]) -> dict[str, Any]:
-        if document.get("format") != FORMAT:
-            self.report("format", f"must be {FORMAT!r}, is {document.get('format')!r}")
-        self.keys("", document, _KEYS)
-        if "pages" not in document:
-            self.report("pages", "is missing")
-        found: dict[str, Any] = {
-            key: [self._named(key, name) for name in self.texts(key, document[key])]
-            for key in ("pages", "schemes")
-            if key in document
-        }
-        found["name"] = self.text("name", document.get("name", ""))
-        for key in ("title", "source"):
-            self.text(key, document.get(key, ""))
-        for key in ("paper", "quick"):
-            self.table(key, document.get(key, {}))
-        found["seeds"] = self._seeds(document.get("seeds", 1))
-        found["resources"] = self.flag("resources", document.get("resources", False))
-        if "metrics" in document:
-            found["metrics"] = self.texts("metrics", document["metrics"])
-        if "timeout_s" in document:
-            found["timeout_s"] = self.number("timeout_s", document["timeout_s"])
-        if "cells" in document:
-            found["cells"] = [
-                {key: self._named(key, value) for key, value in cell.items()}
-                for cell in self.tables("cells", document["cells"])
-            ]
-        return found | self._axes(document) | self._samples(document)
-
-    def _seeds(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(self.whole(f"seeds[{n}]", seed, low=0) for n, seed in enumerate(value))
-        return self.whole("seeds", value, low=1)
-
-    def stopping(self, document: dict[str, Any]) -> StoppingRule | None:
-        """Return when there are seeds enough, where the study adds them by itself."""
-        if "until" not in document:
-            return None
-        if "seeds" in document:
-            self.report("seeds", SEEDS_ARE_ADDED)
-        try:
-            return read_table(StoppingRule, document["until"])
-        except RefusedError as refused:
-            self.add(refused.under("until"))
-            return None
-
-    def _axes(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Return what is fixed, and what varies, each option once."""
-        settings = self.table("settings", document.get("settings", {}))
-        axes = self.table("axes", document.get("axes", {}))
-        for name in settings:
-            if name in axes:
-                self.report(f"axes.{name}", "is fixed in settings")
-            if isinstance(settings[name], (list, dict)):
-                self.report(f"settings.{name}", "must be one value: what varies is in axes")
-        for name, values in axes.items():
-            if not isinstance(values, list):
-                self.report(f"axes.{name}", "must be a list: what is fixed is in settings")
-        return {
-            name: [self._named(name, v) for v in values]
-            if isinstance(values, list)
-            else self._named(name, values)
-            for name, values in {**settings, **axes}.items()
-        }
-
-    def _samples(self, document: dict[str, Any]) -> dict[str, Any]:
-        if "samples" not in document:
-            return {}
-        table = self.table("samples", document["samples"])
-        self.keys("samples", table, _SAMPLES)
-        ranges = self.table("samples.ranges", table.get("ranges", {}))
-        if not ranges:
-            self.report("samples.ranges", "at least one is needed")
-        return {
-            "samples": self.whole("samples.n", table.get("n"), low=1),
-            "sampling": self.text("samples.method", table.get("method", "latin-hypercube")),
-            "sampling_seed": self.whole("samples.seed", table.get("seed", 0), low=0),
-            **{name: self._range(f"samples.ranges.{name}", ranges[name]) for name in ranges},
-        }
-
-    def _range(self, key: str, value: Any) -> Range:
-        # Goes on in place of a wrong one, so that mistakes behind it are found as well.
-        stand_in = Range(low=0, high=1)
-        if isinstance(value, list) and len(value) == 2:
-            value = dict(zip(("low", "high"), value, strict=True))
-        table = self.table(key, value)
-        self.keys(key, table, _RANGE)
-        try:
-            return Range(**{name: table[name] for name in _RANGE if name in table})
-        except InputError as error:
-            self.add(
-                Problem(key=f"{key}.{problem.key}", message=problem.message)
-                for problem in error.problems
-            )
-        except TypeError:
-            self.report(key, "needs low and high")
-        return stand_in
-
-    def _named(self, key: str, name: Any) -> Any:
-        """Return the path of a file that stands beside the study, or what was given."""
-        if key in _PATHS and isinstance(name, str) and (self._folder / name).is_file():
-            return str(self._folder / name)
-        return name
+    file = read_document(StudyFile, document, StudyError, source=source, format_=FORMAT)
+    return file.study(folder, source=source)

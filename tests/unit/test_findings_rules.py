@@ -8,9 +8,19 @@ from typing import Any
 import pytest
 
 from h3sim.findings import list_findings
-from h3sim.findings.declared import FindingsError, findings_from_dict
+from h3sim.findings.declared import findings_from_dict
 from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
-from h3sim.findings.model import Claim, Figure, Finding, Limit, Rule, Verdict, judge, shown
+from h3sim.findings.model import (
+    Claim,
+    Figure,
+    Finding,
+    FindingsError,
+    Limit,
+    Rule,
+    Verdict,
+    judge,
+    shown,
+)
 from h3sim.findings.reproduce import FIGURES
 
 
@@ -97,13 +107,13 @@ def test_every_mistake_in_a_file_of_findings_is_told() -> None:
         findings_from_dict(document)
     assert [problem.key for problem in caught.value.problems] == [
         "format",
-        "findings[0].claims[0]",
         "findings[0].claims[0].figure",
+        "findings[0].claims[0]",
         "findings[1].wrong",
         "findings[1].says",
         "findings[1]",
-        "findings[2].study",
         "findings[2].claims[0].near",
+        "findings[2].study",
         "findings[1].id",
     ]
 

@@ -98,7 +98,10 @@ def test_sampled_settings_are_loaded() -> None:
         ({"seeds": [1, 1]}, "seeds: one is given twice"),
         ({"seeds": 0}, "seeds: at least one is needed"),
         ({"samples": 3, "sampling": "sobol", "rtt_ms": Range(low=1, high=2)}, "power of two"),
-        ({"samples": 4, "sampling": "grid", "rtt_ms": Range(low=1, high=2)}, "sampling: must be"),
+        (
+            {"samples": 4, "sampling": "grid", "rtt_ms": Range(low=1, high=2)},
+            "'grid' is not one of",
+        ),
         ({"executor": 5}, "executor: must be 'serial'"),
         ({"workers": 0}, "workers: must be a whole number of at least 1"),
         ({"burst": [2, 5]}, "burst: says how losses cluster"),
@@ -123,7 +126,8 @@ def test_unknown_names_are_told_with_those_spelt_alike() -> None:
         ({"low": 5, "high": 5}, "high: must be more than low"),
         ({"low": "x", "high": 5}, "low: must be a number"),
         ({"low": 0, "high": 5, "log": True}, "low: must be more than 0"),
-        ({"low": float("nan"), "high": 5}, "low: must be a number"),
+        ({"low": float("nan"), "high": 5}, "low: must be a finite number"),
+        ({"low": 0, "high": 5, "log": 1}, "log: must be true or false"),
     ],
 )
 def test_a_range_without_sense_is_refused(given: Any, message: Any) -> None:
