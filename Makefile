@@ -139,7 +139,7 @@ check-report: $(DEV) ## open reports and animations in Chromium: console, networ
 	$(BIN)/python -m tools.check_report $(AXE)/package/axe.min.js
 
 .PHONY: formats
-formats: $(READY) ## write the published schemas of pages and results anew, from their declarations
+formats: $(READY) ## write the published schemas of all formats anew, from their declarations
 	$(BIN)/python -m tools.formats
 
 .PHONY: docs-tables

@@ -14,10 +14,14 @@ from h3sim.cli.options import switch
 from h3sim.documents.declared import declared
 from h3sim.documents.nested import Table
 from h3sim.documents.refused import ABSENT
-from h3sim.documents.values import Choice, OrNone
+from h3sim.documents.values import Choice, OrNone, TableOf
+from h3sim.findings.declared import FindingsFile
+from h3sim.findings.headers import HeaderExperiment
 from h3sim.page import Resource
 from h3sim.results.figures import FIGURES
 from h3sim.study.load_option import option_of
+from h3sim.study.saved import LoadDocument
+from h3sim.study.study_file import StudyFile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
@@ -48,13 +52,13 @@ def _usual(entry: Declared) -> str:
         return ""
     if entry.default is None and isinstance(entry.kind, OrNone):
         return '`"none"`'
-    if entry.default in (ABSENT, None, (), ""):
+    if entry.default in (ABSENT, None, (), "", {}):
         return ""
     if isinstance(entry.default, bool):
         return str(entry.default).lower()
     value = entry.kind.write(entry.default)
-    if isinstance(value, str):
-        return f"`{value}`"
+    if isinstance(value, str | list):
+        return ", ".join(f"`{one}`" for one in ([value] if isinstance(value, str) else value))
     return f"{value >> 20} MiB" if _is_mebibytes(entry, value) else str(value).removesuffix(".0")
 
 
@@ -84,6 +88,21 @@ def _settings(cls: type) -> Iterator[Row]:
         yield f"`{entry.key}`", _usual(entry), entry.about
 
 
+def _nested(cls: type) -> Iterator[Row]:
+    yield "key", "usually", "what it says"
+    yield from _rows(cls)
+
+
+def _rows(cls: type, above: str = "") -> Iterator[Row]:
+    """Yield the keys of a table and of the tables in it."""
+    for entry in declared(cls):
+        yield f"`{above}{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
+        kind = getattr(entry.kind, "of", entry.kind)
+        if isinstance(kind, Table):
+            any_key = ".*" if isinstance(entry.kind, TableOf) else ""
+            yield from _rows(kind.cls, f"{above}{entry.key}{any_key}.")
+
+
 def _figures() -> Iterator[Row]:
     yield "name", "in JSON", "for people", "what it is"
     for figure in FIGURES:
@@ -99,6 +118,10 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "profile-keys": lambda: _settings(TransportProfile),
     "quic-settings": lambda: _settings(QuicSettings),
     "tcp-settings": lambda: _settings(TcpSettings),
+    "study-keys": lambda: _nested(StudyFile),
+    "load-keys": lambda: _nested(LoadDocument),
+    "findings-keys": lambda: _nested(FindingsFile),
+    "header-study-keys": lambda: _nested(HeaderExperiment),
 }
 
 

@@ -6,31 +6,38 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.page import schema
-from h3sim.study import result_schemas
+from h3sim import catalog
+from h3sim.findings import findings_schemas
+from h3sim.page.model import FORMAT as PAGE
+from h3sim.study import result_schemas, study_schemas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _PACKAGE = Path(__file__).parents[1] / "h3sim"
-PAGE_SCHEMA = _PACKAGE / "page" / "h3sim-page-1.schema.json"
 
 
-def result_schema(format_: str) -> Path:
-    """Return where the published schema of a format of results stands."""
-    return _PACKAGE / "study" / f"{format_.replace('/', '-')}.schema.json"
+def published() -> dict[Path, dict[str, Any]]:
+    """Return the schema of each format by the file that it is published in, beside the code."""
+    of_models = catalog.schemas()
+    packages: Mapping[str, Mapping[str, dict[str, Any]]] = {
+        "page": {PAGE: of_models.pop(PAGE)},
+        "catalog": of_models,
+        "study": study_schemas() | result_schemas(),
+        "findings": findings_schemas(),
+    }
+    return {
+        _PACKAGE / package / f"{format_.replace('/', '-')}.schema.json": found
+        for package, schemas in packages.items()
+        for format_, found in schemas.items()
+    }
 
 
 def main() -> None:
-    """Write the published schemas of pages, and of results over many loads."""
-    _write(PAGE_SCHEMA, schema())
-    for format_, found in result_schemas().items():
-        _write(result_schema(format_), found)
-
-
-def _write(path: Path, document: Mapping[str, Any]) -> None:
-    text = json.dumps(document, indent=2, ensure_ascii=False)
-    path.write_text(f"{text}\n", encoding="utf-8")
+    """Write every schema anew."""
+    for path, found in published().items():
+        text = json.dumps(found, indent=2, ensure_ascii=False)
+        path.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

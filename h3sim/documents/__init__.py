@@ -2,11 +2,9 @@
 
 from h3sim.documents.files import check_output, open_input, read_text, shown_path, write_whole
 from h3sim.documents.parse import parse_json, parse_toml
-from h3sim.documents.reader import DocumentReader
 from h3sim.documents.shown import is_quantity, listed, not_one_of, shown
 
 __all__ = [
-    "DocumentReader",
     "check_output",
     "is_quantity",
     "listed",

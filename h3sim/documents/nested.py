@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.declared import declared, keys_of, read_table, write_table
 from h3sim.documents.refused import RefusedError, collected, joined
 from h3sim.documents.shown import shown
 from h3sim.documents.values import Number, TableOf, ValueType
+from h3sim.errors import InputError
 
-__all__ = ["Inline", "Named", "NumbersByPath", "Table"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Embedded", "Inline", "Named", "NumbersByPath", "Table", "schema_id"]
+
+
+def schema_id(format_: str) -> str:
+    """Return the name under which the schema of a format is known."""
+    return f"urn:h3sim:schema:{format_.replace('/', '-')}"
 
 
 class Table(ValueType):
@@ -88,6 +97,30 @@ class Named(ValueType):
             "type": "object",
             "additionalProperties": {"$ref": f"#/$defs/{self.cls.__name__.lower()}"},
         }
+
+
+class Embedded(ValueType):
+    """A whole document of another format, which *read* and *write* know."""
+
+    def __init__(
+        self, format_: str, read: Callable[..., Any], write: Callable[[Any], dict[str, Any] | None]
+    ) -> None:
+        self._format, self._read, self._write = format_, read, write
+
+    def accept(self, value: Any) -> Any:
+        return value
+
+    def read(self, given: Any) -> Any:
+        try:
+            return self._read(given, source="")
+        except InputError as error:
+            raise RefusedError(error.problems) from error
+
+    def write(self, value: Any) -> dict[str, Any] | None:
+        return self._write(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"$ref": schema_id(self._format)}
 
 
 class NumbersByPath(ValueType):

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.declared import declared
-from h3sim.documents.nested import Named
+from h3sim.documents.nested import Named, schema_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ def schema_of(
     own["required"] = ["format", *own.get("required", [])]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:h3sim:schema:{format_.replace('/', '-')}",
+        "$id": schema_id(format_),
         "title": title,
         **({"description": about} if about else {}),
         **own,

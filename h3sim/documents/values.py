@@ -287,22 +287,22 @@ class Choice(ValueType):
 
 
 class OrNone(ValueType):
-    """Another value, or none at all, which a file writes as "none"."""
+    """Another value, or none at all, which a file writes as "none", or with *none* as that."""
 
-    def __init__(self, kind: ValueType) -> None:
-        self.of = kind
+    def __init__(self, kind: ValueType, *, none: str | None = "none") -> None:
+        self.of, self._none = kind, none
 
     def accept(self, value: Any) -> Any:
         return None if value is None else self.of.accept(value)
 
     def read(self, given: Any) -> Any:
-        return None if given == "none" else self.of.read(given)
+        return None if given == self._none else self.of.read(given)
 
     def write(self, value: Any) -> Any:
-        return "none" if value is None else self.of.write(value)
+        return self._none if value is None else self.of.write(value)
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [self.of.schema(), {"const": "none"}]}
+        return {"anyOf": [self.of.schema(), {"const": self._none}]}
 
 
 class ListOf(ValueType):

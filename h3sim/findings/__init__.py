@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 
 if TYPE_CHECKING:
-    from h3sim.findings.declared import list_findings
+    from h3sim.findings.declared import findings_schemas, list_findings
     from h3sim.findings.experiments import Experiment, experiment_names, load_experiment
     from h3sim.findings.model import Claim, Finding, FindingsError, Judgement, Verdict, judge
     from h3sim.findings.reproduce import ExperimentRun, Reproduction, reproduce
@@ -20,6 +20,7 @@ __all__ = [
     "Reproduction",
     "Verdict",
     "experiment_names",
+    "findings_schemas",
     "judge",
     "list_findings",
     "load_experiment",
@@ -28,7 +29,7 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
-    declared="list_findings",
+    declared="findings_schemas list_findings",
     experiments="Experiment experiment_names load_experiment",
     model="Claim Finding FindingsError Judgement Verdict judge",
     reproduce="ExperimentRun Reproduction reproduce",

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
-    *("Claim", "Figure", "Finding", "FindingsError", "Judged", "Judgement", "Limit", "Rule"),
-    *("Verdict", "judge"),
+    *("RULES", "Claim", "Figure", "Finding", "FindingsError", "Judged", "Judgement", "Limit"),
+    *("Rule", "Verdict", "judge"),
 ]
 
 NEAR = 0.25
@@ -97,6 +97,10 @@ _TOLD = {
 }
 
 
+RULES = {rule.value: rule for rule in Rule} | {"from": Rule.AT_LEAST, "to": Rule.AT_MOST}
+"""By their keys in a file."""
+
+
 class Limit(NamedTuple):
     """What a figure is compared with: a number, or the figure of that name."""
 
@@ -108,11 +112,7 @@ class _Limits(ValueType):
     """Under the key of each rule the number, or the figure, that it compares with."""
 
     stand_in = ()
-    by_key: Mapping[str, Rule] = {rule.value: rule for rule in Rule} | {
-        "from": Rule.AT_LEAST,
-        "to": Rule.AT_MOST,
-    }
-    keys = tuple(by_key)
+    keys = tuple(RULES)
 
     def accept(self, value: Any) -> tuple[Limit, ...]:
         if not isinstance(value, tuple) or not all(isinstance(limit, Limit) for limit in value):
@@ -123,9 +123,7 @@ class _Limits(ValueType):
 
     def read(self, given: Any) -> tuple[Limit, ...]:
         limits, problems = collected(
-            (key, partial(_limit, rule), given[key])
-            for key, rule in self.by_key.items()
-            if key in given
+            (key, partial(_limit, rule), given[key]) for key, rule in RULES.items() if key in given
         )
         if problems:
             raise RefusedError(problems, tuple(limits))

@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
 from h3sim._version import __version__
-from h3sim.page import page_to_dict
+from h3sim.documents.declared import says, write_table
+from h3sim.documents.nested import Embedded
+from h3sim.documents.values import Choice, ListOf, OrNone, Scalar, TableOf, Text, Whole
+from h3sim.page import page_from_dict, page_to_dict
+from h3sim.page.model import FORMAT as PAGE
 from h3sim.results.configuration import build, configuration, in_words, notes
 from h3sim.results.figures import document_of
 from h3sim.results.requests import request_sizer
-from h3sim.schemes import scheme_to_dict
-from h3sim.transport import Protocol, network_to_dict
+from h3sim.schemes import scheme_from_dict, scheme_to_dict
+from h3sim.schemes.reader import FORMAT as SCHEME
+from h3sim.transport import Protocol, network_from_dict, network_to_dict
+from h3sim.transport.reader import FORMAT as NETWORK
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from h3sim.page import Page
     from h3sim.results.connections import Connection
     from h3sim.results.load import Load
+    from h3sim.schemes import Scheme
     from h3sim.trace import Trace
+    from h3sim.transport import Network, TransportProfile
 
 __all__ = [
     "FORMAT",
+    "LoadIdentity",
+    "LoadInputs",
     "hol_figures",
     "identity",
     "load_to_dict",
@@ -33,32 +47,94 @@ __all__ = [
 FORMAT = "h3sim-load/1"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadIdentity:
+    """What was run; what the log of a connection cannot say is None."""
+
+    version: str = field(metadata=says(Text(), "of h3sim"))
+    build: str = field(
+        default="", metadata=says(Text(), '`"pure"`, or `"compiled"` where its modules were')
+    )
+    page: str = field(metadata=says(Text(), "the page's name"))
+    page_digest: str | None = field(
+        metadata=says(OrNone(Text(), none=None), "SHA-256 of the page's resources")
+    )
+    scheme: str | None = field(metadata=says(OrNone(Text(), none=None), "the scheme's name"))
+    network: str | None = field(metadata=says(OrNone(Text(), none=None), "the network's name"))
+    transport: str = field(metadata=says(Choice(p.value for p in Protocol), "what carried HTTP"))
+    seed: int | None = field(
+        metadata=says(OrNone(Whole(low=0), none=None), "of all that is random")
+    )
+    configuration: Mapping[str, Any] | None = field(
+        metadata=says(
+            OrNone(TableOf(OrNone(Scalar(), none=None)), none=None),
+            "every option of `run` as it was resolved, null for what the load has not (a constant"
+            " rate has no queue)",
+        )
+    )
+    notes: tuple[str, ...] = field(
+        default=(),
+        metadata=says(ListOf(Text(), "texts"), "what to know of the page before believing it"),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadInputs:
+    """What is needed to run the load again."""
+
+    page: Page = field(metadata=says(Embedded(PAGE, page_from_dict, page_to_dict), "the page"))
+    scheme: Scheme | None = field(
+        metadata=says(
+            OrNone(Embedded(SCHEME, scheme_from_dict, scheme_to_dict), none=None),
+            "the scheme; null where it was code",
+        )
+    )
+    network: Network = field(
+        metadata=says(Embedded(NETWORK, network_from_dict, network_to_dict), "the network")
+    )
+    transport_profile: TransportProfile | None = field(
+        metadata=says(
+            OrNone(
+                # By attribute: profiles are imported where one is met, which few loads do.
+                Embedded(
+                    "h3sim-profile/1",
+                    lambda *given, **how: transport.profile_from_dict(*given, **how),
+                    lambda profile: transport.profile_to_dict(profile),
+                ),
+                none=None,
+            ),
+            "the transport profile; null at a constant rate",
+        )
+    )
+
+
 def identity(load: Load) -> dict[str, Any]:
     """Return what was run: by name, by digest, and with every setting as resolved."""
-    return {
-        "version": __version__,
-        "build": build(),
-        "page": load.page.name,
-        "page_digest": load.page.digest,
-        "scheme": load.scheme.name,
-        "network": load.network.name,
-        "transport": load.protocol.value,
-        "seed": load.seed,
-        "configuration": configuration(load),
-        "notes": notes(load),
-    }
+    found = LoadIdentity(
+        version=__version__,
+        build=build(),
+        page=load.page.name,
+        page_digest=load.page.digest,
+        scheme=load.scheme.name,
+        network=load.network.name,
+        transport=load.protocol.value,
+        seed=load.seed,
+        configuration=configuration(load),
+        notes=tuple(notes(load)),
+    )
+    return write_table(found, is_whole=True)
 
 
 def _inputs(load: Load) -> dict[str, Any]:
     """Return what is needed to run the load again; the scheme is None if it is code."""
-    return {
-        "page": page_to_dict(load.page),
-        "scheme": scheme_to_dict(load.scheme),
-        "network": network_to_dict(load.network),
-        "transport_profile": None
-        if load.profile is None
-        else transport.profile_to_dict(load.profile),
-    }
+    return write_table(
+        LoadInputs(
+            page=load.page,
+            scheme=load.scheme,
+            network=load.network,
+            transport_profile=load.profile,
+        )
+    )
 
 
 def _multiplexing(load: Load) -> dict[str, Any]:

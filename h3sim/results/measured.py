@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics
 from h3sim._version import __version__
+from h3sim.documents.declared import write_table
 from h3sim.provided import provided
 from h3sim.qlog import read_qlog
-from h3sim.results.document import FORMAT, hol_figures
+from h3sim.results.document import FORMAT, LoadIdentity, hol_figures
 from h3sim.results.figures import document_of
 from h3sim.results.load import Hol, PacketCount, Which
 from h3sim.trace import Delivery
@@ -128,14 +129,18 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
     """
     return {
         "format": FORMAT,
-        "version": __version__,
-        "page": log.title,
-        "page_digest": None,
-        "scheme": None,
-        "network": None,
-        "transport": "quic" if log.trace.delivery is Delivery.STREAM else "tcp",
-        "seed": None,
-        "configuration": None,
+        **write_table(
+            LoadIdentity(
+                version=__version__,
+                page=log.title,
+                page_digest=None,
+                scheme=None,
+                network=None,
+                transport="quic" if log.trace.delivery is Delivery.STREAM else "tcp",
+                seed=None,
+                configuration=None,
+            )
+        ),
         "above_the_fold": {"resources": None, "bytes": None, "from": None},
         **document_of(Measurement(log)),
         "resources": [_measured_row(log, row) for row in metrics.timings(log.trace)],

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         read_load,
     )
     from h3sim.study.saved_results import read_results
-    from h3sim.study.schemas import result_schemas
+    from h3sim.study.schemas import result_schemas, study_schemas
     from h3sim.study.sensitivity import SensitivityRow, sensitivity
     from h3sim.study.sequential import Sequential, sweep_until
     from h3sim.study.server_check import ServerCheck, ServerCheckRow, check_server
@@ -108,6 +108,7 @@ __all__ = [
     "sensitivity",
     "simulate",
     "study_of",
+    "study_schemas",
     "sweep",
     "sweep_until",
     "what_if",
@@ -131,7 +132,7 @@ __getattr__, __dir__ = attach(
     run="resolve_pages resolve_scheme resolve_schemes run_config simulate with_scheduler",
     saved="SavedLoad SavedLoadError is_saved_load load_from_dict read_load",
     saved_results="read_results",
-    schemas="result_schemas",
+    schemas="result_schemas study_schemas",
     sensitivity="SensitivityRow sensitivity",
     sequential="Sequential sweep_until",
     server_check="ServerCheck ServerCheckRow check_server",

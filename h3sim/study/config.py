@@ -14,6 +14,7 @@ from h3sim.engine import MAX_LOAD_NS
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.http import BufferModel, Retransmit
 from h3sim.page import HostMode
+from h3sim.study.arguments import SEED
 from h3sim.study.load_option import (
     NO_CODEC,
     Browser,
@@ -186,9 +187,7 @@ class LoadConfig:
         " bbr@500, or a video of 3 Mbit/s, on-off:3, with + between them",
         "FLOWS",
     )
-    seed: int = option(
-        Whole(low=0, high=2**63 - 1, hint="2^63 - 1"), "of all that is random", "N", default=0
-    )
+    seed: int = option(SEED, "of all that is random", "N", default=0)
     max_simulated_s: float | None = option(
         _LIMIT_S, "when a load over links is given up, in simulated seconds (default: 3600)", "S"
     )

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim import transport
-from h3sim.browser import OF_BROWSER, BrowserMode, BrowserModel
-from h3sim.documents import DocumentReader, listed, open_input, parse_json, read_text
+from h3sim.browser import OF_BROWSER, BrowserMode
+from h3sim.documents import open_input, parse_json, read_text
+from h3sim.documents.declared import keys_of, read_document, says, settle
+from h3sim.documents.nested import Table
+from h3sim.documents.refused import RefusedError
 from h3sim.errors import InputError, Problem
 from h3sim.http import BufferModel
-from h3sim.page import HostMode, page_from_dict
+from h3sim.page import HostMode
 from h3sim.results import FORMAT
-from h3sim.schemes import scheme_from_dict
+from h3sim.results.document import LoadIdentity, LoadInputs
 from h3sim.study.config import LoadConfig
 from h3sim.study.run import resolve_scheme, run_config
-from h3sim.transport import Mode, network_from_dict
+from h3sim.transport import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from h3sim.page import Page
@@ -29,10 +32,16 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-__all__ = ["SavedLoad", "SavedLoadError", "is_saved_load", "load_from_dict", "read_load"]
+__all__ = [
+    "LoadDocument",
+    "SavedLoad",
+    "SavedLoadError",
+    "is_saved_load",
+    "load_from_dict",
+    "read_load",
+]
 
-_NEEDED = ("version", "page_digest", "transport", "seed", "configuration", "inputs")
-_INPUTS = ("page", "scheme", "network", "transport_profile")
+_NO_INPUTS: Any = None
 _HEAD_BYTES = 1000
 """Documents have their format first, so a file need not be read to be told from others."""
 _OWN = ("version", "build")
@@ -41,6 +50,64 @@ _OWN = ("version", "build")
 
 class SavedLoadError(InputError):
     """A saved load cannot be read, or not run again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadDocument(LoadIdentity):
+    """What a document of a load says beside its figures."""
+
+    inputs: LoadInputs = field(
+        default=_NO_INPUTS,
+        metadata=says(
+            Table(LoadInputs, is_kept=True), "page, scheme, network and profile themselves"
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        settle(self, SavedLoadError)
+
+    def mistakes(self) -> Iterator[Problem]:
+        """Yield why it cannot be run again."""
+        if self.inputs is _NO_INPUTS:
+            message = "is missing: a load of h3sim 0.1, or measured, cannot run again"
+            yield Problem(key="inputs", message=message)
+            return
+        # What could not be read is None.
+        page, network = self.inputs.page, self.inputs.network
+        if page is not None and page.digest != self.page_digest:
+            message = "is not that of inputs.page: one of the two was edited"
+            yield Problem(key="page_digest", message=message)
+        if network is not None:
+            try:
+                self.config()
+            except InputError as error:
+                yield from RefusedError(error.problems).under("configuration")
+
+    def config(self) -> LoadConfig:
+        """Return what resolves to what the load was run with: most is in its inputs.
+
+        Raises:
+            InputError: listing every setting that is out of range.
+        """
+        given = self.configuration or {}
+        seed: Any = self.seed  # None is refused, as what else is wrong
+        of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
+        browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model
+        return LoadConfig(
+            network=self.inputs.network,
+            transport_profile=self.inputs.transport_profile,
+            transport=self.transport,
+            buffer_kb=given.get("buffer_kb", 0.0),
+            # `or`: it is there as null where there was no buffer.
+            buffer_model=given.get("buffer_model") or BufferModel.REFILLED.value,
+            handshake=given.get("handshake", Mode.ONE_RTT.value),
+            seed=seed,
+            browser=replace(browser, **of_browser),
+            headers=given.get("headers"),
+            hosts=given.get("hosts", HostMode.ONE.value),
+            dns_ms=given.get("dns_ms"),
+            cross_traffic=given.get("cross_traffic"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -131,91 +198,13 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     >>> saved.run().to_dict() == load.to_dict()
     True
     """
-    _check_keys(document, source)
-    problems: list[Problem] = []
-    inputs = document["inputs"]
-    page = _input(problems, "page", page_from_dict, inputs["page"])
-    network = _input(problems, "network", network_from_dict, inputs["network"])
-    scheme = _input(problems, "scheme", scheme_from_dict, inputs["scheme"])
-    profile = _input(
-        problems, "transport_profile", transport.profile_from_dict, inputs["transport_profile"]
-    )
-    if page is not None and page.digest != document["page_digest"]:
-        message = "is not that of inputs.page: one of the two was edited"
-        problems.append(Problem(key="page_digest", message=message))
-    config = None
-    if network is not None:
-        try:
-            config = _config(document, network=network, transport_profile=profile)
-        except InputError as error:
-            problems += [
-                Problem(key=f"configuration.{problem.key}", message=problem.message)
-                for problem in error.problems
-            ]
-    if problems or page is None or config is None:
-        raise SavedLoadError(problems, source)
-    return SavedLoad(document=document, page=page, scheme=scheme, config=config)
-
-
-def _check_keys(document: Any, source: str) -> None:
-    reader = DocumentReader()
-    table = reader.table("", document)
-    if not reader.problems and table.get("format") != FORMAT:
-        reader.report("format", f"must be {FORMAT!r}, is {table.get('format')!r}")
-    for key in _NEEDED:
-        if not reader.problems and key not in table:
-            reader.report(key, "is missing: a load of h3sim 0.1, or measured, cannot run again")
-    inputs = reader.table("inputs", table.get("inputs", {}))
-    reader.table("configuration", table.get("configuration", {}))
-    if not reader.problems:
-        for key in _INPUTS:
-            if key not in inputs:
-                reader.report(f"inputs.{key}", "is missing")
-    if reader.problems:
-        raise SavedLoadError(reader.problems, source)
-
-
-def _input(problems: list[Problem], name: str, read: Callable[..., Any], entry: Any) -> Any:
-    """Return what *read* makes of an input; None for None, or after noting what is wrong."""
-    # There is none of these where the scheme was code, or at a constant rate.
-    if entry is None and name in ("scheme", "transport_profile"):
-        return None
-    if not isinstance(entry, dict):
-        problems.append(Problem(key=f"inputs.{name}", message="must be an object"))
-        return None
-    try:
-        return read(entry, source="")
-    except InputError as error:
-        problems += [
-            Problem(key=f"inputs.{name}.{problem.key}".rstrip("."), message=problem.message)
-            for problem in error.problems
-        ]
-        return None
-
-
-def _config(document: dict[str, Any], **resolved: Any) -> LoadConfig:
-    """Return the config that resolves to what the load was run with: most is in *resolved*."""
-    given = document["configuration"]
-    mode = given.get("browser", "replay")
-    known = [member.value for member in BrowserMode]
-    if mode not in known:
-        message = f"must be one of {listed(known)}, is {mode!r}"
-        raise InputError([Problem(key="browser", message=message)])
-    of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
-    return LoadConfig(
-        **resolved,
-        transport=document["transport"],
-        buffer_kb=given.get("buffer_kb", 0.0),
-        # `or`: it is there as null where there was no buffer.
-        buffer_model=given.get("buffer_model") or BufferModel.REFILLED.value,
-        handshake=given.get("handshake", Mode.ONE_RTT.value),
-        seed=document["seed"],
-        browser=BrowserModel(mode=BrowserMode(mode), **of_browser),
-        headers=given.get("headers"),
-        hosts=given.get("hosts", HostMode.ONE.value),
-        dns_ms=given.get("dns_ms"),
-        cross_traffic=given.get("cross_traffic"),
-    )
+    tables = document
+    if isinstance(document, Mapping):  # the figures are not asked
+        known = ("format", *keys_of(LoadDocument))
+        tables = {key: document[key] for key in known if key in document}
+    read = read_document(LoadDocument, tables, SavedLoadError, source=source, format_=FORMAT)
+    inputs, config = read.inputs, read.config()
+    return SavedLoad(document=document, page=inputs.page, scheme=inputs.scheme, config=config)
 
 
 def _through_json(value: Any) -> Any:

@@ -1,17 +1,23 @@
-"""JSON Schemas of what `to_dict` of results over many loads returns."""
+"""JSON Schemas of studies, of loads, and of what `to_dict` of results over many loads returns."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.documents.schema import schema_of
 from h3sim.page.classes import PAGE_CLASSES
+from h3sim.results import FORMAT as LOAD
+from h3sim.results.figures import FIGURES
 from h3sim.study.find import FoundRow, RobustnessRow
 from h3sim.study.regret import RegretRow, SchemeRegretRow
+from h3sim.study.saved import LoadDocument
+from h3sim.study.study_file import FORMAT as STUDY
+from h3sim.study.study_file import StudyFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["result_schemas"]
+__all__ = ["result_schemas", "study_schemas"]
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
@@ -31,6 +37,43 @@ _OF_ANNOTATION: Mapping[str, Mapping[str, Any]] = {
 _BY_NAME: Mapping[str, Any] = {"type": "object", "additionalProperties": _TEXT}
 _SETTINGS: Mapping[str, Any] = {"type": "object"}
 """Settings of loads, as `h3sim-load/1` has them: what a version can set, it says."""
+
+
+def study_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schemas of studies and of single loads, by format.
+
+    They come of the declarations that files are read by, and of the table of figures.
+
+    >>> list(study_schemas())
+    ['h3sim-study/1', 'h3sim-load/1']
+    """
+    load_rules = {"properties": _figures(), "additionalProperties": True}
+    return {
+        STUDY: schema_of(StudyFile, STUDY, title="A study for h3sim"),
+        LOAD: schema_of(
+            LoadDocument,
+            LOAD,
+            title="A load, or the log of a connection, in figures",
+            about="Times are ms; what is not known, or not defined for the page, is null.",
+            rules={LoadDocument.__name__.lower(): load_rules},
+        ),
+    }
+
+
+def _figures() -> dict[str, Any]:
+    """Return the properties of the figures, each where it stands in a document."""
+    found: dict[str, Any] = {}
+    for figure in FIGURES:
+        *groups, name = figure.key or ("",)
+        table = found
+        for group in groups:
+            below = table.setdefault(group, {"type": ["object", "null"], "properties": {}})
+            table = below["properties"]
+        if name:
+            # What is no column may be a table, as a histogram is.
+            is_number = {"type": ["number", "null"]} if figure.is_column else {}
+            table[name] = {**is_number, "description": figure.about}
+    return found
 
 
 def result_schemas() -> dict[str, dict[str, Any]]:

@@ -88,8 +88,7 @@ class Samples:
         default_factory=dict,
         metadata=says(
             TableOf(_RangeTable(Range, noun="[low, high] or a table", is_kept=True)),
-            "of each option `[low, high]`, or a table with `low`, `high`, `log` (evenly in the"
-            " logarithm) and `whole`",
+            "of each option its range, as a table or as `[low, high]`",
         ),
     )
 

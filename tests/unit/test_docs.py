@@ -27,6 +27,7 @@ from h3sim import catalog
 from h3sim.cli import main
 from h3sim.cli.options import switch
 from h3sim.documents.declared import declared, keys_of
+from h3sim.findings import findings_schemas
 from h3sim.http import Retransmit
 from h3sim.page import Page, page_from_dict, schema
 from h3sim.schedulers import Mixed
@@ -34,19 +35,20 @@ from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
 from h3sim.schemes.parts import CONDITIONS
 from h3sim.schemes.ranks import RankBy
 from h3sim.signals import Signalling
+from h3sim.study import study_schemas
 from h3sim.study.load_option import option_of
-from h3sim.study.study_file import study_from_dict
+from h3sim.study.study_file import StudyFile, study_from_dict
 from h3sim.transport import TransportProfile, network_from_dict
 from h3sim.transport.congestion import controller_names
 from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.profile import profile_from_toml
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
-from tools import docs_tables
+from tools import docs_tables, formats
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-SCHEMAS = catalog.schemas()
+SCHEMAS = catalog.schemas() | study_schemas() | findings_schemas()
 BROKEN = "broken"
 """The name of the page that shows mistakes."""
 
@@ -176,6 +178,7 @@ FORMATS = {
     "h3sim-scheme/1": h3sim.Scheme,
     "h3sim-network/1": h3sim.Network,
     "h3sim-profile/1": TransportProfile,
+    "h3sim-study/1": StudyFile,
 }
 
 
@@ -221,15 +224,24 @@ def test_every_example_fits_its_schema(path: Any) -> None:
             assert [error.message for error in validator.iter_errors(document)] == []
 
 
-@pytest.mark.parametrize("folder", ["schemes", "networks", "profiles"])
-def test_every_shipped_file_fits_its_schema(folder: Any) -> None:
+@pytest.mark.parametrize(
+    "pattern",
+    ["schemes/*.toml", "networks/*.toml", "profiles/*.toml", "studies/*.toml", "fin*.toml"],
+)
+def test_every_shipped_file_fits_its_schema(pattern: Any) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    files = [*(ROOT / "models" / folder).glob("*.toml")]
+    files = [*(ROOT / "models").glob(pattern)]
     assert files
     for file in files:
         document = tomllib.loads(file.read_text("utf-8"))
         validator = jsonschema.Draft202012Validator(SCHEMAS[document["format"]])
         assert [error.message for error in validator.iter_errors(document)] == [], file.name
+
+
+def test_every_published_schema_is_that_of_its_declaration() -> None:
+    """`make formats` writes them."""
+    for path, found in formats.published().items():
+        assert json.loads(path.read_text("utf-8")) == found, path
 
 
 @every_doc

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from h3sim.documents.declared import write_table
 from h3sim.findings import list_findings
-from h3sim.findings.declared import findings_from_dict
+from h3sim.findings.declared import FORMAT, FindingsFile, findings_from_dict
 from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
 from h3sim.findings.model import (
     Claim,
@@ -116,6 +117,31 @@ def test_every_mistake_in_a_file_of_findings_is_told() -> None:
         "findings[2].study",
         "findings[1].id",
     ]
+
+
+def test_findings_are_written_as_they_are_read() -> None:
+    shipped = FindingsFile(findings=list_findings())
+    written = {"format": FORMAT, **write_table(shipped)}
+    assert findings_from_dict(written) == list_findings()
+
+
+def test_a_limit_is_a_number_or_a_name_and_a_claim_has_one() -> None:
+    rows: list[dict[str, Any]] = [{"below": True}, {"from": "t:b", "to": 2}, {}, {"near": 10**400}]
+    claims = [{"says": "it is", "figure": "a", **row} for row in rows]
+    entry = {"id": "a", "source": "b", "says": "c", "study": "s", "claims": claims}
+    with pytest.raises(FindingsError) as caught:
+        findings_from_dict({"format": FORMAT, "findings": [entry]}, source="mine.toml")
+    number = "must be a number or the name of a figure"
+    assert caught.value.lines() == [
+        f"mine.toml: findings[0].claims[0].below: {number}, is True",
+        "mine.toml: findings[0].claims[2]: needs a rule: above, below, at_least, at_most, near,"
+        " points, from, to",
+        f"mine.toml: findings[0].claims[3].near: {number}, is a huge number",
+    ]
+    del claims[3], claims[2], claims[0]
+    (found,) = findings_from_dict({"format": FORMAT, "findings": [entry]})
+    limits = (Limit(Rule.AT_LEAST, "t:b"), Limit(Rule.AT_MOST, 2.0))
+    assert found.claims == (Claim(says="it is", figure="s:a", limits=limits),)
 
 
 def test_an_interval_of_equal_pages_is_a_point_and_few_pages_have_none() -> None:

@@ -12,7 +12,6 @@ import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import result_schemas
 from tests.helpers import page_of
-from tools import formats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,12 +119,6 @@ def test_equal_regrets_are_drawn_as_equal_bytes(
     over_two_networks.plot.save(first, by="resources")
     over_two_networks.plot.save(again, by="resources")
     assert first.read_bytes() == again.read_bytes()
-
-
-def test_the_published_schemas_are_those_of_the_rows() -> None:
-    """`make formats` writes them."""
-    for format_, schema in result_schemas().items():
-        assert json.loads(formats.result_schema(format_).read_text("utf-8")) == schema
 
 
 def test_documents_of_regrets_and_of_races_are_as_their_schemas_say(

@@ -11,9 +11,11 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
+from h3sim.documents.declared import read_document, write_table
 from h3sim.errors import UnknownNameError
 from h3sim.findings import experiment_names, list_findings, load_experiment, marx, report
 from h3sim.findings.drawn import figure_of
+from h3sim.findings.headers import HeaderExperiment
 from h3sim.findings.loads import Loads
 from h3sim.findings.model import Verdict
 from h3sim.findings.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
@@ -45,6 +47,30 @@ def test_every_shipped_study_can_be_run_quick_and_full(name: str) -> None:
     quick, full = experiment.study(), experiment.study(full=True)
     assert 0 < len(quick) <= len(full)
     assert {page.name for page in quick.design.pages} <= {page.name for page in full.design.pages}
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_every_shipped_study_is_written_as_it_is_read(name: str) -> None:
+    file = load_experiment(name).file
+    assert read_document(type(file), write_table(file), StudyError, source="") == file
+
+
+def test_an_experiment_of_the_other_kind_says_what_it_is() -> None:
+    with pytest.raises(StudyError, match="loads pages: no header is compressed"):
+        load_experiment(TINY).headers()
+    with pytest.raises(StudyError, match="compresses headers: no page is loaded"):
+        load_experiment("frindell-2017").study()
+
+
+def test_every_mistake_of_a_study_of_headers_is_told() -> None:
+    document = {"name": "x", "title": "y", "lists": "a", "interval_ms": -1, "losses": [0, 2]}
+    with pytest.raises(StudyError) as caught:
+        read_document(
+            HeaderExperiment, document | {"runs": 0, "paper": {"a": "b"}}, StudyError, source=""
+        )
+    assert [problem.key for problem in caught.value.problems] == [
+        *("source", "interval_ms", "rtts_ms", "losses[1]", "runs", "table_bytes", "paper.a"),
+    ]
 
 
 def test_quick_pages_are_spread_over_sizes_and_keep_their_order() -> None:

@@ -7,14 +7,17 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
+import referencing
 
 import h3sim
+from h3sim import catalog
 from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.cli import main
 from h3sim.results.document import write_load_qlog
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import SavedLoadError, load_from_dict
+from h3sim.study import SavedLoadError, load_from_dict, study_schemas
 from tests.helpers import page_file, page_of
 
 if TYPE_CHECKING:
@@ -172,15 +175,60 @@ def broken(**changes: Any) -> Any:
         (broken(inputs__page__resources=[]), r"inputs\.page\.resources"),
         (broken(inputs__network__rtt_ms="x"), r"inputs\.network\.rtt_ms: must be a number"),
         (broken(page_digest="0"), "page_digest: is not that of inputs.page"),
-        (broken(seed="x"), r"configuration\.seed: must be a whole number"),
-        (broken(transport="udp"), r"configuration\.transport: 'udp' is not one of quic, tcp"),
-        (broken(configuration__browser="lynx"), r"configuration\.browser: must be one of"),
+        (broken(seed="x"), "seed: must be a whole number"),
+        (broken(transport="udp"), "transport: 'udp' is not one of quic, tcp"),
+        (
+            broken(configuration__browser="lynx"),
+            r"configuration\.browser: 'lynx' is not one of replay",
+        ),
+        (broken(inputs=None), "inputs: is missing: a load of h3sim 0.1, or measured, cannot run"),
+        (broken(configuration__seed=[]), r"configuration\.seed: must be one value, is \[\]"),
         (broken(configuration__buffer_kb="x"), r"configuration\.buffer_kb: must be a number"),
     ],
 )
 def test_a_document_that_cannot_run_again_is_refused(document: Any, message: Any) -> None:
     with pytest.raises(SavedLoadError, match=message):
         load_from_dict(document)
+
+
+def schema_problems(document: Any) -> list[str]:
+    """Return what the schemas have against a document; parts of other formats have their own."""
+    known = {found["$id"]: found for found in (catalog.schemas() | study_schemas()).values()}
+    registry: Any = referencing.Registry().with_contents(known.items())
+    validator = jsonschema.Draft202012Validator(
+        known["urn:h3sim:schema:h3sim-load-1"], registry=registry
+    )
+    return [error.message for error in validator.iter_errors(json.loads(json.dumps(document)))]
+
+
+@pytest.mark.parametrize("config", SETTINGS[:5], ids=str)
+def test_a_saved_load_is_as_its_schema_says(config: Any) -> None:
+    document = h3sim.simulate(PAGE, **config).to_dict()
+    assert schema_problems(document) == []
+    document["inputs"]["network"]["rtt_ms"] = "soon"
+    document["byte_index_ms"]["all"] = "soon"
+    assert len(schema_problems(document)) == 2
+
+
+def test_the_document_of_a_log_is_as_the_schema_of_loads_says(tmp_path: Path) -> None:
+    write_load_qlog(h3sim.simulate(PAGE), tmp_path / "load.qlog")
+    measured = h3sim.measure(tmp_path / "load.qlog").to_dict()
+    assert schema_problems(measured) == []
+    with pytest.raises(SavedLoadError) as caught:
+        load_from_dict(measured)
+    assert str(caught.value).startswith(
+        "load: inputs: is missing: a load of h3sim 0.1, or measured"
+    )
+
+
+def test_every_mistake_of_a_saved_load_is_told_at_once() -> None:
+    document = broken(inputs__network__rtt_ms="x", inputs__page__name=5, configuration=3)
+    with pytest.raises(SavedLoadError) as caught:
+        load_from_dict(document | {"transport": "udp", "seed": -1})
+    keys = [problem.key for problem in caught.value.problems]
+    assert keys == [
+        *("transport", "seed", "configuration", "inputs.page.name", "inputs.network.rtt_ms"),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "[", '{"format": "h3sim-load/1"', "[" * 100_000])

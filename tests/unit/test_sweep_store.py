@@ -314,7 +314,11 @@ def test_the_rows_are_those_of_python(study_file: Any, tmp_path: Path) -> None:
         ("[0, 50]", '[0, "x"]', "rtt_ms: must be a number, is 'x'"),
         ("[axes]", "[samples]\nn = 0\n[axes]", "samples.n: must be 1 to 1,000,000, is 0"),
         ("[axes]", "[samples]\nn = 1\n[axes]", "samples.ranges: at least one"),
-        ("[axes]", "[samples]\nn = 1\nranges.loss = 5\n[axes]", "samples.ranges.loss: must be .low, high. or"),
+        (
+            "[axes]",
+            "[samples]\nn = 1\nranges.loss = 5\n[axes]",
+            "samples.ranges.loss: must be .low, high. or",
+        ),
         ("[axes]", "[samples]\nn = 1\nranges.loss = {}\n[axes]", "ranges.loss.low: is missing"),
         ("[axes]", "[samples]\nn = 1\nranges.loss = [2, 1]\n[axes]", "ranges.loss.high: must be"),
         (
