@@ -64,9 +64,7 @@ def import_page(
     _check(path, page, above_the_fold, dialect=dialect, host=host, root=root)
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is told with the rest
         path = Path(path) / "index.html"
-    recording = Recording(
-        source=shown_path(path), dialect=dialect or "", page_number=page, host=host
-    )
+    recording = Recording(source=shown_path(path), dialect=dialect or "", page_number=page)
     site_root = None if root is None else Path(root)
     with opened(path) as source:
         if _is_site(source, path, dialect):
@@ -75,12 +73,7 @@ def import_page(
             _read(source, recording)
             for problem in source.problems:
                 recording.note("", problem)
-    if recording.imported is None:
-        return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
-    given = recording.imported
-    if strict and (wrong := (*given.mended, *given.skipped)):
-        raise RecordingError(wrong, recording.source)
-    return _marked(given, above_the_fold)
+    return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
 
 
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import h3sim
-from h3sim.capture import facts_from_dict, import_page
+from h3sim.capture import RecordingError, facts_from_dict, import_page
 from h3sim.engine import simulate
 from h3sim.errors import PageError
 from h3sim.page import At, Kind, Page, page_from_dict, page_to_dict
+from tests.recordings import SITE, entry, har, write_recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
 NEEDS_TABLES = pytest.mark.skipif(
@@ -182,6 +186,7 @@ def test_the_head_is_that_of_the_document_behind_the_redirects() -> None:
     page = page_of(redirect, document, style)
     assert [resource.in_head for resource in page.resources] == [False, False, True]
     assert page.resources[0].kind is Kind.DOCUMENT
+    assert [resource.is_root for resource in page.resources] == [False, True, False]
 
 
 def test_a_document_that_was_not_modified_leads_nowhere_else() -> None:
@@ -191,6 +196,10 @@ def test_a_document_that_was_not_modified_leads_nowhere_else() -> None:
         "r1": ["in_head", "render_blocking"],
         "r2": [],
     }
+
+
+def _counted(counts: Mapping[str, int]) -> dict[str, int]:
+    return {what: number for what, number in counts.items() if number}
 
 
 def test_the_report_counts_what_was_found_inferred_and_missing() -> None:
@@ -205,21 +214,28 @@ def test_the_report_counts_what_was_found_inferred_and_missing() -> None:
             ],
         }
     )
-    assert (dict(report.found), dict(report.inferred)) == (
+    assert (_counted(report.found), _counted(report.inferred)) == (
         {
-            "kind": 3,
-            "bytes": 2,
-            "trigger complete": 1,
-            "parent by initiator": 1,
-            "preload": 1,
-            "mime": 1,
-            "header_bytes": 1,
-            "end_ms": 1,
+            "requests": 3,
+            "hosts": 1,
+            "initiators": 1,
+            "kinds": 3,
+            "body sizes": 2,
+            "preloads": 1,
         },
-        {"trigger offset by time": 1, "parent by referer": 1},
+        {
+            "parent from referer": 1,
+            "trigger from the clock": 1,
+            "trigger from the kind of the parent": 1,
+        },
     )
-    missing = ("bytes of 1", "mime of 2", "header_bytes of 2", "request_bytes of 3")
-    assert report.missing == (*missing, "end_ms of 2", "server_ms of 3")
+    sizes = ("body sizes of 1", "header sizes of 2", "request sizes of 3")
+    assert report.missing == (
+        *(f"{missing}, taken as 0" for missing in sizes),
+        "media types of 2",
+        "what is critical or the hero",
+        "server think times of 3",
+    )
 
 
 def test_no_cookie_header_value_or_query_string_gets_into_a_page() -> None:
@@ -233,7 +249,11 @@ def test_no_cookie_header_value_or_query_string_gets_into_a_page() -> None:
     )
     assert "SECRET" not in json.dumps(page_to_dict(page))
     assert [resource.mime for resource in page.resources] == ["", "", "image/png"]
-    assert page.provenance == {"source": "someone/recordings a.har", "hosts": "1"}
+    assert page.provenance == {
+        "source": "someone/recordings a.har",
+        "hosts": "1",
+        "notes": "read as facts",
+    }
 
 
 def test_a_page_from_a_table_can_be_written_and_read_again() -> None:
@@ -340,6 +360,48 @@ def test_what_is_no_table_is_told(document: object, expected: str) -> None:
     assert str(caught.value) == expected
 
 
+def test_a_table_and_a_har_of_one_load_make_the_same_page(tmp_path: Path) -> None:
+    moved = {"response_status": 302, "response_redirectURL": "/new.png"}
+    asked: list[tuple[str, str, str, int, str | None, dict[str, Any]]] = [
+        ("/", "html", "text/html", 0, None, {"_priority": "VeryHigh"}),
+        ("app.js", "js", "text/javascript", 90, "/", {"_priority": "High"}),
+        ("old.png", "image", "image/png", 120, "/", {"_priority": "Low", **moved}),
+        ("late.js", "js", "text/javascript", 170, "app.js", {"_priority": "Low"}),
+        ("new.png", "image", "image/png", 185, "old.png", {}),
+    ]
+    entries, rows = [], []
+    for id_, word, mime, start_ms, parent, more in asked:
+        named = {"type": "parser", "url": f"{SITE}/{(parent or '').strip('/')}"}
+        initiator = {"_initiator": named} if parent else {}
+        entries.append(entry(f"/{id_.strip('/')}", start_ms, 60, mime=mime, **more, **initiator))
+        del entries[-1]["timings"]["wait"]  # what a server thinks no table tells
+        rows.append(
+            row(id_, parent, type=word, mime=mime, start_ms=start_ms,
+                first_byte_ms=start_ms + 40, end_ms=start_ms + 60, content_bytes=2000,
+                req_header_bytes=300, resp_header_bytes=100,
+                status=more.get("response_status", 200), chrome_priority=more.get("_priority"))
+        )  # fmt: skip
+    page = import_page(write_recording(tmp_path, har(*entries)), above_the_fold="none").page
+    assert page_of(*rows).resources == page.resources
+
+
+def test_of_a_table_the_requests_to_one_host_can_be_kept(tmp_path: Path) -> None:
+    rows = [root(host="SECRET"), row("r1", host="other"), row("r2", "r1")]
+    path = write_recording(tmp_path, {"name": "made-up", "resources": rows})
+    page = import_page(path, host="host-1").page
+    assert [(each.id, each.discovered and each.discovered.by) for each in page.resources] == [
+        ("r0", None),
+        ("r2", "r0"),
+    ]
+
+
+def test_a_table_with_mended_times_is_refused_where_nothing_may_be_wrong(tmp_path: Path) -> None:
+    table = {"name": "made-up", "resources": [root(), row("r1", first_byte_ms=495.2)]}
+    path = write_recording(tmp_path, table)
+    with pytest.raises(RecordingError, match=r"first_byte_ms: lies 4\.8 ms before start_ms"):
+        import_page(path, strict=True)
+
+
 @NEEDS_TABLES
 def test_every_table_becomes_a_page_with_all_its_resources_bytes_and_parents() -> None:
     paths = sorted(SHARED.glob("*.json"))
@@ -355,7 +417,7 @@ def test_every_table_becomes_a_page_with_all_its_resources_bytes_and_parents() -
             entry["parent"] for entry in table["resources"]
         ]
         n_unknown = sum(entry["body_bytes"] is None for entry in table["resources"])
-        assert read.found["bytes"] + n_unknown == len(page.resources)
+        assert read.found["body sizes"] + n_unknown == len(page.resources)
 
 
 @NEEDS_TABLES

@@ -173,6 +173,42 @@ def test_the_priority_of_a_script_tells_how_its_tag_was(
     assert told == flags
 
 
+def _script(path: str, start_ms: float, **more: Any) -> dict[str, Any]:
+    more.setdefault("_initiator", initiated_by("/"))
+    return entry(path, start_ms, 60, mime="text/javascript", **more)
+
+
+def test_the_head_of_a_redirected_page_is_that_of_the_document_it_leads_to(tmp_path: Path) -> None:
+    hop = entry("/", 0, 30, mime="text/html", response_status=301, response_redirectURL="/home")
+    home = entry("/home", 30, 100, mime="text/html")
+    script = _script("/a.js", 120, _priority="High", _initiator=initiated_by("/home"))
+    found = import_page(write_recording(tmp_path, har(hop, home, script))).page.resources[2]
+    assert (found.in_head, found.render_blocking) == (True, True)
+
+
+def test_a_script_that_a_script_adds_with_a_low_priority_is_async(tmp_path: Path) -> None:
+    by_script = initiated_by("/a.js", "script")
+    log = har(
+        PAGE,
+        _script("/a.js", 120, _priority="High"),
+        _script("/low.js", 190, _priority="Low", _initiator=by_script),
+        _script("/high.js", 190, _priority="High", _initiator=by_script),
+    )
+    found = import_page(write_recording(tmp_path, log)).page.resources
+    assert [resource.id for resource in found if resource.is_async] == ["low.js"]
+    assert not any(resource.in_head for resource in found[2:])
+
+
+def test_the_first_image_is_the_first_that_the_document_names(tmp_path: Path) -> None:
+    style = entry("/a.css", 100, 10, mime="text/css", _initiator=initiated_by("/"))
+    back = image("/back.png", 112, _initiator=initiated_by("/a.css"))
+    # Of one millisecond those that stand ahead of the image in the file come before it.
+    log = har(PAGE, style, back, _script("/a.js", 120), image("/b.png", 120), _script("/c.js", 120))
+    found = import_page(write_recording(tmp_path, log)).page.resources
+    assert [each.id for each in found if each.in_head] == ["a.css", "a.js"]
+    assert [each.id for each in found if each.after_first_image] == ["c.js"]
+
+
 def test_initiators_in_a_circle_are_not_believed_where_time_runs_backwards(tmp_path: Path) -> None:
     entries = [PAGE]
     for number, by in ((1, 3), (2, 1), (3, 2)):

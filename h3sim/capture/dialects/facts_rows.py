@@ -155,14 +155,12 @@ class FactsTable:
         """Where the facts come from; a query string in the name of a source is cut off."""
         source = (self.source_repo, self.source_path, self.commit)
         notes = (("body sizes", self.body_basis), ("grade", self.grade))
-        n_hosts = len({row.host for row in self.rows if row.host})
         said = {
             "source": " ".join(part.partition("?")[0] for part in source).strip(),
             "recorded": self.captured,
             "tool": ", ".join(filter(None, (self.recorder, self.browser))),
             "licence": self.licence,
             "notes": "; ".join(f"{name}: {value}" for name, value in notes if value),
-            "hosts": str(n_hosts or ""),
         }
         return {name: value for name, value in said.items() if value}
 

@@ -119,6 +119,7 @@ class _Site:
         while self._documents:
             self._read_document(*self._documents.popleft())
         recording.dialect = recording.dialect or "site"
+        recording.has_addresses = False
         folder = self._folder.name or "site"
         recording.name = folder if name == _INDEX else f"{folder}/{name}"
         recording.tool = "h3sim import"

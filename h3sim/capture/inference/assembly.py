@@ -13,7 +13,7 @@ from h3sim.capture.inference.flags import flags_of
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
-from h3sim.capture.inference.observed import LONGEST_MS, Outcome, recorded_ns
+from h3sim.capture.inference.observed import LONGEST_MS, Outcome, first_of, recorded_ns
 from h3sim.capture.inference.parents import Basis, find_parents
 from h3sim.capture.inference.recorded import priorities_of, recorded_frames, words_of
 from h3sim.capture.inference.triggers import Found, trigger_of
@@ -57,8 +57,8 @@ def assemble(
         RecordingError: if no request is left, or, with *strict*, if anything could not be used.
     """
     entries = _entries(recording)
-    if strict and recording.n_problems:
-        raise RecordingError(recording.all_problems(), recording.source)
+    if strict and (wrong := (*first_of(recording.mended), *recording.all_problems())):
+        raise RecordingError(wrong, recording.source)
     if not any(_is_kept(entry, None) for entry in entries):
         raise recording.refuse("holds no request that was answered over HTTP")
     return _Assembly(recording, entries, host).imported()
@@ -85,6 +85,8 @@ def _entries(recording: Recording) -> list[_Entry]:
     for request, _, _ in entries:
         if request.redirect_of is not None:
             request.redirect_of = new[request.redirect_of]
+        if request.parent is not None:
+            request.parent = new[request.parent]
         if request.trigger is not None:
             by = new[request.trigger.by]
             request.trigger = None if by is None else replace(request.trigger, by=by)
@@ -129,8 +131,6 @@ class _Assembly:
         self._root = next(documents, kept[0])
         self._landed = self._redirected()
         self._server_ms: dict[int, float | None] = {}
-        images = (index for index in kept if entries[index].kind is Kind.IMAGE)
-        self._first_image_ms = next((self._requests[index].start_ms for index in images), None)
 
     def _redirected(self) -> set[int]:
         """Return the documents that redirects of the root led to, each another root."""
@@ -145,10 +145,11 @@ class _Assembly:
         apply_markup(self._requests, inferred)
         parents, n_unbelieved = find_parents(self._requests, self._kinds, self._order, self._root)
         inferred["initiators that begin later, not believed"] += n_unbelieved
-        urls = [self._requests[index].url for index in self._kept]
-        ids = ids_of(urls, self._requests[self._root].url)
-        self._ids = dict(zip(self._kept, ids, strict=True))
         kept = [self._requests[index] for index in self._kept]
+        self._before_image = self._asked_before_the_first_image(parents)
+        ids = ids_of([request.url for request in kept], self._requests[self._root].url)
+        ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
+        self._ids = dict(zip(self._kept, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
         path = path_of(kept)
         if path is not None:
@@ -174,8 +175,26 @@ class _Assembly:
             left_out=dict(recording.left_out + self._left_out()),
             warnings=tuple(self._warnings()),
             missing=(*recording.missing, *missing_in(kept), *self._missing_always()),
+            mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
+
+    def _asked_before_the_first_image(self, parents: dict[int, Parent]) -> set[int]:
+        """Return what was asked for before the first image that the page's document names."""
+        images = (
+            number
+            for number, index in enumerate(self._kept)
+            if self._kinds[index] is Kind.IMAGE
+            and index in parents
+            and self._is_in_document(index, parents[index].index)
+        )
+        return set(self._kept[: next(images, None)])
+
+    def _is_in_document(self, index: int, parent: int | None) -> bool:
+        """Return whether *parent* is the page's document, in which no script asked for it."""
+        request = self._requests[index]
+        is_asked_by_it = parent == self._root or parent in self._landed
+        return is_asked_by_it and not request.stack and request.initiator_type != "script"
 
     def _whole(self, kept: list[Observed], path: Path | None) -> RecordedLoad | None:
         """Return what the recording says of the load as a whole."""
@@ -236,10 +255,11 @@ class _Assembly:
             "tool": recording.tool,
             "hosts": str(n_hosts),
             "notes": f"read as {recording.dialect}",
+            **recording.provenance,
         }
         return {
             "name": _clean(recording.name) or root.host,
-            "url": "" if recording.name else root.url,
+            "url": root.url if recording.has_addresses else "",
             "provenance": {key: _clean(text) for key, text in said.items() if text},
         }
 
@@ -248,12 +268,6 @@ class _Assembly:
         parent, direct = self._ancestor(index, parents)
         if self._server_ms.get(index) is not None:
             self._inferred["server think times from waits"] += 1
-        from_root = (
-            parent == self._root
-            and direct
-            and not request.stack
-            and request.initiator_type != "script"
-        )
         return Resource(
             id=self._ids[index],
             kind=kind,
@@ -271,7 +285,13 @@ class _Assembly:
             discovered=self._discovered(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index], self._frames.get(index)),
             server_priorities=words_of(request),
-            **flags_of(request, kind, self._inferred, self._first_image_ms, from_root=from_root),
+            **flags_of(
+                request,
+                kind,
+                self._inferred,
+                in_document=direct and self._is_in_document(index, parent),
+                before_image=index in self._before_image,
+            ),
         )
 
     def _ancestor(self, index: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:

@@ -1,8 +1,8 @@
 """What the browser knew of a resource: in the head, async, blocking, preloaded, hinted.
 
 Only what a recording bears out is set. Markup, where it was recorded, has been looked at before
-(`markup`) and decides; then Chrome's word for blocking, then Chrome's first priority, then the
-order of requests.
+(`markup`) and decides; then the recorder's word for blocking, then Chrome's first priority, then
+the order of requests.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ def flags_of(
     request: Observed,
     kind: Kind,
     inferred: Counter[str],
-    first_image_ms: float | None,
     *,
-    from_root: bool,
+    in_document: bool,
+    before_image: bool,
 ) -> dict[str, Any]:
     """Return the flags of *request* as fields of a `Resource`, and count what was inferred.
 
-    *from_root* says that its parent is the page's document and no script asked for it.
+    *in_document* says that the page's document names it, *before_image* that it was asked for
+    before the first image that this does.
     """
     if request.flags is not None:
         return dict(request.flags)
@@ -48,11 +49,16 @@ def flags_of(
         # Chrome asks for images with Low; nothing but the author's hint makes it High at first.
         flags["fetchpriority"] = FetchPriority.HIGH
         inferred["fetchpriority from Chrome's priority"] += 1
-    if not from_root or kind not in (Kind.STYLESHEET, Kind.SCRIPT) or request.is_preload:
+    if kind not in (Kind.STYLESHEET, Kind.SCRIPT) or request.is_preload:
+        return flags
+    if not in_document:
+        if kind is Kind.SCRIPT and level_of(request.priority) in _UNIMPORTANT:
+            flags["is_async"] = True  # what a script adds is, unless it says otherwise
+            inferred["async from Chrome's priority"] += 1
         return flags
     found: dict[str, Any] = {}
     if request.blocking:
-        inferred["in head, async from Chrome's word for blocking"] += 1
+        inferred["in head, async from the recorder's word for blocking"] += 1
         if request.blocking == _BLOCKING:
             found = _IN_HEAD
         elif request.blocking in _NOT_BLOCKING and kind is Kind.SCRIPT:
@@ -62,8 +68,7 @@ def flags_of(
         found = _by_priority(level_of(request.priority), kind)
     elif request.start_ms is not None:
         inferred["in head, blocking from the order of requests"] += 1
-        is_early = first_image_ms is None or request.start_ms < first_image_ms
-        found = _IN_HEAD if is_early else {"after_first_image": True}
+        found = _IN_HEAD if before_image else {"after_first_image": True}
     return flags | found
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.capture.imported import ImportedPage, RecordingError
+from h3sim.capture.imported import RecordingError
 from h3sim.errors import Problem
 from h3sim.page.discovery import MAX_TIME_NS
 from h3sim.units import ms, to_ms
@@ -117,6 +117,8 @@ class Observed:
     key: str
     """Its index in the file."""
     url: str
+    id: str = ""
+    """What the recording calls it; "" where its URL names it."""
     page: str = ""
     """The recording's id of the page that it belongs to, where there are several."""
     start_ms: float | None = None
@@ -155,6 +157,8 @@ class Observed:
     """The URL to which its answer sends the browser."""
     redirect_of: int | None = None
     """The index in the list of the request that was redirected to it."""
+    parent: int | None = None
+    """The index in the list of the request that led to it, where the recording says so as such."""
     priority: str = ""
     """Chrome's first priority for it, in lower case."""
     frame: StreamFrame | None = None
@@ -195,19 +199,21 @@ class Recording:
     dialect: str = ""
     page_number: int = 1
     """Which page load of the file is wanted, where there are several."""
-    host: str | None = None
-    """Whose requests are kept, where not those to all hosts."""
-    imported: ImportedPage | None = None
-    """The page, where the file gives it as such and nothing follows from requests."""
     name: str = ""
     """What to call the page, where it is not called by its host."""
+    has_addresses: bool = True
+    """Whether its URLs are those of the web, and do not stand in for files or rows."""
     tool: str = ""
     recorded: str = ""
     """The day."""
+    provenance: dict[str, str] = field(default_factory=dict)
+    """What it says itself of where it comes from; goes before what is known of the file."""
     times_ms: dict[str, float] = field(default_factory=dict)
     """What it says of the load as a whole, by the fields of `RecordedLoad` without their unit."""
     requests: list[Observed] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    mended: list[Problem] = field(default_factory=list)
+    """Values that were a little wrong, and what was taken instead."""
     problems: list[Problem] = field(default_factory=list)
     found: Counter[str] = field(default_factory=Counter)
     inferred: Counter[str] = field(default_factory=Counter)

@@ -25,7 +25,7 @@ __all__ = ["Basis", "Parent", "find_parents"]
 class Basis(enum.Enum):
     """From what a parent was told, the best first."""
 
-    GIVEN = "trigger"
+    GIVEN = "the recording"
     REDIRECT = "redirect"
     INITIATOR = "initiator"
     STACK = "stack"
@@ -122,6 +122,8 @@ def _parent(
     request = requests[index]
     if request.trigger is not None and request.trigger.by in known:
         return Parent(request.trigger.by, Basis.GIVEN)
+    if request.parent in known:
+        return Parent(request.parent, Basis.GIVEN)
     if request.redirect_of in known:
         return Parent(request.redirect_of, Basis.REDIRECT)
     if (found := seen.find(request.initiator)) is not None:
