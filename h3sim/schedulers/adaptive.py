@@ -110,7 +110,7 @@ class AdaptiveRoundRobinScheduler:
 
     def _learn(self) -> None:
         """End the burst, and let turns follow the mean of those seen."""
-        burst, self._burst, self._quiet = self._burst, 0, 0
+        burst, self._burst = self._burst, 0
         # The scaled integer form of Jacobson 1988, appendix A: rounding down can leave the mean up
         # to 3/4 above bursts that have become shorter.
         self._mean_in_quarters += burst - self._mean_in_quarters // _GAIN

@@ -96,10 +96,7 @@ class StrictScheduler:
             for element_id in self._groups[stream_id].elements:
                 self._move(element_id, replace(self._wanted[element_id], depends_on=above))
             del self._groups[stream_id]
-        if stream_id < 0 or stream_id in self._active:
-            # A placeholder takes part for what was below it, which has moved: nothing keeps it
-            # listed.
-            self.deactivate(stream_id)
+        self.deactivate(stream_id)
         wanted = self._wanted.pop(stream_id)
         del self._nodes[stream_id]
         self._groups[wanted.depends_on].take(stream_id, wanted.strict)

@@ -212,10 +212,9 @@ class QuickerZeroTime(ExactTime):
     @staticmethod
     def _restand(parent: Node, node: Node, tie: int) -> None:
         entry = node.entry
-        if entry is not None and entry[1] != tie:
-            moved: Entry = (_AFTER_ALL, tie, node)
-            node.entry = moved
-            relist(parent, entry, moved)
+        moved: Entry = (_AFTER_ALL, tie, node)
+        node.entry = moved
+        relist(parent, entry, moved)
 
 
 class Nghttp2Cycles(FairQueueing):
@@ -227,7 +226,8 @@ class Nghttp2Cycles(FairQueueing):
     def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start at the cycle served last, or behind it by a turn that is not paid for yet."""
         parent.n_listed += 1
-        return self._next(node, parent.last, node.n_bytes), parent.n_listed
+        cycles, node.carry = divmod(node.n_bytes * MAX_WEIGHT + node.carry, node.weight)
+        return parent.last + cycles, parent.n_listed
 
     def charge(self, node: Node, n_bytes: int) -> None:
         """Charge *n_bytes* to the node and all above it, which go on from where they were served.
@@ -278,12 +278,6 @@ class Nghttp2Cycles(FairQueueing):
         """Drop what it carried and its last turn, and set the clock of its own children back."""
         node.n_bytes = node.carry = 0
         node.last = 0
-
-    @staticmethod
-    def _next(node: Node, start: Time, n_bytes: int) -> Time:
-        node.n_bytes = n_bytes
-        cycles, node.carry = divmod(n_bytes * MAX_WEIGHT + node.carry, node.weight)
-        return start + cycles
 
 
 class H2oCalendar(FairQueueing):
