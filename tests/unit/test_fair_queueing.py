@@ -5,6 +5,7 @@ A packet of 1400 bytes costs 1400 * 256 / weight: 22,400 at weight 16, 11,200 at
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING
 
 import pytest
@@ -163,6 +164,45 @@ class TestH2o:
         scheduler.update(4, on(None, 1))
         assert turns(scheduler, 17) == [*[0] * 15, 4, 0]
 
+    @pytest.mark.parametrize(
+        ("weight", "n_turns"),
+        [
+            # 63 * 65,536 / 16 is whole: the sixteenth turn is in slot 63.
+            (16, 15),
+            # A fifth of it is 825,753.6, taken for 825,754: so the fifth turn is in slot 63 as well.
+            (5, 4),
+            # A twentieth is 206,438.4, taken for 206,438: the twentieth turn is still in slot 62.
+            (20, 20),
+            (1, 0),
+        ],
+    )
+    def test_a_turn_is_rounded_to_a_65536th_of_a_slot(self, weight: int, n_turns: int) -> None:
+        # Stream 4 stands in slot 63 from the beginning.
+        scheduler = tree(Queueing.H2O, s4=on(None, 1), s0=on(None, weight))
+        assert turns(scheduler, n_turns + 1) == [*[0] * n_turns, 4]
+
+    def test_in_one_slot_they_go_as_they_were_listed(self) -> None:
+        scheduler = TreeScheduler(queueing=Queueing.H2O)
+        for stream_id in (16, 8, 0, 12, 4):
+            opened(scheduler, {stream_id: on(None)})
+        assert turns(scheduler, 10) == [16, 8, 0, 12, 4] * 2
+
+    def test_a_turn_is_not_priced_if_the_stream_leaves_with_it_and_else_it_is(self) -> None:
+        # At weight 42 a turn is 1.5 slots: 0 joins slot 1, a half over. Its turn takes it to slot 3
+        # and nothing over, and 4 goes on to slot 2. Coming back, 0 is due 1.5 behind slot 1, in
+        # slot 2; had the turn not been priced it would be 2 behind it, in slot 3 behind 8.
+        scheduler = tree(Queueing.H2O, s0=on(None, 42), s4=on(None, 63), s8=on(None, 21))
+        assert turns(scheduler, 2) == [0, 4]
+        scheduler.deactivate(0)
+        scheduler.activate(0)
+        assert turns(scheduler, 4) == [4, 0, 8, 4]
+        # As soon as it had its turn it leaves with the half that it had.
+        scheduler = tree(Queueing.H2O, s0=on(None, 42), s4=on(None, 63), s8=on(None, 21))
+        assert turns(scheduler, 1) == [0]
+        scheduler.deactivate(0)
+        scheduler.activate(0)
+        assert turns(scheduler, 4) == [4, 4, 8, 0]
+
     def test_a_group_pays_a_turn_for_each_turn_below_it(self) -> None:
         scheduler = opened(
             TreeScheduler(queueing=Queueing.H2O), {-1: on(None), 0: on(-1), 4: on(-1), 8: on(None)}
@@ -280,9 +320,34 @@ class TestExactTime:
             assert turns(scheduler, 7, n_bytes=700) == [4, 0, 4, 4, 0, 4, 4]
 
 
+@pytest.mark.parametrize("queueing", Queueing)
+def test_the_same_weight_again_costs_nobody_a_turn(queueing: Queueing) -> None:
+    weights = {0: 16, 4: 32, 8: 5}
+    signals = {stream_id: on(None, weight) for stream_id, weight in weights.items()}
+    told, untold = (opened(TreeScheduler(queueing=queueing), signals) for _ in range(2))
+    picked = []
+    for _ in range(20):
+        for stream_id, signal in signals.items():
+            told.update(stream_id, signal)
+        picked += turns(told, 1)
+    assert picked == turns(untold, 20)
+
+
+@pytest.mark.parametrize("queueing", Queueing)
+@pytest.mark.parametrize("n_turns", [0, 1, 7])
+def test_a_copy_of_who_has_turns_goes_on_as_they_do(queueing: Queueing, n_turns: int) -> None:
+    weights = {0: 1, 4: 16, 8: 256, 12: 200, 16: 3}
+    signals = {stream_id: on(None, weight) for stream_id, weight in weights.items()}
+    scheduler = opened(TreeScheduler(queueing=queueing), signals)
+    turns(scheduler, n_turns)
+    copied = pickle.loads(pickle.dumps(scheduler))
+    assert turns(copied, 30) == turns(scheduler, 30)
+
+
 @pytest.mark.parametrize("queueing", [Queueing.NGHTTP2, Queueing.H2O, Queueing.ATS])
-def test_zero_weights_need_exact_queueing(queueing: Queueing) -> None:
+@pytest.mark.parametrize("weights", [Weights.ZERO, Weights.ZERO_LAST, Weights.QUICKER_ZERO])
+def test_zero_weights_need_exact_queueing(queueing: Queueing, weights: Weights) -> None:
     with pytest.raises(
         ValueError, match=f"zero weights need exact queueing, not '{queueing.value}'"
     ):
-        TreeScheduler(queueing=queueing, weights=Weights.ZERO)
+        TreeScheduler(queueing=queueing, weights=weights)

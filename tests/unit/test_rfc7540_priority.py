@@ -208,6 +208,26 @@ class TestStateManagement:
             two.close(A)
             assert drawn(two, NAMES, weights=True) == others
 
+    @pytest.mark.parametrize(
+        ("orphans", "child", "removed", "total", "weight"),
+        [
+            (Orphans.SHARE, 1, 1, 256, 1),
+            (Orphans.SHARE_DOWN, 1, 1, 256, 1),
+            (Orphans.SHARE_DOWN, 1, 3, 2, 1),
+            (Orphans.SHARE_DOWN, 2, 3, 2, 3),
+            # The factor, 65,536 * 1 / 3 = 21,845.3, is taken for 21,845: 3 of them are below 1, and
+            # 256 of them, 85.3, are 85; twice that, of 2 / 3, is rounded up to 43,691.
+            (Orphans.SHARE, 256, 1, 3, 85),
+            (Orphans.SHARE, 3, 1, 2, 2),
+            (Orphans.SHARE, 3, 2, 3, 2),
+            (Orphans.KEEP, 7, 1, 256, 7),
+        ],
+    )
+    def test_a_weight_that_is_shared_out_in_numbers(
+        self, orphans: Orphans, child: int, removed: int, total: int, weight: int
+    ) -> None:
+        assert orphans.weight(child, removed, total) == weight
+
     def test_streams_can_be_retained_for_a_while_after_they_closed(self) -> None:
         made = tree({A: on(None), B: on(A), C: on(B)}, retain=2)
         made.close(B)
@@ -233,6 +253,13 @@ class TestStateManagement:
         opened(made, {C: on(A), D: on(A), E: on(B)})
         served = turns(made, 16)
         assert [served.count(n) for n in (C, D, E)] == [6, 6, 4]
+
+    def test_a_priority_of_a_placeholder_that_is_not_there_is_of_no_stream(self) -> None:
+        made = TreeScheduler()
+        made.prioritize(-1, on(None))
+        assert figure(made) == ""
+        made.prioritize(0, on(None))
+        assert drawn(made) == "0"
 
     def test_an_idle_stream_can_be_used_later(self) -> None:
         made = TreeScheduler()

@@ -90,6 +90,23 @@ class TestIdleStreamsOfNghttp2:
         assert drawn(tree).startswith("1 1003 1005")
 
 
+    @pytest.mark.parametrize("call", ["open", "update", "prioritize"])
+    def test_whoever_names_it(self, call: str) -> None:
+        # As the parent that 3 shall have, or 3 itself; a hundred are there already.
+        tree = nghttp2(s1=on(None))
+        for stream_id in range(1001, 1201, 2):
+            tree.prioritize(stream_id, on(None))
+        assert drawn(tree).startswith("1 1001 1003")
+        if call == "open":
+            tree.open(3, on(1201))
+        elif call == "update":
+            tree.update(1, on(1201))
+        else:
+            tree.prioritize(1203, on(1))
+        assert "1001" not in drawn(tree)
+        assert "1003" in drawn(tree)
+
+
 class TestClosedStreamsOfNghttp2:
     """nghttp2_session_keep_closed_stream, nghttp2_session_adjust_closed_stream."""
 

@@ -56,6 +56,20 @@ class TestCreatedParents:
         tree.update(4, on(8))
         assert drawn(tree) == "8"
 
+    def test_one_that_is_left_by_its_last_stream_goes_wherever_it_stands(self) -> None:
+        # 12 takes the place of 0, which moves below it; 8, which stood between them, is left.
+        tree = opened(self.tree(), {0: on(None), 12: on(8)})
+        tree.update(8, on(0))
+        assert drawn(tree) == "0(8(12))"
+        tree.update(0, on(12))
+        assert drawn(tree) == "12(0)"
+
+    def test_one_that_another_depends_on_as_well_stays(self) -> None:
+        tree = opened(self.tree(), {0: on(None), 12: on(8), 16: on(8)})
+        tree.update(8, on(0))
+        tree.update(0, on(12))
+        assert drawn(tree) == "12(0(8(16)))"
+
     def test_a_placeholder_may_be_created_before_it_is_declared(self) -> None:
         tree = opened(self.tree(), {0: on(-1)})
         tree.open(-1, on(None, 200))
@@ -125,6 +139,17 @@ class TestNearestAncestors:
             tree.close(stream_id)
         opened(tree, {1000: on(8), 1004: on(4)})
         assert drawn(tree) == "0(1000) 4(1004)"
+
+    def test_what_was_remembered_of_a_shadow_is_forgotten_once_it_opens(self) -> None:
+        # The shadow of 8 went from below 0. The stream itself stands below the root.
+        tree = opened(self.tree(), {0: on(None), 4: on(8)})
+        tree.update(8, on(0))
+        tree.close(4)
+        assert drawn(tree) == "0"
+        tree.open(8, on(None))
+        tree.close(8)
+        opened(tree, {12: on(8)})
+        assert drawn(tree) == "0 8(12)"
 
     def test_a_shadow_whose_ancestor_would_be_itself_has_a_shadow_too(self) -> None:
         tree = opened(self.tree(), {4: on(8), 12: on(8)})
