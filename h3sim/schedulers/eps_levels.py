@@ -164,7 +164,7 @@ class SharedList(Level):
 
     def charge(self, stream_id: int, n_bytes: int) -> bool:
         turns = self._turns.charge(stream_id, n_bytes)
-        # One that is alone stays, so that the next one to join stands beside it, not before it.
+        # One that is alone stays: whoever joins stands in its round, whichever that is.
         if turns and self._is_incremental[stream_id] and len(self._round) > 1:
             # A packet longer than a turn costs as many rounds as it is turns long (nghttp3: max(1,
             # n / 800) cycles), or streams of larger packets would get more.

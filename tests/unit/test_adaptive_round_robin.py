@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import groupby
 
+import pytest
+
 import h3sim
 from h3sim.schedulers import AdaptiveRoundRobinScheduler, HearsLosses, RoundRobinScheduler
 from h3sim.signals import H2Priority
 from tests.helpers import replay
+from tests.unit.driving import opened
 
 
 def two() -> AdaptiveRoundRobinScheduler:
@@ -81,6 +84,31 @@ def test_a_turn_ends_where_the_stream_has_nothing_more() -> None:
     scheduler.activate(4)
     # Who joins waits for the next round, in which the lower stream goes first.
     assert runs(scheduler, 9) == [(0, 5), (4, 4)]
+
+
+@pytest.mark.parametrize("leave", ["deactivate", "close"])
+def test_who_leaves_in_the_middle_of_a_turn_has_a_whole_one_when_it_comes_back(leave: str) -> None:
+    scheduler = two()
+    lose(scheduler, 5)
+    scheduler.close(0)
+    # Of its turn of 4 packets stream 4 has sent one, and sends another.
+    assert runs(scheduler, 1) == [(4, 1)]
+    getattr(scheduler, leave)(4)
+    opened(scheduler, {4: H2Priority()})
+    assert runs(scheduler, 1) == [(4, 1)]
+    # 0 joins during the turn, so it waits for the next round.
+    opened(scheduler, {0: H2Priority()})
+    assert runs(scheduler, 8) == [(4, 3), (0, 4), (4, 1)]
+
+
+def test_who_leaves_does_not_end_the_turn_of_another() -> None:
+    scheduler = two()
+    lose(scheduler, 5)
+    assert runs(scheduler, 4) == [(4, 3), (0, 1)]
+    scheduler.deactivate(4)
+    scheduler.activate(4)
+    # 3 more of this round; 4 is back in the next one, in which the lower stream goes first.
+    assert runs(scheduler, 8) == [(0, 7), (4, 1)]
 
 
 def test_only_schedulers_that_want_it_hear_of_losses() -> None:

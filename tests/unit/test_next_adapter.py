@@ -16,7 +16,7 @@ from h3sim.conformance import (
     check_scheduler,
 )
 from h3sim.schedulers import FifoScheduler, NextAdapter, RoundRobinScheduler
-from h3sim.signals import H2Priority, Signal
+from h3sim.signals import H2Priority, Rank, Signal
 
 
 class OneStep:
@@ -84,6 +84,60 @@ def test_without_the_adapter_asking_takes_a_turn() -> None:
 
     with pytest.raises(BrokenLawError, match="pure-pick"):
         check_law(Candidate(factory=Naive), Law.PURE_PICK)
+
+
+class HighestRank:
+    """Picks by what was said of the streams, in opening or anew; a turn changes nothing."""
+
+    def __init__(self) -> None:
+        self.ranks: dict[int, int] = {}
+        self.active: dict[int, None] = {}
+
+    def open(self, stream_id: int, signal: Signal) -> None:
+        self.update(stream_id, signal)
+
+    def update(self, stream_id: int, signal: Signal) -> None:
+        assert isinstance(signal, Rank)
+        self.ranks[stream_id] = signal.value
+
+    def activate(self, stream_id: int) -> None:
+        self.active[stream_id] = None
+
+    def deactivate(self, stream_id: int) -> None:
+        self.active.pop(stream_id, None)
+
+    def close(self, stream_id: int) -> None:
+        self.deactivate(stream_id)
+
+    def next(self) -> int | None:
+        return max(self.active, key=lambda stream_id: self.ranks[stream_id], default=None)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_all_that_is_said_is_passed_on(asks: bool) -> None:
+    # Asked in between or not: the copy that was a turn ahead is made anew.
+    scheduler = NextAdapter(HighestRank())
+
+    def then(expected: int | None) -> None:
+        if asks:
+            assert scheduler.pick() == expected
+
+    for stream_id, value in ((0, 5), (4, 7)):
+        scheduler.open(stream_id, Rank(value=value))
+        then(None if stream_id == 0 else 0)
+        scheduler.activate(stream_id)
+        then(stream_id)
+    scheduler.update(0, Rank(value=9))
+    assert scheduler.pick() == 0
+    scheduler.deactivate(0)
+    then(4)
+    scheduler.update(4, Rank(value=1))
+    scheduler.activate(0)
+    assert scheduler.pick() == 0
+    scheduler.close(0)
+    assert scheduler.pick() == 4
+    scheduler.close(4)
+    assert scheduler.pick() is None
 
 
 def test_a_load_goes_as_without_it() -> None:

@@ -219,6 +219,8 @@ class TestStateManagement:
             # 256 of them, 85.3, are 85; twice that, of 2 / 3, is rounded up to 43,691.
             (Orphans.SHARE, 256, 1, 3, 85),
             (Orphans.SHARE, 3, 1, 2, 2),
+            # 72,089.6 is taken for 72,090: 5 of them are above 5.5.
+            (Orphans.SHARE, 5, 11, 10, 6),
             (Orphans.SHARE, 3, 2, 3, 2),
             (Orphans.KEEP, 7, 1, 256, 7),
         ],

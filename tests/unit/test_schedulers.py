@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from h3sim.schedulers import (
+    AdaptiveRoundRobinScheduler,
     BucketScheduler,
     EpsScheduler,
     FifoScheduler,
@@ -135,6 +136,30 @@ class TestRoundRobin:
         scheduler = opened(RoundRobinScheduler(), {0: on(None), 4: on(None)})
         scheduler.update(4, on(None, 256, exclusive=True))
         assert turns(scheduler, 4) == [0, 4, 0, 4]
+
+
+@pytest.mark.parametrize("make", [RoundRobinScheduler, AdaptiveRoundRobinScheduler])
+class TestRequeuing:
+    def test_who_is_sent_to_the_end_goes_behind_all_that_wait(
+        self, make: Callable[[], RoundRobinScheduler | AdaptiveRoundRobinScheduler]
+    ) -> None:
+        scheduler = opened(make(), {0: on(None), 4: on(None), 8: on(None)})
+        scheduler.requeue(0)
+        assert turns(scheduler, 6) == [4, 8, 0, 4, 8, 0]
+        # From then on it is first come, first served: 2 waits for all that came before it.
+        opened(scheduler, {2: on(None)})
+        assert turns(scheduler, 5) == [4, 8, 0, 2, 4]
+
+    def test_who_is_out_is_sent_nowhere(
+        self, make: Callable[[], RoundRobinScheduler | AdaptiveRoundRobinScheduler]
+    ) -> None:
+        scheduler = opened(make(), {0: on(None), 4: on(None), 8: on(None)})
+        scheduler.deactivate(8)
+        scheduler.requeue(8)
+        assert turns(scheduler, 4) == [0, 4, 0, 4]
+        opened(scheduler, {2: on(None)})
+        # There is no line yet: of one round the lowest goes first.
+        assert turns(scheduler, 5) == [0, 2, 4, 0, 2]
 
 
 def place(bucket: int, level: int) -> BucketPriority:

@@ -5,6 +5,14 @@ from __future__ import annotations
 import pytest
 
 from h3sim.schedulers import EpsScheduler, Mixed, RoundRobinScheduler, Turn
+from h3sim.schedulers.eps_levels import (
+    AllShare,
+    FirstTurn,
+    Halves,
+    SequentialFirst,
+    SharedList,
+)
+from h3sim.schedulers.turn_counter import TurnCounter
 from h3sim.signals import Eps, H2Priority
 from tests.unit.driving import drain_order, opened, turns
 
@@ -122,6 +130,17 @@ def test_a_first_turn_comes_once() -> None:
     assert turns(scheduler, 2) == [0, 4]
 
 
+def test_a_first_turn_is_that_of_an_incremental_stream_only() -> None:
+    scheduler = opened(EpsScheduler(mixed=Mixed.FIRST_TURN), {0: SHARES, 4: ALONE, 8: SHARES})
+    assert turns(scheduler, 2) == [0, 4]
+    # 4 has had a turn and comes back, not incremental still: before all second turns.
+    scheduler.deactivate(4)
+    scheduler.activate(4)
+    assert turns(scheduler, 3) == [4, 4, 4]
+    scheduler.deactivate(4)
+    assert turns(scheduler, 4) == [8, 0, 8, 0]
+
+
 @every_rule
 def test_an_update_takes_effect_at_the_next_pick(mixed: Mixed) -> None:
     """RFC 9218 § 6: a client may change the priority of what it has asked for."""
@@ -207,6 +226,46 @@ def test_a_stream_that_joins_during_the_first_turn_waits_for_the_next_round() ->
     assert turns(scheduler, 1) == [8]
     opened(scheduler, {4: ALONE})
     assert turns(scheduler, 5) == [8, 4, 4, 8, 8]
+
+
+def test_a_turn_of_round_robin_that_was_broken_off_is_whole_when_the_stream_comes_back() -> None:
+    scheduler = opened(RoundRobinScheduler(turn=Turn(packets=3)), {0: ALONE, 4: ALONE})
+    assert turns(scheduler, 4) == [0, 0, 0, 4]
+    scheduler.deactivate(4)
+    scheduler.activate(4)
+    assert turns(scheduler, 6) == [0, 0, 0, 4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("turn", "packets", "turns_over"),
+    [
+        (Turn(), [1400, 0, 5000], [1, 1, 1]),
+        (Turn(packets=2), [1400, 1, 5000, 0, 1400], [0, 1, 0, 1, 0]),
+        (Turn(size_bytes=800), [800, 2399, 2400, 799, 1, 0], [1, 2, 3, 0, 1, 0]),
+        # What a packet has above a turn is forgotten.
+        (Turn(size_bytes=800), [1500, 100, 700], [1, 0, 1]),
+    ],
+)
+def test_what_a_packet_is_of_a_turn(turn: Turn, packets: list[int], turns_over: list[int]) -> None:
+    counter = TurnCounter(turn)
+    assert [counter.charge(4, n_bytes) for n_bytes in packets] == turns_over
+    # Each stream has a turn of its own.
+    assert counter.charge(8, 1) == (1 if turn == Turn() else 0)
+    # Only a turn that is begun and not over is dropped.
+    counter.drop(8)
+    assert not counter.has_begun(8)
+    assert counter.has_begun(4) is (turn == Turn(packets=2))
+
+
+@pytest.mark.parametrize("level", [AllShare, FirstTurn, Halves, SequentialFirst, SharedList])
+@pytest.mark.parametrize("is_incremental", [False, True])
+def test_a_level_says_with_which_packet_a_turn_is_over(
+    level: type[SequentialFirst] | type[SharedList], is_incremental: bool
+) -> None:
+    streams = level(Turn(packets=2))
+    for stream_id in (0, 4):
+        streams.join(stream_id, is_incremental, True)
+    assert [streams.charge(0, 1400) for _ in range(4)] == [False, True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,25 @@ class TestIdleStreamsOfNghttp2:
         tree.update(3, on(None))
         assert drawn(tree, weights=True) == "9:16 3:16"
 
+    def test_who_was_there_as_a_parent_only_may_open(self) -> None:
+        tree = nghttp2(s3=on(9, 7))
+        tree.open(9, on(None, 99))
+        # 3 moved up with all of the weight that 9 had as an idle stream.
+        assert drawn(tree, weights=True) == "3:16 9:99"
+
+    def test_the_first_stream_is_passed_over_as_others_are(self) -> None:
+        tree = opened(TreeScheduler.of_server(Queueing.NGHTTP2), {4: on(0, 200)})
+        assert drawn(tree, weights=True) == "4:16"
+
+    def test_the_newest_stream_is_not_still_to_come_once_it_has_gone(self) -> None:
+        # With a hundred others open no closed one is kept.
+        tree = nghttp2(s301=on(None))
+        tree.close(301)
+        opened(tree, {stream_id: on(None) for stream_id in range(1, 201, 2)})
+        tree.open(299, on(301, 200))
+        assert "301" not in drawn(tree)
+        assert drawn(tree, weights=True).endswith("199:16 299:16")
+
     def test_a_parent_that_was_passed_over_means_the_default_priority(self) -> None:
         # 5 can no longer come once 9 was opened.
         tree = nghttp2(s9=on(None), s11=on(5, 200))
@@ -256,6 +275,25 @@ class TestBlockedStreamsOfNghttp2:
         tree = nghttp2(s1=on(None), s3=on(None))
         tree.block(1)
         tree.close(1)
+        assert turns(tree, 2) == [3, 3]
+
+    def test_who_is_not_open_cannot_be_blocked(self) -> None:
+        for tree in (nghttp2(s1=on(None)), h2o(s1=on(None))):
+            tree.prioritize(9, on(None))
+            for stream_id in (3, 9):
+                with pytest.raises(KeyError):
+                    tree.block(stream_id)
+            assert turns(tree, 2) == [1, 1]
+
+    def test_who_has_no_data_is_not_waited_for(self) -> None:
+        # What 1 lost goes again while nobody else has anything.
+        tree = nghttp2(s1=on(None), s3=on(None))
+        for stream_id in (1, 3):
+            tree.deactivate(stream_id)
+        tree.block(3)
+        tree.charge(1, 1400)
+        assert tree.pick() is None
+        tree.activate(3)
         assert turns(tree, 2) == [3, 3]
 
     def test_the_rfcs_tree_takes_it_off_at_once(self) -> None:

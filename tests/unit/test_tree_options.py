@@ -167,6 +167,20 @@ class TestRetention:
                 getattr(tree, call)(0)
         assert tree.pick() is None
 
+    def test_it_holds_nobody_up(self) -> None:
+        # Closed though it had data, as a stream that was reset.
+        tree = opened(TreeScheduler(retain=1), {0: on(None), 4: on(None), 8: on(0)})
+        tree.close(0)
+        assert turns(tree, 4) == [4, 8, 4, 8]
+
+    def test_the_newest_of_all_is_not_known_once_it_has_gone(self) -> None:
+        tree = opened(TreeScheduler(), {0: on(None), 4: on(None)})
+        tree.close(4)
+        tree.prioritize(4, on(None))
+        assert drawn(tree) == "0"
+        tree.prioritize(8, on(None))
+        assert drawn(tree) == "0 8"
+
     def test_it_can_be_given_another_priority(self) -> None:
         tree = opened(TreeScheduler(retain=1), {0: on(None), 4: on(0), 8: on(None)})
         tree.close(0)

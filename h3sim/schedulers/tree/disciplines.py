@@ -272,7 +272,6 @@ class Nghttp2Cycles(FairQueueing):
         moved: Entry = (time, entry[1], node)
         node.entry = moved
         relist(parent, entry, moved)
-        settle(parent)
 
     def forget(self, node: Node) -> None:
         """Drop what it carried and its last turn, and set the clock of its own children back."""
