@@ -169,9 +169,9 @@ class TestH2o:
         [
             # 63 * 65,536 / 16 is whole: the sixteenth turn is in slot 63.
             (16, 15),
-            # A fifth of it is 825,753.6, taken for 825,754: so the fifth turn is in slot 63 as well.
+            # A fifth of it is 825,753.6, taken for 825,754: the fifth turn is in slot 63 as well.
             (5, 4),
-            # A twentieth is 206,438.4, taken for 206,438: the twentieth turn is still in slot 62.
+            # A twentieth is 206,438.4, taken for 206,438: the twentieth turn is still in 62.
             (20, 20),
             (1, 0),
         ],

@@ -108,7 +108,6 @@ class TestIdleStreamsOfNghttp2:
         tree.prioritize(1201, on(None))
         assert drawn(tree).startswith("1 1003 1005")
 
-
     @pytest.mark.parametrize("call", ["open", "update", "prioritize"])
     def test_whoever_names_it(self, call: str) -> None:
         # As the parent that 3 shall have, or 3 itself; a hundred are there already.

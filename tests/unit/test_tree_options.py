@@ -169,9 +169,12 @@ class TestRetention:
 
     def test_it_holds_nobody_up(self) -> None:
         # Closed though it had data, as a stream that was reset.
-        tree = opened(TreeScheduler(retain=1), {0: on(None), 4: on(None), 8: on(0)})
+        tree = opened(TreeScheduler(retain=1), {0: on(None), 4: on(None)})
         tree.close(0)
-        assert turns(tree, 4) == [4, 8, 4, 8]
+        assert turns(tree, 2) == [4, 4]
+        # What is below it has its share, and at equal times its id.
+        opened(tree, {8: on(0)})
+        assert turns(tree, 4) == [8, 4, 8, 4]
 
     def test_the_newest_of_all_is_not_known_once_it_has_gone(self) -> None:
         tree = opened(TreeScheduler(), {0: on(None), 4: on(None)})
