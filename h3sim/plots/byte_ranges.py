@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from h3sim.trace import Trace
 
-__all__ = ["MAX_STREAMS", "Range", "draw", "ranges_of", "shown_streams"]
+__all__ = ["MAX_STREAMS", "ByteRange", "draw", "ranges_of", "shown_streams"]
 
 MAX_STREAMS = 24
 """Of more streams the largest are shown: a stream needs some height for its bytes to rise in."""
@@ -30,7 +30,7 @@ _WIDTHS = {_NEW: 2.4, _AGAIN: 4.2, _WAITED: 0.8}
 """Of marks in points: what came again is told apart in grey print, too."""
 
 
-class Range(NamedTuple):
+class ByteRange(NamedTuple):
     """Bytes of a stream that arrived in one packet; *is_again*: the first copy had been lost.
 
     *delivered_ms* is when the application got them, None where it had them before.
@@ -44,7 +44,7 @@ class Range(NamedTuple):
     is_again: bool
 
 
-def ranges_of(trace: Trace) -> list[Range]:
+def ranges_of(trace: Trace) -> list[ByteRange]:
     """Return what arrived, in the order sent."""
     found = []
     ends: dict[int, int] = {}
@@ -55,7 +55,7 @@ def ranges_of(trace: Trace) -> list[Range]:
         if arrived_at_ns is not None:
             delivered_ms = None if delivered_at_ns is None else to_ms(delivered_at_ns)
             found.append(
-                Range(stream_id, to_ms(arrived_at_ns), delivered_ms, offset, n_bytes, is_again)
+                ByteRange(stream_id, to_ms(arrived_at_ns), delivered_ms, offset, n_bytes, is_again)
             )
     return found
 
