@@ -16,7 +16,7 @@ from h3sim.documents.declared import says, settle
 from h3sim.documents.nested import NumbersByPath
 from h3sim.documents.values import ListOf, Number, OneOrMore, Text, Whole
 from h3sim.errors import InputError
-from h3sim.findings.model import Figure
+from h3sim.findings.model import Estimate
 from h3sim.study.header_study import header_study
 from h3sim.units import ms
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "HeaderExperiment", "HeaderResults", "header_figures"]
 
-Figures = dict[str, Figure]
+Figures = dict[str, Estimate]
 
 _SCHEMES = ("hpack", "early-qpack", "qcram", "qcram-packets")
 _SMALL_HELD = 1000
@@ -150,7 +150,7 @@ def header_figures(results: HeaderResults, _paper: Mapping[str, float]) -> Figur
         ),
         "qpack.ratio-apart": _apart(qpack, hpack),
     }
-    return {name: Figure(float(value)) for name, value in found.items()}
+    return {name: Estimate(float(value)) for name, value in found.items()}
 
 
 def _qpack(rows: Sequence[HeaderRow]) -> dict[str, float]:

@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
-from h3sim.findings.model import Figure
+from h3sim.findings.model import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _ENDS = (2.5, 97.5)
 
 def over_pages(
     rows: Sequence[Any], statistic: Callable[[Any], float], *, vectorized: Any = None
-) -> Figure:
+) -> Estimate:
     """Return *statistic* of *rows*, one a page, with its percentile bootstrap interval of 95 %.
 
     Pages are drawn with a fixed seed, so the same rows give the same interval (Efron and
@@ -31,11 +31,11 @@ def over_pages(
     import numpy as np  # on use: h3sim.findings should load quickly
 
     if not len(rows):
-        return Figure(math.nan)
+        return Estimate(math.nan)
     values = np.asarray(rows, dtype=float)
     figure = float(statistic(values))
     if len(values) < _FEWEST:
-        return Figure(figure)
+        return Estimate(figure)
     # All at once and with a fixed seed: so the figures of one study share their draws.
     drawn = np.random.default_rng(0).integers(0, len(values), size=(_RESAMPLES, len(values)))
     if vectorized is not None:
@@ -43,24 +43,24 @@ def over_pages(
     else:
         found = [statistic(values[sample]) for sample in drawn]
     low, high = np.percentile(found, _ENDS)
-    return Figure(figure, float(low), float(high))
+    return Estimate(figure, float(low), float(high))
 
 
-def mean(values: Sequence[float]) -> Figure:
+def mean(values: Sequence[float]) -> Estimate:
     """Return the mean with its interval."""
     import numpy as np
 
     return over_pages(values, np.mean, vectorized=lambda drawn: drawn.mean(axis=1))
 
 
-def median(values: Sequence[float]) -> Figure:
+def median(values: Sequence[float]) -> Estimate:
     """Return the median with its interval."""
     import numpy as np
 
     return over_pages(values, np.median, vectorized=lambda drawn: np.median(drawn, axis=1))
 
 
-def share(values: Sequence[bool]) -> Figure:
+def share(values: Sequence[bool]) -> Estimate:
     """Return the share of *values* that are true, with its interval."""
     return mean([float(value) for value in values])
 

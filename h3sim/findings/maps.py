@@ -7,7 +7,7 @@ import statistics
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.findings.intervals import mean, share
-from h3sim.findings.model import Figure
+from h3sim.findings.model import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ __all__ = [
     "map_remarks",
 ]
 
-Figures = dict[str, Figure]
+Figures = dict[str, Estimate]
 
 METRICS = {
     "byte-index": "byte_index_exact_all_ms",
@@ -52,7 +52,7 @@ class Cell(NamedTuple):
     rtt_ms: float
     loss: float
     burst: float
-    ratios: dict[str, Figure]
+    ratios: dict[str, Estimate]
     """By scheme, the geometric mean over pages of the metric's ratio to that of fifo."""
 
     @property
@@ -80,7 +80,7 @@ def cells_of(loads: Loads, metric: str) -> Iterator[Cell]:
             ours = here.where(scheme=scheme).medians(column)
             logs = [_log(ours[page], base[page]) for page in ours if page in base]
             # Means of logarithms, so that a ratio and its inverse weigh the same.
-            ratios[scheme] = Figure(*(math.exp(value or 0.0) for value in mean(logs)))
+            ratios[scheme] = Estimate(*(math.exp(value or 0.0) for value in mean(logs)))
         rate, rtt, loss, burst = key
         yield Cell(rate, rtt, loss, burst or 1.0, ratios)
 
@@ -95,9 +95,9 @@ def loss_map(loads: Loads, _paper: Mapping[str, float]) -> Figures:
                 if scheme != _SEQUENTIAL:
                     found[f"{metric}.{cell.name}.{scheme}"] = figure
         lossy = [cell for cell in cells if cell.loss]
-        found[f"shares-best.{metric}"] = Figure(sum(c.best != _SEQUENTIAL for c in lossy))
-        found[f"shares-clearly-best.{metric}"] = Figure(sum(map(_is_clear, lossy)))
-        found[f"lossy-cells.{metric}"] = Figure(len(lossy))
+        found[f"shares-best.{metric}"] = Estimate(sum(c.best != _SEQUENTIAL for c in lossy))
+        found[f"shares-clearly-best.{metric}"] = Estimate(sum(map(_is_clear, lossy)))
+        found[f"lossy-cells.{metric}"] = Estimate(len(lossy))
     return found
 
 
@@ -148,7 +148,7 @@ def map_remarks(loads: Loads) -> list[str]:
     return said
 
 
-def flag_remarks(figures: Mapping[str, Figure]) -> list[str]:
+def flag_remarks(figures: Mapping[str, Estimate]) -> list[str]:
     """Return in sentences which uses of the flag are better or worse than Chrome's, and surely."""
     said = []
     for name, title in FLAG_TITLES.items():

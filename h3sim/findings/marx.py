@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
 from h3sim.findings.loads import Loads
-from h3sim.findings.model import Figure
+from h3sim.findings.model import Estimate
 from h3sim.page.classes import SIZES, size_class
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = [
     "table_2",
 ]
 
-Figures = dict[str, Figure]
+Figures = dict[str, Estimate]
 
 _BASELINE = "rr"
 _ALL, _ATF = "byte_index_all_ms", "byte_index_atf_ms"
@@ -54,15 +54,15 @@ def table_2(loads: Loads, paper: Mapping[str, float]) -> Figures:
         for by_page in speedups.values()
         for value in by_page.values()
     ]
-    found["slower-than-rr"] = Figure(sum(slower) / len(slower))
+    found["slower-than-rr"] = Estimate(sum(slower) / len(slower))
     lowered = [
         found[f"1000k.{s}"].value < found[f"atf.{s}"].value
         for s in by_column["atf"]
         if s not in ("firefox", "s+")
     ]
-    found["lowered-by-buffer"] = Figure(sum(lowered))
+    found["lowered-by-buffer"] = Estimate(sum(lowered))
     found["unequal-downloads"] = share([*_unequal(loads)])
-    found["pages"] = Figure(len(loads.pages))
+    found["pages"] = Estimate(len(loads.pages))
     return found
 
 
@@ -78,14 +78,14 @@ def scatter(loads: Loads, _paper: Mapping[str, float]) -> Figures:
             [by_page[page] for by_page in speedups.values() if page in by_page] for page in pages
         ]
         found[f"{name}.atf"] = mean([statistics.mean(values) for values in inside if values])
-        found[f"{name}.pages"] = Figure(len(pages))
+        found[f"{name}.pages"] = Estimate(len(pages))
         found[f"{name}.below-fold"] = mean([1 - shares[page] for page in pages if page in shares])
     found |= _what_helps(speedups, shares, sizes)
     greatest = {scheme: max(by_page.values()) for scheme, by_page in speedups.items()}
     good = [value for scheme, value in greatest.items() if scheme not in _POOR]
-    found["least-greatest"] = Figure(min(good))
-    found["greatest-of-others"] = Figure(max(greatest[s] for s in _POOR if s in greatest))
-    found["greatest"] = Figure(max(greatest.values()))
+    found["least-greatest"] = Estimate(min(good))
+    found["greatest-of-others"] = Estimate(max(greatest[s] for s in _POOR if s in greatest))
+    found["greatest"] = Estimate(max(greatest.values()))
     return found | _best(speedups)
 
 
@@ -122,7 +122,7 @@ def _buffers(loads: Loads) -> Figures:
         of_page = [by_page.get("davies-meenan") for by_page in by_size[size].values()]
         known = [value for value in of_page if value is not None]
         if known:
-            found[f"davies-meenan.{size:g}"] = Figure(max(known))
+            found[f"davies-meenan.{size:g}"] = Estimate(max(known))
             found[f"lose-more.{size:g}"] = share(
                 [value < kept["davies-meenan"] for value in kept.values()]
             )
@@ -142,9 +142,9 @@ def _buffers(loads: Loads) -> Figures:
 
 def one_page(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return Fig. 11: the ByteIndex above the fold of two schemes, and their ratio."""
-    found = {f"byte-index.{row['scheme']}": Figure(row[_ATF]) for row in loads.rows}
+    found = {f"byte-index.{row['scheme']}": Estimate(row[_ATF]) for row in loads.rows}
     ratio = found["byte-index.rr"].value / found["byte-index.bucket"].value
-    return found | {"ratio": Figure(ratio)}
+    return found | {"ratio": Estimate(ratio)}
 
 
 def orders(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -155,15 +155,15 @@ def orders(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         for scheme in without.schemes
     }
     found = {
-        name: Figure(at["bucket-html"][resource] / at["bucket"][resource])
+        name: Estimate(at["bucket-html"][resource] / at["bucket"][resource])
         for name, resource in (("document", "index.html"), ("font", "font.woff2"))
     }
     pairs = [
         ([*at[a].values()], [*at[b].values()])
         for a, b in itertools.combinations(("firefox", "p+", "s+", "spdyrr"), 2)
     ]
-    found["alike.least-tau"] = Figure(min(tau(a, b) for a, b in pairs))
-    found["alike.same"] = Figure(sum(a == b for a, b in pairs))
+    found["alike.least-tau"] = Estimate(min(tau(a, b) for a, b in pairs))
+    found["alike.same"] = Estimate(sum(a == b for a, b in pairs))
     return found
 
 
@@ -173,11 +173,11 @@ def jitter(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     for scheme, transport in itertools.product(("rr", "fifo"), ("quic", "tcp")):
         rows = loads.where(scheme=scheme, transport=transport).rows
         threes = sum(row["hol_packets_in_threes"] for row in rows)
-        found[f"threes.{scheme}.{transport}"] = Figure(
+        found[f"threes.{scheme}.{transport}"] = Estimate(
             threes / sum(row["packets_sent"] for row in rows)
         )
     apart = abs(found["threes.fifo.tcp"].value - found["threes.fifo.quic"].value)
-    return found | {"threes.fifo.difference": Figure(apart)}
+    return found | {"threes.fifo.difference": Estimate(apart)}
 
 
 def case_study(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -186,7 +186,7 @@ def case_study(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     for name, (column, buffer_kb) in _COLUMNS.items():
         if any(row["buffer_kb"] == buffer_kb for row in loads.rows):
             speedups = _speedups(loads, column, buffer_kb)
-            found |= {f"{name}.{s}": Figure(*by.values()) for s, by in speedups.items()}
+            found |= {f"{name}.{s}": Estimate(*by.values()) for s, by in speedups.items()}
     return found
 
 
@@ -225,7 +225,9 @@ def _speedups(
     return found
 
 
-def _tau(speedups: Mapping[str, Mapping[str, float]], paper: Mapping[str, float | None]) -> Figure:
+def _tau(
+    speedups: Mapping[str, Mapping[str, float]], paper: Mapping[str, float | None]
+) -> Estimate:
     """Return how the order of mean speedups agrees with the paper's, pages being a sample."""
     known = [(scheme, value) for scheme, value in paper.items() if value is not None]
     theirs = [value for _, value in known]
@@ -250,7 +252,7 @@ def _best(speedups: Mapping[str, Mapping[str, float]]) -> Figures:
     shares = {scheme: [scheme in names for names in best] for scheme in speedups}
     most = max(shares, key=lambda scheme: sum(shares[scheme]))
     turned = [most in names for names in worst]
-    return {"best-on-most": share(shares[most]), "best-and-worst": Figure(sum(turned))}
+    return {"best-on-most": share(shares[most]), "best-and-worst": Estimate(sum(turned))}
 
 
 def _what_helps(
@@ -265,7 +267,7 @@ def _what_helps(
         for page in pages
     ]
 
-    def rho(index: int) -> Figure:
+    def rho(index: int) -> Estimate:
         return over_pages(rows, lambda sample: spearman([*sample[:, 0]], [*sample[:, index]]) or 0)
 
     return {

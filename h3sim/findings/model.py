@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
-    *("RULES", "Claim", "Figure", "Finding", "FindingsError", "Judged", "Judgement", "Limit"),
+    *("RULES", "Claim", "Estimate", "Finding", "FindingsError", "Judged", "Judgement", "Limit"),
     *("Rule", "Verdict", "judge"),
 ]
 
@@ -43,7 +43,7 @@ class Verdict(enum.Enum):
     CANNOT_BE_JUDGED = "cannot be judged"
 
 
-class Figure(NamedTuple):
+class Estimate(NamedTuple):
     """A number that loads gave, and its 95 % interval over pages where it has one."""
 
     value: float
@@ -167,7 +167,7 @@ class Claim:
         limits = tuple(limit._replace(of=full(limit.of)) for limit in self.limits)
         return replace(self, figure=full(self.figure), limits=limits)
 
-    def judged(self, figures: Mapping[str, Figure]) -> Judged:
+    def judged(self, figures: Mapping[str, Estimate]) -> Judged:
         """Return what comes of the claim; `holds` is None where a figure is not there."""
         found = figures.get(self.figure)
         values = [_value(limit.of, figures) for limit in self.limits]
@@ -189,7 +189,7 @@ class Judged(NamedTuple):
     """A claim, the figure that it is about, what is wanted of it, and whether it holds."""
 
     claim: Claim
-    figure: Figure | None
+    figure: Estimate | None
     wanted: str
     holds: bool | None
 
@@ -255,7 +255,7 @@ class Judgement(NamedTuple):
     claims: tuple[Judged, ...]
 
 
-def judge(finding: Finding, figures: Mapping[str, Figure]) -> Judgement:
+def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
     """Return the verdict on *finding*, by *figures*, which are named "study:figure".
 
     It holds if all its claims do, does not if none does, and holds in part else. It cannot be
@@ -263,7 +263,7 @@ def judge(finding: Finding, figures: Mapping[str, Figure]) -> Judgement:
 
     >>> claim = Claim(says="rr is slow", figure="s:rr", limits=(Limit(Rule.BELOW, 1),))
     >>> slow = Finding(id="x", source="y", says="rr is slow", study="s", claims=(claim,))
-    >>> judge(slow, {"s:rr": Figure(0.8)}).verdict, judge(slow, {}).verdict
+    >>> judge(slow, {"s:rr": Estimate(0.8)}).verdict, judge(slow, {}).verdict
     (<Verdict.HOLDS: 'holds'>, <Verdict.CANNOT_BE_JUDGED: 'cannot be judged'>)
     """
     claims = tuple(claim.judged(figures) for claim in finding.claims)
@@ -292,7 +292,7 @@ def shown(value: float | str) -> str:
     return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
 
 
-def _value(limit: float | str, figures: Mapping[str, Figure]) -> float | None:
+def _value(limit: float | str, figures: Mapping[str, Estimate]) -> float | None:
     if not isinstance(limit, str):
         return limit
     found = figures.get(limit)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from h3sim.findings.intervals import mean, median
-from h3sim.findings.model import Figure
+from h3sim.findings.model import Estimate
 from h3sim.metrics import slope
 from h3sim.page.classes import size_class
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["browsers", "deep_buffers", "protocols", "waterfalls"]
 
-Figures = dict[str, Figure]
+Figures = dict[str, Estimate]
 
 _SPEED, _LOAD, _ATF = "speed_index_ms", "page_load_ms", "byte_index_atf_ms"
 _EXTREMES = ("small", "large")
@@ -44,19 +44,19 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         far = loads.where(scheme=scheme, rtt_ms=100)
         rows = near.resources
         for what, part in _RESOURCES.items():
-            found[f"{name}.{what}"] = Figure(
+            found[f"{name}.{what}"] = Estimate(
                 next(row["finished_ms"] for row in rows if part in row["id"])
             )
-        found[f"{name}.last"] = Figure(max(row["finished_ms"] for row in rows))
+        found[f"{name}.last"] = Estimate(max(row["finished_ms"] for row in rows))
         # Without the document, which is asked for alone, and fonts, which styles ask for later.
         at_once = [row for row in rows if row["kind"] != "font"][1:]
-        found[f"{name}.ttfb-slope"] = Figure(
+        found[f"{name}.ttfb-slope"] = Estimate(
             _slope([row["first_byte_ms"] - row["requested_ms"] for row in at_once])
         )
-        found[f"{name}.download"] = Figure(
+        found[f"{name}.download"] = Estimate(
             statistics.median(row["finished_ms"] - row["first_byte_ms"] for row in at_once)
         )
-        found[f"{name}.painted-100ms"] = Figure(
+        found[f"{name}.painted-100ms"] = Estimate(
             max(row["finished_ms"] for row in far.resources if row["kind"] == "stylesheet")
         )
     for ratio, figure in (
@@ -65,7 +65,7 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         ("last", "last"),
     ):
         value = found[f"with.{figure}"].value / found[f"without.{figure}"].value
-        found[f"{ratio}.ratio"] = Figure(value)
+        found[f"{ratio}.ratio"] = Estimate(value)
     return found
 
 
@@ -75,11 +75,11 @@ def deep_buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     chrome = at["chrome-h2", "cubic", 0]
     buckets, shared = at["cloudflare", "cubic", 0], at["edge-h2", "cubic", 0]
     return {
-        "slowdown": Figure(at["chrome-h2", "cubic", 1000] / chrome),
-        "mended": Figure(at["chrome-h2", "bbr", 16] / at["chrome-h2", "bbr", 0]),
-        "buckets-save": Figure(1 - buckets / shared),
+        "slowdown": Estimate(at["chrome-h2", "cubic", 1000] / chrome),
+        "mended": Estimate(at["chrome-h2", "bbr", 16] / at["chrome-h2", "bbr", 0]),
+        "buckets-save": Estimate(1 - buckets / shared),
         **{
-            f"atf.{scheme}.{cc}.{buffer_kb:g}": Figure(value)
+            f"atf.{scheme}.{cc}.{buffer_kb:g}": Estimate(value)
             for (scheme, cc, buffer_kb), value in at.items()
         },
     }
@@ -101,7 +101,7 @@ def browsers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
             chosen = [value for page, value in deltas.items() if size_class(sizes[page]) == size]
             found[f"{name}.{size}"] = median(chosen)
     found["better-of-sharing"] = min(by_scheme["rr"], by_scheme["wrr"])
-    found["worse-of-browsers"] = max(by_scheme["firefox"], Figure(0.0))
+    found["worse-of-browsers"] = max(by_scheme["firefox"], Estimate(0.0))
     return found
 
 
@@ -125,8 +125,8 @@ def protocols(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         helped = bbr.deltas(tcp, _LOAD)
         found[f"bbr.{percent}pct"] = median([*helped.values()])
         if percent == 10:
-            found["http3-gain"] = Figure(-min(changes.values()))
-            found["bbr-gain"] = Figure(-min(helped.values()))
+            found["http3-gain"] = Estimate(-min(changes.values()))
+            found["bbr-gain"] = Estimate(-min(helped.values()))
     return found
 
 

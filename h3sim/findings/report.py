@@ -15,7 +15,7 @@ from h3sim.findings.maps import (
     flag_remarks,
     map_remarks,
 )
-from h3sim.findings.model import Figure, Verdict, shown
+from h3sim.findings.model import Estimate, Verdict, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -299,7 +299,7 @@ def _cells(run: ExperimentRun) -> Table:
     return Table("medians over pages", headers, rows)
 
 
-def _percent(figure: Figure | None) -> str:
+def _percent(figure: Estimate | None) -> str:
     """Return a share as a percentage with its interval."""
     if figure is None:
         return "-"

@@ -16,7 +16,7 @@ from h3sim.findings import headers, maps, marx, others, sander
 from h3sim.findings.declared import list_findings
 from h3sim.findings.experiments import experiment_names, load_experiment, page_files
 from h3sim.findings.loads import Loads
-from h3sim.findings.model import Figure, Judgement, Verdict, judge
+from h3sim.findings.model import Estimate, Judgement, Verdict, judge
 from h3sim.study.store import Store
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _NAMES = Only(
 )
 _STORE = Only("a path or a Store", lambda value: isinstance(value, str | PathLike | Store))
 
-FIGURES: Mapping[str, Callable[[Any, Mapping[str, float]], dict[str, Figure]]] = {
+FIGURES: Mapping[str, Callable[[Any, Mapping[str, float]], dict[str, Estimate]]] = {
     "davies-meenan": others.deep_buffers,
     "frindell-2017": headers.header_figures,
     "http2-http3": others.protocols,
@@ -71,7 +71,7 @@ class ExperimentRun:
     """What came of one experiment; `loads` are its rows, `failed` how many loads have an error."""
 
     experiment: Experiment
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, Estimate]
     loads: Loads
     axes: tuple[str, ...]
     pages: int
@@ -82,7 +82,7 @@ class ExperimentRun:
     """How many loads did not end within the time that the study gives them."""
 
     @property
-    def beside(self) -> list[tuple[str, float, Figure]]:
+    def beside(self) -> list[tuple[str, float, Estimate]]:
         """The paper's numbers, and the figures beside them."""
         paper = self.experiment.paper
         return [(name, paper[name], self.figures[name]) for name in paper if name in self.figures]
@@ -99,7 +99,7 @@ class Reproduction:
     """The folder of the pages, None for the shipped ones."""
 
     @property
-    def figures(self) -> dict[str, Figure]:
+    def figures(self) -> dict[str, Estimate]:
         """All figures, named "experiment:figure"."""
         return {
             f"{name}:{figure}": value
@@ -265,7 +265,7 @@ def _run_headers(experiment: Experiment, how: dict[str, Any]) -> ExperimentRun:
     )
 
 
-def _known(figures: Mapping[str, Figure]) -> dict[str, Figure]:
+def _known(figures: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Return the figures that are numbers: what has no page to be about has none."""
     return {name: figure for name, figure in figures.items() if not math.isnan(figure.value)}
 

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from h3sim.findings.intervals import mean, median, over_pages, share, spearman
-from h3sim.findings.model import Figure
+from h3sim.findings.model import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cells", "correlations", "reno", "sizes"]
 
-Figures = dict[str, Figure]
+Figures = dict[str, Estimate]
 
 _BASELINE = "sander-chrome"
 _PARALLEL = ("rr", "wrr", "firefox", "firefox-eps")
@@ -88,7 +88,7 @@ def sizes(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     by_page = {row["page"]: row["page_bytes"] / 1e6 for row in loads.rows}
     values = [*by_page.values()]
     return {
-        "pages": Figure(len(values)),
+        "pages": Estimate(len(values)),
         "megabytes.mean": mean(values),
         "megabytes.median": median(values),
         "below-0.6-mb": share([value < _SMALL_BYTES / 1e6 for value in values]),
@@ -174,17 +174,17 @@ def _lost(here: Loads, cell: str) -> Figures:
     rates = sorted(row["packets_lost"] / row["packets_sent"] for row in here.rows)
     bursts = sorted(row["packets_longest_burst"] for row in here.rows)
     return {
-        f"{cell}.loss-free": Figure(sum(rate == 0 for rate in rates) / len(rates)),
-        f"{cell}.loss": Figure(statistics.median(rates)),
-        f"{cell}.burst-95": Figure(bursts[int(0.95 * (len(bursts) - 1))]),
-        f"{cell}.longest-burst": Figure(bursts[-1]),
+        f"{cell}.loss-free": Estimate(sum(rate == 0 for rate in rates) / len(rates)),
+        f"{cell}.loss": Estimate(statistics.median(rates)),
+        f"{cell}.burst-95": Estimate(bursts[int(0.95 * (len(bursts) - 1))]),
+        f"{cell}.longest-burst": Estimate(bursts[-1]),
     }
 
 
 def _falls(found: Figures) -> Figures:
     """Return how far bytes blocked fall from no added loss to 5 %."""
     return {
-        f"{s}.fall": Figure(found[f"2mbps.{s}.hol"].value - found[f"5pct.{s}.hol"].value)
+        f"{s}.fall": Estimate(found[f"2mbps.{s}.hol"].value - found[f"5pct.{s}.hol"].value)
         for s in _PARALLEL
     }
 

@@ -8,7 +8,7 @@ import pytest
 
 from h3sim.findings import maps, marx, others, sander
 from h3sim.findings.loads import Loads
-from h3sim.findings.model import Figure
+from h3sim.findings.model import Estimate
 
 Row = dict[str, Any]
 
@@ -201,9 +201,9 @@ def test_remarks_count_networks_in_which_sharing_wins_and_surely_so() -> None:
 
 def test_remarks_name_uses_of_the_flag_that_are_surely_better_or_worse() -> None:
     figures = {
-        "none.si": Figure(-0.1, -0.2, -0.05),
-        "all.si": Figure(0.1, 0.05, 0.2),
-        "images.si": Figure(0.1, -0.05, 0.2),
+        "none.si": Estimate(-0.1, -0.2, -0.05),
+        "all.si": Estimate(0.1, 0.05, 0.2),
+        "images.si": Estimate(0.1, -0.05, 0.2),
     }
     assert maps.flag_remarks(figures)[0] == (
         "SpeedIndex: of what may be incremental (all, none, documents, images), surely better than"

@@ -13,7 +13,7 @@ from h3sim.findings.declared import FORMAT, FindingsFile, findings_from_dict
 from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
 from h3sim.findings.model import (
     Claim,
-    Figure,
+    Estimate,
     Finding,
     FindingsError,
     Limit,
@@ -53,21 +53,21 @@ def test_each_rule_gives_both_answers(
     rule: Rule, limit: float, holding: float, failing: float
 ) -> None:
     subject = finding(claim("a", rule, limit))
-    assert judge(subject, {"s:a": Figure(holding)}).verdict is Verdict.HOLDS
-    assert judge(subject, {"s:a": Figure(failing)}).verdict is Verdict.DOES_NOT_HOLD
+    assert judge(subject, {"s:a": Estimate(holding)}).verdict is Verdict.HOLDS
+    assert judge(subject, {"s:a": Estimate(failing)}).verdict is Verdict.DOES_NOT_HOLD
 
 
 def test_a_finding_of_which_one_claim_fails_holds_in_part() -> None:
     subject = finding(claim("a", Rule.ABOVE, 1), claim("b", Rule.ABOVE, 1))
-    assert judge(subject, {"s:a": Figure(2), "s:b": Figure(0)}).verdict is Verdict.IN_PART
+    assert judge(subject, {"s:a": Estimate(2), "s:b": Estimate(0)}).verdict is Verdict.IN_PART
 
 
 def test_a_claim_may_compare_two_figures() -> None:
     subject = finding(claim("small", Rule.ABOVE, "s:medium"))
-    figures = {"s:small": Figure(2.0), "s:medium": Figure(1.5)}
+    figures = {"s:small": Estimate(2.0), "s:medium": Estimate(1.5)}
     (judged,) = judge(subject, figures).claims
     assert (judged.holds, judged.wanted) == (True, "above 1.5")
-    assert judge(subject, {"s:small": Figure(2.0)}).verdict is Verdict.CANNOT_BE_JUDGED
+    assert judge(subject, {"s:small": Estimate(2.0)}).verdict is Verdict.CANNOT_BE_JUDGED
 
 
 def test_a_finding_without_its_figure_or_by_its_own_word_cannot_be_judged() -> None:
@@ -78,7 +78,7 @@ def test_a_finding_without_its_figure_or_by_its_own_word_cannot_be_judged() -> N
 def test_a_claim_with_two_limits_holds_between_them() -> None:
     limits = (Limit(Rule.AT_LEAST, 0.02), Limit(Rule.AT_MOST, 0.07))
     subject = finding(Claim(says="it is", figure="s:a", limits=limits))
-    verdicts = [judge(subject, {"s:a": Figure(v)}).verdict for v in (0.01, 0.02, 0.07, 0.08)]
+    verdicts = [judge(subject, {"s:a": Estimate(v)}).verdict for v in (0.01, 0.02, 0.07, 0.08)]
     no, yes = Verdict.DOES_NOT_HOLD, Verdict.HOLDS
     assert verdicts == [no, yes, yes, no]
 
@@ -145,8 +145,8 @@ def test_a_limit_is_a_number_or_a_name_and_a_claim_has_one() -> None:
 
 
 def test_an_interval_of_equal_pages_is_a_point_and_few_pages_have_none() -> None:
-    assert mean([2.0] * 6) == Figure(2.0, 2.0, 2.0)
-    assert median([1.0, 2.0, 4.0]) == Figure(2.0)
+    assert mean([2.0] * 6) == Estimate(2.0, 2.0, 2.0)
+    assert median([1.0, 2.0, 4.0]) == Estimate(2.0)
     assert math.isnan(mean([]).value)
 
 
@@ -162,7 +162,7 @@ def test_an_interval_covers_its_figure_and_is_the_same_again() -> None:
 
 
 def test_a_share_counts_what_is_true() -> None:
-    assert share([True, False, False, False]) == Figure(0.25)
+    assert share([True, False, False, False]) == Estimate(0.25)
 
 
 def test_tau_and_rho_by_hand() -> None:
