@@ -15,7 +15,7 @@ from h3sim.documents.values import ListOf
 from h3sim.errors import Problem
 from h3sim.findings.headers import FORMAT as HEADER_STUDY
 from h3sim.findings.headers import HeaderExperiment
-from h3sim.findings.model import RULES, Finding, FindingsError
+from h3sim.findings.model import CRITERIA, Finding, FindingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +87,6 @@ def findings_schemas() -> dict[str, dict[str, Any]]:
 
 
 _RULES: dict[str, dict[str, Any]] = {
-    "claim": {"anyOf": [{"required": [key]} for key in RULES]},
+    "claim": {"anyOf": [{"required": [key]} for key in CRITERIA]},
     "finding": {"oneOf": [{"required": ["claims", "study"]}, {"required": ["cannot"]}]},
 }

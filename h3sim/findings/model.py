@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 __all__ = [
-    *("RULES", "Claim", "Estimate", "Finding", "FindingsError", "Judged", "Judgement", "Limit"),
-    *("Rule", "Verdict", "judge"),
+    *("CRITERIA", "Claim", "Estimate", "Finding", "FindingsError", "Judged", "Judgement", "Limit"),
+    *("Criterion", "Verdict", "judge"),
 ]
 
 NEAR = 0.25
@@ -56,7 +56,7 @@ class Estimate(NamedTuple):
         return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
 
 
-class Rule(enum.Enum):
+class Criterion(enum.Enum):
     """How a claim compares its figure with its limit."""
 
     ABOVE = "above"
@@ -67,82 +67,89 @@ class Rule(enum.Enum):
     POINTS = "points"
 
     def holds(self, value: float, limit: float) -> bool:
-        """Return whether *value* is as the rule wants it.
+        """Return whether *value* is as the criterion wants it.
 
-        >>> Rule.NEAR.holds(1.9, 2.5), Rule.NEAR.holds(1.8, 2.5), Rule.POINTS.holds(0.4, 0.5)
-        (True, False, True)
+        >>> Criterion.NEAR.holds(1.9, 2.5), Criterion.NEAR.holds(1.8, 2.5)
+        (True, False)
+        >>> Criterion.POINTS.holds(0.4, 0.5)
+        True
         """
         return _HOLDS[self](value, limit)
 
     def told(self, limit: str) -> str:
-        """Return the rule with its limit in words."""
+        """Return the criterion with its limit in words."""
         return f"{_TOLD[self]} {limit}"
 
 
-_HOLDS: Mapping[Rule, Callable[[float, float], bool]] = {
-    Rule.ABOVE: lambda value, limit: value > limit,
-    Rule.BELOW: lambda value, limit: value < limit,
-    Rule.AT_LEAST: lambda value, limit: value >= limit,
-    Rule.AT_MOST: lambda value, limit: value <= limit,
-    Rule.NEAR: lambda value, limit: abs(value - limit) <= NEAR * abs(limit),
-    Rule.POINTS: lambda value, limit: abs(value - limit) <= POINTS,
+_HOLDS: Mapping[Criterion, Callable[[float, float], bool]] = {
+    Criterion.ABOVE: lambda value, limit: value > limit,
+    Criterion.BELOW: lambda value, limit: value < limit,
+    Criterion.AT_LEAST: lambda value, limit: value >= limit,
+    Criterion.AT_MOST: lambda value, limit: value <= limit,
+    Criterion.NEAR: lambda value, limit: abs(value - limit) <= NEAR * abs(limit),
+    Criterion.POINTS: lambda value, limit: abs(value - limit) <= POINTS,
 }
 _TOLD = {
-    Rule.ABOVE: "above",
-    Rule.BELOW: "below",
-    Rule.AT_LEAST: "at least",
-    Rule.AT_MOST: "at most",
-    Rule.NEAR: "within a quarter of",
-    Rule.POINTS: "within 0.15 of",
+    Criterion.ABOVE: "above",
+    Criterion.BELOW: "below",
+    Criterion.AT_LEAST: "at least",
+    Criterion.AT_MOST: "at most",
+    Criterion.NEAR: "within a quarter of",
+    Criterion.POINTS: "within 0.15 of",
 }
 
 
-RULES = {rule.value: rule for rule in Rule} | {"from": Rule.AT_LEAST, "to": Rule.AT_MOST}
+CRITERIA = {criterion.value: criterion for criterion in Criterion} | {
+    "from": Criterion.AT_LEAST,
+    "to": Criterion.AT_MOST,
+}
 """By their keys in a file."""
 
 
 class Limit(NamedTuple):
     """What a figure is compared with: a number, or the figure of that name."""
 
-    rule: Rule
+    criterion: Criterion
     of: float | str
 
 
 class _Limits(ValueType):
-    """Under the key of each rule the number, or the figure, that it compares with."""
+    """Under the key of each criterion the number, or the figure, that it compares with."""
 
     stand_in = ()
-    keys = tuple(RULES)
+    keys = tuple(CRITERIA)
 
     def accept(self, value: Any) -> tuple[Limit, ...]:
         if not isinstance(value, tuple) or not all(isinstance(limit, Limit) for limit in value):
             raise RefusedError(f"must be a tuple of Limit, is {shown_given(value)}")
         if not value:
-            raise RefusedError(f"needs a rule: {', '.join(self.keys)}")
+            raise RefusedError(f"needs a criterion: {', '.join(self.keys)}")
         return value
 
     def read(self, given: Any) -> tuple[Limit, ...]:
         limits, problems = collected(
-            (key, partial(_limit, rule), given[key]) for key, rule in RULES.items() if key in given
+            (key, partial(_limit, criterion), given[key])
+            for key, criterion in CRITERIA.items()
+            if key in given
         )
         if problems:
             raise RefusedError(problems, tuple(limits))
         return self.accept(tuple(limits))
 
     def write(self, value: Any) -> dict[str, float | str]:
-        return {limit.rule.value: limit.of for limit in value}
+        return {limit.criterion.value: limit.of for limit in value}
 
     def schema(self) -> dict[str, Any]:
         return {key: {"type": ["number", "string"]} for key in self.keys}
 
 
-def _limit(rule: Rule, given: Any) -> Limit:
+def _limit(criterion: Criterion, given: Any) -> Limit:
     if isinstance(given, str):
-        return Limit(rule, given)
+        return Limit(criterion, given)
     if not is_quantity(given):
         wanted = "must be a number or the name of a figure"
         raise RefusedError(f"{wanted}, is {shown_given(given)}")
-    return Limit(rule, float(given))
+    return Limit(criterion, float(given))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,12 +181,12 @@ class Claim:
         holds = None
         if found is not None and None not in values:
             holds = all(
-                limit.rule.holds(found.value, value)
+                limit.criterion.holds(found.value, value)
                 for limit, value in zip(self.limits, values, strict=True)
                 if value is not None
             )
         wanted = " and ".join(
-            limit.rule.told(shown(limit.of if value is None else value))
+            limit.criterion.told(shown(limit.of if value is None else value))
             for limit, value in zip(self.limits, values, strict=True)
         )
         return Judged(self, found, wanted, holds)
@@ -261,7 +268,7 @@ def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
     It holds if all its claims do, does not if none does, and holds in part else. It cannot be
     judged where it says so, or where a figure that it needs is missing.
 
-    >>> claim = Claim(says="rr is slow", figure="s:rr", limits=(Limit(Rule.BELOW, 1),))
+    >>> claim = Claim(says="rr is slow", figure="s:rr", limits=(Limit(Criterion.BELOW, 1),))
     >>> slow = Finding(id="x", source="y", says="rr is slow", study="s", claims=(claim,))
     >>> judge(slow, {"s:rr": Estimate(0.8)}).verdict, judge(slow, {}).verdict
     (<Verdict.HOLDS: 'holds'>, <Verdict.CANNOT_BE_JUDGED: 'cannot be judged'>)

@@ -13,11 +13,11 @@ from h3sim.findings.declared import FORMAT, FindingsFile, findings_from_dict
 from h3sim.findings.intervals import mean, median, over_pages, share, spearman, tau
 from h3sim.findings.model import (
     Claim,
+    Criterion,
     Estimate,
     Finding,
     FindingsError,
     Limit,
-    Rule,
     Verdict,
     judge,
     shown,
@@ -25,8 +25,8 @@ from h3sim.findings.model import (
 from h3sim.findings.reproduce import FIGURES
 
 
-def claim(figure: str, rule: Rule, limit: float | str) -> Claim:
-    return Claim(says="it is", figure=f"s:{figure}", limits=(Limit(rule, limit),))
+def claim(figure: str, criterion: Criterion, limit: float | str) -> Claim:
+    return Claim(says="it is", figure=f"s:{figure}", limits=(Limit(criterion, limit),))
 
 
 def finding(*claims: Claim, cannot: str = "") -> Finding:
@@ -36,34 +36,34 @@ def finding(*claims: Claim, cannot: str = "") -> Finding:
 
 
 @pytest.mark.parametrize(
-    ("rule", "limit", "holding", "failing"),
+    ("criterion", "limit", "holding", "failing"),
     [
-        (Rule.ABOVE, 1, 1.001, 1),
-        (Rule.BELOW, 1, 0.999, 1),
-        (Rule.AT_LEAST, 0.7, 0.7, 0.699),
-        (Rule.AT_MOST, 0.1, 0.1, 0.101),
-        (Rule.NEAR, 4, 5, 5.01),
-        (Rule.NEAR, 4, 3, 2.99),
-        (Rule.NEAR, -4, -5, -5.01),
-        (Rule.POINTS, 0.5, 0.6499, 0.651),
-        (Rule.POINTS, 0, -0.1499, -0.151),
+        (Criterion.ABOVE, 1, 1.001, 1),
+        (Criterion.BELOW, 1, 0.999, 1),
+        (Criterion.AT_LEAST, 0.7, 0.7, 0.699),
+        (Criterion.AT_MOST, 0.1, 0.1, 0.101),
+        (Criterion.NEAR, 4, 5, 5.01),
+        (Criterion.NEAR, 4, 3, 2.99),
+        (Criterion.NEAR, -4, -5, -5.01),
+        (Criterion.POINTS, 0.5, 0.6499, 0.651),
+        (Criterion.POINTS, 0, -0.1499, -0.151),
     ],
 )
-def test_each_rule_gives_both_answers(
-    rule: Rule, limit: float, holding: float, failing: float
+def test_each_criterion_gives_both_answers(
+    criterion: Criterion, limit: float, holding: float, failing: float
 ) -> None:
-    subject = finding(claim("a", rule, limit))
+    subject = finding(claim("a", criterion, limit))
     assert judge(subject, {"s:a": Estimate(holding)}).verdict is Verdict.HOLDS
     assert judge(subject, {"s:a": Estimate(failing)}).verdict is Verdict.DOES_NOT_HOLD
 
 
 def test_a_finding_of_which_one_claim_fails_holds_in_part() -> None:
-    subject = finding(claim("a", Rule.ABOVE, 1), claim("b", Rule.ABOVE, 1))
+    subject = finding(claim("a", Criterion.ABOVE, 1), claim("b", Criterion.ABOVE, 1))
     assert judge(subject, {"s:a": Estimate(2), "s:b": Estimate(0)}).verdict is Verdict.IN_PART
 
 
 def test_a_claim_may_compare_two_figures() -> None:
-    subject = finding(claim("small", Rule.ABOVE, "s:medium"))
+    subject = finding(claim("small", Criterion.ABOVE, "s:medium"))
     figures = {"s:small": Estimate(2.0), "s:medium": Estimate(1.5)}
     (judged,) = judge(subject, figures).claims
     assert (judged.holds, judged.wanted) == (True, "above 1.5")
@@ -71,12 +71,12 @@ def test_a_claim_may_compare_two_figures() -> None:
 
 
 def test_a_finding_without_its_figure_or_by_its_own_word_cannot_be_judged() -> None:
-    assert judge(finding(claim("a", Rule.ABOVE, 1)), {}).verdict is Verdict.CANNOT_BE_JUDGED
+    assert judge(finding(claim("a", Criterion.ABOVE, 1)), {}).verdict is Verdict.CANNOT_BE_JUDGED
     assert judge(finding(cannot="old"), {}).verdict is Verdict.CANNOT_BE_JUDGED
 
 
 def test_a_claim_with_two_limits_holds_between_them() -> None:
-    limits = (Limit(Rule.AT_LEAST, 0.02), Limit(Rule.AT_MOST, 0.07))
+    limits = (Limit(Criterion.AT_LEAST, 0.02), Limit(Criterion.AT_MOST, 0.07))
     subject = finding(Claim(says="it is", figure="s:a", limits=limits))
     verdicts = [judge(subject, {"s:a": Estimate(v)}).verdict for v in (0.01, 0.02, 0.07, 0.08)]
     no, yes = Verdict.DOES_NOT_HOLD, Verdict.HOLDS
@@ -134,13 +134,13 @@ def test_a_limit_is_a_number_or_a_name_and_a_claim_has_one() -> None:
     number = "must be a number or the name of a figure"
     assert caught.value.lines() == [
         f"mine.toml: findings[0].claims[0].below: {number}, is True",
-        "mine.toml: findings[0].claims[2]: needs a rule: above, below, at_least, at_most, near,"
-        " points, from, to",
+        "mine.toml: findings[0].claims[2]: needs a criterion: above, below, at_least, at_most,"
+        " near, points, from, to",
         f"mine.toml: findings[0].claims[3].near: {number}, is a huge number",
     ]
     del claims[3], claims[2], claims[0]
     (found,) = findings_from_dict({"format": FORMAT, "findings": [entry]})
-    limits = (Limit(Rule.AT_LEAST, "t:b"), Limit(Rule.AT_MOST, 2.0))
+    limits = (Limit(Criterion.AT_LEAST, "t:b"), Limit(Criterion.AT_MOST, 2.0))
     assert found.claims == (Claim(says="it is", figure="s:a", limits=limits),)
 
 
