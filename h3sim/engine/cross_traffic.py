@@ -11,7 +11,7 @@ from h3sim.engine.environment import Rank
 from h3sim.engine.packet_log import PacketLog
 from h3sim.http import Retransmit, StreamSender
 from h3sim.protocol import STREAM_ID_STEP
-from h3sim.results.cross_traffic import Carried
+from h3sim.results.cross_traffic import CarriedFlow
 from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
 from h3sim.transport import Mode, Protocol, Role
@@ -66,13 +66,13 @@ class CrossTraffic:
         self._n_streams = 0
         environment.at(flow.starts_at_ns, Rank.RESPONSE, self._on_start, None)
 
-    def carried(self) -> Carried:
+    def carried(self) -> CarriedFlow:
         """Return what was delivered of it until now."""
         columns = self._transport.carried().packet_rows.columns
         rows = zip(columns.length_bytes, columns.delivered_at_ns, strict=True)
         n_bytes = sum(length for length, at_ns in rows if at_ns is not None)
         began_at_ns = self._flow.starts_at_ns
-        return Carried(self._flow, n_bytes, max(0, self._environment.now_ns - began_at_ns))
+        return CarriedFlow(self._flow, n_bytes, max(0, self._environment.now_ns - began_at_ns))
 
     def _on_start(self, value: None, now_ns: int) -> None:
         del value, now_ns

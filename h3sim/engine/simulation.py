@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from h3sim.engine.transport import Progress
     from h3sim.page import Page
     from h3sim.page.hosts import RecordedHosts
-    from h3sim.results.cross_traffic import Carried
+    from h3sim.results.cross_traffic import CarriedFlow
     from h3sim.schemes import Scheme
     from h3sim.trace import Activity, Trace
     from h3sim.transport import Network, TransportProfile
@@ -150,7 +150,7 @@ def _run_over(
     connections: Connections,
     *,
     limit_ns: int | None,
-) -> tuple[Carried, ...]:
+) -> tuple[CarriedFlow, ...]:
     """Load the page; return what other flows carried meanwhile."""
     for process in plan.processes:
         # Processes first, then flows: of one instant they begin in this order.
@@ -205,7 +205,7 @@ def _load(
     browser: BrowserModel,
     wholes: list[_Whole],
     trace: Trace,
-    others: tuple[Carried, ...],
+    others: tuple[CarriedFlow, ...],
 ) -> Load:
     runs = [whole.header_runs for whole in wholes if whole.header_runs is not None]
     return Load(

@@ -9,10 +9,10 @@ from h3sim.units import BITS_PER_BYTE, NS_PER_S
 if TYPE_CHECKING:
     from h3sim.transport.cross_traffic import CrossFlow
 
-__all__ = ["Carried"]
+__all__ = ["CarriedFlow"]
 
 
-class Carried(NamedTuple):
+class CarriedFlow(NamedTuple):
     """What was delivered of a *flow* in *span_ns*, from its start to the end of the load."""
 
     flow: CrossFlow

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from h3sim.page.hosts import RecordedHosts
     from h3sim.results.bounds import Given
     from h3sim.results.connections import Connection
-    from h3sim.results.cross_traffic import Carried
+    from h3sim.results.cross_traffic import CarriedFlow
     from h3sim.results.multiplexing import Multiplexing
     from h3sim.results.roots import RootRow
     from h3sim.schemes import Scheme
@@ -106,7 +106,7 @@ class Load(WithMilestones):
     """What came of the field sections of requests, and of responses, where they were compressed."""
     hosts: RecordedHosts | None = None
     """How hosts were come by; None where all of them were one."""
-    cross_traffic: tuple[Carried, ...] = ()
+    cross_traffic: tuple[CarriedFlow, ...] = ()
     """What other flows carried through the same links while the page was loaded."""
     connections: tuple[Connection, ...] = field(default=(), compare=False)
     """The connections in the order in which they were opened, each with its trace."""
