@@ -17,7 +17,7 @@ from h3sim.page import HostMode
 from h3sim.study.arguments import SEED
 from h3sim.study.load_option import (
     NO_CODEC,
-    Browser,
+    BrowserOption,
     CodecName,
     CrossTrafficText,
     Handshake,
@@ -192,7 +192,7 @@ class LoadConfig:
         _LIMIT_S, "when a load over links is given up, in simulated seconds (default: 3600)", "S"
     )
     browser: BrowserModel | str = option(
-        Browser(BrowserMode),
+        BrowserOption(BrowserMode),
         "ask for resources as recorded, or compute what parsing, blocking and executing make of"
         " the page",
         default="replay",

@@ -19,7 +19,7 @@ from h3sim.transport import Jitter
 __all__ = [
     "NO_CODEC",
     "OPTION",
-    "Browser",
+    "BrowserOption",
     "CodecName",
     "CrossTrafficText",
     "Handshake",
@@ -184,7 +184,7 @@ class Handshake(NameOf):
         return value if isinstance(value, bool) else super().accept(value)
 
 
-class Browser(NameOf):
+class BrowserOption(NameOf):
     """A mode by its name, or a whole browser."""
 
     def accept(self, value: Any) -> Any:
