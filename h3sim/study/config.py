@@ -20,7 +20,7 @@ from h3sim.study.load_option import (
     BrowserOption,
     CodecName,
     CrossTrafficText,
-    Handshake,
+    HandshakeOption,
     JitterText,
     NameOf,
     NameOr,
@@ -151,7 +151,7 @@ class LoadConfig:
         " the server works the priorities out",
     )
     handshake: bool | str = option(
-        Handshake(Mode),
+        HandshakeOption(Mode),
         "how the connection begins: 1-rtt, 0-rtt or none",
         default=True,
         switches=(

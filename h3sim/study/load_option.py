@@ -22,7 +22,7 @@ __all__ = [
     "BrowserOption",
     "CodecName",
     "CrossTrafficText",
-    "Handshake",
+    "HandshakeOption",
     "JitterText",
     "NameOf",
     "NameOr",
@@ -177,7 +177,7 @@ class NameOf(Choice):
         return super().accept(value).value
 
 
-class Handshake(NameOf):
+class HandshakeOption(NameOf):
     """A mode by its name; True and False stand for one of a round trip, and for none."""
 
     def accept(self, value: Any) -> Any:
