@@ -19,7 +19,7 @@ __all__ = [
     "METRICS",
     "TITLES",
     "VARIANTS",
-    "Cell",
+    "MapCell",
     "cells_of",
     "flag_remarks",
     "incremental",
@@ -45,7 +45,7 @@ _TINY = 0.001
 _AS_SENT = "chrome-eps"
 
 
-class Cell(NamedTuple):
+class MapCell(NamedTuple):
     """A network of the map, and by scheme how each does relative to one after the other."""
 
     rate_mbps: float
@@ -67,7 +67,7 @@ class Cell(NamedTuple):
         return f"{self.rate_mbps:g}mbps-{self.rtt_ms:g}ms-{loss}"
 
 
-def cells_of(loads: Loads, metric: str) -> Iterator[Cell]:
+def cells_of(loads: Loads, metric: str) -> Iterator[MapCell]:
     """Yield the cells of the map of *metric*, in the order of the study."""
     column = METRICS[metric]
     names = ("rate_mbps", "rtt_ms", "loss", "burst")
@@ -82,7 +82,7 @@ def cells_of(loads: Loads, metric: str) -> Iterator[Cell]:
             # Means of logarithms, so that a ratio and its inverse weigh the same.
             ratios[scheme] = Estimate(*(math.exp(value or 0.0) for value in mean(logs)))
         rate, rtt, loss, burst = key
-        yield Cell(rate, rtt, loss, burst or 1.0, ratios)
+        yield MapCell(rate, rtt, loss, burst or 1.0, ratios)
 
 
 def loss_map(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -177,7 +177,7 @@ def _listed(names: Sequence[str]) -> str:
     return ("are " if len(names) > 1 else "is ") + " and ".join(f'"{name}"' for name in names)
 
 
-def _is_clear(cell: Cell) -> bool:
+def _is_clear(cell: MapCell) -> bool:
     """Return whether some scheme's interval lies below the sequential one's 1."""
     return any(figure.high is not None and figure.high < 1 for figure in cell.ratios.values())
 
