@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-__all__ = ["SUFFIXES", "Part", "Picture", "Report", "Table", "check_suffix"]
+__all__ = ["SUFFIXES", "Picture", "Report", "Section", "Table", "check_suffix"]
 
 SUFFIXES = (".html", ".htm")
 
@@ -38,7 +38,7 @@ class Picture:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class Section:
     """A section: words first, then pictures, then tables."""
 
     title: str
@@ -56,7 +56,7 @@ class Report:
 
     title: str
     verdict: Sequence[str]
-    parts: Sequence[Part]
+    parts: Sequence[Section]
     made: Table
     command: str = field(default="")
 

@@ -14,7 +14,7 @@ from h3sim.plots.html_page import html_page
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from h3sim.reporting.document import Part, Picture, Report, Table
+    from h3sim.reporting.document import Picture, Report, Section, Table
 
 __all__ = ["body_of", "page_of"]
 
@@ -83,7 +83,7 @@ def _made(report: Report) -> str:
     )
 
 
-def _part(number: int, part: Part) -> str:
+def _part(number: int, part: Section) -> str:
     name = f"part-{number}"
     pictures = "".join(
         _picture(f"{name}-figure-{n}", picture) for n, picture in enumerate(part.pictures, start=1)

@@ -8,7 +8,7 @@ from h3sim.errors import NothingToMeasureError
 from h3sim.plots import LoadPlots
 from h3sim.plots.labels import lane_labels
 from h3sim.plots.progress import curve, shown_set
-from h3sim.reporting.document import Part, Table
+from h3sim.reporting.document import Section, Table
 from h3sim.reporting.drawing import picture
 from h3sim.reporting.load_pictures import Pair, pictures_of_one, pictures_of_two
 
@@ -39,7 +39,7 @@ def verdict_of(pairs: Sequence[Pair], baseline: Pair) -> list[str]:
     return said
 
 
-def part_of(pairs: Sequence[Pair], baseline: Pair) -> Part:
+def part_of(pairs: Sequence[Pair], baseline: Pair) -> Section:
     """Return the section of one page."""
     page = pairs[0].load.page
     n = len(page.resources)
@@ -50,7 +50,7 @@ def part_of(pairs: Sequence[Pair], baseline: Pair) -> Part:
         for pair in pairs
         if pair.load.scheme.caveat
     ]
-    return Part(
+    return Section(
         title=title,
         words=list(dict.fromkeys(notes)),
         pictures=[

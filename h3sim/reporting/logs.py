@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.plots.throughput import bins_of
-from h3sim.reporting.document import Part, Table
+from h3sim.reporting.document import Section, Table
 from h3sim.reporting.drawing import picture
 from h3sim.reporting.load_pictures import table_of_bins
 
@@ -34,10 +34,10 @@ def verdict_of_log(measured: Measurement) -> list[str]:
     return [*said, *(f"Not known: {what}." for what in measured.unknown)]
 
 
-def part_of_log(measured: Measurement) -> Part:
+def part_of_log(measured: Measurement) -> Section:
     """Return the section of one log."""
     known = measured.to_dict()
-    return Part(
+    return Section(
         title=f"{known['page']}: {len(known['resources'])} responses",
         pictures=_pictures(measured, known),
         tables=[_hol(known)],

@@ -19,7 +19,7 @@ from h3sim.study import Comparison, Results
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.reporting.document import Part
+    from h3sim.reporting.document import Section
     from h3sim.reporting.loads import Pair
 
 __all__ = ["report"]
@@ -71,7 +71,7 @@ class _Told(NamedTuple):
 
     name: str
     verdict: Sequence[str]
-    part: Part
+    part: Section
     made: Sequence[tuple[str, Any]]
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import H3SimError, InputError, Problem
-from h3sim.reporting.document import Part, Table
+from h3sim.reporting.document import Section, Table
 from h3sim.reporting.drawing import picture
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def verdict_of_study(results: Results, baseline: str | None) -> list[str]:
     return said
 
 
-def part_of_study(results: Results, baseline: str | None) -> Part:
+def part_of_study(results: Results, baseline: str | None) -> Section:
     """Return the section of a study: intervals and tests where they can be had, means always."""
     base = _baseline(results, baseline)
     words: list[str] = []
@@ -79,7 +79,7 @@ def part_of_study(results: Results, baseline: str | None) -> Part:
             data=means,
         )
         tables.append(means)
-    return Part(title="The study", words=words, pictures=pictures, tables=tables)
+    return Section(title="The study", words=words, pictures=pictures, tables=tables)
 
 
 def settings_of(results: Results) -> list[str]:
