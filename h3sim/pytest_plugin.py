@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.conformance import Report
+    from h3sim.conformance import ConformanceReport
 
 __all__ = ["check_scheduler", "pytest_addoption", "pytest_configure", "pytest_report_header"]
 
@@ -47,13 +47,13 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 @pytest.fixture
-def check_scheduler(request: pytest.FixtureRequest) -> Callable[..., Report]:
+def check_scheduler(request: pytest.FixtureRequest) -> Callable[..., ConformanceReport]:
     """Return `h3sim.conformance.check_scheduler`; its report stands with the output of the test.
 
     `pytest -rA` shows it for tests that pass: what was kept, and what was skipped and why.
     """
 
-    def check(factory: Any, **options: Any) -> Report:
+    def check(factory: Any, **options: Any) -> ConformanceReport:
         from h3sim import conformance
 
         report = conformance.check_scheduler(factory, **options)

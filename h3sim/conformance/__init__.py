@@ -23,7 +23,7 @@ from h3sim.conformance.claims import (
     WeightedShares,
 )
 from h3sim.conformance.histories import Call, Event, History
-from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError, Report, Verdict
+from h3sim.conformance.laws import BrokenLawError, ConformanceReport, Law, NotCheckedError, Verdict
 from h3sim.conformance.machine import SchedulerMachine
 from h3sim.conformance.pages import pages
 from h3sim.conformance.references import (
@@ -55,6 +55,7 @@ __all__ = [
     "Call",
     "Candidate",
     "Claim",
+    "ConformanceReport",
     "Event",
     "FreesMemory",
     "History",
@@ -66,7 +67,6 @@ __all__ = [
     "ReferenceRounds",
     "ReferenceStrict",
     "ReferenceTree",
-    "Report",
     "RoundRobinInUrgency",
     "SameAs",
     "SchedulerMachine",

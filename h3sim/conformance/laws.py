@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = [
     "BrokenLawError",
     "Check",
+    "ConformanceReport",
     "HistoryEndedError",
     "Law",
     "NotCheckedError",
-    "Report",
     "Verdict",
     "checks",
 ]
@@ -157,7 +157,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ConformanceReport:
     """The verdicts about one scheduler, in the order of `Law`."""
 
     scheduler: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.conformance import claim_checks, contract_checks, cost_checks, share_checks
 from h3sim.conformance.candidate import Candidate
-from h3sim.conformance.laws import Check, Law, NotCheckedError, Report, Verdict
+from h3sim.conformance.laws import Check, ConformanceReport, Law, NotCheckedError, Verdict
 from h3sim.conformance.search import usual_settings
 from h3sim.errors import needing_extra
 
@@ -42,7 +42,7 @@ def check_scheduler(
     placeholders: int = 0,
     skip: Mapping[Law, str] | None = None,
     settings: hypothesis.settings | None = None,
-) -> Report:
+) -> ConformanceReport:
     """Hold *scheduler* to every law, and return which it kept and which were skipped.
 
     It is given as `h3sim.simulate` takes it: a name, a class or function that makes one, or a
@@ -72,7 +72,7 @@ def check_scheduler(
         if signals is not None:
             candidate = replace(candidate, signals=signals)
     verdicts = tuple(_verdict(candidate, law, settings) for law in Law)
-    return Report(scheduler=candidate.label, verdicts=verdicts)
+    return ConformanceReport(scheduler=candidate.label, verdicts=verdicts)
 
 
 def check_law(
