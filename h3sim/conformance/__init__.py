@@ -23,7 +23,13 @@ from h3sim.conformance.claims import (
     WeightedShares,
 )
 from h3sim.conformance.histories import Call, Event, History
-from h3sim.conformance.laws import BrokenLawError, ConformanceReport, Law, NotCheckedError, Verdict
+from h3sim.conformance.laws import (
+    BrokenLawError,
+    ConformanceReport,
+    Law,
+    LawVerdict,
+    NotCheckedError,
+)
 from h3sim.conformance.machine import SchedulerMachine
 from h3sim.conformance.pages import pages
 from h3sim.conformance.references import (
@@ -60,6 +66,7 @@ __all__ = [
     "FreesMemory",
     "History",
     "Law",
+    "LawVerdict",
     "NoStarvation",
     "NotCheckedError",
     "ReferenceBuckets",
@@ -73,7 +80,6 @@ __all__ = [
     "SchedulerSuite",
     "StrictOrder",
     "UrgencyOrder",
-    "Verdict",
     "WeightedShares",
     "check_law",
     "check_scheduler",

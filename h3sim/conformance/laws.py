@@ -20,8 +20,8 @@ __all__ = [
     "ConformanceReport",
     "HistoryEndedError",
     "Law",
+    "LawVerdict",
     "NotCheckedError",
-    "Verdict",
     "checks",
 ]
 
@@ -144,7 +144,7 @@ class HistoryEndedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class LawVerdict:
     """What became of one law: kept, or not looked at for the reason in *skipped*."""
 
     law: Law
@@ -161,7 +161,7 @@ class ConformanceReport:
     """The verdicts about one scheduler, in the order of `Law`."""
 
     scheduler: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[LawVerdict, ...]
 
     @property
     def kept(self) -> tuple[Law, ...]:

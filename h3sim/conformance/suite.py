@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.conformance import claim_checks, contract_checks, cost_checks, share_checks
 from h3sim.conformance.candidate import Candidate
-from h3sim.conformance.laws import Check, ConformanceReport, Law, NotCheckedError, Verdict
+from h3sim.conformance.laws import Check, ConformanceReport, Law, LawVerdict, NotCheckedError
 from h3sim.conformance.search import usual_settings
 from h3sim.errors import needing_extra
 
@@ -92,12 +92,12 @@ def check_law(
     _CHECKS[law](candidate, settings or usual_settings())
 
 
-def _verdict(candidate: Candidate, law: Law, settings: hypothesis.settings | None) -> Verdict:
+def _verdict(candidate: Candidate, law: Law, settings: hypothesis.settings | None) -> LawVerdict:
     try:
         check_law(candidate, law, settings=settings)
     except NotCheckedError as reason:
-        return Verdict(law=law, skipped=str(reason))
-    return Verdict(law=law)
+        return LawVerdict(law=law, skipped=str(reason))
+    return LawVerdict(law=law)
 
 
 def _pytest() -> Any:
