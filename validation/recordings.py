@@ -95,7 +95,7 @@ def measure(
     flags = ("--ignore-certificate-errors",)
     with link as base, running_chromium(program, local_only=True, flags=flags) as address:
         seen = visit(address, address_of(base, source.path), Patience(late_s=8.0))
-    return recorded_of(seen, source.name, {})
+    return recorded_of(seen, source.name)
 
 
 def compare(load: Recorded, shipped: Page, rate_mbps: float, rtt_ms: float) -> Row:

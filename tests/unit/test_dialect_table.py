@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,9 +19,10 @@ from h3sim.capture.source.parts import parts
 from tests.recordings import SAMPLES, write_recording
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from h3sim.capture.source.parts import Part
+
+
+CAPTURE = Path(importer.__file__).parent
 
 
 class VisitReader:
@@ -66,6 +69,26 @@ def test_one_reader_and_one_row_make_a_dialect(
     last = imported.page.resources[1].discovered
     assert last is not None
     assert (last.by, last.delay_ns) == ("/", 80_000_000)
+
+
+def test_only_the_assembly_makes_pages_of_recordings() -> None:
+    makers = {
+        path.relative_to(CAPTURE).as_posix()
+        for path in CAPTURE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("Page", "Resource", "Discovery")
+    }
+    # Of recorded priorities each has a trigger of its own.
+    assert makers == {"inference/assembly.py", "inference/recorded.py"}
+
+
+def test_no_reader_of_a_dialect_has_more_than_300_lines() -> None:
+    readers = [*CAPTURE.glob("dialects/*.py"), *CAPTURE.glob("chromium/*.py")]
+    lines = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in readers}
+    assert {name: number for name, number in lines.items() if number > 300} == {}
+    assert {"har.py", "facts.py", "visit_reader.py"} <= set(lines)
 
 
 def test_no_file_is_of_two_dialects() -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from h3sim.capture import import_page
 from h3sim.capture.chromium import ChromiumError, Recorded
 from h3sim.capture.chromium.connection import Event
 from h3sim.capture.chromium.page_builder import recorded_of
 from h3sim.capture.chromium.visit import Visit
 from h3sim.page import At, Kind
+from tests.recordings import write_recording
 from tests.unit.test_recorder_exchanges import answered, asked, event
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROOT = "http://x/"
 HTML = '<link rel=stylesheet href="a.css"><img src="b.png?size=1"><img src="b.png?size=2">'
@@ -46,12 +52,17 @@ def _typed(number: str, at_s: float, kind: str, status: int) -> Event:
     return Event("Network.responseReceived", params, "s")
 
 
-def made(*events: list[Event], document: str | None = HTML, **more: Any) -> Recorded:
+def everything_of(*events: list[Event], **more: Any) -> list[Event]:
+    """Return the events of the document, with *more* about its request, and then *events*."""
     first = {"initiator": {"type": "other"}, **more}
-    everything = [*loaded("0", ROOT, 1.0, "Document", **first), *itertools.chain(*events)]
+    return [*loaded("0", ROOT, 1.0, "Document", **first), *itertools.chain(*events)]
+
+
+def made(*events: list[Event], document: str | None = HTML, **more: Any) -> Recorded:
+    everything = everything_of(*events, **more)
     documents = {} if document is None else {"0": document}
     visit = Visit(browser="b", events=everything, documents=documents, measured=MEASURED)
-    return recorded_of(visit, "p", {})
+    return recorded_of(visit, "p")
 
 
 def test_a_page_is_what_came_with_its_flags_and_names() -> None:
@@ -84,6 +95,76 @@ def test_a_page_has_the_hosts_that_its_requests_went_to() -> None:
     (host,) = page.hosts
     assert (host.name, host.server) == ("cdn.example", "198.51.100.7")
     assert (host.rtt_ns, host.dns_ns) == (40_000_000, 12_000_000)
+
+
+def test_a_request_has_its_body_and_a_header_of_unknown_size_is_that_of_its_text() -> None:
+    post = loaded("1", f"{ROOT}api", 2.0, "Image")
+    request = {"url": f"{ROOT}api", "method": "POST", "postData": "x" * 5000}
+    post[0] = asked("1", f"{ROOT}api", 2.0, request=request)
+    post[1] = answered("1", 2.1, encodedDataLength=0, headers={"Age": "3"})
+    found = made(post).page.resources[1]
+    assert found.request_bytes == len("POST /api HTTP/1.1\r\n\r\n") + 5000
+    assert found.header_bytes == len("HTTP/1.1 200\r\nAge: 3\r\n\r\n")
+
+
+def test_an_answer_without_a_body_has_no_bytes() -> None:
+    empty = loaded("1", f"{ROOT}beacon", 2.0, "Image")
+    empty[1] = answered("1", 2.1, status=204)
+    assert made(empty).page.resources[1].size_bytes == 0
+
+
+def test_a_log_of_the_same_events_makes_the_same_resources(tmp_path: Path) -> None:
+    css = loaded("1", f"{ROOT}a.css", 2.0, "Stylesheet")
+    image = loaded("2", "http://cdn.example/b.png?size=2", 2.1, "Image")
+    image.insert(2, event("resourceChangedPriority", "2", timestamp=2.2, newPriority="High"))
+    image[3] = event("dataReceived", "2", timestamp=2.4, dataLength=9, encodedDataLength=500)
+    log = [{"method": each.method, "params": each.params} for each in everything_of(css, image)]
+    read = import_page(write_recording(tmp_path, log), above_the_fold="none").page
+    # What a log does not have: the document's text, CPU time, and what is seen.
+    only: dict[str, Any] = {
+        "viewport": None,
+        "above_the_fold": False,
+        "critical": False,
+        "hero": False,
+    }
+    only |= {"discovered": None, "in_head": False, "render_blocking": False}
+    only |= {"after_first_image": False}
+    pages = (made(css, image).page, read)
+    recorded, logged = ([replace(each, **only) for each in page.resources] for page in pages)
+    assert recorded == logged
+    assert len(recorded) == 3
+    assert pages[0].hosts == pages[1].hosts
+
+
+FAR = {"remoteIPAddress": "198.51.100.7", "protocol": "h2"}
+
+
+@pytest.mark.parametrize(
+    ("served", "network"),
+    [(FAR, (100.0, 0.4)), (FAR | {"remoteIPAddress": "[::1]"}, None)],
+    ids=["over a network", "by this machine"],
+)
+def test_a_recording_tells_how_long_the_load_took_and_over_what(
+    served: dict[str, str], network: tuple[float, float] | None
+) -> None:
+    events = everything_of(loaded("1", f"{ROOT}b.png?size=2", 2.0, "Image"))
+    for each in events:
+        if "response" in each.params:
+            each.params["response"] |= served
+        if "encodedDataLength" in each.params and each.method.endswith("loadingFinished"):
+            each.params["encodedDataLength"] = 20_180  # in 0.4 s: 0.4036 Mbit/s
+    visit = Visit(browser="b", events=events, documents={"0": HTML}, measured=MEASURED)
+    visit.onload_ms = 2600.0
+    known = recorded_of(visit, "p").page.recorded_load
+    assert known is not None
+    assert (known.finished_ns, known.load_event_ns, known.largest_paint_ns) == (
+        1_500_000_000,
+        1_600_000_000,
+        80_000_000,
+    )
+    assert known.protocol == "h2"
+    found = None if known.rtt_ns is None else (known.rtt_ns / 1e6, (known.rate_bps or 0) / 1e6)
+    assert found == (network and pytest.approx(network, rel=0.02))
 
 
 def test_a_redirection_to_what_did_not_come_is_left_out() -> None:
@@ -126,7 +207,7 @@ def test_a_document_that_fails_says_why() -> None:
     ]
     visit = Visit(browser="b", events=events, measured=MEASURED)
     with pytest.raises(ChromiumError, match="did not come: net::ERR_CONNECTION_RESET"):
-        recorded_of(visit, "p", {})
+        recorded_of(visit, "p")
 
 
 def test_what_the_browser_asks_for_its_own_sake_is_left_out() -> None:

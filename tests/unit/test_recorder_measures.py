@@ -91,7 +91,9 @@ def page(delay_ms: int, *, by: str = "/", size: int = 9, hero: bool = False) -> 
     return Page(
         name="p",
         resources=(
-            Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100, parse_ns=delay_ms),
+            Resource(
+                id="/", kind=Kind.DOCUMENT, size_bytes=100, parse_ns=delay_ms, server_ns=delay_ms
+            ),
             Resource(id="a", kind=Kind.SCRIPT, size_bytes=9, discovered=other),
             Resource(id="b", kind=Kind.IMAGE, size_bytes=size, discovered=found, hero=hero),
         ),

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.chromium.documents import Document
+from h3sim.capture.inference.observed import Trigger
 from h3sim.capture.markup.compression import WireOffsets
-from h3sim.page import At, Discovery
-from h3sim.units import ms
+from h3sim.page import At
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -30,13 +30,13 @@ class Cause(NamedTuple):
     delay_ms: float
     reference: Reference | None = None
 
-    def discovery(self, ids: Mapping[str, str], digits: int) -> Discovery:
-        """Return it as it stands in a page, its delay to so many digits of a millisecond."""
-        return Discovery(
+    def trigger(self, index_of: Mapping[str, int], digits: int) -> Trigger:
+        """Return it as a recording has it, its delay to so many digits of a millisecond."""
+        return Trigger(
             at=self.at,
-            by=ids[self.parent.key],
+            by=index_of[self.parent.key],
             offset_bytes=self.offset_bytes,
-            delay_ns=ms(round(self.delay_ms, digits)),
+            delay_ms=round(self.delay_ms, digits),
         )
 
 

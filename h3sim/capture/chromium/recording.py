@@ -125,7 +125,7 @@ def record(
             with running_chromium(program, local_only=source.root is not None) as address:
                 seen = visit(address, url, patience or Patience())
             shown_url = "" if source.root is not None else url.partition("?")[0]
-            loads.append(recorded_of(seen, name, {}, url=shown_url))
+            loads.append(recorded_of(seen, name, url=shown_url))
             if progress is not None:
                 progress(done + 1, repeat)
     page, chosen = merged([load.page for load in loads])
@@ -146,6 +146,6 @@ def _provenance(source: Source, load: Recorded, compression: str, repeat: int) -
         "source": source.path if source.root is not None else source.url.partition("?")[0],
         "recorded": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         "tool": f"h3sim {__version__} record, {load.browser}, {screen}{served_with}{times}",
-        "hosts": str(load.n_hosts),
+        "hosts": load.page.provenance["hosts"],
         **({"notes": "; ".join(load.notes)} if load.notes else {}),
     }

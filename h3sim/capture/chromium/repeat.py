@@ -53,6 +53,7 @@ def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
         # The lower of two middles: a time that was recorded, and whole.
         parse_ns=statistics.median_low([r.parse_ns for r in same]),
         execute_ns=statistics.median_low([r.execute_ns for r in same]),
+        server_ns=statistics.median_low([r.server_ns for r in same]),
     )
 
 

@@ -20,10 +20,12 @@ from h3sim.capture.source.parts import Part
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from h3sim.capture.dialects.network_events import Exchange
     from h3sim.capture.inference.observed import Recording
 
-__all__ = ["ProtocolLog", "observed_of"]
+__all__ = ["ProtocolLog", "requests_of"]
 
 _LATEST_S = 253_402_300_799  # the end of the year 9999: later is no date
 
@@ -70,26 +72,33 @@ class ProtocolLog:
         """Settle what can be told only when all was read."""
         self._add_first()
         recording = self._recording
-        indexes: dict[str, int] = {}
-        for exchange in self._events.finish():
-            request = observed_of(exchange)
-            if exchange.redirected_from is not None:
-                request.redirect_of = indexes[exchange.redirected_from.key]
-                hop = recording.requests[request.redirect_of]
-                hop.redirect_to = request.url
-                hop.body_bytes, hop.body_from = 0, Size.RECORDED
-            indexes[exchange.key] = len(recording.requests)
-            recording.requests.append(request)
-            wall_s = exchange.wall_time_s
-            if wall_s and not recording.recorded and wall_s < _LATEST_S:
-                recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
+        exchanges = self._events.finish()
+        recording.requests += requests_of(exchanges)
+        walls_s = (each.wall_time_s for each in exchanges)
+        if wall_s := next((each for each in walls_s if each and each < _LATEST_S), None):
+            recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
         begun = [request.start_ms for request in recording.requests if request.start_ms is not None]
         if self._loaded_s is not None and begun:
             recording.times_ms["load_event"] = self._loaded_s * MS_PER_S - begun[0]
 
 
-def observed_of(exchange: Exchange) -> Observed:
-    """Return an exchange as a request that was seen."""
+def requests_of(exchanges: Iterable[Exchange]) -> list[Observed]:
+    """Return exchanges as requests that were seen, each redirect joined with what it led to."""
+    requests: list[Observed] = []
+    indexes: dict[str, int] = {}
+    for exchange in exchanges:
+        request, before = _observed(exchange), exchange.redirected_from
+        if before is not None and before.key in indexes:
+            request.redirect_of = indexes[before.key]
+            hop = requests[request.redirect_of]
+            hop.redirect_to = request.url
+            hop.body_bytes, hop.body_from = 0, Size.RECORDED
+        indexes[exchange.key] = len(requests)
+        requests.append(request)
+    return requests
+
+
+def _observed(exchange: Exchange) -> Observed:
     sent = {name.lower(): value for name, value in exchange.request_fields}
     request = Observed(key=exchange.source_key, url=exchange.url, method=exchange.method)
     request.start_ms, request.end_ms = exchange.asked_ms, exchange.finished_ms

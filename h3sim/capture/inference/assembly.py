@@ -151,7 +151,7 @@ class _Assembly:
         ids = [request.id or id_ for request, id_ in zip(kept, ids, strict=True)]
         self._ids = dict(zip(self._kept, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._kept, kept, strict=True)), self._ids)
-        path = path_of(kept)
+        path = None if recording.is_local else path_of(kept)
         if path is not None:
             thought_ms = server_times(kept, path.rtt_ms)
             self._server_ms = dict(zip(self._kept, thought_ms, strict=True))
@@ -281,6 +281,9 @@ class _Assembly:
             server_ns=self._time_ns(self._server_ms.get(index) or 0.0),
             response_offsets=_offsets(request),
             critical=request.is_critical,
+            above_the_fold=request.is_above_the_fold,
+            hero=request.is_hero,
+            viewport=request.viewport,
             is_root=index in self._landed,
             discovered=self._discovered(index, parent, direct=direct),
             recorded=priorities_of(request, self._ids[index], self._frames.get(index)),

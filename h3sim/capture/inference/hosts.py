@@ -9,7 +9,6 @@ apart. So what was seen goes before what would be allowed.
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.inference.estimates import SLOWEST_MS, handshake_rtt_ms
@@ -93,14 +92,14 @@ def _groups(by_host: Mapping[str, Iterable[Observed]]) -> list[list[str]]:
 def _connection(request: Observed) -> tuple[str, str] | None:
     """Return the connection of a request; numbers are those of one server with some recorders."""
     if request.reached.connection and request.protocol.startswith(_MULTIPLEXED):
-        return request.reached.connection, _address(request)
+        return request.reached.connection, request.reached.ip
     return None
 
 
 def _certified(requests: Iterable[Observed]) -> Iterator[tuple[str, str]]:
     """Yield each address, with what its certificate is known by, and with the names it is for."""
     for request in requests:
-        if address := _address(request):
+        if address := request.reached.ip:
             reached = request.reached
             for known_by in (reached.certificate, *map(str.lower, reached.certificate_names)):
                 yield address, known_by
@@ -114,7 +113,7 @@ def _good_for(name: str, requests: Iterable[Observed]) -> Iterator[tuple[str, st
     """
     wanted = [] if ":" in name else [name, f"*.{name.partition('.')[2]}"]
     for request in requests:
-        if address := _address(request):
+        if address := request.reached.ip:
             for known_by in (*wanted, request.reached.certificate):
                 if known_by:
                     yield address, known_by
@@ -126,7 +125,8 @@ def _hosts(
     """Yield what is known of the hosts of a group; those of which nothing is are left out."""
     first, shares = next(iter(group)), len(group) > 1
     requests = [request for of_host in group.values() for request in of_host]
-    address = next(filter(None, map(_address, requests)), first if shares else "")
+    addresses = (request.reached.ip for request in requests)
+    address = next(filter(None, addresses), first if shares else "")
     own_rtt_ms = handshake_rtt_ms(requests)
     for name, of_host in group.items():
         host = Host(
@@ -145,11 +145,3 @@ def _lookup_ns(requests: Iterable[Observed]) -> int | None:
     times_ms = (request.reached.dns_ms for request in requests)
     first_ms = next((each for each in times_ms if each and each < SLOWEST_MS), None)
     return None if first_ms is None else recorded_ns(first_ms)
-
-
-def _address(request: Observed) -> str:
-    """Return the IP address as it is usually written, "" for what is none."""
-    try:
-        return str(ipaddress.ip_address(request.reached.address.strip("[]")))
-    except ValueError:
-        return ""

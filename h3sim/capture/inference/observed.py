@@ -7,6 +7,7 @@ to be worked out is worked out from these records, in one way for all dialects.
 from __future__ import annotations
 
 import enum
+import ipaddress
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -109,6 +110,19 @@ class Reached(NamedTuple):
     handshake_ms: float | None = None
     """What opening a connection for it took, without TLS over TCP."""
 
+    @property
+    def ip(self) -> str:
+        """The IP address as it is usually written, "" for what is none."""
+        try:
+            return str(ipaddress.ip_address(self.address.strip("[]")))
+        except ValueError:
+            return ""
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it went no further than to this machine (RFC 6890 § 2.2)."""
+        return bool(self.ip) and ipaddress.ip_address(self.ip).is_loopback
+
 
 @dataclass(slots=True, kw_only=True)
 class Observed:
@@ -180,13 +194,19 @@ class Observed:
     is_preload: bool = False
     is_critical: bool = False
     """Whether the recorder counts it to the critical path."""
+    is_above_the_fold: bool = False
+    """Whether the recorder saw it without scrolling, or what is seen needs it."""
+    is_hero: bool = False
+    """Whether it is the largest thing that the recorder saw."""
+    viewport: float | None = None
+    """The share of the viewport that the recorder saw it cover."""
     parse_ms: float = 0.0
     execute_ms: float = 0.0
     pieces: tuple[tuple[float, int], ...] = ()
     """When how many bytes of the body came: (ms, bytes)."""
     trigger: Trigger | None = None
     flags: dict[str, Any] | None = None
-    """What its tag says, as fields of a `Resource`; None where the markup is not known."""
+    """What its tag and the browser say, as fields of a `Resource`; None where neither is known."""
     text: str = ""
     """The decoded body of a document, where it was recorded. It is looked at and dropped."""
 
@@ -203,6 +223,8 @@ class Recording:
     """What to call the page, where it is not called by its host."""
     has_addresses: bool = True
     """Whether its URLs are those of the web, and do not stand in for files or rows."""
+    is_local: bool = False
+    """Whether it came from the machine that recorded it, so that nothing is told of a network."""
     tool: str = ""
     recorded: str = ""
     """The day."""
