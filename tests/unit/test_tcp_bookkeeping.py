@@ -120,8 +120,8 @@ def test_a_timeout_by_time_before_anything_is_old_takes_the_first_alone() -> Non
 def test_a_tail_is_rescued_when_its_ack_is_overdue_and_not_before() -> None:
     # 9/8 of 100 ms after it was sent, at 2 ms.
     flight = Flight(3, mss=10)
-    assert flight.detector.next_speculative(30, ms(114.5) - 1) is None
-    segment = flight.detector.next_speculative(30, ms(114.5))
+    assert flight.detector.next_speculative(ms(114.5) - 1) is None
+    segment = flight.detector.next_speculative(ms(114.5))
     assert segment is not None
     assert segment.seq == 20
 
@@ -338,15 +338,18 @@ def test_slow_start_may_go_on_up_to_twice_what_was_out_of_a_window_of_data() -> 
     ):
         window.congestion_window, window.ssthresh = congestion_window, ssthresh
         assert usage.may_double() is expected
-    # Within the window of data of the third fewer do not count; behind it they do.
+    # Within the window of data of the third fewer do not count, and as many do not prolong it:
+    # it ends when the 30 bytes are acknowledged that were sent as the third left.
     window.ssthresh = None
-    board.take_acked(20)
+    board.take_acked(10)
     board.add(SentSegment(3, 0, 30, 10, [], []))
     usage.on_sent()
+    board.take_acked(20)
     assert usage.may_double()
-    board.take_acked(40)
+    board.take_acked(30)
     board.add(SentSegment(4, 0, 40, 10, [], []))
     usage.on_sent()
+    # 2 are out, and 59 is not below 40.
     assert not usage.may_double()
 
 
@@ -354,6 +357,7 @@ def test_a_reduction_is_rounded_up_to_whole_segments() -> None:
     """RFC 9937 § 6.2: 70 for 100; 18 for 25 are two segments of 10."""
     prr = ProportionalRateReduction(mss_bytes=10)
     prr.begin(target_bytes=70, flight_bytes=100)
+    assert prr.room_bytes == 0
     prr.on_ack(25, pipe_bytes=90, is_safe=False)
     assert prr.room_bytes == 20
     prr.on_sent(20)

@@ -87,7 +87,7 @@ def test_duplicates_are_counted_from_the_last_advance() -> None:
 def test_what_went_again_on_suspicion_loses_only_its_first_transmission() -> None:
     flight = Flight(10, mss=10)
     flight.ack(0, (1, 4), (6, 7))
-    assert flight.detector.next_speculative(100, ms(100)).seq == 40
+    assert flight.detector.next_speculative(ms(100)).seq == 40
     flight.again(4, number=10, now_ms=100)
     before = flight.board.pipe_bytes
     assert flight.ack(0, (6, 9), is_recovering=True) == [5]
@@ -98,12 +98,12 @@ def test_what_went_again_on_suspicion_loses_only_its_first_transmission() -> Non
 
 def test_a_tail_is_rescued_once_per_episode() -> None:
     flight = Flight(3, mss=10)
-    assert flight.detector.next_speculative(30, ms(101)) is None
-    assert flight.detector.next_speculative(30, ms(200)).seq == 20
+    assert flight.detector.next_speculative(ms(101)) is None
+    assert flight.detector.next_speculative(ms(200)).seq == 20
     flight.send(3)
-    assert flight.detector.next_speculative(30, ms(400)) is None
+    assert flight.detector.next_speculative(ms(400)) is None
     flight.detector.on_recovered()
-    assert flight.detector.next_speculative(40, ms(400)).seq == 30
+    assert flight.detector.next_speculative(ms(400)).seq == 30
 
 
 def test_by_time_a_segment_is_lost_a_quarter_of_the_round_trip_after_a_later_one_came() -> None:
@@ -241,3 +241,62 @@ def test_an_acknowledgement_of_nothing_new_changes_nothing() -> None:
         due_ns,
         False,
     )
+
+
+def test_within_a_recovery_duplicates_prove_nothing() -> None:
+    """RFC 6675 § 5: the third begins a recovery; in one IsLost alone decides."""
+    flight = Flight(10)
+    lost = [flight.ack(0, (2, stop), is_recovering=True) for stop in (3, 4, 5, 6, 7)]
+    assert lost == [[]] * 5
+
+
+def test_what_arrived_above_it_loses_no_segment_that_a_timeout_sent_again() -> None:
+    """RFC 6675 knows no loss of retransmissions: that is the next timeout's."""
+    flight = Flight(6, mss=10)
+    flight.board.mark_lost(flight.detector.lost_on_timeout(ms(1000)))
+    assert flight.board.pipe_bytes == 0
+    for place in range(6):
+        flight.again(place, number=6 + place, now_ms=1000)
+    assert flight.ack(0, (2, 6), now_ms=1100, is_recovering=True) == []
+    assert flight.board.pipe_bytes == 20
+
+
+def test_a_timeout_takes_what_is_out_and_nothing_else() -> None:
+    flight = Flight(8, mss=10)
+    assert flight.ack(0, (1, 4), (5, 6)) == [0]
+    # 0 waits to go again, 1 to 3 and 5 have come.
+    lost = flight.detector.lost_on_timeout(ms(1000))
+    assert [segment.seq // 10 for segment in lost] == [4, 6, 7]
+
+
+def test_a_tail_that_went_again_already_is_not_rescued() -> None:
+    flight = Flight(4, mss=10)
+    assert flight.ack(0, (3, 4), is_recovering=True) == []
+    flight.board.mark_lost([flight.board.sent[20]])
+    flight.again(2, number=4, now_ms=100)
+    flight.board.take_acked(20)
+    assert flight.detector.next_speculative(ms(9000)) is None
+
+
+def test_what_went_again_on_suspicion_and_was_lost_once_is_no_longer_suspect() -> None:
+    flight = Flight(10, mss=10)
+    flight.ack(0, (1, 4), (6, 7))
+    flight.again(4, number=10, now_ms=100)
+    assert flight.ack(0, (6, 9), is_recovering=True) == [5]
+    # Rule 3 takes what was sent once and is on its way: of 4 one transmission is left, its second.
+    flight.again(5, number=11, now_ms=101)
+    last = flight.detector.next_speculative(ms(9000))
+    assert last is not None
+    assert last.seq == 90
+
+
+def test_an_old_block_hides_no_new_one() -> None:
+    flight = Flight(10)
+    board = flight.board
+    board.take_acked(20)
+    # Below what is acknowledged, within what was reported, and news.
+    board.take_sacked([(40, 70)])
+    news = board.take_sacked([(0, 10), (50, 60), (80, 90)])
+    assert [segment.seq for segment in news] == [80]
+    assert board.runs == {40: 70, 80: 90}
+    assert [segment.copies for segment in board.sent.values()] == [1, 1, 0, 0, 0, 1, 0, 1]

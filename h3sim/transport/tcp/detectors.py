@@ -51,7 +51,7 @@ class Detector:
         """Return what counts as lost when the retransmission timer expires."""
         raise NotImplementedError
 
-    def next_speculative(self, recovery_point: int, now_ns: int) -> SentSegment | None:
+    def next_speculative(self, now_ns: int) -> SentSegment | None:
         """Return what may go again though it does not count as lost, or None."""
         return None
 
@@ -62,9 +62,9 @@ class SackDetector(Detector):
     __slots__ = (
         "_board",
         "_dup_acks",
+        "_has_rescued",
         "_lost_to",
         "_mss_bytes",
-        "_rescued_to",
         "_rtt",
     )
 
@@ -75,13 +75,13 @@ class SackDetector(Detector):
         self._dup_acks = 0
         self._lost_to = 0
         """All below is lost, or was selectively acknowledged."""
-        self._rescued_to = -1
+        self._has_rescued = False
+        """Whether rule 4 has been used: once per episode (RescueRxt)."""
         self.due_at_ns = None
 
     def on_recovered(self) -> None:
-        """Forget about duplicates and the rescue."""
-        self._dup_acks = 0
-        self._rescued_to = -1
+        """Forget about the rescue."""
+        self._has_rescued = False
 
     def detect(
         self,
@@ -103,7 +103,7 @@ class SackDetector(Detector):
         if threshold > self._lost_to:
             lost = self._between(self._lost_to, threshold)
             self._lost_to = threshold
-        if delivered and not is_advance:
+        if not is_advance:  # only asked where something new was reported (RFC 6675 § 2)
             self._dup_acks += 1
             # Three duplicates begin a recovery (RFC 6675 § 5, step 2); within one IsLost alone
             # decides.
@@ -116,14 +116,10 @@ class SackDetector(Detector):
     def lost_on_timeout(self, now_ns: int) -> list[SentSegment]:
         """Return all that was not selectively acknowledged (RFC 6675 § 5.1)."""
         del now_ns
-        self._dup_acks = 0
-        return [
-            segment
-            for segment in self._board.sent.values()
-            if segment.copies and not segment.is_sacked
-        ]
+        # What was selectively acknowledged is under way no more, nor is what waits to go again.
+        return [segment for segment in self._board.sent.values() if segment.copies]
 
-    def next_speculative(self, recovery_point: int, now_ns: int) -> SentSegment | None:
+    def next_speculative(self, now_ns: int) -> SentSegment | None:
         """Return the segment of NextSeg's rules 3 and 4 (RFC 6675 § 4).
 
         Rule 4 rescues a lost tail, above which nothing can be acknowledged. By its letter it would
@@ -138,11 +134,12 @@ class SackDetector(Detector):
             last = segment
             if segment.seq < highest and _is_first_try(segment):
                 return segment
-        if last is None or not _is_first_try(last) or self._board.una <= self._rescued_to:
+        assert last is not None  # noqa: S101 - the first that is out was never reported
+        if self._has_rescued or not _is_first_try(last):
             return None
         if last.sent_at_ns + self._rtt.loss_delay_ns() > now_ns:
             return None
-        self._rescued_to = recovery_point
+        self._has_rescued = True
         return last
 
     def _threshold(self, runs: dict[int, int]) -> int:

@@ -224,10 +224,8 @@ class TcpEndpoint(Endpoint[Segment]):
             segment = self._new(n_bytes, now_ns)
             probe.on_sent(stream.sent, None)
             return segment
-        last = next(reversed(self.recovery.board.sent.values()), None)
-        if last is None:
-            probe.disarm()
-            return None
+        # There is one: a probe is due only while something is out, and leaves as soon as it is due.
+        last = next(reversed(self.recovery.board.sent.values()))
         probe.on_sent(last.stop, last)
         return self._again(last, now_ns)
 
@@ -260,7 +258,7 @@ class TcpEndpoint(Endpoint[Segment]):
         was_established = self._is_established
         self._write(handshake.on_segment(packet))
         self._is_established = handshake.state is State.ESTABLISHED
-        if packet.is_syn and not was_established:
+        if not was_established:  # SND.WND (RFC 9293 § 3.10.7.4)
             self._right_edge = packet.window_bytes
         if packet.is_syn and self._is_established:
             self._received.due_at_ns = now_ns

@@ -68,7 +68,6 @@ class TailLossProbe:
         board = self._board
         # Where something was selectively acknowledged RACK sees losses by itself.
         if self._episode.point is not None or board.runs or not board.sent:
-            self.is_due = False
             return None
         # One probe at a time: a second without an answer is the timeout's affair (RFC 8985 § 7.3).
         if self.end_seq is not None or self.is_due:
@@ -81,13 +80,9 @@ class TailLossProbe:
             if len(board.sent) == 1:
                 wait_ns += _MAX_ACK_DELAY_NS
         at_ns, rto_at_ns = from_ns + wait_ns, self._timer.due_at_ns
+        assert rto_at_ns is not None  # noqa: S101 - it runs while anything is out
         # Not after the timeout, which would collapse the window for a loss that a probe repairs.
-        return at_ns if rto_at_ns is None or at_ns < rto_at_ns else rto_at_ns
-
-    def disarm(self) -> None:
-        """Cancel the probe that was due."""
-        self._due_at_ns = self._stale_from_ns = None
-        self.is_due = False
+        return at_ns if at_ns < rto_at_ns else rto_at_ns
 
     def on_due(self) -> None:
         """Send a probe with the next packets."""
@@ -113,5 +108,4 @@ class TailLossProbe:
 
     def forget(self) -> None:
         """Give the probe up: recovery has begun."""
-        self.end_seq = self._resent = None
-        self.disarm()
+        self.end_seq = self._resent = self._due_at_ns = self._stale_from_ns = None

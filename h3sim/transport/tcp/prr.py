@@ -47,7 +47,7 @@ class ProportionalRateReduction:
         """Begin an episode with *flight_bytes* that were not known to have arrived before."""
         self.is_active = True
         self._target_bytes = target_bytes
-        self._flight_bytes = max(1, flight_bytes)
+        self._flight_bytes = flight_bytes
         self._delivered_bytes = self._sent_bytes = self.room_bytes = 0
 
     def end(self) -> None:

@@ -27,7 +27,6 @@ class RackDetector(Detector):
     __slots__ = (
         "_board",
         "_duplicate_round",
-        "_has_duplicate",
         "_highest_delivered",
         "_newest",
         "_persist",
@@ -50,7 +49,6 @@ class RackDetector(Detector):
         self._highest_delivered = 0
         """RACK.fack."""
         self._sees_reordering = False
-        self._has_duplicate = False
         self._duplicate_round: int | None = None
         """RACK.dsack_round."""
         self._window_factor = 1
@@ -68,7 +66,12 @@ class RackDetector(Detector):
 
     def on_duplicate(self) -> None:
         """Widen the reordering window, once per round (RFC 8985 § 6.2, step 4)."""
-        self._has_duplicate = True
+        una = self._board.una
+        # Once a round: duplicates of one round come of one window that was too narrow.
+        if self._duplicate_round is None or una >= self._duplicate_round:
+            self._duplicate_round = self._board.next_seq
+            self._window_factor += 1
+            self._persist = _PERSISTS
 
     def on_recovered(self) -> None:
         """Narrow the reordering window again after 16 recoveries without a duplicate."""
@@ -130,7 +133,7 @@ class RackDetector(Detector):
             if stop > highest:
                 highest = stop
             # A retransmission arrives below the highest without any reordering (step 3).
-            elif stop < highest and not segment.is_retransmitted:
+            elif not segment.is_retransmitted:
                 self._sees_reordering = True
             rtt_ns = now_ns - segment.sent_at_ns
             if segment.is_retransmitted and rtt_ns < self._rtt.min_rtt_ns:
@@ -142,17 +145,9 @@ class RackDetector(Detector):
 
     def _window_ns(self, *, is_recovering: bool) -> int:
         """Return RACK.reo_wnd (RFC 8985 § 6.2, step 4)."""
-        board = self._board
-        if self._duplicate_round is not None and board.una >= self._duplicate_round:
-            self._duplicate_round = None
-        if self._has_duplicate and self._duplicate_round is None:
-            # Once a round: duplicates of one round come of one window that was too narrow.
-            self._duplicate_round = board.next_seq
-            self._window_factor += 1
-            self._persist = _PERSISTS
-        self._has_duplicate = False
         # On a path that has never reordered three segments above are proof, as in RFC 6675.
-        if not self._sees_reordering and (is_recovering or board.sacked_segments >= DUP_THRESH):
+        is_proven = is_recovering or self._board.sacked_segments >= DUP_THRESH
+        if is_proven and not self._sees_reordering:
             return 0
         window_ns = self._window_factor * self._rtt.min_rtt_ns // 4
         smoothed_rtt_ns = self._rtt.smoothed_rtt_ns

@@ -88,11 +88,9 @@ class Recovery:
             self._timer.start(now_ns)
 
     def next_speculative(self, now_ns: int) -> SentSegment | None:
-        """Return what may go again though it is not known to be lost, or None."""
-        point = self.episode.point
-        if point is None or self.episode.is_timed_out:
-            return None
-        return self._detector.next_speculative(point, now_ns)
+        """Return what may go again within an episode though it is not known to be lost, or None."""
+        # NextSeg's rules 3 and 4 are those of fast recovery: a timeout takes all for lost.
+        return None if self.episode.is_timed_out else self._detector.next_speculative(now_ns)
 
     def on_app_limited(self) -> None:
         """Note that there is room in the window, but nothing to send."""
@@ -125,19 +123,20 @@ class Recovery:
             news += board.take_sacked(blocks)
         if self.probe is not None and self.probe.end_seq is not None:
             self._on_probe_acked(self.probe, ack, duplicate, now_ns)
-        if not news and not is_advance:
+        # A receiver that gets its next byte acknowledges beyond what it has reported: whatever
+        # advances brings a segment of which nothing was known.
+        if not news:
             return
         lost = self._detect(news, is_advance=is_advance, now_ns=now_ns)
         in_flight -= sum(gone.size_bytes for gone in lost) if lost else 0
         if self.probe is not None:
             self.probe.arm(now_ns)
-        if self._prr.is_active and news:
+        if self._prr.is_active:
             n_bytes = sum(segment.size_bytes for segment in news)
             is_safe = is_advance and not lost
             self._prr.on_ack(n_bytes, pipe_bytes=board.pipe_bytes, is_safe=is_safe)
-        if news:
-            is_held = was_held or self.episode.holds_window or not is_advance
-            self._on_delivered(news, in_flight, now_ns, is_held=is_held)
+        is_held = was_held or self.episode.holds_window or not is_advance
+        self._on_delivered(news, in_flight, now_ns, is_held=is_held)
 
     # What is due
 
@@ -146,12 +145,13 @@ class Recovery:
         if not self.board.sent:  # as nearly always at a client: nothing that a timer could be for
             return None
         at_ns = self._timer.due_at_ns
+        assert at_ns is not None  # noqa: S101 - it runs while anything is out (RFC 6298 § 5.1)
         due_at_ns = self._detector.due_at_ns
-        if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
+        if due_at_ns is not None and due_at_ns < at_ns:
             at_ns = due_at_ns
         if self.probe is not None:
             due_at_ns = self.probe.due_at_ns
-            if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
+            if due_at_ns is not None and due_at_ns < at_ns:
                 at_ns = due_at_ns
         return at_ns
 
@@ -160,12 +160,13 @@ class Recovery:
         due_at_ns = self._detector.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             self._detect([], is_advance=False, now_ns=now_ns)
-        due_at_ns = None if self.probe is None else self.probe.due_at_ns
-        if self.probe is not None and due_at_ns is not None and due_at_ns <= now_ns:
-            self.probe.on_due()
-            # The probe's own timeout: this also puts off one that was due at the same time.
-            self._timer.start(now_ns)
-            return
+        if self.probe is not None:
+            due_at_ns = self.probe.due_at_ns
+            if due_at_ns is not None and due_at_ns <= now_ns:
+                self.probe.on_due()
+                # The probe's own timeout: this also puts off one that was due at the same time.
+                self._timer.start(now_ns)
+                return
         due_at_ns = self._timer.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             self._on_timeout(now_ns)
@@ -268,7 +269,7 @@ class Recovery:
     ) -> None:
         """Cut the window if the probe made up for a loss that nothing else shows."""
         repaired = probe.on_ack(ack, duplicate)
-        if repaired is not None and self.episode.point is None:
+        if repaired is not None:  # never in an episode: as one begins, a probe is forgotten
             self._tell_lost([repaired], self.board.pipe_bytes, now_ns)
 
     def _tell_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
