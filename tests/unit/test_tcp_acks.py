@@ -6,6 +6,7 @@ from typing import Any
 
 from h3sim.transport.tcp import Segment, TcpSettings
 from h3sim.transport.tcp.reassembly import Reassembly
+from h3sim.transport.tcp.segments import sack_option_bytes
 from h3sim.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, body_bytes, drops
 
@@ -114,6 +115,14 @@ def test_an_ack_is_as_large_as_its_header() -> None:
         for sent in load(12, delay_ms=apart, drop=drops(1, 3, 5)).acks()
     }
     assert sizes == {0: 32, 1: 44, 2: 52, 3: 60}
+    assert [sack_option_bytes(n_blocks) for n_blocks in range(4)] == [0, 12, 20, 28]
+
+
+def test_of_many_spans_the_32_highest_are_told_to_a_log() -> None:
+    received = Reassembly(every=2, max_delay_ns=0)
+    for number in range(0, 66, 2):
+        received.on_segment(Segment(number, 0, 10 * number, 10, 0, None, 0), 0)
+    assert received.spans() == tuple((number, number) for number in range(64, 0, -2))
 
 
 def test_it_is_known_which_transmissions_an_ack_is_for() -> None:

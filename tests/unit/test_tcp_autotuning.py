@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import h3sim
 from h3sim.transport.tcp import TcpSettings
 from h3sim.transport.tcp.autotuning import AutotunedSendStream
+from h3sim.transport.tcp.records import Message
 from h3sim.transport.tcp.settings import SendBuffer, TlsVersion
+from tests.tcp_pair import ScriptedSource
 from tests.unit.test_quic_windows import Endless
 
 MSS = 1448
@@ -119,3 +123,47 @@ def test_a_load_over_such_a_buffer_brings_all_and_is_the_same_twice() -> None:
         brought[stream_id] = max(brought.get(stream_id, 0), offset + n_bytes)
     assert sum(brought.values()) == made.page.total_bytes
     assert made.trace.digest() == load().trace.digest()
+
+
+def scripted(**settings: Any) -> tuple[AutotunedSendStream, ScriptedSource]:
+    """Return a stream in cleartext, whose frames have headers of 9 bytes."""
+    source = ScriptedSource()
+    chosen = {"notsent_lowat_bytes": None, "tls": TlsVersion.NONE, **settings}
+    return AutotunedSendStream(TcpSettings(**chosen), source), source
+
+
+def test_a_buffer_that_was_not_full_takes_more_though_less_than_a_third_of_it_is_free() -> None:
+    made, source = scripted(data_frame_bytes=80_000)
+    source.put(0, 79_991)
+    made.fill(0, 0)
+    source.put(4, 991)
+    made.fill(0, 0)
+    assert made.end == 81_000
+
+
+def test_a_buffer_that_has_taken_all_that_there_was_is_full_no_more() -> None:
+    made, source = scripted(data_frame_bytes=100_000)
+    source.put(0, 99_991)
+    made.fill(0, 0)
+    assert made.end == FIRST
+    made.cut(FIRST)
+    made.fill(FIRST, 0)
+    assert made.end == 100_000
+    assert not made.expand(1000 * MSS)
+
+
+@pytest.mark.parametrize(("acked", "end"), [(19_999, 60_000), (20_000, 80_000)])
+def test_exactly_a_third_of_it_is_enough(acked: int, end: int) -> None:
+    made, _ = stream(send_buffer_bytes=60_000)
+    made.fill(0, 0)
+    made.cut(60_000)
+    made.fill(acked, 0)
+    assert made.end == end
+
+
+def test_a_handshake_beyond_the_mark_stays_in_the_socket_and_nothing_follows_it() -> None:
+    made, source = scripted(notsent_lowat_bytes=1000)
+    made.write_message(Message.SERVER_FLIGHT, 3000)
+    source.put(0, 500)
+    made.fill(0, 0)
+    assert made.end == 3000

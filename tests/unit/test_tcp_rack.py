@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from h3sim.units import ms
@@ -220,6 +222,14 @@ class TestProbes:
         assert is_due == [False, True]
         # The timeout begins anew with the probe: 100 + 200 ms.
         assert sender.timer_ms() == 201 + 300
+
+    @pytest.mark.parametrize(("n_segments", "due_ms"), [(1, 200 + 200), (2, 1 + 200)])
+    def test_a_lone_segment_is_given_the_time_of_a_delayed_ack(
+        self, n_segments: int, due_ms: float
+    ) -> None:
+        """§ 7.2: 2 * SRTT, and WCDelAckT where there is but one."""
+        sender = Sender(n_segments, replace(RACK, min_rto_ns=ms(1000)))
+        assert sender.timer_ms() == due_ms
 
     def test_within_an_episode_that_a_timeout_began_no_probe_is_due(self) -> None:
         sender = Sender(3, RACK)

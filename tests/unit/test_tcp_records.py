@@ -9,7 +9,9 @@ import pytest
 from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
-from h3sim.transport.tcp import TcpSettings
+from h3sim.transport.tcp import TcpSettings, TlsVersion
+from h3sim.transport.tcp.records import SendStream
+from h3sim.units import NS_PER_S
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, ScriptedSource, body_bytes, drops
 
 FULL = 16_384 - 9
@@ -259,3 +261,75 @@ def test_an_empty_body_that_ends_its_segment_goes_with_that_segment() -> None:
     assert first.length == 100 + 2 * 9
     assert list(first.frames) == [(0, 0, 100), (4, 0, 0)]
     assert [len(sent.segment.frames) for sent in pair.data()[1:]] == []
+
+
+def taken(n_bytes: int, *fills_ns: int, acked: int = 0, **settings: Any) -> list[int]:
+    """Return the bytes of the bodies' frames that enter when the socket is filled then."""
+    source = ScriptedSource()
+    stream = SendStream(TcpSettings(**{"notsent_lowat_bytes": None, **settings}), source)
+    for now_ns in fills_ns:
+        source.put(0, n_bytes)
+        stream.fill(acked, now_ns)
+    return [row[2] for row in source.taken]
+
+
+@pytest.mark.parametrize(("lowat", "n_records"), [(FULL + 30, 1), (FULL + 31, 1), (FULL + 32, 2)])
+def test_nothing_enters_while_exactly_the_mark_waits(lowat: int, n_records: int) -> None:
+    assert taken(100_000, 0, notsent_lowat_bytes=lowat) == [FULL] * n_records
+
+
+@pytest.mark.parametrize(
+    ("dynamic_bytes", "n_small"), [(9 * MSS, 9), (9 * MSS + 1, 10), (10 * MSS, 10)]
+)
+def test_records_are_small_until_exactly_so_much_was_written(
+    dynamic_bytes: int, n_small: int
+) -> None:
+    settings = {"has_dynamic_records": True, "dynamic_record_bytes": dynamic_bytes}
+    assert taken(n_small * SMALL + 10, 0, **settings) == [SMALL] * n_small + [10]
+    assert taken(10 * SMALL + FULL, 0, **settings)[n_small] > SMALL
+    # After a rest of a second the count begins with 0 again; after less it goes on.
+    n_bytes = n_small * SMALL + FULL
+    rested = taken(n_bytes, 0, NS_PER_S, **settings)
+    assert rested == ([SMALL] * n_small + [FULL]) * 2
+    assert taken(n_bytes, 0, NS_PER_S - 1, **settings)[n_small + 1] > SMALL
+
+
+def test_in_cleartext_no_record_is_dynamic() -> None:
+    assert taken(20_000, 0, has_dynamic_records=True, tls=TlsVersion.NONE) == [16_384, 3616]
+
+
+@pytest.mark.parametrize(("left", "second"), [(41, 32), (42, 33), (40, None)])
+def test_a_record_takes_a_further_frame_if_it_has_room_for_32_bytes_of_it(
+    left: int, second: int | None
+) -> None:
+    source = ScriptedSource()
+    source.put(0, 16_384 - 9 - left)
+    source.put(4, 100)
+    SendStream(TcpSettings(notsent_lowat_bytes=1), source).fill(0, 0)
+    assert [row[2] for row in source.taken[1:]] == ([] if second is None else [second])
+
+
+def test_a_write_counts_what_its_records_add() -> None:
+    """Of 10,000 bytes 22 are the record's; the header of each frame has 9."""
+    source = ScriptedSource()
+    source.put(0, 2000)
+    source.put(4, 12_000)
+    stream = SendStream(TcpSettings(notsent_lowat_bytes=1, write_bytes=10_000), source)
+    stream.fill(0, 0)
+    assert source.taken == [(0, 0, 2000), (4, 0, 10_000 - 22 - 9 - 2000 - 9)]
+    assert stream.end == 10_000
+
+
+def test_a_full_send_buffer_takes_as_much_as_was_acknowledged() -> None:
+    source = ScriptedSource()
+    source.put(0, 500_000)
+    record = FULL + 31
+    settings = TcpSettings(notsent_lowat_bytes=None, send_buffer_bytes=3 * record)
+    stream = SendStream(settings, source)
+    stream.fill(0, 0)
+    stream.cut(3 * record)
+    ends = []
+    for acked in (0, 1, record, 3 * record):
+        stream.fill(acked, 0)
+        ends.append(stream.end // record)
+    assert ends == [3, 4, 4, 6]

@@ -54,6 +54,10 @@ def test_a_value_with_which_no_connection_works_is_named(key: Any, value: Any) -
             "write_bytes: must be 0, or at least 63 (a record with 32 bytes of a body), is 62",
         ),
         (
+            {"write_bytes": 1},
+            "write_bytes: must be 0, or at least 63 (a record with 32 bytes of a body), is 1",
+        ),
+        (
             {"write_bytes": 40, "tls": "none"},
             "write_bytes: must be 0, or at least 41 (a record with 32 bytes of a body), is 40",
         ),

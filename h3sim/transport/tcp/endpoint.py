@@ -136,13 +136,11 @@ class TcpEndpoint(Endpoint[Segment]):
             return [self._packer.syn(handshake, now_ns)] if handshake.is_syn_due else []
         segments: list[Segment] = []
         received, stream = self._received, self._stream
-        due_at_ns = received.due_at_ns
-        if due_at_ns is not None and due_at_ns <= now_ns and received.wants_sack:
-            # Its options would not fit beside a full payload.
+        if received.due_at_ns is not None and received.wants_sack:
+            # What SACK has to say is due at once, and its options would not fit beside a full
+            # payload.
             segments.append(self._packer.pure_ack(now_ns))
-            # As nearly always at a client: there is nothing to send but ACKs.
         if not self._is_settled or stream.end != stream.sent or self._source.has_data:
-            self._is_settled = False
             self._pacer.begin()
             while (segment := self._next(now_ns)) is not None:
                 segments.append(segment)  # which carries the ACK
@@ -258,12 +256,12 @@ class TcpEndpoint(Endpoint[Segment]):
         was_established = self._is_established
         self._write(handshake.on_segment(packet))
         self._is_established = handshake.state is State.ESTABLISHED
-        if not was_established:  # SND.WND (RFC 9293 § 3.10.7.4)
-            self._right_edge = packet.window_bytes
         if packet.is_syn and self._is_established:
             self._received.due_at_ns = now_ns
-        if self._is_established and not was_established and packet.echo_ns is not None:
-            self.recovery.on_rtt(now_ns - packet.echo_ns)
+        if not was_established:
+            self._right_edge = packet.window_bytes  # SND.WND (RFC 9293 § 3.10.7.4)
+            if packet.echo_ns is not None:  # only a first SYN answers nothing
+                self.recovery.on_rtt(now_ns - packet.echo_ns)
 
     def _write(self, message: Message | None) -> None:
         if message is not None:
