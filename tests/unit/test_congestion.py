@@ -161,6 +161,35 @@ def test_newreno_counts_each_packet_of_an_ack() -> None:
     assert sender.exchange(count=3, at_ms=200) == 10_297
 
 
+def test_a_loss_leaves_nothing_of_the_rest_that_newreno_keeps() -> None:
+    sender = after_loss("newreno", 20_000)
+    # 7415 of 10 585 are over after six packets.
+    assert [sender.exchange(at_ms=200) for _ in range(6)][-1] == 10_585
+    sender.send(at_ms=300)
+    assert sender.lose(7, at_ms=400) == 5292
+    assert sender.exchange(at_ms=500) == 5292 + 1000 * 1000 // 5292
+
+
+def test_of_one_ack_only_what_was_sent_after_the_loss_was_noticed_grows_the_window() -> None:
+    sender = Sender("newreno")
+    sender.send(2, at_ms=0)
+    sender.lose(0, at_ms=100)
+    sender.send(at_ms=101)
+    assert sender.ack(1, 2, at_ms=200) == 5000 + 1000 * 1000 // 5000
+
+
+@pytest.mark.parametrize(("name", "window"), [("newreno", 2500), ("cubic", 4900)])
+def test_of_packets_lost_together_the_one_sent_last_says_whether_the_window_is_reduced(
+    name: str, window: int
+) -> None:
+    """RFC 9002 § B.8 (OnPacketsLost)."""
+    sender = Sender(name)
+    sender.send(2, at_ms=0)
+    sender.lose(0, at_ms=100)
+    sender.send(at_ms=101)
+    assert sender.lose(1, 2, at_ms=200) == window
+
+
 def test_newreno_grows_a_window_above_the_square_of_the_packet_size() -> None:
     sender = Sender("newreno", window=80_000, datagram=100)
     sender.send(at_ms=0, size=100)
@@ -191,6 +220,7 @@ def test_a_constant_rate_has_a_window_that_is_never_full_and_minds_no_loss() -> 
     sender.controller.on_persistent_congestion(now_ns=ms(100))
     sender.ack(2, at_ms=100)
     assert sender.window > 10**15
+    assert sender.controller.ssthresh is None
     assert sender.controller.pacing_rate_bps(sender.rtt) == 1_120_000
 
 

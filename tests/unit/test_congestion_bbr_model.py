@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
+
 from h3sim.transport.congestion.bbr_model import PathModel
 from h3sim.transport.congestion.delivery_rate import WindowedMaximum, delivery_rate_bps
 from h3sim.transport.rtt import RttEstimator
@@ -52,6 +54,20 @@ def test_the_delivery_rate_is_that_of_the_longer_of_sending_and_acknowledging() 
 def test_a_delivery_rate_over_less_than_the_smallest_rtt_is_not_believed() -> None:
     packet = Sent(9, ms(40), delivered_at_ns=ms(30), first_sent_at_ns=ms(10))
     assert delivery_rate_bps(packet, delivered_bytes=1000, now_ns=ms(79), min_rtt_ns=ms(50)) is None
+
+
+@pytest.mark.parametrize(
+    ("interval_ns", "min_rtt_ns", "is_believed"),
+    [(0, 0, False), (1, 0, True), (1, 2, False), (2, 2, True), (-1, -2, False)],
+)
+def test_a_delivery_rate_needs_a_time_and_the_smallest_rtt_at_least(
+    interval_ns: int, min_rtt_ns: int, is_believed: bool
+) -> None:
+    packet = Sent(0, 0)
+    rate_bps = delivery_rate_bps(
+        packet, delivered_bytes=1, now_ns=interval_ns, min_rtt_ns=min_rtt_ns
+    )
+    assert rate_bps == (8 * 10**9 // interval_ns if is_believed else None)
 
 
 def test_the_windowed_maximum_is_that_of_the_last_rounds() -> None:

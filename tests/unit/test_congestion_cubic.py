@@ -170,11 +170,41 @@ def test_a_loss_in_slow_start_gives_the_curve_its_plateau_back() -> None:
     sender.send(at_ms=201)
     assert sender.lose(sender.next_number - 1, at_ms=300) == 35_000
     sender.exchange(at_ms=400)
-    for _ in range(500):
-        sender.exchange(at_ms=1600)
     # W_max = 0.85 · 50 packets, K = cbrt(7.5 / 0.4)
-    expected = cubic_bytes(1.3, w_max=42_500, k_s=math.cbrt(7.5 / 0.4))
-    assert sender.window == pytest.approx(expected, rel=0.01)
+    before = 35_000 + 0.9 / 1.7 * 1000 / 35
+    target = cubic_bytes(1.3, w_max=42_500, k_s=math.cbrt(7.5 / 0.4))
+    assert sender.exchange(at_ms=1600) == int(before + (target - before) * 1000 / before)
+
+
+def test_persistent_congestion_while_the_window_is_reduced_begins_another_curve() -> None:
+    """RFC 9438 § 4.8: W_max is where slow start ends, K is 0, and time begins there."""
+    sender = after_loss("cubic", 100_000)
+    sender.exchange(at_ms=200)
+    sender.controller.on_persistent_congestion(now_ns=ms(250))
+    assert sender.exchange(count=68, at_ms=300) == 70_000
+    sender.exchange(at_ms=400)
+    before = 70_000 + 0.9 / 1.7 * 1000 / 70
+    target = cubic_bytes(3.1, w_max=70_000, k_s=0)
+    assert sender.exchange(at_ms=3400) == int(before + (target - before) * 1000 / before)
+
+
+@pytest.mark.parametrize(
+    ("share", "w_max"),
+    [(0.7, 70_000 * 1.7 / 2), (1.0, 100_000)],
+)
+def test_the_plateau_after_a_second_loss_lies_between_the_window_and_what_is_left(
+    share: float, w_max: float
+) -> None:
+    """RFC 9438 § 4.7: (1 + 0.7) / 2 of the window if it is below W_max; the window if it is it."""
+    sender = after_loss("cubic", 100_000)
+    sender.controller.congestion_window = round(100_000 * share)
+    sender.send(at_ms=200)
+    left = sender.lose(1, at_ms=300)
+    assert left == round(70_000 * share)
+    sender.exchange(at_ms=400)
+    before = left + 0.9 / 1.7 * 1000 * 1000 / left
+    target = cubic_bytes(2.1, w_max=w_max, k_s=math.cbrt((w_max - left) / 400))
+    assert sender.exchange(at_ms=2400) == int(before + (target - before) * 1000 / before)
 
 
 def test_after_persistent_congestion_the_curve_begins_at_its_plateau() -> None:

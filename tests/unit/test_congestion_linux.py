@@ -62,7 +62,13 @@ def test_a_train_of_acks_that_lasts_for_half_a_round_trip_ends_slow_start() -> N
 
 
 def test_a_gap_of_more_than_2_ms_is_no_train() -> None:
+    assert hystart_with(*[100] * 60, apart_ms=2).index(True) == 26  # after 52 ms
     assert not any(hystart_with(*[100] * 60, apart_ms=2.1))
+
+
+def test_the_train_is_compared_with_the_smallest_round_trip_yet_whenever_it_was() -> None:
+    ends = hystart_with(100, 60, *[100] * 58, apart_ms=1)
+    assert ends.index(True) == 31  # half of 60, and one
 
 
 def test_a_loss_leaves_seven_tenths_in_whole_segments() -> None:

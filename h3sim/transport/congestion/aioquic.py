@@ -224,7 +224,6 @@ class AioquicCubicController(LossBasedController):
         """Begin the curve; after a slow start without a loss, at its plateau."""
         if not self._has_plateau:
             self._w_max = self.congestion_window
-            self._has_plateau = True
         self._begins = False
         self._epoch_at_ns = now_ns
         self._w_est = self.congestion_window

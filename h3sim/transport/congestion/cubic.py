@@ -135,7 +135,6 @@ class CubicController(LossBasedController):
         # Flat after a timeout (RFC 9438 § 4.8), and where slow start ended without a loss (§ 4.10):
         # there is no W_max yet.
         if self._starts_flat or self._w_max <= self._window:
-            self._starts_flat = False
             self._w_max = self._window
         segments = (self._w_max - self._window) / self._datagram_bytes
         self._k_ns = cube_root_ns(segments / _C)  # RFC 9438 § 4.2

@@ -162,7 +162,7 @@ class LinuxCubicController(CongestionController):
         self.congestion_window = settings.initial_congestion_window
         self.ssthresh = None
         self._segment_bytes = settings.max_datagram_bytes
-        self._segments = max(1, settings.initial_congestion_window // self._segment_bytes)
+        self._segments = settings.initial_congestion_window // self._segment_bytes
         self._threshold: int | None = None
         self._least_segments = settings.minimum_window_bytes // self._segment_bytes
         self._beta = _BETA if settings.beta is None else settings.beta
@@ -172,22 +172,22 @@ class LinuxCubicController(CongestionController):
         self._last_sent_at_ns = 0
         self._credit = 0
         """Segments acknowledged towards the next one in the window (snd_cwnd_cnt)."""
-        self._hystart: LinuxHyStart | None = None
-        self._delay_min_ns: int | None = None
-        self._epoch_at_ns: int | None = None
-        self._last_max = 0
+        self._hystart: LinuxHyStart | None
+        self._delay_min_ns: int | None
+        self._epoch_at_ns: int | None
+        self._last_max: int
         """The window before the last loss, less for fast convergence (last_max_cwnd)."""
-        self._origin = 0
+        self._origin: int
         """The window at the curve's plateau (bic_origin_point), reached after K."""
-        self._k_ns = 0
-        self._acked = 0
+        self._k_ns: int
+        self._acked: int
         """Segments acknowledged towards the next one in Reno's window (ack_cnt)."""
-        self._reno = 0
+        self._reno: int
         """The window that Reno would have (tcp_cwnd)."""
-        self._every = _FASTEST
+        self._every: int
         """So many acknowledged segments make room for one more (cnt)."""
-        self._updated_at_ns = 0
-        self._updated_for = 0
+        self._updated_at_ns: int
+        self._updated_for: int
         self._forget()
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
