@@ -155,3 +155,92 @@ def test_a_packet_that_was_overtaken_gives_no_rtt() -> None:
     model.on_rtt(5, ms(100), now_ns=ms(100))
     model.on_rtt(3, ms(50), now_ns=ms(110))
     assert model.min_rtt_ns == ms(100)
+
+
+def test_a_round_trip_that_is_the_first_is_not_too_old_whenever_it_comes() -> None:
+    model = PathModel()
+    model.on_rtt(0, ms(100), now_ns=ms(11_000))
+    assert (model.min_rtt_ns, model.is_min_rtt_expired) == (ms(100), False)
+
+
+def test_the_path_is_not_filled_by_acks_of_one_round() -> None:
+    rounds = Rounds()
+    for _ in range(3):
+        rounds.round(80_000)
+    for number in range(10):
+        # Sent before the round began
+        rounds.model.on_acked([Sent(number, 0, 1)], now_ns=ms(400), rtt=rounds.rtt)
+    assert not rounds.model.is_full
+    rounds.round(80_000)
+    assert rounds.model.is_full
+
+
+def test_a_sample_over_less_than_the_smallest_rtt_leaves_the_bandwidth_as_it_is() -> None:
+    rounds = Rounds()
+    rounds.model.on_acked([Sent(0, 0)], now_ns=ms(99), rtt=rounds.rtt)
+    assert rounds.model.bandwidth_bps == 0
+
+
+def test_an_equal_rate_of_a_sender_that_lacked_data_keeps_the_bandwidth_for_ten_rounds_more() -> (
+    None
+):
+    rounds = Rounds()
+    rounds.round(80_000)
+    for _ in range(8):
+        rounds.round(8000)
+    rounds.round(80_000, is_app_limited=True)
+    assert [rounds.round(8000) for _ in range(10)] == [80_000] * 9 + [8000]
+
+
+def test_the_product_follows_both_bandwidth_and_round_trip() -> None:
+    rounds = Rounds()
+    assert rounds.model.inflight_bytes(1.0) is None
+    rounds.model.on_rtt(0, ms(100), now_ns=0)
+    rounds.round(80_000)
+    assert rounds.model.inflight_bytes(1.5) == 1500
+    rounds.model.on_rtt(1, ms(50), now_ns=0)
+    assert rounds.model.inflight_bytes(1.5) == 750
+
+
+def is_believed(model: PathModel, rtt: RttEstimator, number: int, size_bytes: int) -> bool:
+    """Say if a packet, acknowledged ten rounds later with a lower rate, lowers the bandwidth."""
+    before_bps = model.bandwidth_bps
+    model.round_count += 10
+    packet = Sent(number, 0, size_bytes, delivered_bytes=model.delivered_bytes)
+    model.on_acked([packet], now_ns=ms(100), rtt=rtt)
+    return model.bandwidth_bps < before_bps
+
+
+def test_what_is_sent_until_what_was_in_flight_has_arrived_is_not_believed() -> None:
+    """Of six packets three are in flight when it is asked for, and again with the next one."""
+    rounds = Rounds()
+    model = rounds.model
+    for number in range(6):
+        model.on_sent(number)
+    model.on_acked([Sent(0, 0, 10_000)], now_ns=ms(100), rtt=rounds.rtt)
+    model.ignore_low_rates(3000)
+    model.on_sent(6)
+    model.ignore_low_rates(3000)
+    model.on_sent(7)
+    # 5 left before; 6 and 7 meanwhile.
+    seen = [is_believed(model, rounds.rtt, n, 1000 - n) for n in (5, 6)]
+    assert seen == [True, False]
+    model.on_acked([Sent(2, 0, 1012)], now_ns=ms(100), rtt=rounds.rtt)
+    assert model.delivered_bytes == 13_001
+    model.on_sent(8)  # 13 000 have arrived and more: it is over
+    assert not is_believed(model, rounds.rtt, 7, 900)
+    assert is_believed(model, rounds.rtt, 8, 800)
+
+
+@pytest.mark.parametrize(("size_bytes", "is_over"), [(3000, False), (3001, True)])
+def test_it_is_over_when_more_has_arrived_than_was_in_flight(
+    size_bytes: int, is_over: bool
+) -> None:
+    rounds = Rounds()
+    model = rounds.model
+    model.on_sent(0)
+    model.on_acked([Sent(0, 0, 10_000)], now_ns=ms(100), rtt=rounds.rtt)
+    model.ignore_low_rates(3000)
+    model.on_acked([Sent(1, 0, size_bytes)], now_ns=ms(100), rtt=rounds.rtt)
+    model.on_sent(2)
+    assert is_believed(model, rounds.rtt, 2, 100) is is_over

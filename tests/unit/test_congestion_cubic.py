@@ -15,7 +15,7 @@ from tests.unit.congestion_sender import after_loss
 K_S = math.cbrt(75)
 
 
-def cubic_bytes(t_s: Any, w_max: int = 100_000, k_s: Any = K_S) -> Any:
+def cubic_bytes(t_s: Any, w_max: float = 100_000, k_s: Any = K_S) -> Any:
     return 0.4 * 1000 * (t_s - k_s) ** 3 + w_max
 
 

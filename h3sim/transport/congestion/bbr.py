@@ -217,8 +217,8 @@ class BbrController(CongestionController):
     def _check_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
         """Empty the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
         model = self._model
-        is_due = model.is_min_rtt_expired and not self._is_idle_restart
-        if self.state is not _PROBE_RTT and is_due:
+        # Who asks outside ProbeRTT does so because that is old.
+        if self.state is not _PROBE_RTT and not self._is_idle_restart:
             self._save_window()
             self._enter(_PROBE_RTT)
             self._probe_rtt.begin()
