@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from h3sim.lazy import attach
 
 if TYPE_CHECKING:
-    from h3sim.findings.declared import findings_schemas, list_findings
+    from h3sim.findings.declared import list_findings
     from h3sim.findings.experiments import Experiment, experiment_names, load_experiment
     from h3sim.findings.model import Claim, Finding, FindingsError, Judgement, Verdict, judge
     from h3sim.findings.reproduce import ExperimentRun, Reproduction, reproduce
+    from h3sim.findings.schemas import findings_schemas
 
 __all__ = [
     "Claim",
@@ -29,8 +30,9 @@ __all__ = [
 
 __getattr__, __dir__ = attach(
     __name__,
-    declared="findings_schemas list_findings",
+    declared="list_findings",
     experiments="Experiment experiment_names load_experiment",
     model="Claim Finding FindingsError Judgement Verdict judge",
     reproduce="ExperimentRun Reproduction reproduce",
+    schemas="findings_schemas",
 )

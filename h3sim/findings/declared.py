@@ -10,17 +10,14 @@ from h3sim.catalog.roots import root
 from h3sim.documents import parse_toml
 from h3sim.documents.declared import read_document, says, settle
 from h3sim.documents.nested import Table
-from h3sim.documents.schema import schema_of
 from h3sim.documents.values import ListOf
 from h3sim.errors import Problem
-from h3sim.findings.headers import FORMAT as HEADER_STUDY
-from h3sim.findings.headers import HeaderExperiment
-from h3sim.findings.model import CRITERIA, Finding, FindingsError
+from h3sim.findings.model import Finding, FindingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FORMAT", "FindingsFile", "findings_from_dict", "findings_schemas", "list_findings"]
+__all__ = ["FORMAT", "FindingsFile", "findings_from_dict", "list_findings"]
 
 FORMAT = "h3sim-findings/1"
 
@@ -72,21 +69,3 @@ def findings_from_dict(
     """
     read = read_document(FindingsFile, document, FindingsError, source=source, format_=FORMAT)
     return read.findings
-
-
-def findings_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schemas of findings and of studies of headers, by format.
-
-    >>> list(findings_schemas())
-    ['h3sim-findings/1', 'h3sim-header-study/1']
-    """
-    return {
-        FORMAT: schema_of(FindingsFile, FORMAT, title="What papers found", rules=_RULES),
-        HEADER_STUDY: schema_of(HeaderExperiment, HEADER_STUDY, title="A study of headers"),
-    }
-
-
-_RULES: dict[str, dict[str, Any]] = {
-    "claim": {"anyOf": [{"required": [key]} for key in CRITERIA]},
-    "finding": {"oneOf": [{"required": ["claims", "study"]}, {"required": ["cannot"]}]},
-}

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from h3sim.findings.experiments import Experiment
     from h3sim.study.driver import Progress
 
-__all__ = ["FIGURES", "ExperimentRun", "Reproduction", "reproduce"]
+__all__ = ["FIGURES", "FORMAT", "ExperimentRun", "Reproduction", "reproduce"]
 
+FORMAT = "h3sim-reproduction/1"
 ALL = "all"
 _NAMES = Only(
     "a name or a list of names",
@@ -116,7 +117,7 @@ class Reproduction:
     def to_dict(self) -> dict[str, Any]:
         """Return the reproduction as a document of format `h3sim-reproduction/1`."""
         return {
-            "format": "h3sim-reproduction/1",
+            "format": FORMAT,
             "version": __version__,
             "full": self.is_full,
             "pages": self.pages,

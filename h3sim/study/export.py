@@ -6,10 +6,13 @@ import csv
 import io
 import itertools
 import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim._version import __version__
 from h3sim.documents import write_whole
+from h3sim.documents.declared import says, write_table
+from h3sim.documents.values import ListOf, Text
 from h3sim.errors import InputError, Problem, needing_extra
 from h3sim.results.figures import FIGURES
 
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
 
     from h3sim.study.results import Results
 
-__all__ = ["FORMAT", "ResultsError", "to_xarray", "write_csv", "write_lines", "write_parquet"]
+__all__ = [
+    *("FORMAT", "ResultsError", "ResultsHead", "to_xarray", "write_csv", "write_lines"),
+    "write_parquet",
+]
 
 FORMAT = "h3sim-results/1"
 _CHUNK = 5000
@@ -29,6 +35,17 @@ _CHUNK = 5000
 
 class ResultsError(InputError):
     """Results cannot be read, written or used so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsHead:
+    """The first line of saved rows, which says what they are."""
+
+    version: str = field(default="", metadata=says(Text(), "of h3sim"))
+    axes: tuple[str, ...] = field(
+        default=(),
+        metadata=says(ListOf(Text(), "names of columns"), "the columns in which loads differ"),
+    )
 
 
 def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
@@ -78,7 +95,8 @@ def write_parquet(results: Results, path: str | Path) -> None:
 
 def write_lines(results: Results, path: str | Path) -> None:
     """Write a line of JSON for each row, behind one that says what they are."""
-    head = {"format": FORMAT, "version": __version__, "axes": list(results.axes)}
+    said = ResultsHead(version=__version__, axes=tuple(results.axes))
+    head = {"format": FORMAT, **write_table(said, is_whole=True)}
 
     def write(file: BinaryIO) -> None:
         for line in itertools.chain([head], results):

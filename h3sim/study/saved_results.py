@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from h3sim.documents import parse_json, read_text, shown
 from h3sim.documents.arguments import PATH, check_arguments
+from h3sim.documents.declared import read_document
 from h3sim.documents.files import shown_path
 from h3sim.errors import Problem
-from h3sim.study.export import FORMAT, ResultsError
+from h3sim.study.export import FORMAT, ResultsError, ResultsHead
 from h3sim.study.results import Results
 from h3sim.study.store import Store, StoreError
 
@@ -56,17 +57,19 @@ def _of_lines(path: str | Path) -> Results:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         message = f"must be {FORMAT!r}: neither saved results nor a store"
         raise ResultsError([Problem(key="format", message=message)], str(path))
-    axes = document.get("axes", [])
-    problems = []
-    if not isinstance(axes, list) or not all(isinstance(axis, str) for axis in axes):
-        problems.append(Problem(key="axes", message=f"must be names of columns, is {shown(axes)}"))
+    problems: list[Problem] = []
+    said = ResultsHead()
+    try:
+        said = read_document(ResultsHead, document, ResultsError, source="", format_=FORMAT)
+    except ResultsError as error:
+        problems += error.problems
     # Checked now, so that a bad line is not met in the midst of results; but kept as text, which
     # takes far less room than the rows.
     problems += filter(None, map(_row_problem, itertools.count(2), lines))
     if problems:
         raise ResultsError(problems, str(path))
     texts: list[Stored] = [(line, None, None) for line in lines]
-    return Results(lambda: iter(texts), axes=tuple(axes))
+    return Results(lambda: iter(texts), axes=said.axes)
 
 
 def _row_problem(number: int, line: str) -> Problem | None:

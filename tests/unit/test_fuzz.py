@@ -82,7 +82,7 @@ def test_every_mistake_in_saved_rows_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_results(path)
     assert [line.partition(": ")[2] for line in caught.value.lines()] == [
-        "axes: must be names of columns, is 'seed'",
+        "axes: must be a list of names of columns, is 'seed'",
         "line 3: must be an object, is [2]",
         "line 4: is not JSON: Expecting value at line 1, column 1",
     ]

@@ -7,18 +7,16 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
-import referencing
 
 import h3sim
-from h3sim import catalog
 from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.cli import main
 from h3sim.results.document import write_load_qlog
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import SavedLoadError, load_from_dict, study_schemas
+from h3sim.study import SavedLoadError, load_from_dict
 from tests.helpers import page_file, page_of
+from tests.schemas import schema_problems
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,16 +187,6 @@ def broken(**changes: Any) -> Any:
 def test_a_document_that_cannot_run_again_is_refused(document: Any, message: Any) -> None:
     with pytest.raises(SavedLoadError, match=message):
         load_from_dict(document)
-
-
-def schema_problems(document: Any) -> list[str]:
-    """Return what the schemas have against a document; parts of other formats have their own."""
-    known = {found["$id"]: found for found in (catalog.schemas() | study_schemas()).values()}
-    registry: Any = referencing.Registry().with_contents(known.items())
-    validator = jsonschema.Draft202012Validator(
-        known["urn:h3sim:schema:h3sim-load-1"], registry=registry
-    )
-    return [error.message for error in validator.iter_errors(json.loads(json.dumps(document)))]
 
 
 @pytest.mark.parametrize("config", SETTINGS[:5], ids=str)

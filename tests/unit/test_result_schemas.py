@@ -1,0 +1,75 @@
+"""What `to_dict` of results over many loads returns is as the schema of its format says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+import h3sim
+from h3sim.compression import CodecSettings
+from h3sim.compression.exchanges import TimedSection
+from h3sim.findings import reproduce
+from h3sim.study import check_rules, check_server, result_schemas
+from h3sim.study.header_study import header_study, rows_to_dict
+from tests.helpers import page_of
+from tests.schemas import SCHEMAS, schema_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = {"id": "/", "kind": "document", "bytes": 9000, "parse_ms": 3}
+STYLE = {
+    "id": "a.css",
+    "kind": "stylesheet",
+    "bytes": 3000,
+    "render_blocking": True,
+    "discovered": {"by": "/", "at": "offset", "offset_bytes": 300},
+    "recorded": [{"browser": "chrome", "urgency": 1, "incremental": False}],
+}
+PAGE = page_of(ROOT, STYLE)
+
+
+def _headers() -> dict[str, Any]:
+    sections = [TimedSection(0, ((b":method", b"GET"), (b"x", b"y")))]
+    rows = header_study(sections, schemes=["hpack"], rtts_ms=[10.0], losses=[0.0], runs=1)
+    return rows_to_dict(rows, source="made up", settings=CodecSettings(), seed=0)
+
+
+MADE: dict[str, Callable[[], dict[str, Any]]] = {
+    "h3sim-advice/1": lambda: h3sim.advise(PAGE, n_seeds=4, network_within=1).to_dict(),
+    "h3sim-comparison/1": lambda: h3sim.compare(PAGE, schemes=["rr", "fifo"]).to_dict(),
+    "h3sim-found/1": lambda: h3sim.find(PAGE, which="all", networks=[]).to_dict(),
+    "h3sim-headers/1": _headers,
+    "h3sim-regret/1": lambda: h3sim.regret(PAGE, schemes=["rr", "fifo"]).to_dict(),
+    "h3sim-rule-check/1": lambda: check_rules(PAGE).to_dict(),
+    "h3sim-server-check/1": lambda: check_server("fifo").to_dict(),
+    "h3sim-what-if/1": lambda: h3sim.study.what_if(PAGE).to_dict(),
+}
+
+
+def test_every_format_of_results_is_made_here() -> None:
+    assert [*MADE] == sorted(result_schemas())
+
+
+@pytest.mark.parametrize("format_", MADE)
+def test_a_document_is_as_its_schema_says(format_: str) -> None:
+    document = MADE[format_]()
+    assert document["format"] == format_
+    assert schema_problems(document) == []
+    assert schema_problems(document | {"more": 1})
+    del document[[*document][1]]
+    assert schema_problems(document)
+
+
+def test_the_document_of_a_reproduction_is_as_its_schema_says() -> None:
+    document = reproduce("marx-2019-case-study-1", executor="serial").to_dict()
+    assert schema_problems(document) == []
+
+
+@pytest.mark.parametrize("format_", SCHEMAS)
+def test_every_schema_is_a_schema(format_: str) -> None:
+    schema = SCHEMAS[format_]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == f"urn:h3sim:schema:{format_.replace('/', '-')}"
