@@ -186,6 +186,17 @@ def test_the_head_of_a_redirected_page_is_that_of_the_document_it_leads_to(tmp_p
     assert (found.in_head, found.render_blocking) == (True, True)
 
 
+def test_what_nobody_asked_for_comes_of_the_document_behind_the_redirects(tmp_path: Path) -> None:
+    moved = {"response_status": 301, "response_redirectURL": "/home"}
+    hop = entry("/", 0, 30, mime="text/html", **moved)
+    early = entry("/early.png", 20, 60, mime="image/png")
+    home = entry("/home", 30, 100, mime="text/html")
+    late = entry("/late.png", 140, 60, mime="image/png")
+    resources = resources_of(tmp_path, har(hop, early, home, late))
+    assert resources["early.png"]["discovered"]["by"] == "/"
+    assert resources["late.png"]["discovered"] == {"by": "home", "at": "complete", "delay_ms": 10.0}
+
+
 def test_a_script_that_a_script_adds_with_a_low_priority_is_async(tmp_path: Path) -> None:
     by_script = initiated_by("/a.js", "script")
     log = har(

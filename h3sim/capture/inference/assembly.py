@@ -143,7 +143,9 @@ class _Assembly:
     def imported(self) -> ImportedPage:
         recording, inferred = self._recording, self._inferred
         apply_markup(self._requests, inferred)
-        parents, n_unbelieved = find_parents(self._requests, self._kinds, self._order, self._root)
+        parents, n_unbelieved = find_parents(
+            self._requests, self._kinds, self._order, self._root, self._landed
+        )
         inferred["initiators that begin later, not believed"] += n_unbelieved
         kept = [self._requests[index] for index in self._kept]
         self._before_image = self._asked_before_the_first_image(parents)

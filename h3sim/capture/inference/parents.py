@@ -16,6 +16,7 @@ from h3sim.page import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from h3sim.capture.inference.observed import Observed
 
@@ -86,27 +87,34 @@ class _Clock:
 
 
 def find_parents(
-    requests: Sequence[Observed], kinds: Sequence[Kind], order: Iterable[int], root: int
+    requests: Sequence[Observed],
+    kinds: Sequence[Kind],
+    order: Iterable[int],
+    root: int,
+    landed: AbstractSet[int],
 ) -> tuple[dict[int, Parent], int]:
     """Return the parent of each request but *root*, and how many initiators were not believed.
 
-    *order* has the indexes of the requests by time. An initiator is not believed if it begins
-    after what it should have begun.
+    *order* has the indexes of the requests by time, *landed* those to which redirects of the root
+    led. An initiator is not believed if it begins after what it should have begun.
     """
     seen, clock = _Seen(), _Clock(requests, kinds)
     known: set[int] = set()
+    page: int | None = None
     urls = {without_fragment(request.url) for request in requests}
     parents: dict[int, Parent] = {}
     n_unbelieved = 0
     for index in order:
         request = requests[index]
         if index != root:
-            parents[index] = _parent(index, requests, kinds, seen, known, clock, root)
+            parents[index] = _parent(index, requests, kinds, seen, known, clock, page)
             is_weak = parents[index].basis not in (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR)
             names = without_fragment(request.initiator) in urls
             n_unbelieved += is_weak and names
         seen.add(index, request)
         known.add(index)
+        # Behind redirects the page is what they led to: nothing comes of a redirect but that.
+        page = index if index == root or index in landed else page
     return parents, n_unbelieved
 
 
@@ -117,7 +125,7 @@ def _parent(
     seen: _Seen,
     known: set[int],
     clock: _Clock,
-    root: int,
+    page: int | None,
 ) -> Parent:
     request = requests[index]
     if request.trigger is not None and request.trigger.by in known:
@@ -135,12 +143,12 @@ def _parent(
     found = seen.find(request.referer) if kinds[index] is not Kind.FETCH else None
     if found is not None and kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET):
         return Parent(found, Basis.REFERER)
-    if root not in known:
+    if page is None:
         return Parent(None, Basis.NONE)
-    return Parent(_by_clock(request, kinds[index], known, clock, root), Basis.TIMING)
+    return Parent(_by_clock(request, kinds[index], known, clock, page), Basis.TIMING)
 
 
-def _by_clock(request: Observed, kind: Kind, known: set[int], clock: _Clock, root: int) -> int:
+def _by_clock(request: Observed, kind: Kind, known: set[int], clock: _Clock, page: int) -> int:
     """Return the likeliest parent of what nothing else is known of.
 
     A font: the stylesheet that was complete last. A fetch, or what is none of the kinds that
@@ -151,4 +159,4 @@ def _by_clock(request: Observed, kind: Kind, known: set[int], clock: _Clock, roo
         found = clock.last(Kind.STYLESHEET, request.start_ms)
     elif kind in (Kind.FETCH, Kind.OTHER):
         found = clock.last(Kind.SCRIPT, request.start_ms)
-    return root if found is None or found not in known else found
+    return page if found is None or found not in known else found
