@@ -55,6 +55,18 @@ def test_a_turn_is_twice_the_mean_burst() -> None:
     assert scheduler.turn_packets == 6
 
 
+def test_a_burst_is_learnt_from_once_and_the_next_begins_with_nothing() -> None:
+    scheduler = two()
+    lose(scheduler, 25)
+    # 4 + (25 - 1) = 28: the mean is 7.
+    assert scheduler.turn_packets == 14
+    runs(scheduler, 100)
+    assert scheduler.turn_packets == 14
+    # 28 + (9 - 7) = 30: 7.5.
+    lose(scheduler, 9)
+    assert scheduler.turn_packets == 15
+
+
 def test_losses_that_are_found_one_by_one_are_one_burst() -> None:
     scheduler = two()
     for _ in range(5):

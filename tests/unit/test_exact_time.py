@@ -58,12 +58,13 @@ def test_who_is_alone_again_leaves_the_turns_of_others_behind() -> None:
 
 
 def test_a_turn_of_nothing_alone_is_not_taken_for_one_before_company() -> None:
-    # 4 ends a stream without bytes, alone: due at once. Beside 8 it sends 1400, and is due at
-    # 22,400. Alone once more it sends nothing: due at once, before 0, which joins 22,400 behind.
+    # 4 sends nothing, alone: due at once. Beside 8, due at 22,400, it sends 2800 and is due behind
+    # it. Alone once more it sends nothing: due at once, before 0, which joins 22,400 behind.
     tree = alone()
     assert turns(tree, 1, n_bytes=0) == [4]
     opened(tree, {8: on(None)})
-    assert turns(tree, 1) == [4]
+    assert turns(tree, 1, n_bytes=2800) == [4]
+    assert tree.pick() == 8
     tree.deactivate(8)
     assert turns(tree, 1, n_bytes=0) == [4]
     opened(tree, {0: on(None)})

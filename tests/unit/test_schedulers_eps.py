@@ -130,6 +130,12 @@ def test_a_first_turn_comes_once() -> None:
     assert turns(scheduler, 2) == [0, 4]
 
 
+def test_a_first_turn_is_not_broken_off_in_the_middle() -> None:
+    scheduler = EpsScheduler(mixed=Mixed.FIRST_TURN, turn=Turn(packets=2))
+    opened(scheduler, {0: SHARES, 4: SHARES})
+    assert turns(scheduler, 8) == [0, 0, 4, 4, 0, 0, 4, 4]
+
+
 def test_a_first_turn_is_that_of_an_incremental_stream_only() -> None:
     scheduler = opened(EpsScheduler(mixed=Mixed.FIRST_TURN), {0: SHARES, 4: ALONE, 8: SHARES})
     assert turns(scheduler, 2) == [0, 4]

@@ -217,11 +217,27 @@ class TestTurnsOfNghttp2:
         tree.update(3, on(9, exclusive=True))
         assert turns(tree, 3) == [3, 5, 3]
 
+    def test_a_stream_that_moves_owes_nothing(self) -> None:
+        # nghttp2_stream_dep_remove_subtree drops what it has for its last turn: at weight 1 that
+        # would be 358,400 cycles, 22,400 turns of a byte of stream 3.
+        tree = nghttp2(s1=on(None), s3=on(1), s5=on(None, 1))
+        tree.deactivate(1)
+        tree.charge(5, 1400)
+        tree.update(5, on(1, 1))
+        assert turns(tree, 3, n_bytes=1) == [3, 5, 3]
+
     def test_a_copy_goes_on_as_the_tree_does(self) -> None:
         tree = nghttp2(s1=on(None), s3=on(1), s5=on(11))
         tree.close(1)
         copied = pickle.loads(pickle.dumps(tree))
         assert (drawn(copied), turns(copied, 4)) == (drawn(tree), turns(tree, 4))
+        for each in (tree, copied):
+            # What was passed over, what is idle and what was closed is known to both.
+            opened(each, {7: on(2, 99), 11: on(None, 50), 13: on(1)})
+            each.close(5)
+            each.prioritize(9, on(7))
+        assert drawn(tree, weights=True) == "1:16(3:16 13:16) 5:16 7:16 11:50"
+        assert drawn(copied, weights=True) == drawn(tree, weights=True)
 
 
 class TestBlockedStreamsOfNghttp2:
@@ -240,6 +256,12 @@ class TestBlockedStreamsOfNghttp2:
         tree.block(1)
         assert tree.pick() == tree.pick() == 3
         assert turns(tree, 4) == [3, 5, 3, 5]
+
+    def test_of_those_that_go_meanwhile_a_group_without_data_is_none(self) -> None:
+        tree = nghttp2(s5=on(None), s1=on(None), s3=on(1))
+        tree.deactivate(1)
+        tree.block(5)
+        assert turns(tree, 2) == [3, 3]
 
     def test_one_whose_turn_has_come_leaves_and_joins_anew(self) -> None:
         # Stream 1 would go at 22,400, before stream 3 at 44,800. It leaves there, and the clock
@@ -323,6 +345,16 @@ class TestH2o:
         assert turns(tree, 40) == [5] * 40
         tree.update(3, on(9))
         assert turns(tree, 23) == [*[5] * 22, 3]
+
+    def test_the_same_priority_takes_the_siblings_over_if_it_is_exclusive(self) -> None:
+        tree = h2o(s1=on(None), s3=on(None), s5=on(None))
+        tree.update(3, on(None, exclusive=True))
+        assert drawn(tree) == "3(1 5)"
+
+    def test_a_stream_that_moves_below_its_child_lets_it_take_its_place_first(self) -> None:
+        tree = h2o(s1=on(None, 7), s3=on(1, 8), s5=on(1, 9))
+        tree.update(1, on(3, 99))
+        assert drawn(tree, weights=True) == "3:8(1:99(5:9))"
 
     def test_a_group_begins_anew_when_the_child_of_a_closed_stream_moves_up(self) -> None:
         tree = h2o()

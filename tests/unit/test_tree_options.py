@@ -242,6 +242,56 @@ def test_a_chain_of_ten_thousand_exclusive_streams_is_no_trouble(queueing: Queue
     assert len(str(tree).splitlines()) == 1 + 10
 
 
+@pytest.mark.parametrize("queueing", Queueing)
+def test_who_is_taken_over_came_there_exclusively_no_more(queueing: Queueing) -> None:
+    tree = opened(TreeScheduler.of_server(queueing), {1: on(None), 3: on(None, exclusive=True)})
+    nodes = tree.to_networkx().nodes
+    assert [nodes[stream_id]["exclusive"] for stream_id in (1, 3)] == [False, True]
+    opened(tree, {5: on(None, exclusive=True)})
+    nodes = tree.to_networkx().nodes
+    assert drawn(tree) == "5(3(1))"
+    assert [nodes[stream_id]["exclusive"] for stream_id in (1, 3, 5)] == [False, False, True]
+
+
+@pytest.mark.parametrize("queueing", Queueing)
+def test_groups_that_are_left_without_data_hold_nobody_up(queueing: Queueing) -> None:
+    # 8, two levels below 0, takes its place, and 0 with what is left of it goes below.
+    tree = TreeScheduler(queueing=queueing)
+    opened(tree, {0: on(None), 4: on(0), 8: on(4), 12: on(None)})
+    for stream_id in (0, 4):
+        tree.deactivate(stream_id)
+    tree.update(0, on(8))
+    assert drawn(tree) == "12 8(0(4))"
+    tree.deactivate(8)
+    assert turns(tree, 2) == [12, 12]
+    tree.deactivate(12)
+    assert tree.pick() is None
+
+
+class TestOrphanPlaceholder:
+    """HTTP/3 draft-22: an unknown parent stands below the orphan placeholder."""
+
+    def tree(self) -> TreeScheduler:
+        return TreeScheduler(unknown_parent=UnknownParent.ORPHANS)
+
+    def test_what_is_below_it_goes_while_nothing_else_can(self) -> None:
+        tree = opened(self.tree(), {0: on(99, 256), 4: on(None, 1)})
+        assert turns(tree, 2) == [4, 4]
+        tree.deactivate(4)
+        assert turns(tree, 2) == [0, 0]
+
+    def test_it_is_taken_over_by_nobody(self) -> None:
+        tree = opened(self.tree(), {0: on(99), 4: on(None), 8: on(None, exclusive=True)})
+        assert str(tree).splitlines() == [
+            "root",
+            "├─ the orphan placeholder",
+            "│  └─ stream 99, weight 16, idle",
+            "│     └─ stream 0, weight 16, has data",
+            "└─ stream 8, weight 16, has data",
+            "   └─ stream 4, weight 16, has data",
+        ]
+
+
 class TestViews:
     def tree(self) -> TreeScheduler:
         tree = TreeScheduler(unknown_parent=UnknownParent.CREATE, retain=1)
