@@ -42,9 +42,6 @@ class Rounds:
         self.first: int | None = None
         """Whose turn it is."""
 
-    def __contains__(self, stream_id: int) -> bool:
-        return stream_id in self._turns
-
     def join(self, stream_id: int) -> None:
         """Put the stream among those that take turns; without effect where it is."""
         turns = self._turns

@@ -47,13 +47,14 @@ def test_a_step_is_as_far_for_each_packet_and_moves_no_more_than_there_is() -> N
 
 
 def test_the_steepest_slope_says_how_far_the_others_go() -> None:
-    """Two that wait: slopes 1 + 3 - 1 = 3 for the one, 5 + 3 - 2 = 6 for that behind a lag of 5.
+    """Two that wait: slopes 2 + 3 - 1 = 4 for the one, 5 + 3 - 2 = 6 for that behind a lag of 5.
 
-    By 4 * 3 / 6 = 2 and 4 * 6 / 6 = 4, which is all that the second has. Before, 4 * 1 + 4 * 2;
-    then 2 * 1 + 4 * 5 were added, and the weights are 6, 2 and 0: 6 * 1 + 2 * 2.
+    By 4 * 4 / 6 = 8/3 and 4 * 6 / 6 = 4, which is all that the second has. Before, 4 * 1 + 4 * 2;
+    then 8/3 * 2 + 4 * 5 were added, and the weights are 20/3, 4/3 and 0: 20/3 * 1 + 4/3 * 2.
     """
-    parts = [Part(None, 1, 1, 1, 0), Part(0, 1, 1, 1, 4), Part(0, 5, 1, 1, 4)]
-    assert [ascended(parts, n_steps) for n_steps in range(2)] == pytest.approx([12, 32])
+    parts = [Part(None, 1, 1, 1, 0), Part(0, 2, 1, 1, 4), Part(0, 5, 1, 1, 4)]
+    found = [ascended(parts, n_steps) for n_steps in range(2)]
+    assert found == pytest.approx([12, (16 + 60 + 20 + 8) / 3])
 
 
 def test_there_are_two_hundred_steps_from_each_of_two_starts(

@@ -117,16 +117,50 @@ class TestRoom:
         assert scheduler.pick() == 0
 
     def test_it_does_not_grow_with_new_ranks(self) -> None:
-        scheduler = opened(RankScheduler(), {0: Rank(value=0), 4: Rank(value=9)})
+        scheduler = opened(RankScheduler(), {4: Rank(value=9), 0: Rank(value=0)})
         sizes = []
         for n in range(2000):
             scheduler.update(4, Rank(value=1 + n % 8))
             sizes.append(len(pickle.dumps(scheduler)))
+            assert scheduler.pick() == 0
         assert max(sizes[1000:]) == max(sizes[:1000])
-        assert scheduler.pick() == 0
+
+    def test_it_shrinks_when_most_have_left(self) -> None:
+        streams = OrderedStreams()
+        for stream_id in range(500):
+            streams.put(stream_id, stream_id)
+        full = len(pickle.dumps(streams))
+        for stream_id in range(1, 500):
+            streams.drop(stream_id)
+        assert streams.first == 0
+        assert len(pickle.dumps(streams)) < full / 10
+
+
+class TestRounds:
+    def test_who_joins_as_the_next_is_picked_however_many_left_before(self) -> None:
+        scheduler = opened(RoundRobinScheduler(), {8: H2Priority(), 12: H2Priority()})
+        scheduler.open(4, H2Priority())
+        for _ in range(60):
+            scheduler.deactivate(12)
+            scheduler.activate(12)
+            joined = pickle.loads(pickle.dumps(scheduler))
+            joined.activate(4)
+            assert turns(joined, 6) == [4, 8, 12, 4, 8, 12]
+        assert turns(scheduler, 4) == [8, 12, 8, 12]
 
 
 class TestOrderedStreams:
+    def test_the_first_that_gets_a_new_rank_leaves_the_front_to_who_is_there_still(self) -> None:
+        streams = OrderedStreams()
+        for stream_id, rank in ((0, 1), (4, 2), (8, 3)):
+            streams.put(stream_id, rank)
+        streams.put(4, 9)
+        # What 4 left behind at 2 is before 8, and says nothing.
+        streams.put(0, 5)
+        assert streams.first == 8
+        streams.drop(8)
+        assert streams.first == 0
+
     def test_equal_ranks_go_by_the_tie_which_is_0_where_none_is_given(self) -> None:
         streams = OrderedStreams()
         streams.put(8, 1, 0)

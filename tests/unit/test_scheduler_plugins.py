@@ -287,6 +287,11 @@ def test_every_call_is_passed_on_with_what_was_given() -> None:
             return 4
 
     scheduler = GuardedScheduler(Told(), name="told")
+    scheduler.open(4, H2Priority())
+    with pytest.raises(SchedulerError, match="picks stream 4, which has no data"):
+        scheduler.pick()
+    scheduler.close(4)
+    told.clear()
     calls: list[tuple[Any, ...]] = [
         *(("open", 4, H2Priority()), ("update", 4, H2Priority(weight=1)), ("activate", 4)),
         *(("charge", 4, 1400), ("deactivate", 4), ("close", 4)),

@@ -51,6 +51,11 @@ def test_what_is_begun_is_ended_by_a_stream_that_joins_with_a_lower_id() -> None
     assert turns(scheduler, 2) == [8, 8]
 
 
+def test_where_another_signal_came_the_rank_is_0() -> None:
+    streams = {0: Rank(value=1), 4: H2Priority(), 8: Rank(value=-1)}
+    assert drain_order(opened(RankScheduler(), streams), 3) == [8, 4, 0]
+
+
 def test_a_new_rank_takes_effect_at_the_next_pick() -> None:
     scheduler = opened(RankScheduler(), {0: Rank(value=0), 4: H2Priority()})
     assert turns(scheduler, 1) == [0]
