@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pickle
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,9 +24,6 @@ from h3sim.schedulers.tree.disciplines import queueing_of
 from h3sim.schedulers.tree.node import Node
 from h3sim.signals import H2Priority, Rank
 from tests.unit.driving import on, opened, turns
-
-if TYPE_CHECKING:
-    from h3sim.schedulers import Scheduler
 
 N_SIBLINGS = 40
 
@@ -105,9 +101,14 @@ class TestRoom:
         assert len({entry[2].id for entry in root.heap}) == N_SIBLINGS
         assert N_SIBLINGS + 16 <= longest <= 2 * N_SIBLINGS + 16
 
-    @pytest.mark.parametrize("scheduler", [FifoScheduler(), RoundRobinScheduler()])
-    def test_it_does_not_grow_with_those_who_come_and_go(self, scheduler: Scheduler) -> None:
-        opened(scheduler, dict.fromkeys(range(0, 40, 4), H2Priority()))
+    @pytest.mark.parametrize("make", [FifoScheduler, RoundRobinScheduler])
+    @pytest.mark.parametrize("has_line", [False, True])
+    def test_it_does_not_grow_with_those_who_come_and_go(
+        self, make: type[FifoScheduler | RoundRobinScheduler], has_line: bool
+    ) -> None:
+        scheduler = opened(make(), dict.fromkeys(range(0, 40, 4), H2Priority()))
+        if has_line and isinstance(scheduler, RoundRobinScheduler):
+            scheduler.requeue(36)
         sizes = []
         for n in range(2000):
             scheduler.deactivate(4 * (1 + n % 9))
@@ -138,15 +139,15 @@ class TestRoom:
 
 class TestRounds:
     def test_who_joins_as_the_next_is_picked_however_many_left_before(self) -> None:
-        scheduler = opened(RoundRobinScheduler(), {8: H2Priority(), 12: H2Priority()})
+        scheduler = opened(RoundRobinScheduler(), dict.fromkeys((16, 8, 12), H2Priority()))
         scheduler.open(4, H2Priority())
         for _ in range(60):
             scheduler.deactivate(12)
             scheduler.activate(12)
             joined = pickle.loads(pickle.dumps(scheduler))
             joined.activate(4)
-            assert turns(joined, 6) == [4, 8, 12, 4, 8, 12]
-        assert turns(scheduler, 4) == [8, 12, 8, 12]
+            assert turns(joined, 6) == [4, 8, 12, 16, 4, 8]
+        assert turns(scheduler, 4) == [8, 12, 16, 8]
 
 
 class TestOrderedStreams:

@@ -166,6 +166,13 @@ class TestRequeuing:
         # From then on it is first come, first served: 2 waits for all that came before it.
         opened(scheduler, {2: on(None)})
         assert turns(scheduler, 5) == [4, 8, 0, 2, 4]
+        # And where nobody waits there is no waiting.
+        for stream_id in (0, 2, 4, 8):
+            scheduler.deactivate(stream_id)
+        assert scheduler.pick() is None
+        for stream_id in (8, 4):
+            scheduler.activate(stream_id)
+        assert turns(scheduler, 4) == [8, 4, 8, 4]
 
     def test_who_is_out_is_sent_nowhere(
         self, make: Callable[[], RoundRobinScheduler | AdaptiveRoundRobinScheduler]
