@@ -9,7 +9,7 @@ import pytest
 import h3sim
 from h3sim.schedulers import RankScheduler
 from h3sim.schemes.ranks import chain_lengths, leads_above_the_fold
-from h3sim.signals import H2Priority, Rank
+from h3sim.signals import H2Priority, Rank, Signal
 from tests.helpers import page_of
 from tests.unit.driving import drain_order, opened, turns
 
@@ -52,7 +52,7 @@ def test_what_is_begun_is_ended_by_a_stream_that_joins_with_a_lower_id() -> None
 
 
 def test_where_another_signal_came_the_rank_is_0() -> None:
-    streams = {0: Rank(value=1), 4: H2Priority(), 8: Rank(value=-1)}
+    streams: dict[int, Signal] = {0: Rank(value=1), 4: H2Priority(), 8: Rank(value=-1)}
     assert drain_order(opened(RankScheduler(), streams), 3) == [8, 4, 0]
 
 
