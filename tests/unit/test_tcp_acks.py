@@ -78,6 +78,14 @@ def test_a_block_that_closes_a_gap_between_others_takes_them_in() -> None:
     assert (early.next_seq, early.has_holes, early.take_blocks()) == (50, False, ())
 
 
+def test_a_block_that_grows_at_its_end_is_the_newest() -> None:
+    """RFC 2018 § 4: the first block holds the segment that brought the ACK about."""
+    early = Reassembly(every=2, max_delay_ns=40)
+    for seq, length in ((10, 10), (30, 10), (20, 5)):
+        early.on_segment(Segment(seq, 0, seq, length, 0, None, 0), 0)
+    assert early.take_blocks() == ((10, 25), (30, 40))
+
+
 def test_what_comes_again_is_reported_first_and_once() -> None:
     received = Reassembly(every=2, max_delay_ns=40)
     for seq in (0, 20, 40, 60):

@@ -134,7 +134,6 @@ class Reassembly:
             seq = below
         above = self._runs.pop(stop, None)
         if above is not None:
-            del self._run_starts[above]
             stop = above
         # Put in anew, so that it stands last: the first block reports the span that grew (RFC 2018
         # § 4).
