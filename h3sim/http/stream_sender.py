@@ -242,11 +242,13 @@ class StreamSender(Source):
             self._scheduler.activate(stream_id)
 
     def _rest(self, stream_id: int, stream: OutgoingStream) -> None:
-        """Take the stream out of the running where nothing is left to give out."""
-        if not stream.lost and stream_id in self._lost.ids:
+        """Take the stream out of the running where nothing is left to give out.
+
+        Of what was lost nothing is left: that goes again before anything new, and ends here.
+        """
+        if stream_id in self._lost.ids:
             self._lost.remove(stream_id)
-        waits = stream.has_new() or (stream.lost and self._lost_wait_turns)
-        if stream.is_active and not waits:
+        if stream.is_active and not stream.has_new():
             stream.is_active = False
             self._n_active -= 1
             is_blocked = stream.next < stream.size  # not done: to nghttp2 that is not the same
