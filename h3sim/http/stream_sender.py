@@ -114,7 +114,6 @@ class StreamSender(Source):
             self._schedulers.requeue(stream_id)
         if is_acked:
             if stream.lost:  # bytes that were to go again came after all
-                stream.lost.clear()
                 self._rest(stream_id, stream)
             self._drain(stream_id)
 
@@ -244,7 +243,7 @@ class StreamSender(Source):
     def _rest(self, stream_id: int, stream: OutgoingStream) -> None:
         """Take the stream out of the running where nothing is left to give out.
 
-        Of what was lost nothing is left: that goes again before anything new, and ends here.
+        Of what was lost nothing is left: it has gone again, before anything new, or come after all.
         """
         if stream_id in self._lost.ids:
             self._lost.remove(stream_id)

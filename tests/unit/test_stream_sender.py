@@ -194,14 +194,17 @@ def test_a_stream_that_joins_anew_goes_behind_those_that_wait() -> None:
     assert rounds(requeues=True) == [8, 0, 4, 8, 0, 4]
 
 
-def test_a_stream_with_losses_joins_anew_as_well() -> None:
-    server = StreamSender(RoundRobinScheduler(), turn_bytes=100, requeues=True, keeps_unacked=True)
+@pytest.mark.parametrize(("requeues", "following"), [(True, (0, 0, 100)), (False, (4, 0, 100))])
+def test_a_stream_with_losses_joins_anew_as_well(requeues: bool, following: StreamBytes) -> None:
+    server = StreamSender(
+        RoundRobinScheduler(), turn_bytes=100, requeues=requeues, keeps_unacked=True
+    )
     for stream_id in (0, 4):
         answer(server, stream_id, 1000)
     assert server.take() == (0, 0, 100)
     server.on_lost(0, 0, 100)
     server.on_lost(4, 0, 0)  # nothing of it, but it was next
-    assert server.take() == (0, 0, 100)
+    assert server.take() == following
 
 
 def limited(retransmit: Retransmit, scheduler: RoundRobinScheduler | FifoScheduler) -> StreamSender:
@@ -320,3 +323,61 @@ def test_what_is_missing_was_not_acknowledged_and_does_not_wait(
         stream.ack(start, stop - start)
     stream.lost = lost
     assert stream.missing(*span) == expected
+
+
+class Noting(FifoScheduler):
+    """Notes which streams take part when, and what it hears of losses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[tuple[str, int | None]] = []
+
+    def activate(self, stream_id: int) -> None:
+        self.notes.append(("activate", stream_id))
+        super().activate(stream_id)
+
+    def deactivate(self, stream_id: int) -> None:
+        self.notes.append(("deactivate", stream_id))
+        super().deactivate(stream_id)
+
+    def on_lost(self) -> None:
+        self.notes.append(("lost", None))
+
+
+@pytest.mark.parametrize("requeues", [False, True])
+@pytest.mark.parametrize(
+    ("retransmit", "turns"),
+    [
+        # Only where lost bytes wait for a turn does their stream take part once more.
+        (Retransmit.TURN, [("activate", 0), ("deactivate", 0)]),
+        (Retransmit.FIRST, []),
+        (Retransmit.PRIORITY, []),
+    ],
+)
+def test_who_has_only_lost_bytes_takes_part_where_those_wait_for_a_turn(
+    retransmit: Retransmit, turns: list[tuple[str, int]], requeues: bool
+) -> None:
+    scheduler = Noting()
+    server = StreamSender(
+        scheduler,
+        turn_bytes=TURN,
+        retransmit=retransmit,
+        requeues=requeues,
+        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
+        keeps_unacked=True,
+    )
+    answer(server, 0, 2 * TURN)
+    assert all_of(server) == [(0, 0, TURN), (0, TURN, TURN)]
+    assert scheduler.notes == [("activate", 0), ("deactivate", 0)]
+    scheduler.notes.clear()
+    server.on_lost(0, 0, 2 * TURN)
+    server.on_lost(4, 0, 10)  # of a stream that is done with
+    assert all_of(server) == [(0, 0, TURN), (0, TURN, TURN)]
+    assert scheduler.notes == [("lost", None), *turns]
+    assert not server.has_data
+
+
+def test_a_sender_without_streams_has_nothing() -> None:
+    server = StreamSender(FifoScheduler(), turn_bytes=TURN)
+    assert (server.has_data, server.has_drained, server.take_drained()) == (False, False, [])
+    assert server.take() is None
