@@ -89,12 +89,13 @@ def _mistakes(match: re.Match[str]) -> Iterator[str]:
         yield f"there is no controller {name!r}; there are {', '.join(controller_names())}"
     elif rates:
         yield f"only on-off has a rate, is {given}"
-    limits = (*zip(rates, (_MOST_MBPS, _MOST_MS), strict=False), (match["start"] or "1", _MOST_MS))
-    """1" stands for a start that is not given: a start may be 0, a rate or a period may not."""
-    for number, most in limits:
+    for number, most in zip(rates, (_MOST_MBPS, _MOST_MS), strict=False):
         value = _number(number)
-        if value is None or value > most or (value <= 0 and number in rates):
+        if value is None or not 0 < value <= most:
             yield f"{number} must be more than 0, to {most:,.0f}, in {given}"
+    start = _number(match["start"] or "0")
+    if start is None or start > _MOST_MS:
+        yield f"{match['start']} must be 0 to {_MOST_MS:,.0f}, in {given}"
 
 
 def _number(text: str) -> float | None:

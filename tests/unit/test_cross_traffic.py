@@ -88,7 +88,7 @@ def test_a_load_says_its_flows_and_runs_again(capsys: Any) -> None:
         ("reno", ["there is no controller 'reno'"]),
         ("on-off", ["on-off needs its mean in Mbit/s"]),
         ("on-off:0 + on-off:1:0", ["0 must be more than 0", "0 must be more than 0"]),
-        ("on-off:1.2.3@900000", ["1.2.3 must be more than 0", "900000 must be more than 0"]),
+        ("on-off:1.2.3@900000", ["1.2.3 must be more than 0", "900000 must be 0 to 600,000"]),
     ],
 )
 def test_every_mistake_is_told(text: str, mistakes: list[str]) -> None:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.http import Retransmit, StreamSender
-from h3sim.http.lost_streams import LostStreams
-from h3sim.http.outgoing_stream import OutgoingStream
+from h3sim.http import StreamSender
+from h3sim.http.send_buffer import BufferModel
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
 from h3sim.signals import H2Priority
 from tests.helpers import finished_ms, replay
@@ -134,6 +133,26 @@ class TestSendBuffer:
         assert load.trace.order == [0, 4, 0, 4]
         assert replay(steps, "rr", buffer_kb=1000).trace.order == [0, 0, 4, 4]
 
+    @pytest.mark.parametrize(
+        ("buffer_model", "order"),
+        [(BufferModel.BURSTS, [4, 4, 4, 0, 4, 4]), (BufferModel.REFILLED, [4, 4, 4, 4, 4, 0])],
+    )
+    def test_a_burst_leaves_whole_before_the_next_is_chosen(
+        self, buffer_model: BufferModel, order: list[int]
+    ) -> None:
+        server = StreamSender(
+            FifoScheduler(),
+            turn_bytes=TURN,
+            buffer_bytes=3 * TURN,
+            buffer_model=buffer_model,
+        )
+        answer(server, 4, 5 * TURN)
+        # Room for one more after each; stream 0, which fifo puts first, is ready behind two.
+        taken = [server.take(), server.take()]
+        answer(server, 0, TURN)
+        taken += all_of(server)
+        assert [chunk and chunk[0] for chunk in taken] == order
+
     def test_bursts_without_a_buffer_are_nothing(self) -> None:
         steps = [(0, "image", 6), (15, "stylesheet", 1)]
         load = replay(steps, "dfifo", buffer_model="bursts")
@@ -207,33 +226,6 @@ def test_a_stream_with_losses_joins_anew_as_well(requeues: bool, following: Stre
     assert server.take() == following
 
 
-def limited(retransmit: Retransmit, scheduler: RoundRobinScheduler | FifoScheduler) -> StreamSender:
-    """Return a server that may send two turns in all, and has: the first of streams 0 and 4."""
-    server = StreamSender(
-        scheduler,
-        turn_bytes=TURN,
-        retransmit=retransmit,
-        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
-        keeps_unacked=True,
-        connection_window_bytes=2 * TURN,
-    )
-    for stream_id in (0, 4):
-        answer(server, stream_id, 2 * TURN)
-    assert [server.take(), server.take(), server.take()] == [(0, 0, TURN), (4, 0, TURN), None]
-    return server
-
-
-@pytest.mark.parametrize("retransmit", list(Retransmit))
-@pytest.mark.parametrize("lost", [0, 4])
-def test_lost_bytes_go_again_without_credit(retransmit: Retransmit, lost: int) -> None:
-    """RFC 9000 § 4.1: limits count the largest offset sent, so what was lost has its credit."""
-    server = limited(retransmit, RoundRobinScheduler())
-    server.on_lost(lost, 0, TURN)
-    assert [server.take(), server.take()] == [(lost, 0, TURN), None]
-    server.on_limit(None, 3 * TURN)
-    assert [server.take() is None, server.take()] == [False, None]
-
-
 @pytest.mark.parametrize("buffer_bytes", [0, 5000])
 @pytest.mark.parametrize(("room", "taken"), [(41, None), (42, (0, 0, 32)), (43, (0, 0, 33))])
 def test_the_least_that_a_frame_may_carry_is_enough(
@@ -241,140 +233,6 @@ def test_the_least_that_a_frame_may_carry_is_enough(
 ) -> None:
     server = server_of(FifoScheduler(), buffer_bytes, s0=5000)
     assert server.take(room, FixedHeader(10), 32) == taken
-
-
-@pytest.mark.parametrize("retransmit", list(Retransmit))
-def test_what_came_after_all_does_not_go_again(retransmit: Retransmit) -> None:
-    server = StreamSender(
-        FifoScheduler(),
-        turn_bytes=TURN,
-        retransmit=retransmit,
-        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
-        keeps_unacked=True,
-    )
-    answer(server, 0, TURN)
-    assert server.take() == (0, 0, TURN)
-    server.on_lost(0, 0, TURN)
-    assert (server.has_data, server.has_drained) == (True, False)
-    server.on_acked(0, 0, TURN)
-    assert (server.has_data, server.take_drained(), server.take()) == (False, [0], None)
-
-
-def test_a_stream_at_its_limit_takes_no_turns_until_it_is_raised() -> None:
-    server = StreamSender(FifoScheduler(), turn_bytes=TURN, stream_window_bytes=100)
-    for stream_id in (0, 4):
-        answer(server, stream_id, 300)
-    assert all_of(server) == [(0, 0, 100), (4, 0, 100)]
-    had_data = server.has_data
-    server.on_limit(4, 150)
-    server.on_limit(0, 100)  # no more than it had
-    assert (had_data, server.has_data) == (False, True)
-    assert all_of(server) == [(4, 100, 50)]
-
-
-@pytest.mark.parametrize("stream_id", [0, None])
-def test_a_raised_limit_fills_the_buffer(stream_id: int | None) -> None:
-    server = StreamSender(
-        FifoScheduler(),
-        turn_bytes=500,
-        buffer_bytes=600,
-        stream_window_bytes=1000 if stream_id == 0 else 10_000,
-        connection_window_bytes=1000 if stream_id is None else 10_000,
-    )
-    answer(server, 0, 3000)
-    assert all_of(server) == [(0, 0, 500), (0, 500, 500)]
-    server.on_limit(stream_id, 1700)
-    assert server.has_data
-    assert all_of(server) == [(0, 1000, 500), (0, 1500, 200)]
-
-
-def test_a_stream_whose_lost_bytes_went_again_is_no_more_in_their_order() -> None:
-    lost = LostStreams(Retransmit.PRIORITY, FifoScheduler())
-    for stream_id in (4, 0, 4):
-        lost.add(stream_id)
-    assert (lost.pick(), [*lost.ids]) == (0, [4, 0])
-    lost.remove(0)
-    assert (lost.pick(), [*lost.ids]) == (4, [4])
-    lost.remove(4)
-    assert lost.pick() is None
-
-
-@pytest.mark.parametrize(
-    ("acked", "lost", "span", "expected"),
-    [
-        ([], [], (10, 40), [(10, 40)]),
-        ([(0, 10)], [], (10, 40), [(10, 40)]),
-        ([(0, 20)], [], (10, 40), [(20, 40)]),
-        ([(0, 40)], [], (10, 40), []),
-        ([(0, 5), (20, 30)], [], (10, 40), [(10, 20), (30, 40)]),
-        ([(0, 5), (20, 30)], [(10, 20)], (10, 40), [(30, 40)]),
-        ([(40, 50)], [(60, 70)], (10, 40), [(10, 40)]),
-        ([(0, 5), (30, 50)], [(60, 70)], (10, 40), [(10, 30)]),
-    ],
-)
-def test_what_is_missing_was_not_acknowledged_and_does_not_wait(
-    acked: list[tuple[int, int]],
-    lost: list[tuple[int, int]],
-    span: tuple[int, int],
-    expected: list[tuple[int, int]],
-) -> None:
-    stream = OutgoingStream(100, 100)
-    for start, stop in acked:
-        stream.ack(start, stop - start)
-    stream.lost = lost
-    assert stream.missing(*span) == expected
-
-
-class Noting(FifoScheduler):
-    """Notes which streams take part when, and what it hears of losses."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.notes: list[tuple[str, int | None]] = []
-
-    def activate(self, stream_id: int) -> None:
-        self.notes.append(("activate", stream_id))
-        super().activate(stream_id)
-
-    def deactivate(self, stream_id: int) -> None:
-        self.notes.append(("deactivate", stream_id))
-        super().deactivate(stream_id)
-
-    def on_lost(self) -> None:
-        self.notes.append(("lost", None))
-
-
-@pytest.mark.parametrize("requeues", [False, True])
-@pytest.mark.parametrize(
-    ("retransmit", "turns"),
-    [
-        # Only where lost bytes wait for a turn does their stream take part once more.
-        (Retransmit.TURN, [("activate", 0), ("deactivate", 0)]),
-        (Retransmit.FIRST, []),
-        (Retransmit.PRIORITY, []),
-    ],
-)
-def test_who_has_only_lost_bytes_takes_part_where_those_wait_for_a_turn(
-    retransmit: Retransmit, turns: list[tuple[str, int]], requeues: bool
-) -> None:
-    scheduler = Noting()
-    server = StreamSender(
-        scheduler,
-        turn_bytes=TURN,
-        retransmit=retransmit,
-        requeues=requeues,
-        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
-        keeps_unacked=True,
-    )
-    answer(server, 0, 2 * TURN)
-    assert all_of(server) == [(0, 0, TURN), (0, TURN, TURN)]
-    assert scheduler.notes == [("activate", 0), ("deactivate", 0)]
-    scheduler.notes.clear()
-    server.on_lost(0, 0, 2 * TURN)
-    server.on_lost(4, 0, 10)  # of a stream that is done with
-    assert all_of(server) == [(0, 0, TURN), (0, TURN, TURN)]
-    assert scheduler.notes == [("lost", None), *turns]
-    assert not server.has_data
 
 
 def test_a_sender_without_streams_has_nothing() -> None:
