@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -238,8 +239,11 @@ class StudyFile:
         """Return the arguments of `study_of`."""
 
         def named(key: str, value: Any) -> Any:
-            is_file = key in _PATHS and isinstance(value, str) and (folder / value).is_file()
-            return str(folder / value) if is_file else value
+            if key not in _PATHS or not isinstance(value, str):
+                return value
+            path = str(folder / value)
+            # os.path, unlike pathlib, says no to what cannot be a path at all.
+            return path if os.path.isfile(path) else value  # noqa: PTH113
 
         drawn: dict[str, Any] = {}
         if self.samples is not None:

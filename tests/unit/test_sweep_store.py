@@ -304,6 +304,8 @@ def test_the_rows_are_those_of_python(study_file: Any, tmp_path: Path) -> None:
         ("h3sim-study/1", "h3sim-page/1", "format: must be 'h3sim-study/1'"),
         ('pages = ["mine.json"]', "", "pages: is missing"),
         ('["mine.json"]', '["nowhere"]', "no page is called 'nowhere'"),
+        ("mine.json", "a" * 5000, "no page is called 'aaa"),
+        ('"tcp"', f'"tcp"\nnetwork = "{"b" * 5000}"', "no network is called 'bbb"),
         ("seeds = 2", "seeds = -2", "seeds: must be at least 1, is -2"),
         ("seeds = 2", "seeds = [0, -2]", r"seeds\[1\]: must not be negative, is -2"),
         ("seeds = 2", "sedes = 2", "sedes: unknown key"),
