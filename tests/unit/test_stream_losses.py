@@ -8,6 +8,7 @@ from h3sim.http import Retransmit, StreamSender
 from h3sim.http.lost_streams import LostStreams
 from h3sim.http.outgoing_stream import OutgoingStream
 from h3sim.schedulers import FifoScheduler, RoundRobinScheduler
+from tests.tcp_pair import FixedHeader
 from tests.unit.test_stream_sender import TURN, all_of, answer
 
 
@@ -194,3 +195,38 @@ def test_who_has_only_lost_bytes_takes_part_where_those_wait_for_a_turn(
     assert not server.has_data
     server.close(0)
     assert scheduler.notes[-1] == ("close", 0)
+
+
+class NotedHeader(FixedHeader):
+    """Notes where the frames begin that it measures."""
+
+    def __init__(self) -> None:
+        super().__init__(10)
+        self.asked: list[tuple[int, int]] = []
+
+    def measure(self, stream_id: int, offset: int) -> int:
+        self.asked.append((stream_id, offset))
+        return super().measure(stream_id, offset)
+
+
+@pytest.mark.parametrize("retransmit", list(Retransmit))
+def test_the_header_of_what_goes_again_is_measured_where_that_begins(
+    retransmit: Retransmit,
+) -> None:
+    server = StreamSender(
+        FifoScheduler(),
+        turn_bytes=TURN,
+        retransmit=retransmit,
+        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
+        keeps_unacked=True,
+    )
+    answer(server, 0, 3 * TURN)
+    header = NotedHeader()
+    assert server.take(1010, header) == (0, 0, 1000)
+    assert server.take(1010, header) == (0, 1000, 1000)
+    server.on_lost(0, 700, 1300)
+    # 700 to 2000 was lost; what is new begins at 2000.
+    assert server.take(1010, header) == (0, 700, 1000)
+    assert server.take(310, header) == (0, 1700, 300)
+    assert server.take(310, header) == (0, 2000, 300)
+    assert header.asked == [(0, offset) for offset in (0, 1000, 700, 1700, 2000)]
