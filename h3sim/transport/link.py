@@ -151,7 +151,6 @@ class PlainLink(Link):
         self._probability = 0.0
         if isinstance(self._loss, RandomLoss):
             self._draw, self._probability = self._loss.draw, self._loss.probability
-            self._is_lost = None
 
     @staticmethod
     def is_plain(profile: LinkProfile) -> bool:
@@ -221,9 +220,10 @@ def _make_extra(
     if profile.jitter is not None:
         draw = make_draw(profile.jitter, streams("jitter"))
         return lambda _: draw()
-    if profile.hold is None or profile.rate_bps is None:
+    if profile.hold is None:
         return None
     rate_bps = profile.rate_bps
+    assert rate_bps is not None  # noqa: S101 - a hold counts in packets at a rate
     hold = HoldEveryNth(profile.hold, source=streams("jitter"))
 
     def extra_ns(wire_bytes: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ from h3sim.errors import NetworkError
 from h3sim.trace import Delivery
 from h3sim.transport import ConstantRate, LinkProfile, Network, Protocol
 from h3sim.transport.cross_traffic import CrossFlow, parse_cross_traffic
+from h3sim.transport.jitter import HoldEveryNth, Jitter
 from h3sim.units import mbps, ms
 
 ONE_NS = Fraction(1)
@@ -44,6 +46,7 @@ def test_a_constant_rate_beyond_its_limits_is_refused() -> None:
     ):
         (line,) = refused(lambda at=interval_ns: ConstantRate(packet_bytes=1, interval_ns=at))
         assert line == f"interval_ms: must be 1 ns to 60 s between packets, is {given} ns"
+    assert type(ConstantRate(packet_bytes=1, interval_ns=5).interval_ns) is Fraction  # type: ignore[arg-type]
     for wrong in (True, 1.5, "1"):
         (line,) = refused(lambda at=wrong: ConstantRate(packet_bytes=1, interval_ns=at))
         assert line.startswith("interval_ms: must be whole or a Fraction")
@@ -63,6 +66,11 @@ def test_a_rate_of_packets_that_no_network_sends_says_so_of_the_packets_alone() 
     assert ConstantRate.at_rate(packet_bytes=65_507, rate_bps=8735).rate_bps == 8735
     (line,) = refused(lambda: ConstantRate.at_rate(packet_bytes=65_507, rate_bps=8734))
     assert line.startswith("interval_ms: must be 1 ns to 60 s")
+
+
+def test_of_packets_that_are_no_number_the_rate_asks_nothing() -> None:
+    (line,) = refused(lambda: ConstantRate.at_rate(packet_bytes="all", rate_bps=1))  # type: ignore[arg-type]
+    assert line.startswith("packet_bytes: must be a whole number")
 
 
 def test_ticks_are_whole_multiples_of_an_interval_that_need_not_be_whole() -> None:
@@ -113,6 +121,15 @@ class TestFullPackets:
             "x: down.queue_bytes: must hold a full packet of this load (1,601 bytes), holds 1,600"
         ]
 
+    def test_a_link_without_a_limit_hides_no_mistake_of_the_other(self) -> None:
+        up = LinkProfile(rate_bps=mbps(1), queue_bytes=1600)
+        network = Network(name="x", rtt_ns=ms(100), down=LinkProfile(), up=up)
+        (line,) = refused(lambda: network.check_packets(down_bytes=9999, up_bytes=1601))
+        assert line.startswith("x: up.queue_bytes: must hold a full packet")
+        pace = ConstantRate(packet_bytes=9, interval_ns=ONE_NS)
+        assert Network(name="x", constant_rate=pace).down is None
+        Network(name="x", constant_rate=pace).check_packets(down_bytes=9999, up_bytes=9999)
+
     def test_both_directions_are_told_in_the_words_of_the_profile(self) -> None:
         # A product of 1 Mbit/s and 100 ms is 12,500 bytes.
         network = self.network(rate_bps=mbps(1), queue_bdp=0.2, frame_overhead_bytes=0)
@@ -130,6 +147,31 @@ def test_a_queue_of_exactly_a_packet_is_enough() -> None:
     Network(name="x", rtt_ns=ms(12.112), down=link)
     lines = refused(lambda: Network(name="x", rtt_ns=ms(12.104), down=link, up=LinkProfile()))
     assert lines[0].endswith("must be at least a packet (1514 bytes) at this rate and RTT, is 1513")
+    lines = refused(lambda: Network(name="x", rtt_ns=0, down=link, up=LinkProfile()))
+    assert lines[0].endswith("at this rate and RTT, is 0")
+
+
+class TestHolding:
+    """Every n-th packet waits until k others have left, and half an interval more."""
+
+    @pytest.mark.parametrize(("text", "jitter"), [("4:2", (4, 2, 2)), ("1:0-3", (1, 0, 3))])
+    def test_it_is_said_in_text(self, text: str, jitter: tuple[int, int, int]) -> None:
+        made = Jitter.parse(text)
+        assert made is not None
+        assert (made.every, made.min_overtaken, made.max_overtaken) == jitter
+        assert made.text == text
+        assert Jitter.parse("none") is None
+
+    def test_a_packet_that_none_shall_overtake_is_not_held(self) -> None:
+        jitter = Jitter(every=2, min_overtaken=0, max_overtaken=0)
+        hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(0))
+        assert [hold.next_hold_ns() for _ in range(4)] == [0, 0, 0, 0]
+
+    def test_one_that_others_shall_overtake_is_held_between_two_of_them(self) -> None:
+        jitter = Jitter(every=2, min_overtaken=1, max_overtaken=1)
+        hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(0))
+        assert [hold.next_hold_ns() for _ in range(4)] == [0, 15, 0, 15]
+        assert [hold.next_hold_of_ns(100) for _ in range(2)] == [0, 150]
 
 
 class TestFlows:

@@ -65,6 +65,24 @@ def test_a_pace_may_be_an_interval() -> None:
     assert network.constant_rate.rate_bps == 3_840_000
 
 
+@pytest.mark.parametrize(
+    ("said", "interval_ns"),
+    [
+        # 1200 bytes are 9600 bits: 19.2 ms at half of a Mbit/s.
+        ("rate_mbps = 0.5", 19_200_000),
+        ("interval_ms = 0.5", 500_000),
+        ("interval_ms = 60000", 60_000_000_000),
+        ("interval_ns = [7, 3]", Fraction(7, 3)),
+        ("interval_ns = [7, 2]", Fraction(7, 2)),
+        ("interval_ns = [7, 1]", 7),
+    ],
+)
+def test_a_pace_may_be_said_in_parts_of_a_unit(said: str, interval_ns: int | Fraction) -> None:
+    network = network_from_toml(GOOD.replace("rate_mbps = 3", said), source="x")
+    assert network.constant_rate.interval_ns == interval_ns
+    assert type(network.constant_rate.interval_ns) is Fraction
+
+
 def test_marx_2019_is_1400_bytes_every_10_ms_and_no_round_trip() -> None:
     network = h3sim.load_network("marx-2019")
     assert network.constant_rate == ConstantRate(
