@@ -122,3 +122,28 @@ def test_a_loop_sleeps_as_long_as_asyncios_selector_asks_epoll_for(
     for left_ns in (1, 999_999, 1_000_001, 1_500_000, 2_999_999):
         selector.select(left_ns / 1e9)
         assert loop.wakes_at_ns(left_ns) - SLACK_NS == pytest.approx(asked[-1] * 1e9)
+
+
+def test_a_timer_that_runs_out_as_it_goes_to_sleep_takes_no_sleep() -> None:
+    loop = EventLoop(granularity_ns=ms(1), processing_ns=ms(0.1))
+    loop.on_packet(0)
+    assert loop.wakes_at_ns(ms(0.1)) == ms(0.1)
+    assert loop.wakes_at_ns(ms(0.1) + 1) == ms(1.1) + SLACK_NS
+
+
+def test_it_goes_to_sleep_anew_when_it_was_woken_and_not_before_it_is_done() -> None:
+    loop = EventLoop(granularity_ns=ms(1), processing_ns=ms(0.5))
+    loop.on_woken(ms(0.4))
+    assert loop.wakes_at_ns(ms(1)) == ms(1.4) + SLACK_NS
+    loop.on_packet(ms(2))
+    loop.on_woken(ms(2.2))
+    assert loop.wakes_at_ns(ms(3)) == ms(3.5) + SLACK_NS
+
+
+def test_an_end_goes_to_sleep_when_it_has_sent() -> None:
+    """An ACK is due a millisecond after a packet at 0; from 0.3 ms on that is one of 0.7."""
+    end = client(timer_granularity_ns=ms(1))
+    end.on_packet(Packet(0, 0, 60, [], None, (), True), 0)
+    assert end.timer_at_ns() == ms(1) + SLACK_NS
+    end.packets_to_send(ms(0.3))
+    assert end.timer_at_ns() == ms(1.3) + SLACK_NS

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from h3sim.transport.quic import Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
 from h3sim.transport.quic.acks import AckState
+from h3sim.transport.quic.packets import StreamFrameHeader, crypto_header_bytes, varint_bytes
 from h3sim.units import ms
 from tests.unit.test_quic_handshake import SETTINGS, give
 from tests.unit.test_quic_handshake import end as handshaking
 from tests.unit.test_quic_recovery import acknowledge, sender
 from tests.unit.test_quic_windows import FULL, Endless, Window, end, peer_packet, silent, sizes
+
+
+@pytest.mark.parametrize(
+    ("value", "n_bytes"),
+    [(0, 1), (63, 1), (64, 2), (16_383, 2), (16_384, 4), (2**30 - 1, 4), (2**30, 8)],
+)
+def test_a_number_takes_one_two_four_or_eight_bytes(value: int, n_bytes: int) -> None:
+    """RFC 9000 § 16: of 6, 14, 30 and 62 bits. A frame: type, id, offset if not 0, length of 2."""
+    assert varint_bytes(value) == n_bytes
+    header = StreamFrameHeader()
+    assert header.measure(value, 0) == header.n_bytes == 1 + n_bytes + 2
+    assert header.measure(0, value) == header.n_bytes == 1 + 1 + (n_bytes if value else 0) + 2
+    assert crypto_header_bytes(value) == header.n_bytes
 
 
 class Idle(Endless):

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import StreamBytes
 
 __all__ = [
-    "AEAD_TAG_BYTES",
-    "MAX_FRAME_HEADER_BYTES",
     "Packet",
     "Spans",
     "StreamFrameHeader",
@@ -25,9 +23,6 @@ __all__ = [
 
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Packet numbers as an ACK tells of them: highest first, each (low, high) inclusive."""
-
-AEAD_TAG_BYTES: Final = 16
-MAX_FRAME_HEADER_BYTES: Final = 1 + 8 + 8 + 2
 
 _ONE: Final = 1 << 6
 _TWO: Final = 1 << 14

@@ -153,9 +153,9 @@ class Recovery:
         self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
 
     def on_timer(self, now_ns: int) -> list[Packet] | None:
-        """Return the packets that now count as lost, or None if it is time to probe."""
+        """Return the packets that now count as lost, or None if what was due is to probe."""
         lost = None
-        if self._loss_at_ns is not None and self._loss_at_ns <= now_ns:
+        if self._loss_at_ns is not None:  # that is what was due, then
             lost = self._detect_lost(now_ns)
         else:
             self.pto_count += 1
@@ -233,7 +233,7 @@ class Recovery:
             due_at_ns = packet.sent_at_ns + delay_ns
             if number <= largest - K_PACKET_THRESHOLD or due_at_ns <= now_ns:
                 lost.append(packet)
-            elif self._loss_at_ns is None or due_at_ns < self._loss_at_ns:
+            elif self._loss_at_ns is None:  # the first of them left first
                 self._loss_at_ns = due_at_ns
         if lost:
             self._on_lost(lost, now_ns)
