@@ -49,6 +49,12 @@ class TestOrder:
         scheduler = opened(StrictScheduler(), {0: at(9, 16), 4: at(9, 32), 8: at(8, 256)})
         assert turns(scheduler, 6) == [4, 0, 4, 4, 0, 4]
 
+    def test_a_new_weight_alone_counts_from_the_next_turn_on(self) -> None:
+        # In turns of weight 16: both at 1; then 4 at 1, 1.5, 2, 2.5 and 0 at 1, 2.
+        scheduler = opened(StrictScheduler(), {0: at(9, 16), 4: at(9, 16)})
+        scheduler.update(4, at(9, 32))
+        assert turns(scheduler, 6) == [0, 4, 4, 0, 4, 4]
+
     def test_what_is_said_anew_holds_from_the_next_pick_on(self) -> None:
         scheduler = opened(StrictScheduler(), {0: at(), 4: at()})
         scheduler.update(4, at(17))
@@ -121,6 +127,28 @@ class TestPlaceholders:
         scheduler.close(-2)
         # Below -1, 0 goes before 4; at the root it would be behind.
         assert drain_order(scheduler, 3) == [0, 4, None]
+
+    def test_what_moves_up_keeps_the_weight_that_it_had_last(self) -> None:
+        signals = {-1: at(30), 0: at(9, 16, below=-1), 4: at(9, 16, below=-1)}
+        scheduler = opened(StrictScheduler(), signals)
+        scheduler.update(4, at(9, 32, below=-1))
+        scheduler.close(-1)
+        # Both join anew: 4 at half a turn of 0, 1, 1.5, and 0 at 1, 2.
+        assert turns(scheduler, 6) == [4, 0, 4, 4, 0, 4]
+
+    def test_who_has_left_a_placeholder_stays_where_it_is_when_that_goes(self) -> None:
+        signals = {-1: at(30), -2: at(5), 0: at(9, below=-1), 4: at(7)}
+        scheduler = opened(StrictScheduler(), signals)
+        scheduler.update(0, at(9, below=-2))
+        scheduler.close(-1)
+        assert drain_order(scheduler, 3) == [4, 0, None]
+
+    def test_one_that_has_gone_is_there_anew_where_it_is_named(self) -> None:
+        scheduler = opened(StrictScheduler(), {-1: at(30), 4: at(20)})
+        scheduler.close(-1)
+        opened(scheduler, {0: at(255, below=-1), 8: at(17)})
+        # It has the default, 16, and not the 30 that it had.
+        assert drain_order(scheduler, 4) == [4, 8, 0, None]
 
     def test_placeholders_move_up_with_what_is_below_them(self) -> None:
         signals = {-1: at(30), -2: at(1, below=-1), -3: at(3, below=-2)}
