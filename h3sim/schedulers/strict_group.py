@@ -62,9 +62,7 @@ class StrictGroup:
         level = self._levels[strict]
         # Asked before `wake`, which fills the heap.
         is_first = not level.heap
-        node = level.children[element_id]
-        node.has_data = True
-        self._queueing.wake(node)
+        self._queueing.wake(level.children[element_id])
         if is_first:
             # The heap gives the lowest rank first, and the highest strict priority goes first.
             self._active.put(strict, -strict)
@@ -73,9 +71,7 @@ class StrictGroup:
     def deactivate(self, element_id: int, strict: int) -> None:
         """Take an element out of the running."""
         level = self._levels[strict]
-        node = level.children[element_id]
-        node.has_data = False
-        self._queueing.rest(node)
+        self._queueing.rest(level.children[element_id])
         if not level.heap:
             self._active.drop(strict)
             self._find_highest()

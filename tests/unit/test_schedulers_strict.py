@@ -171,6 +171,18 @@ class TestPlaceholders:
         # -1 is still at its first turn, 0 and 4 at their second.
         assert turns(scheduler, 3) == [8, 0, 4]
 
+    def test_nothing_is_kept_of_priorities_that_nobody_has(self) -> None:
+        scheduler = StrictScheduler()
+
+        def size_after(strict: range) -> int:
+            for each in strict:
+                opened(scheduler, {0: at(each)})
+                scheduler.close(0)
+            return len(pickle.dumps(scheduler))
+
+        one = size_after(range(1))
+        assert size_after(range(256)) == one
+
     def test_none_depends_on_itself(self) -> None:
         scheduler = StrictScheduler()
         with pytest.raises(SelfDependencyError):
