@@ -57,6 +57,29 @@ def test_the_steepest_slope_says_how_far_the_others_go() -> None:
     assert found == pytest.approx([12, (16 + 60 + 20 + 8) / 3])
 
 
+def test_the_densest_is_who_weighs_most_a_packet() -> None:
+    """Slopes 2 + 4 - 1 = 5, and 6 + 4 - 3 = 7 for the one of two packets, of weight 2 each.
+
+    By 4 * 5 / 7 = 20/7 and 4 * 2, cut to the 4 that there are. Before, 4 * 1 + 4 * 3; then
+    20/7 * 2 + 4 * 6 were added, and the weights are 48/7, 8/7 and 0: 48/7 * 1 + 8/7 * 2.
+    """
+    parts = [Part(None, 1, 1, 1, 0), Part(0, 2, 1, 1, 4), Part(0, 5, 1, 2, 4)]
+    found = [ascended(parts, n_steps) for n_steps in range(2)]
+    assert found == pytest.approx([16, 24 + (40 + 48 + 16) / 7])
+
+
+def test_the_first_steps_are_as_patient_as_those_behind_a_gain() -> None:
+    """From all 10 moved, 28, they lead to 24 and back; after five the sixth goes half as far."""
+    found = [page_bound._ascend(BEHIND, [0.0, 10.0, 0.0], n_steps) for n_steps in range(7)]
+    assert found == pytest.approx([*[28] * 6, 32])
+
+
+def test_one_of_the_starts_is_where_nothing_is_moved() -> None:
+    # Made level both weigh 5: 5 * 1 + 5 * 1 + 5 * 100.
+    late = [Part(None, 1, 1, 1, 0), Part(0, 1, 100, 1, 10)]
+    assert least_mean_tick(late, n_steps=0) == 100
+
+
 def test_there_are_two_hundred_steps_from_each_of_two_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
