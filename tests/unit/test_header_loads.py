@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim import engine
-from h3sim.compression import CODEC_NAMES, HeaderCompression, make_codec
+from h3sim.compression import CODEC_NAMES, CodecSettings, HeaderCompression, make_codec
 from h3sim.compression.page_sections import response_section
 from h3sim.errors import InputError
 from h3sim.transport import LinkProfile, Mode, Network, Protocol
@@ -117,3 +117,27 @@ def test_streams_of_header_compression_are_not_in_the_trace() -> None:
 def test_what_cannot_be_compressed_is_told(options: Any, message: Any) -> None:
     with pytest.raises(InputError, match=message):
         h3sim.simulate(PAGE, **options)
+
+
+def test_an_encoder_learns_which_part_of_its_table_has_arrived() -> None:
+    # Where no stream may be blocked it refers to nothing else: what the first response inserts is
+    # acknowledged by the decoder's stream, and saves 32 bytes from the third response on.
+    images = [
+        {"id": f"{letter * 120}", "kind": "image", "bytes": 300}
+        | {"discovered": {"at": "time", "delay_ms": delay_ms}}
+        for letter, delay_ms in (("a", 400), ("b", 800), ("c", 1200))
+    ]
+    page = page_of({"id": "/", "kind": "document", "bytes": 300}, *images)
+    lengths = {}
+    for codec in ("static", "qpack"):
+        headers = HeaderCompression(codec=codec, settings=CodecSettings(blocked_streams=0))
+        load = engine.simulate(
+            page,
+            scheme=h3sim.load_scheme("fifo"),
+            network=NETWORK,
+            mode=Mode.NONE,
+            headers=headers,
+        )
+        lengths[codec] = [request.length_bytes for request in load.trace.requests]
+    saved = [a - b for a, b in zip(lengths["static"], lengths["qpack"], strict=True)]
+    assert saved == [0, 0, 32, 32]

@@ -128,3 +128,23 @@ def test_headers_of_http2_overtake_data_and_those_of_http3_do_not(
         two_responses(), scheme="fifo", network="4g", transport=transport, handshake="none"
     )
     assert frames(load) == expected
+
+
+@pytest.mark.parametrize("transport", ["tcp", "quic"])
+def test_so_do_those_that_are_compressed(transport: str) -> None:
+    load = h3sim.simulate(
+        two_responses(),
+        scheme="fifo",
+        network="4g",
+        transport=transport,
+        handshake="none",
+        headers="hpack",
+    )
+    body_bytes = 2 * 16_384
+    first, second = (request.length_bytes - body_bytes for request in load.trace.requests)
+    assert min(first, second) > 0
+    assert frames(load) == (
+        [(0, 0, first), (4, 0, second), (0, first, body_bytes), (4, second, body_bytes)]
+        if transport == "tcp"
+        else [(0, 0, first + body_bytes), (4, 0, second + body_bytes)]
+    )

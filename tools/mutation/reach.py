@@ -35,7 +35,7 @@ _LEFT_OUT = (
         "corpus",
         "quicker",
     ),
-    *("facts", "validation_", "processes", "qlog_mistakes", "versions", "determinism"),
+    *("facts", "validation_", "qlog_mistakes", "versions", "determinism"),
 )
 """Tests of other things, and those that run h3sim in another process: it has no mistake there."""
 RECORDED = "tests/golden/"
