@@ -7,9 +7,9 @@ from typing import Any
 from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
-from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, QuicSettings, Role
+from h3sim.transport.quic import Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
 from h3sim.units import ms
-from tests.tcp_pair import FixedWindow
+from tests.unit.test_quic_windows import Window
 
 SETTINGS = QuicSettings(server_flight_bytes=1000)
 
@@ -17,7 +17,7 @@ SETTINGS = QuicSettings(server_flight_bytes=1000)
 def end(role: Any) -> Any:
     source = StreamSender(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
     handshake = Handshake(SETTINGS, role, Mode.ONE_RTT)
-    window = FixedWindow(10_000)
+    window = Window(10_000)
     return source, QuicEndpoint(SETTINGS, window, source, handshake, peer_max_ack_delay_ns=0)
 
 
@@ -59,3 +59,34 @@ def test_no_frame_of_a_stream_carries_handshake_bytes() -> None:
     give(hello, server, 50)
     flight = server.packets_to_send(ms(50))
     assert [(packet.frames, packet.crypto) for packet in flight] == [([], [(0, 1000)])]
+
+
+def test_a_client_in_the_handshake_declares_lost_what_is_due_before_it_probes() -> None:
+    """RFC 9002 § A.8: of two probes the second arrived; 12.5 ms later the first counts as lost."""
+    _, client = end(Role.CLIENT)
+    [hello] = client.packets_to_send(0)
+    due_ns = client.timer_at_ns()
+    client.on_timer(due_ns)
+    first, second = client.packets_to_send(due_ns)
+    ack = Packet(0, due_ns, 60, [], ((second.number, second.number),), (), False)
+    client.on_packet(ack, due_ns + ms(100))
+    assert client.recovery.declared_lost == [hello.number]
+    assert client.timer_at_ns() == due_ns + ms(112.5)
+    client.on_timer(due_ns + ms(112.5))
+    assert client.recovery.declared_lost == [hello.number, first.number]
+
+
+def test_a_packet_of_the_handshake_is_as_long_as_what_it_carries() -> None:
+    """27 bytes, a frame's header of 4, and an ACK of 5; only a client's first one is padded."""
+    _, client = end(Role.CLIENT)
+    _, server = end(Role.SERVER)
+    hello = client.packets_to_send(0)
+    assert [packet.size_bytes for packet in hello] == [SETTINGS.client_initial_bytes]
+    give(hello, server, 50)
+    flight = server.packets_to_send(ms(50))
+    assert [packet.size_bytes for packet in flight] == [27 + 4 + 1000 + 5]
+    give(flight, client, 100)
+    finished = client.packets_to_send(ms(100))
+    assert [(packet.crypto, packet.size_bytes) for packet in finished] == (
+        [([(300, 60)], 27 + 6 + 60 + 5)]
+    )

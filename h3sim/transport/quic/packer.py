@@ -103,7 +103,7 @@ class Packer:
 
     def bare_ack(self, now_ns: int) -> Packet:
         """Return a packet that carries an ACK alone."""
-        if self.limits or self._ack_ping_every or not self._handshake.is_over:
+        if self.limits or self._ack_ping_every:
             return self._pack(now_ns, [], (), self._header_bytes)
         # What `_pack` comes to where none of that can be: half of a client's packets lead to one.
         acks, recovery = self._acks, self._recovery
@@ -147,7 +147,7 @@ class Packer:
         is_eliciting = bool(frames or crypto or limits)
         ack = None
         number = self._take_number()
-        if self._is_ack_ready(now_ns) or not is_eliciting:
+        if self._is_ack_ready(now_ns):  # as it is where this is all that the packet carries
             ack = self._acks.take()
             used += ack_frame_bytes(ack)
             every = self._ack_ping_every
