@@ -208,7 +208,7 @@ def test_codel_begins_anew_where_the_last_drops_are_long_ago() -> None:
                     assert not state.drops(ms(now_ms), ms(20), 9000, 1000)
                 now_ms += 1
             # One packet that did not wait ends it.
-            state.drops(ms(now_ms), 0, 9000, 1000)
+            assert not state.drops(ms(now_ms), 0, 9000, 1000)
             now_ms += pause_ms
         return drops[1] - drops[0]
 
