@@ -95,6 +95,14 @@ def test_what_is_asked_for_at_a_time_or_after_a_request_waits_for_no_more() -> N
     assert found == [(3, 1), (5, 1), (8, 5), (9, 6)]
 
 
+def test_what_is_asked_for_with_a_response_cuts_it_nowhere() -> None:
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 4200},
+        {"id": "a", "kind": "image", "bytes": 1400, "discovered": {"by": "/", "at": "request"}},
+    )
+    assert [part.n_packets for part in weighed(page)] == [3, 1]
+
+
 def test_execution_delays_what_follows_from_it() -> None:
     page = page_of(
         {"id": "/", "kind": "document", "bytes": 1400, "execute_ms": 0.00004, "parse_ms": 0.00001},
@@ -111,6 +119,8 @@ def test_an_interval_that_is_no_whole_number_leaves_room_for_cut_ticks() -> None
     )
     path = Path(1400, Fraction(10, 3), down_ns=2, up_ns=2)
     assert weighed(page, path)[1].lag_ticks == 1
+    # Ticks at 2 (of 2.5), 5, 7 (of 7.5): from 2 on, 3 later is tick 2, though 3 exceed 5/2.
+    assert weighed(page, Path(1400, Fraction(5, 2), down_ns=1, up_ns=2))[1].lag_ticks == 1
     # Ticks at whole numbers are not cut: 51 later is the sixth of 10.
     assert weighed(page, Path(1400, Fraction(10), down_ns=20, up_ns=31))[1].lag_ticks == 6
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from h3sim.metrics import SanderCount
-from h3sim.metrics.count import count_packets, count_sander, frames_by_number
+from h3sim.metrics.count import count_packets, count_sander, frames_by_number, loss_bursts
 from h3sim.metrics.critical import critical_path
 from h3sim.trace import Activity, Delivery, Request, Trace, Work, with_delivery
 from tests.helpers import replay
@@ -100,3 +100,26 @@ def test_a_download_of_unknown_latency_is_all_bandwidth() -> None:
     first, last = critical_path(done, {})
     assert (first.network_ns, first.bandwidth_ns, first.computation_ns) == (0, 40, 0)
     assert (last.blocking_ns, last.network_ns, last.bandwidth_ns) == (5, 0, 0)
+
+
+def test_packets_lost_one_behind_the_other_are_a_burst() -> None:
+    def lost(*numbers: int, sent: range = range(6)) -> dict[int, int]:
+        return loss_bursts([(n, None if n in numbers else 9, 0, 9 * n, 9, n) for n in sent])
+
+    assert lost() == {}
+    assert lost(0, 1, 3) == {1: 1, 2: 1}
+    assert lost(0, 2, 4) == {1: 3}
+    assert lost(1, 2, 4, 5) == {2: 2}
+    # A log may leave numbers out: of those that it has 0 and 2 are neighbours.
+    assert lost(0, 2, sent=range(0, 6, 2)) == {2: 1}
+
+
+def test_a_milestone_that_was_not_reached_has_no_path() -> None:
+    assert critical_path([Activity(Work.DOWNLOAD, 0, 0, 40, None)], {0: 30}) == []
+
+
+def test_what_a_download_took_is_counted_from_its_beginning() -> None:
+    done = [Activity(Work.DOWNLOAD, 0, 20, 60, None), Activity(Work.LOAD, None, 60, 60, 0)]
+    first, last = critical_path(done, {0: 30})
+    assert (first.began_at_ns, first.network_ns, first.bandwidth_ns) == (20, 30, 10)
+    assert (last.began_at_ns, last.network_ns, last.bandwidth_ns) == (60, 0, 0)

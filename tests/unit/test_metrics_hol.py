@@ -216,3 +216,16 @@ def test_stacks_are_packets_of_one_instant_in_the_order_of_time() -> None:
     assert stack_heights([50, 10, 20, 50, 50]) == [1, 1, 3]
     assert stack_histogram([50, 10, 20, 50, 50]) == {1: 2, 3: 1}
     assert stack_histogram([]) == {}
+
+
+def test_a_packet_that_brought_nothing_new_waited_for_nothing() -> None:
+    # Bytes 9 to 17 come at 30, and again at 40; 18 to 26 came at 20, and waited for them.
+    rows = [(0, 10, 0, 0, 9, 0), (1, 20, 0, 18, 9, 1), (2, 30, 0, 9, 9, 2), (3, 40, 0, 9, 9, 3)]
+    for delivery in Delivery:
+        trace = Trace(
+            delivery=delivery,
+            requests=(Request(0, 0, 0, 0, 0),),
+            signals=(),
+            packet_rows=with_delivery(rows, delivery),
+        )
+        assert hol_blocking(trace) == (9, 10, 9, 10)
