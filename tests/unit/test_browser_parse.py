@@ -465,6 +465,7 @@ def test_a_thread_has_tasks_while_one_runs_or_waits() -> None:
     done: list[int] = []
     thread = MainThread(Record())
     assert (thread.has_tasks, thread.is_idle, thread.start_next(0)) == (False, True, False)
+    assert thread.busy_until_ns == 0
     task = Task(Work.EXECUTE, 1, 10, None, 0, lambda index, now_ns: done.append(now_ns))
     thread.add(task)
     assert (thread.has_tasks, thread.is_idle) == (True, True)

@@ -1,0 +1,103 @@
+"""What pages and their reading do at the edges: classes, the first layout, a head."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from h3sim.browser.document import DocumentParser
+from h3sim.errors import InputError
+from h3sim.page import Kind, synthetic, with_cached, with_first_layout
+from h3sim.page.classes import class_of
+from tests.helpers import page_of
+
+ROOT: dict[str, Any] = {"id": "/", "kind": "document", "bytes": 100}
+
+
+def image(id_: str, **entry: Any) -> dict[str, Any]:
+    found = {"by": "/", "at": "complete"}
+    return {"id": id_, "kind": "image", "bytes": 10, "discovered": found, **entry}
+
+
+@pytest.mark.parametrize(
+    ("n_resources", "name"),
+    [(20, "up to 20 resources"), (21, "21 to 31"), (31, "21 to 31"), (32, "32 and more")],
+)
+def test_pages_are_told_apart_by_how_many_resources_they_have(n_resources: int, name: str) -> None:
+    page = page_of(ROOT, *(image(f"{n}.png") for n in range(n_resources - 1)))
+    assert class_of(page, "resources") == name
+
+
+@pytest.mark.parametrize("alike", [SimpleNamespace(root=0), SimpleNamespace(resources=())])
+def test_what_has_only_some_of_a_page_is_no_page(alike: Any) -> None:
+    for function in (with_first_layout, lambda page: with_cached(page, names="*")):
+        with pytest.raises(InputError, match="page: must be a page"):
+            function(alike)
+
+
+def test_each_of_several_names_has_to_be_one() -> None:
+    page = page_of(ROOT, image("a.png"))
+    assert with_cached(page, names=["a.png"]) != page
+    with pytest.raises(InputError, match="names"):
+        with_cached(page, names=["a.png", 1])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("script", "by"),
+    [
+        ({"in_head": True}, "a.js"),
+        ({"in_head": True, "async": True}, "/"),
+        ({"in_head": True, "defer": True}, "/"),
+        ({"in_head": True, "preload": True}, "/"),
+        ({}, "/"),
+    ],
+)
+def test_only_a_script_of_the_head_that_is_not_late_holds_back_the_first_layout(
+    script: dict[str, Any], by: str
+) -> None:
+    found = {"by": "/", "at": "offset", "offset_bytes": 50}
+    entry = {"id": "a.js", "kind": "script", "bytes": 10, "discovered": found, **script}
+    page = with_first_layout(page_of(ROOT, entry, image("a.png", above_the_fold=True)))
+    [change] = page.resources[2].priority_changes
+    assert change.when.by == by
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_the_head_of_a_made_up_page_names_stands_in_the_document_before_all_else(
+    seed: int,
+) -> None:
+    page = synthetic(seed=seed, n_resources=40)
+    named = [each for each in page.resources if each.discovered and each.discovered.by == "r0"]
+    head = [each for each in page.resources if each.in_head]
+    assert head
+    assert all(each in named for each in head)
+    offsets = [
+        [
+            each.discovered.offset_bytes or 0
+            for each in named
+            if each.discovered and each.in_head is is_in_head
+        ]
+        for is_in_head in (True, False)
+    ]
+    assert max(offsets[0]) < min(offsets[1])
+    styles = [each for each in named if each.kind is Kind.STYLESHEET]
+    assert all(each.in_head for each in styles)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_the_images_of_a_made_up_page_those_that_are_seen_have_a_share_of_the_screen(
+    seed: int,
+) -> None:
+    page = synthetic(seed=seed, n_resources=40)
+    images = [each for each in page.resources if each.kind is Kind.IMAGE]
+    assert {each.above_the_fold for each in images} == {True, False}
+    assert all((each.viewport is not None) is each.above_the_fold for each in images)
+
+
+def test_a_document_without_bytes_has_not_ended_before_it_has_come() -> None:
+    parser = DocumentParser(page_of({**ROOT, "bytes": 0}), cost_ns=1000)
+    assert not parser.reaches_end()
+    parser.receive(0, 5, 0, is_complete=True)
+    assert parser.reaches_end()
