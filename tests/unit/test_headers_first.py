@@ -148,3 +148,29 @@ def test_so_do_those_that_are_compressed(transport: str) -> None:
         if transport == "tcp"
         else [(0, 0, first + body_bytes), (4, 0, second + body_bytes)]
     )
+
+
+def test_headers_of_exactly_a_turn_need_no_continuation() -> None:
+    made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN)
+    respond(made, 0, TURN + 10, TURN)
+    assert taken(made) == [(0, 0, TURN), (0, TURN, 10)]
+
+
+def test_headers_that_end_a_stream_are_kept_until_they_are_acknowledged() -> None:
+    made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN, keeps_unacked=True)
+    respond(made, 0, 50, 50)
+    assert taken(made) == [(0, 0, 50)]
+    assert made.take_drained() == []
+    made.on_acked(0, 0, 50)
+    assert made.take_drained() == [0]
+
+
+@pytest.mark.parametrize(("buffer_bytes", "drained"), [(1150, [0, 4]), (1149, [0])])
+def test_headers_enter_a_buffer_that_has_room_for_them_alone(
+    buffer_bytes: int, drained: list[int]
+) -> None:
+    made = HeadersFirstSender(RankScheduler(), turn_bytes=TURN, buffer_bytes=buffer_bytes)
+    # HEADERS of 100 bytes and a turn are in; those of 50 end a stream as they enter.
+    respond(made, 0, 100 + TURN, 100)
+    respond(made, 4, 50, 50)
+    assert made.take_drained() == drained

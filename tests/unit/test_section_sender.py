@@ -105,3 +105,36 @@ def test_the_send_buffer_takes_sections_in() -> None:
     respond(made, 4, 100, 0)
     assert encoded == [0, 4]
     assert taken(made) == [(0, 0, 150), (4, 0, 150)]
+
+
+def test_critical_bytes_take_what_room_there_is_from_one_byte_on() -> None:
+    made, _, _ = sender({})
+    assert not made.has_data
+    made.on_critical(3, TURN + 5)
+    assert made.has_data
+    assert made.take(5, FixedHeader(5)) is None
+    assert made.take(6, FixedHeader(5)) == (3, 0, 1)
+    assert made.take(20, FixedHeader(5), 15) == (3, 1, 15)
+    # Without a packet's limit a turn's worth goes.
+    made.on_critical(7, TURN)
+    assert taken(made) == [(3, 16, TURN - 11), (7, 0, TURN)]
+    assert not made.has_data
+
+
+def test_lost_critical_bytes_are_something_to_send() -> None:
+    made, _, _ = sender({})
+    made.on_critical(3, 30)
+    assert taken(made) == [(3, 0, 30)]
+    made.on_lost(3, 10, 20)
+    assert made.has_data
+    assert taken(made) == [(3, 10, 20)]
+
+
+def test_a_section_arrives_once() -> None:
+    made, _, acked = sender({0: 500})
+    respond(made, 0, 1000, 0)
+    assert len(taken(made)) == 2
+    made.on_acked(0, 0, 500)
+    made.on_acked(0, 500, 1000)
+    assert acked == [0]
+    assert not SectionSender(RankScheduler(), turn_bytes=TURN).is_http2

@@ -189,6 +189,8 @@ class TestOpening:
             (sent.role, sent.at_ms, sent.segment.is_syn, sent.segment.ack) for sent in pair.sent
         ]
         assert wire == [(CLIENT, 0, True, None), (SERVER, 50, True, 0), (CLIENT, 100, False, 0)]
+        # A SYN has 20 bytes of options: MSS, SACK-permitted, timestamps and window scale.
+        assert [sent.segment.size_bytes for sent in pair.sent] == [40, 40, 32]
 
     def test_in_cleartext_an_end_is_ready_once_it_is_established(self) -> None:
         pair = Pair(mode=Mode.ONE_RTT, settings=CLEARTEXT)
