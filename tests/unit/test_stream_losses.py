@@ -230,3 +230,70 @@ def test_the_header_of_what_goes_again_is_measured_where_that_begins(
     assert server.take(310, header) == (0, 1700, 300)
     assert server.take(310, header) == (0, 2000, 300)
     assert header.asked == [(0, offset) for offset in (0, 1000, 700, 1700, 2000)]
+
+
+class Charged(FifoScheduler):
+    """Notes what it is charged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.charged: list[tuple[int, int]] = []
+
+    def charge(self, stream_id: int, n_bytes: int) -> None:
+        self.charged.append((stream_id, n_bytes))
+        super().charge(stream_id, n_bytes)
+
+
+@pytest.mark.parametrize(
+    ("retransmit", "turns", "own"),
+    [
+        (Retransmit.TURN, [(4, 10)], []),
+        (Retransmit.FIRST, [], []),
+        (Retransmit.PRIORITY, [], [(4, 10)]),
+    ],
+)
+def test_who_chose_a_stream_is_charged_for_its_lost_bytes(
+    retransmit: Retransmit, turns: list[tuple[int, int]], own: list[tuple[int, int]]
+) -> None:
+    new, lost = Charged(), Charged()
+    LostStreams(retransmit, lost if own else None).charge(new, 4, 10)
+    assert (new.charged, lost.charged) == (turns, own)
+
+
+def test_a_stream_has_come_whole_with_its_last_byte_and_its_end() -> None:
+    stream = OutgoingStream(30, 100)
+    assert not stream.ack(0, 30)  # that there is no more was not said yet
+    stream.has_ended = True
+    assert stream.ack(0, 30)
+    stream = OutgoingStream(30, 100)
+    stream.has_ended = True
+    assert [stream.ack(offset, 10) for offset in (10, 0, 0, 20)] == [False, False, False, True]
+    stream = OutgoingStream(30, 100)
+    assert [stream.ack(offset, 15) for offset in (15, 0)] == [False, False]
+    assert stream.acked_to == 30
+
+
+def test_an_end_that_was_lost_goes_again_where_there_is_nothing_else() -> None:
+    ended = []
+    for size, offset, n_bytes in ((0, 0, 0), (10, 10, 0), (10, 0, 10)):
+        stream = OutgoingStream(size, 100)
+        stream.next, stream.has_ended = size, True
+        stream.lose(offset, n_bytes)
+        ended.append((stream.has_ended, stream.has_new(), stream.next_span()))
+    # With bytes their span stands for the end, or what came before it does.
+    assert ended == [(False, True, (0, 0)), (True, False, (10, 10)), (True, False, (0, 10))]
+
+
+@pytest.mark.parametrize(
+    ("size", "limit", "at", "has_new"),
+    [(5, 4, 3, True), (5, 4, 4, False), (4, 4, 4, True), (4, 5, 4, True), (0, 0, 0, True)],
+)
+def test_bytes_below_the_limit_and_the_end_at_any_limit_are_new(
+    size: int, limit: int, at: int, has_new: bool
+) -> None:
+    stream = OutgoingStream(size, limit)
+    stream.next = at
+    assert stream.has_new() is has_new
+    assert stream.stop == min(size, limit)
+    stream.has_ended = True
+    assert not stream.has_new()
