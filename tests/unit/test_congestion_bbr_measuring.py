@@ -53,9 +53,10 @@ def test_a_restart_from_idle_spares_one_ack_the_measurement() -> None:
 
 def test_what_is_spared_the_measurement_leaves_the_gains_as_they_follow() -> None:
     sender = in_probe_bw()
-    gains = []
-    for rtt_ms in (100.001, 11_000, 22_000, 33_000):
-        sender.round(rtt_ms=rtt_ms, in_flight=15_500, is_app_limited=True)
+    sender.round(rtt_ms=100.001, in_flight=15_500)
+    gains = [sender.bbr.pacing_gain]
+    for rtt_ms in (11_000, 22_000, 33_000):
+        sender.round(rtt_ms=rtt_ms, is_app_limited=True)  # nothing else is in flight
         gains.append(sender.bbr.pacing_gain)
     assert gains == [0.75, 1.0, 1.0, 1.0]
 
