@@ -8,7 +8,13 @@ from typing import Any, ClassVar
 import pytest
 
 import h3sim
-from h3sim.metrics.multiplexing import Sent, inversion_bytes, rank_of, slope
+from h3sim.metrics.multiplexing import (
+    Sent,
+    inversion_bytes,
+    rank_of,
+    reprioritization_delays_ns,
+    slope,
+)
 from h3sim.metrics.paint import Element, seen_at_ns
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, Signal, StrictPriority
 from tests.helpers import page_of, replay
@@ -145,6 +151,16 @@ class TestInversions:
         sent = [Sent(0, 0, 9), Sent(1, 0, 9), Sent(2, 0, 9), Sent(3, 0, 9)]
         # At 0 stream 4 is not known yet; at 3 it has nothing left.
         assert inversion_bytes(sent, self.SPANS, told) == 18
+
+    def test_what_is_told_behind_a_packet_does_not_count_for_it(self) -> None:
+        told = [(0, 0, Eps(urgency=3)), (2, 4, Eps(urgency=1))]
+        sent = [Sent(1, 0, 9), Sent(2, 0, 9)]
+        # Both streams have something left at 1, but that 4 goes first is known from 2 on only.
+        assert inversion_bytes(sent, self.SPANS, told) == 9
+
+    def test_a_raise_waits_for_no_packet_of_its_own_instant(self) -> None:
+        told = [(0, 4, Eps(urgency=3)), (5, 4, Eps(urgency=1)), (6, 4, Eps(urgency=0))]
+        assert reprioritization_delays_ns([Sent(5, 4, 9), Sent(7, 4, 9)], told) == [0, 1]
 
     def test_of_one_stream_nothing_is_inverted_and_without_ranks_nothing_is_known(self) -> None:
         sent = [Sent(1, 0, 9)]

@@ -145,3 +145,9 @@ def test_a_sum_that_the_given_sizes_exceed_is_refused() -> None:
         synthetic(n_resources=5, total_bytes=1000, html_bytes=800, hero_bytes=800)
     with pytest.raises(PageError, match="total_bytes: cannot be reached"):
         synthetic(n_resources=1, total_bytes=1000, html_bytes=800)
+
+
+def test_a_page_of_a_document_alone_has_no_hero_though_its_size_is_given() -> None:
+    (root,) = synthetic(n_resources=1, hero_bytes=50_000).resources
+    assert (root.kind, root.hero, root.discovered) == (Kind.DOCUMENT, False, None)
+    assert root.size_bytes == synthetic(n_resources=1).resources[0].size_bytes

@@ -7,9 +7,13 @@ after one of kind `other`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import h3sim
+from h3sim.errors import SchemeError
+from h3sim.schemes.parts import Rule
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal, StrictPriority
 from tests.helpers import replay
 from tests.unit import test_scheme_browsers
@@ -316,3 +320,22 @@ def test_swetts_placeholders_have_strict_priorities() -> None:
         (-8, StrictPriority(depends_on=-6)),
         (-9, StrictPriority(strict=2)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (3, "must be a list of flags, is 3"),
+        ([("async",)], "flags are names with true or false, is ('async',)"),
+        ([("async", True, 1)], "flags are names with true or false, is ('async', True, 1)"),
+        ([("quick", True)], "flags are names with true or false, is ('quick', True)"),
+        ([("async", 1)], "flags are names with true or false, is ('async', 1)"),
+    ],
+)
+def test_flags_of_a_rule_are_pairs_of_a_name_and_whether_it_is_set(
+    flags: Any, problem: str
+) -> None:
+    assert Rule(class_name="x", flags=[["async", True]]).flags == (("async", True),)  # type: ignore[arg-type]
+    with pytest.raises(SchemeError) as raised:
+        Rule(class_name="x", flags=flags)
+    assert problem in str(raised.value)

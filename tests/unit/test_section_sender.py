@@ -75,6 +75,16 @@ def test_critical_bytes_are_cut_where_a_packet_ends() -> None:
     assert made.take(20, FixedHeader(5)) == (3, 0, 15)
     assert made.take(20, FixedHeader(5), 18) is None
     assert made.take(20, FixedHeader(5)) == (3, 15, 15)
+    assert made.take() is None
+
+
+def test_of_critical_bytes_that_were_cut_just_the_rest_is_left() -> None:
+    made, _, _ = sender({})
+    made.on_critical(3, 30)
+    assert made.take(10) == (3, 0, 10)
+    assert made.take(10) == (3, 10, 10)
+    assert made.take(25) == (3, 20, 10)
+    assert not made.has_data
 
 
 def test_lost_critical_bytes_go_again_and_first() -> None:

@@ -23,11 +23,12 @@ PACKAGES = ("schedulers", "http", "engine", "transport", "metrics", "schemes", "
 """The core, of which mutants are made."""
 _FOLDERS = ("tests/unit", "tests/theory", "tests/stateful", "tests/golden", "tests/property")
 _LEFT_OUT = (
-    *("docs", "notebook", "structure", "packaging", "cli_", "import", "record", "sweep", "study"),
+    *("docs", "notebook", "structure", "packaging", "cli_", "import", "recorder", "recording"),
+    *("sweep", "study"),
     *(
         "hostile",
         "plots",
-        "find",
+        "test_find",
         "repro",
         "report",
         "header_studies",

@@ -1,8 +1,8 @@
 """Trials that start at once: forks of a process that has collected every test already.
 
 There a mistake inside a function is made by giving the live function other code. What ran when
-modules were imported has run without the mistake: a test that fails has noticed it, and of those
-that none noticed `--survivors --cold` asks again, with modules loaded anew.
+modules were imported has run without the mistake: a test that fails has noticed it, and what none
+noticed has to be tried once more with modules loaded anew.
 """
 
 from __future__ import annotations
