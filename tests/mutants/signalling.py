@@ -42,9 +42,10 @@ class LastHeardCounts(WireSignalling):
     """Takes what a request says for newer than what the control stream said before."""
 
     def on_request_arrived(self, stream_id: int, resource: Any, now_ns: int) -> None:
+        signal = self._with_request.get(stream_id)
         super().on_request_arrived(stream_id, resource, now_ns)
-        if stream_id in self._with_request:
-            self._streams.update(stream_id, self._with_request[stream_id])
+        if signal is not None:
+            self._streams.update(stream_id, signal)
 
 
 class KeepsTheFirstWord(WireSignalling):
@@ -57,5 +58,11 @@ class KeepsTheFirstWord(WireSignalling):
 class ChangesAll(WireSignalling):
     """Takes what becomes known of one resource for all that were requested."""
 
+    requested: tuple[int, ...] = ()
+
+    def on_request_arrived(self, stream_id: int, resource: Any, now_ns: int) -> None:
+        self.requested = (*self.requested, stream_id)
+        super().on_request_arrived(stream_id, resource, now_ns)
+
     def on_changed(self, resource: Any, change: Any, now_ns: int) -> None:
-        self._say([(stream_id, Eps(urgency=0)) for stream_id in self._with_request])
+        self._say([(stream_id, Eps(urgency=0)) for stream_id in self.requested])
