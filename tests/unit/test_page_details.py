@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import h3sim
 from h3sim.browser.document import DocumentParser
 from h3sim.errors import InputError
 from h3sim.page import Kind, synthetic, with_cached, with_first_layout
@@ -101,3 +102,23 @@ def test_a_document_without_bytes_has_not_ended_before_it_has_come() -> None:
     assert not parser.reaches_end()
     parser.receive(0, 5, 0, is_complete=True)
     assert parser.reaches_end()
+
+
+def test_a_stylesheet_asks_for_imports_as_they_come_and_for_images_once_layout_wants_them() -> None:
+    def by_style(id_: str, kind: str, at_bytes: int) -> dict[str, Any]:
+        found = {"by": "a.css", "at": "offset", "offset_bytes": at_bytes}
+        return {"id": id_, "kind": kind, "bytes": 1400, "discovered": found}
+
+    by_document = {"by": "/", "at": "offset", "offset_bytes": 100}
+    style = {"id": "a.css", "kind": "stylesheet", "bytes": 3 * 1400, "discovered": by_document}
+    page = page_of(
+        {**ROOT, "bytes": 2 * 1400},
+        style,
+        by_style("i.png", "image", 100),
+        by_style("b.css", "stylesheet", 1500),
+    )
+    load = h3sim.simulate(page, scheme="fifo", browser="parse")
+    # The document comes at 10 and 20 ms, the style at 30, 40 and 50. Its import is in the packet
+    # of 40; the image waits for the styles, of which the import comes last, at 60.
+    asked = {row.id: row.requested_ms for row in load.timings}
+    assert asked == {"/": 0, "a.css": 10, "b.css": 40, "i.png": 60}

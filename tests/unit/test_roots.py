@@ -61,6 +61,15 @@ class TestThePage:
         of_tab = beacon | {"id": "y", "discovered": {"at": "time", "by": "b"}}
         assert page(ROOT, tab(), child("b", "b/"), beacon, of_tab).root_of == (0, 1, 1, 0, 1)
 
+    def test_a_circle_of_what_comes_by_the_clock_belongs_to_the_first_root(self) -> None:
+        # Nothing waits for who is named there, so a circle of such is no mistake.
+        def timed(id_: str, by: str) -> dict[str, Any]:
+            discovered = {"at": "time", "by": by}
+            return {"id": id_, "kind": "other", "bytes": 0, "discovered": discovered}
+
+        circle = (timed("x", "y"), timed("y", "x"), timed("w", "x"))
+        assert page(ROOT, tab(), *circle, child("b", "w")).root_of == (0, 1, 0, 0, 0, 0)
+
     def test_a_page_of_one_root_is_its_only_part(self) -> None:
         one = page(ROOT, child("a", "/"))
         (part,) = parts_of(one)

@@ -13,7 +13,7 @@ import pytest
 
 import h3sim
 from h3sim.errors import SchemeError
-from h3sim.schemes.parts import Rule
+from h3sim.schemes.parts import Rule, ServerHint, ServerPriority
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal, StrictPriority
 from tests.helpers import replay
 from tests.unit import test_scheme_browsers
@@ -339,3 +339,9 @@ def test_flags_of_a_rule_are_pairs_of_a_name_and_whether_it_is_set(
     with pytest.raises(SchemeError) as raised:
         Rule(class_name="x", flags=flags)
     assert problem in str(raised.value)
+
+
+def test_a_hint_of_a_server_names_what_it_is_about_by_a_text() -> None:
+    assert ServerHint(path="*.png", says_=ServerPriority(urgency=1)).matches("a.png")
+    with pytest.raises(SchemeError, match="path"):
+        ServerHint(path=3, says_=ServerPriority(urgency=1))  # type: ignore[arg-type]
