@@ -38,8 +38,8 @@ class SendsTwice(RoundRobinScheduler):
         return super().pick() if self._late is None else self._late
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        self._late = None
-        if stream_id in self._rounds:
+        late, self._late = self._late, None
+        if stream_id != late:
             super().charge(stream_id, n_bytes)
 
 
