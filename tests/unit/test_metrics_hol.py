@@ -107,6 +107,13 @@ def test_a_hole_that_was_filled_withholds_nobody_though_an_older_one_is_there() 
     assert sander_count(packets) == SanderCount(2000, 2000)
 
 
+def test_who_was_once_blocked_itself_waits_for_another_that_is() -> None:
+    # A2 waits, and A1 lets it go. When B2 was seen to wait, A had ended at 3000: A3 begins there
+    # and passes, A4 begins beyond it.
+    packets = frames((A, 0), (A, 2), (A, 1), (B, 0), (B, 2), (A, 3), (A, 4))
+    assert sander_count(packets) == SanderCount(2000, 3000)
+
+
 def test_time_to_completion_is_from_the_request_to_the_last_byte() -> None:
     timing = Timing(0, 0, 5_000_000, 7_000_000, 12_500_000)
     assert timing.completion_ms == 7.5
