@@ -301,6 +301,13 @@ def test_at_most_so_many_frames_are_kept_and_the_oldest_goes() -> None:
     assert priorities.on_request(0, "u=5") == [(0, eps(0))]
 
 
+def test_of_itself_a_server_keeps_128_frames() -> None:
+    priorities = StreamPriorities()
+    for number in range(129):
+        priorities.on_priority_update(4 * number, "u=1")
+    assert priorities.buffered == tuple(range(4, 4 * 129, 4))
+
+
 @pytest.mark.parametrize("stream_id", [1, 2, 3, -4])
 def test_a_stream_that_carries_no_request_ends_the_connection(stream_id: int) -> None:
     """RFC 9218 § 7.2: MUST be treated as a connection error of type H3_ID_ERROR."""

@@ -10,7 +10,8 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError, PageError
-from h3sim.page import page_from_dict
+from h3sim.page import Kind, Page, Resource, page_from_dict
+from h3sim.page.hosts import Host
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
 from tests.helpers import page_document
@@ -299,3 +300,9 @@ class TestMistakes:
         made = page({"cdn": {"rtt_ms": 60}}, child("a", "cdn"))
         assert made.without("a").hosts == ()
         assert made.digest != page({}, child("a", "cdn")).digest
+
+
+def test_a_host_that_is_described_twice_is_a_mistake() -> None:
+    root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=1000, host="www")
+    with pytest.raises(PageError, match=r"hosts\.www: stands twice"):
+        Page(name="x", resources=(root,), hosts=(Host(name="www"), Host(name="www")))

@@ -66,7 +66,10 @@ class TestPlaying:
             ("leaders", 32, 1),
             ("leaders", 22, 2),
             ("followers", 42, 2),
+            ("leaders", 2, 4),
+            ("unblocked", 12, 4),
             ("background", 2, 6),
+            ("background", 32, 5),
             ("urgent-start", 42, 0),
         ],
     )

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import h3sim
 from h3sim.schedulers import TreeScheduler
+from h3sim.units import ms
 from tests.helpers import replay
 
 FONT_AND_IMAGE = [(0, "font", 4), (0, "image", 3)]
@@ -135,3 +137,10 @@ def test_followers_get_one_turn_for_thirty_two_of_a_leader(
     scheme: str, expected: list[int]
 ) -> None:
     assert order([(0, "script", 33), (0, "image", 2)], scheme) == expected
+
+
+@pytest.mark.parametrize("name", ["nghttp2", "h2o-h2"])
+def test_a_server_of_http_2_forgets_what_is_closed_by_its_own_rules(name: str) -> None:
+    """What nghttp2 keeps of the tree it counts in nodes, and h2o keeps nothing; no time runs."""
+    assert h3sim.load_scheme(name).resolved_retention_ns == 0
+    assert h3sim.load_scheme("fifo-h2").resolved_retention_ns == ms(500)
