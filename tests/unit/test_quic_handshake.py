@@ -90,3 +90,20 @@ def test_a_packet_of_the_handshake_is_as_long_as_what_it_carries() -> None:
     assert [(packet.crypto, packet.size_bytes) for packet in finished] == (
         [([(300, 60)], 27 + 6 + 60 + 5)]
     )
+
+
+def test_a_probe_of_the_handshake_carries_what_is_new_alone() -> None:
+    """RFC 9002 § 6.2.4: new data if there is some, and only else what is outstanding."""
+    settings = QuicSettings(server_flight_bytes=3000)
+    source = StreamSender(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
+    handshake = Handshake(settings, Role.SERVER, Mode.ONE_RTT)
+    server = QuicEndpoint(settings, Window(1300), source, handshake, peer_max_ack_delay_ns=0)
+    _, client = end(Role.CLIENT)
+    give(client.packets_to_send(0), server, 50)
+    [first] = server.packets_to_send(ms(50))
+    (_, length) = first.crypto[0]
+    due_ns = server.timer_at_ns()
+    assert due_ns is not None
+    server.on_timer(due_ns)
+    probe, *_ = server.packets_to_send(due_ns)
+    assert [start for start, _ in probe.crypto] == [length]
