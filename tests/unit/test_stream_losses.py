@@ -28,6 +28,16 @@ def limited(retransmit: Retransmit, scheduler: RoundRobinScheduler | FifoSchedul
     return server
 
 
+def that_retransmits(retransmit: Retransmit) -> StreamSender:
+    return StreamSender(
+        FifoScheduler(),
+        turn_bytes=TURN,
+        retransmit=retransmit,
+        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
+        keeps_unacked=True,
+    )
+
+
 @pytest.mark.parametrize("retransmit", list(Retransmit))
 @pytest.mark.parametrize("lost", [0, 4])
 def test_lost_bytes_go_again_without_credit(retransmit: Retransmit, lost: int) -> None:
@@ -41,13 +51,7 @@ def test_lost_bytes_go_again_without_credit(retransmit: Retransmit, lost: int) -
 
 @pytest.mark.parametrize("retransmit", list(Retransmit))
 def test_what_came_after_all_does_not_go_again(retransmit: Retransmit) -> None:
-    server = StreamSender(
-        FifoScheduler(),
-        turn_bytes=TURN,
-        retransmit=retransmit,
-        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
-        keeps_unacked=True,
-    )
+    server = that_retransmits(retransmit)
     answer(server, 0, TURN)
     assert server.take() == (0, 0, TURN)
     server.on_lost(0, 0, TURN)
@@ -213,13 +217,7 @@ class NotedHeader(FixedHeader):
 def test_the_header_of_what_goes_again_is_measured_where_that_begins(
     retransmit: Retransmit,
 ) -> None:
-    server = StreamSender(
-        FifoScheduler(),
-        turn_bytes=TURN,
-        retransmit=retransmit,
-        lost_scheduler=FifoScheduler() if retransmit is Retransmit.PRIORITY else None,
-        keeps_unacked=True,
-    )
+    server = that_retransmits(retransmit)
     answer(server, 0, 3 * TURN)
     header = NotedHeader()
     assert server.take(1010, header) == (0, 0, 1000)
