@@ -90,7 +90,6 @@ class LoadDocument(LoadIdentity):
             InputError: listing every setting that is out of range.
         """
         given = self.configuration or {}
-        seed: Any = self.seed  # None is refused, as what else is wrong
         of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
         browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model
         return LoadConfig(
@@ -101,7 +100,7 @@ class LoadDocument(LoadIdentity):
             # `or`: it is there as null where there was no buffer.
             buffer_model=given.get("buffer_model") or BufferModel.REFILLED.value,
             handshake=given.get("handshake", Mode.ONE_RTT.value),
-            seed=seed,
+            seed=self.seed or 0,  # what is refused there was told under its own key
             browser=replace(browser, **of_browser),
             headers=given.get("headers"),
             hosts=given.get("hosts", HostMode.ONE.value),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.catalog import load_network, load_profile
 from h3sim.documents import parse_toml, read_text
 from h3sim.documents.declared import keys_of, read_document, says, settle
 from h3sim.documents.nested import NumbersByPath, Table
@@ -26,20 +27,27 @@ from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.results.figures import ON_DEMAND
 from h3sim.study.arguments import N_SAMPLES, SAMPLING, SEED
 from h3sim.study.design import Range
+from h3sim.study.recorded_network import RECORDED
+from h3sim.study.run import resolve_pages, resolve_schemes
 from h3sim.study.sequential import SEEDS_ARE_ADDED
 from h3sim.study.stopping import StoppingRule
 from h3sim.study.sweep import study_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from h3sim.study.sweep import Study
 
 __all__ = ["FORMAT", "Quick", "Samples", "StudyError", "StudyFile", "read_study", "study_from_dict"]
 
 FORMAT = "h3sim-study/1"
-_PATHS = ("pages", "schemes", "network", "transport_profile")
-"""What may name files, which are looked for beside the study."""
+_FINDS: dict[str, Callable[[str], object]] = {
+    "pages": resolve_pages,
+    "schemes": resolve_schemes,
+    "network": load_network,
+    "transport_profile": load_profile,
+}
+"""What may name files, which are looked for beside the study, and how each is found."""
 _NAMES = OneOrMore(Text(), "names")
 
 
@@ -224,10 +232,13 @@ class StudyFile:
         Raises:
             StudyError: listing every mistake in it.
         """
+        arguments = self._arguments(folder or Path())
         try:
-            study = study_of(**self._arguments(folder or Path()))
+            study = study_of(**arguments)
         except UnknownNameError as error:
-            raise StudyError([Problem(key="", message=str(error))], source) from error
+            # The first of them; whoever wrote the file wants to know of all.
+            unknown = [*self._unknown(arguments)] or [Problem(key="", message=str(error))]
+            raise StudyError(unknown, source) from error
         except InputError as error:
             # It says which file it is about: a page that the study names, not the study.
             if error.source:
@@ -239,7 +250,7 @@ class StudyFile:
         """Return the arguments of `study_of`."""
 
         def named(key: str, value: Any) -> Any:
-            if key not in _PATHS or not isinstance(value, str):
+            if key not in _FINDS or not isinstance(value, str):
                 return value
             path = str(folder / value)
             # os.path, unlike pathlib, says no to what cannot be a path at all.
@@ -260,6 +271,24 @@ class StudyFile:
             **{key: [named(key, value) for value in values] for key, values in self.axes.items()},
             **drawn,
         }
+
+    def _unknown(self, arguments: Mapping[str, Any]) -> Iterator[Problem]:
+        """Yield each name in arguments of `study_of` by which nothing is shipped, and no file."""
+        above = dict.fromkeys(self.settings, "settings.") | dict.fromkeys(self.axes, "axes.")
+        keys = [(f"{above.get(key, '')}{key}", key, arguments.get(key)) for key in _FINDS]
+        for number, cell in enumerate(arguments["cells"] or ()):
+            keys += [(f"cells[{number}].{key}", key, cell.get(key)) for key in _FINDS]
+        for told, key, given in keys:
+            names = given if isinstance(given, list) else [given]
+            for number, name in enumerate(names):
+                try:
+                    if isinstance(name, str) and name != RECORDED:
+                        _FINDS[key](name)
+                except UnknownNameError as error:
+                    index = f"[{number}]" if names is given else ""
+                    yield Problem(key=f"{told}{index}", message=str(error))
+                except InputError:
+                    pass  # a file that is there and cannot be read: told once all names are known
 
 
 def read_study(path: str | Path) -> Study:

@@ -247,3 +247,9 @@ def test_the_command_line_says_it_of_every_load(
     for command in (["run", str(path)], ["compare", str(path), "--scheme", "rr"]):
         assert main(command) == 0
         assert "264 hosts of the recording share one connection" in capsys.readouterr().out
+
+
+def test_a_seed_that_is_refused_is_told_once() -> None:
+    with pytest.raises(SavedLoadError) as raised:
+        load_from_dict(broken(seed=-4))
+    assert [problem.key for problem in raised.value.problems] == ["seed"]
