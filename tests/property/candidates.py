@@ -12,6 +12,7 @@ from h3sim.conformance import (
     BoundedWait,
     ByteShares,
     Candidate,
+    FreesMemory,
     NoStarvation,
     ReferenceBuckets,
     ReferenceOrder,
@@ -207,8 +208,9 @@ CLAIMS: dict[SchedulerKind, dict[str, Any]] = {
         "signals": signals(Eps),
     },
     SchedulerKind.RANKS: {"claims": (StrictOrder(rank=by_rank),), "signals": RANKS},
+    # It keeps up to 100 streams that were closed, and 100 that are idle.
     SchedulerKind.NGHTTP2_TREE: {
-        "claims": (CYCLES, BYTE_CYCLES, NO_STARVATION, ROUNDED_WAIT),
+        "claims": (CYCLES, BYTE_CYCLES, NO_STARVATION, ROUNDED_WAIT, FreesMemory(keeps=200)),
         "placeholders": 3,
     },
     # What slot a stream joins in depends on where the calendar stands, so no bound on shares.
