@@ -352,3 +352,16 @@ class TestViews:
     def test_a_tree_without_a_node_is_a_root(self) -> None:
         assert str(TreeScheduler()) == "root"
         assert list(TreeScheduler().to_networkx().nodes) == ["root"]
+
+
+def test_an_ancestor_that_came_to_hang_below_its_own_descendant_is_forgotten() -> None:
+    tree = TreeScheduler.of_server(Queueing.ATS)
+    opened(tree, {0: on(None), 4: on(0)})
+    tree.close(4)  # that went under 0
+    tree.close(0)
+    # 0 is there again, for 8, and so is 4, for 0: each has been above the other.
+    opened(tree, {8: on(0), 0: on(4)})
+    assert drawn(tree) == "4(0(8))"
+    tree.close(8)
+    tree.close(0)
+    assert drawn(opened(tree, {12: on(4)})) == "4(12)"

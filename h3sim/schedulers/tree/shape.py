@@ -102,10 +102,8 @@ class DependencyTree:
         if node_id > self._newest_id:
             self._newest_id = node_id
         parent, wanted = self._resolved(node_id, wanted)
-        if self._gone:
-            self._gone.pop(node_id, None)
         if node is None:
-            node = self.nodes[node_id] = Node(node_id)
+            node = self._new(node_id)
             self._queueing.reweigh(node, wanted.weight)
             self._place(node, parent, is_exclusive=wanted.exclusive)
             return
@@ -194,9 +192,15 @@ class DependencyTree:
             above = self._gone.get(above)
         return None if above is None else self.nodes[above]
 
+    def _new(self, node_id: int) -> Node:
+        """Put a node there that hangs nowhere yet; what one of that id went from is forgotten."""
+        # That may come to hang below this one: who looks for an ancestor would go round for ever.
+        self._gone.pop(node_id, None)
+        return self.nodes.setdefault(node_id, Node(node_id))
+
     def _imply(self, node_id: int) -> Node:
         """Put a node under the root because another shall depend on it."""
-        node = self.nodes[node_id] = Node(node_id)
+        node = self._new(node_id)
         node.is_implied = True
         self._queueing.reweigh(node, self._default.weight)
         self._attach(node, self.nodes.get(ORPHANS, self.root))
@@ -205,7 +209,7 @@ class DependencyTree:
     def _put_idle(self, node_id: int, wanted: H2Priority) -> None:
         """Put a node into the tree of which nothing but its priority is known yet."""
         parent, wanted = self._resolved(node_id, wanted)
-        node = self.nodes[node_id] = Node(node_id)
+        node = self._new(node_id)
         node.is_idle = True
         self._queueing.reweigh(node, wanted.weight)
         self._place(node, parent, is_exclusive=wanted.exclusive)
@@ -287,9 +291,7 @@ class DependencyTree:
         self._prune(parent)
 
     def _remember(self, node_id: int, parent: Node) -> None:
-        if self._unknown_parent is not UnknownParent.ANCESTOR:
-            return
-        if parent is not self.root:
+        if self._unknown_parent is UnknownParent.ANCESTOR and parent is not self.root:
             self._gone[node_id] = parent.id
             if len(self._gone) > _REMEMBERED:
                 del self._gone[next(iter(self._gone))]
