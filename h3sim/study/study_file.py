@@ -273,7 +273,7 @@ class StudyFile:
         }
 
     def _unknown(self, arguments: Mapping[str, Any]) -> Iterator[Problem]:
-        """Yield each name in arguments of `study_of` by which nothing is shipped, and no file."""
+        """Yield what is wrong with each name in arguments of `study_of`, or with its file."""
         above = dict.fromkeys(self.settings, "settings.") | dict.fromkeys(self.axes, "axes.")
         keys = [(f"{above.get(key, '')}{key}", key, arguments.get(key)) for key in _FINDS]
         for number, cell in enumerate(arguments["cells"] or ()):
@@ -284,11 +284,10 @@ class StudyFile:
                 try:
                     if isinstance(name, str) and name != RECORDED:
                         _FINDS[key](name)
-                except UnknownNameError as error:
+                except (UnknownNameError, InputError) as error:
                     index = f"[{number}]" if names is given else ""
-                    yield Problem(key=f"{told}{index}", message=str(error))
-                except InputError:
-                    pass  # a file that is there and cannot be read: told once all names are known
+                    for line in str(error).splitlines():
+                        yield Problem(key=f"{told}{index}", message=line)
 
 
 def read_study(path: str | Path) -> Study:

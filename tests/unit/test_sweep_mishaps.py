@@ -216,21 +216,22 @@ def test_no_thread_is_left_behind(tmp_path: Path) -> None:
     assert threading.active_count() <= before + 1  # the server that forks, perhaps
 
 
-def test_all_names_that_nobody_knows_are_told_at_once(
+def test_all_names_that_nobody_knows_and_files_that_cannot_be_read_are_told_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "study.toml"
     path.write_text(
         'format = "h3sim-study/1"\n'
-        'pages = ["davies-meenan", "nosuch"]\n'
+        'pages = ["davies-meenan", "nosuch", "broken.json"]\n'
         'schemes = "fifoo"\n'
         'settings.network = "cabel"\n'
         'axes.transport_profile = ["quicly", "quickly"]\n'
         'cells = [{ network = "recorded" }, { network = "recoded" }]\n'
     )
+    (tmp_path / "broken.json").write_text("[")
     assert main(["sweep", str(path)]) == 2
     told = [line.split(": ")[2] for line in capsys.readouterr().err.splitlines()]
     assert told == [
-        *("pages[1]", "schemes[0]", "settings.network", "axes.transport_profile[1]"),
-        "cells[1].network",
+        *("pages[1]", "pages[2]", "schemes[0]", "settings.network"),
+        *("axes.transport_profile[1]", "cells[1].network"),
     ]
