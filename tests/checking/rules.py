@@ -240,7 +240,9 @@ def _unsaid_flight(checked: Checked) -> Iterator[str]:
     carries = {row.number for row in trace.packets}
     sent = [r for r in trace.wire if r.is_down and r.number in carries]
     acks = sorted(
-        (r.arrived_at_ns, r.acked) for r in trace.wire if not r.is_down and r.arrived_at_ns
+        (r.arrived_at_ns, r.acked)
+        for r in trace.wire
+        if not r.is_down and r.arrived_at_ns is not None  # 0 where nothing takes time
     )
     flight: dict[int, int] = {}
     n_sent = n_acks = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.checking.drawing import checked, digest_of, drawn, ended
@@ -13,6 +13,7 @@ from tests.effort import law, scaled
 
 @law(40)
 @given(seed=st.integers(0, 10**9))
+@example(20963)  # no time on the way: an ACK arrives at 0
 def test_no_rule_is_broken_over_bad_links(seed: int) -> None:
     load_drawn = drawn(seed)
     load = ended(load_drawn)
