@@ -15,12 +15,16 @@ from h3sim.documents.declared import declared
 from h3sim.documents.nested import Table
 from h3sim.documents.refused import ABSENT
 from h3sim.documents.values import Choice, OrNone, TableOf
+from h3sim.documents.written import Keys, WrittenFormat
 from h3sim.findings.declared import FindingsFile
 from h3sim.findings.headers import HeaderExperiment
+from h3sim.findings.reproduce import REPRODUCTION
 from h3sim.page import Resource
+from h3sim.results.document import WRITTEN as OF_LOAD
 from h3sim.results.figures import FIGURES
 from h3sim.study.load_option import option_of
 from h3sim.study.saved import LoadDocument
+from h3sim.study.schemas import WRITTEN
 from h3sim.study.study_file import StudyFile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from h3sim.documents.declared import Declared
+    from h3sim.documents.written import Key
 
 __all__ = ["DOCS", "main", "written"]
 
@@ -103,6 +108,31 @@ def _rows(cls: type, above: str = "") -> Iterator[Row]:
             yield from _rows(kind.cls, f"{above}{entry.key}{any_key}.")
 
 
+def _loads() -> Iterator[Row]:
+    yield from _nested(LoadDocument)
+    known = {figure.key[0] for figure in FIGURES if figure.key}
+    for key in OF_LOAD.entries:
+        if key.name not in known:
+            yield f"`{key.name}`", "", _with_columns(key)
+
+
+def _written() -> Iterator[Row]:
+    yield "format", "key", "what it is"
+    for format_ in (*WRITTEN, REPRODUCTION):
+        for number, key in enumerate(format_.entries):
+            yield "" if number else f"`{format_.name}`", f"`{key.name}`", _with_columns(key)
+
+
+def _with_columns(key: Key) -> str:
+    """Return what a key is about, and which keys the tables below it have."""
+    kind = getattr(key.kind, "of", key.kind)
+    if isinstance(kind, WrittenFormat):
+        return f"{key.about}, as `{kind.name}`"
+    if not isinstance(kind, Keys):
+        return key.about
+    return f"{key.about} ({', '.join(f'`{below.name}`' for below in kind.entries)})"
+
+
 def _figures() -> Iterator[Row]:
     yield "name", "in JSON", "for people", "what it is"
     for figure in FIGURES:
@@ -119,7 +149,8 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "quic-settings": lambda: _settings(QuicSettings),
     "tcp-settings": lambda: _settings(TcpSettings),
     "study-keys": lambda: _nested(StudyFile),
-    "load-keys": lambda: _nested(LoadDocument),
+    "load-keys": _loads,
+    "written-keys": _written,
     "findings-keys": lambda: _nested(FindingsFile),
     "header-study-keys": lambda: _nested(HeaderExperiment),
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from h3sim.documents.values import ListOf, TableOf
+from h3sim.documents.written import COUNT, TEXT, Key, Keys, WrittenFormat
 from h3sim.errors import InputError, Problem
 from h3sim.units import to_mbps, to_ms
 
@@ -13,7 +15,27 @@ if TYPE_CHECKING:
 
     from h3sim.page import Page
 
-__all__ = ["ImportedPage", "RecordingError"]
+__all__ = ["IMPORT", "ImportedPage", "RecordingError"]
+
+_COUNTS, _TEXTS = TableOf(COUNT), ListOf(TEXT, "texts")
+_PROBLEMS = ListOf(
+    Keys(Key("key", TEXT, "where in the file"), Key("message", TEXT, "what is wrong")), "problems"
+)
+IMPORT = WrittenFormat(
+    "h3sim-import/1",
+    "How a page was made of a recording",
+    Key("page", TEXT, "the page's name", of="page.name"),
+    Key("dialect", TEXT, "what the file was read as"),
+    Key("resources", COUNT, "how many the page has", of="n_resources"),
+    Key("bytes", COUNT, "of its bodies", of="page.total_bytes"),
+    Key("found", _COUNTS, "what the recording says, by what is counted"),
+    Key("inferred", _COUNTS, "what had to be worked out, and from what"),
+    Key("left_out", _COUNTS, "the requests that are not in the page, and why"),
+    Key("missing", _TEXTS, "what the recording cannot tell at all"),
+    Key("warnings", _TEXTS, "why the page may not be what was meant", is_optional=True),
+    Key("mended", _PROBLEMS, "values a little wrong, and what was taken", is_optional=True),
+    Key("skipped", _PROBLEMS, "entries that could not be read"),
+)
 
 
 class RecordingError(InputError):
@@ -50,14 +72,18 @@ class ImportedPage:
     mended: tuple[Problem, ...] = ()
     skipped: tuple[Problem, ...] = ()
 
+    @property
+    def n_resources(self) -> int:
+        """How many resources the page has."""
+        return len(self.page.resources)
+
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
         """Return the report as lines for people; nothing that is empty is told."""
-        n_resources = len(self.page.resources)
-        noun = "resource" if n_resources == 1 else "resources"
-        size = f"{n_resources:,} {noun}, {self.page.total_bytes:,} bytes"
+        noun = "resource" if self.n_resources == 1 else "resources"
+        size = f"{self.n_resources:,} {noun}, {self.page.total_bytes:,} bytes"
         lines = [f"{self.page.name}: {size}, from {self.dialect}"]
         lines += [f"warning: {text}" for text in self.warnings]
         for title, counts in (
@@ -80,21 +106,4 @@ class ImportedPage:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report, without the page, as a document in JSON's types."""
-        return {
-            "format": "h3sim-import/1",
-            "page": self.page.name,
-            "dialect": self.dialect,
-            "resources": len(self.page.resources),
-            "bytes": self.page.total_bytes,
-            "found": dict(self.found),
-            "inferred": dict(self.inferred),
-            "left_out": dict(self.left_out),
-            "missing": list(self.missing),
-            **({"warnings": list(self.warnings)} if self.warnings else {}),
-            **({"mended": _listed(self.mended)} if self.mended else {}),
-            "skipped": _listed(self.skipped),
-        }
-
-
-def _listed(problems: tuple[Problem, ...]) -> list[dict[str, str]]:
-    return [{"key": each.key, "message": each.message} for each in problems]
+        return IMPORT.write(self)

@@ -14,7 +14,7 @@ from h3sim.cli.tables import add_wide, fitted, terminal_width
 from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_to_dict
-from h3sim.study.replayed import replayed
+from h3sim.study.replayed import IMPORT_REPORT, replayed
 
 if TYPE_CHECKING:
     import argparse
@@ -118,8 +118,7 @@ def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
     page = imported.page
     rows = list(replayed(page)) if len(page.resources) <= _MOST_REPLAYED else []
     if options.json:
-        document = imported.to_dict() | {"replayed": [row._asdict() for row in rows]}
-        print(json.dumps(document, allow_nan=False))
+        print(json.dumps(IMPORT_REPORT.write(imported, replayed=rows), allow_nan=False))
         return
     file = sys.stderr if options.output == _STANDARD_OUTPUT else sys.stdout
     width = terminal_width(options)

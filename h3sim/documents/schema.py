@@ -11,7 +11,7 @@ from h3sim.documents.nested import Named, schema_id
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["schema_of"]
+__all__ = ["merged", "schema_of"]
 
 
 def schema_of(
@@ -71,7 +71,7 @@ def _table(
         **({"required": needed} if needed else {}),
         "properties": properties,
     }
-    return _merged(table, rules.get(cls.__name__.lower(), {}))
+    return merged(table, rules.get(cls.__name__.lower(), {}))
 
 
 def _classes(kind: Any) -> list[type]:
@@ -84,8 +84,9 @@ def _as_json(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def _merged(table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def merged(table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *table*, to which *more* was added, in the tables within it as well."""
     for key, value in more.items():
         known = table.get(key)
-        table[key] = _merged(known, value) if isinstance(known, dict) else value
+        table[key] = merged(known, value) if isinstance(known, dict) else value
     return table

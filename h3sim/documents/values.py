@@ -302,7 +302,10 @@ class OrNone(ValueType):
         return self._none if value is None else self.of.write(value)
 
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [self.of.schema(), {"const": self._none}]}
+        schema = self.of.schema()
+        if self._none is None and schema.keys() == {"type"} and isinstance(schema["type"], str):
+            return {"type": [schema["type"], "null"]}
+        return {"anyOf": [schema, {"const": self._none}]}
 
 
 class ListOf(ValueType):
@@ -388,7 +391,7 @@ class TableOf(ValueType):
         return value if all(map(_is, value.values(), taken.values())) else taken
 
     def write(self, value: Any) -> dict[str, Any]:
-        return {key: self.of.write(item) for key, item in value.items()}
+        return {str(key): self.of.write(item) for key, item in value.items()}
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": self.of.schema()}

@@ -200,6 +200,11 @@ class Judged(NamedTuple):
     wanted: str
     holds: bool | None
 
+    @property
+    def value(self) -> float | None:
+        """The figure without its interval, where there is one."""
+        return None if self.figure is None else self.figure.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -260,6 +265,11 @@ class Judgement(NamedTuple):
     finding: Finding
     verdict: Verdict
     claims: tuple[Judged, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """Why it cannot be judged, or comes out as it does, where something is to be said."""
+        return self.finding.cannot or self.finding.reason or None
 
 
 def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:

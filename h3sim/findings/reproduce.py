@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import PATH, Only, check_arguments
-from h3sim.documents.values import Flag
+from h3sim.documents.values import Choice, Flag, ListOf, OrNone, TableOf
+from h3sim.documents.written import (
+    COUNT,
+    NUMBER,
+    NUMBER_OR_NONE,
+    TEXT,
+    TEXT_OR_NONE,
+    Key,
+    Keys,
+    WrittenFormat,
+    row_of,
+)
 from h3sim.errors import InputError, Problem, StalledError
 from h3sim.findings import headers, maps, marx, others, sander
 from h3sim.findings.declared import list_findings
@@ -26,9 +37,8 @@ if TYPE_CHECKING:
     from h3sim.findings.experiments import Experiment
     from h3sim.study.driver import Progress
 
-__all__ = ["FIGURES", "FORMAT", "ExperimentRun", "Reproduction", "reproduce"]
+__all__ = ["FIGURES", "REPRODUCTION", "ExperimentRun", "Reproduction", "reproduce"]
 
-FORMAT = "h3sim-reproduction/1"
 ALL = "all"
 _NAMES = Only(
     "a name or a list of names",
@@ -89,6 +99,43 @@ class ExperimentRun:
         return [(name, paper[name], self.figures[name]) for name in paper if name in self.figures]
 
 
+_EXPERIMENT = Keys(
+    Key("title", TEXT, of="experiment.title"),
+    Key("source", TEXT, of="experiment.source"),
+    Key("pages", COUNT),
+    Key("seeds", COUNT),
+    Key("loads", COUNT, of="n_loads"),
+    Key("failed", COUNT),
+    Key("given_up", COUNT),
+    Key("paper", TableOf(NUMBER), "the numbers there, by figure", of="experiment.paper"),
+    Key("figures", TableOf(row_of(Estimate)), "what came of it"),
+)
+_CLAIM = Keys(
+    Key("says", TEXT, of="claim.says"),
+    Key("figure", TEXT, of="claim.figure"),
+    Key("value", NUMBER_OR_NONE),
+    Key("wanted", TEXT),
+    Key("holds", OrNone(Flag(), none=None)),
+)
+_JUDGEMENT = Keys(
+    Key("id", TEXT, of="finding.id"),
+    Key("source", TEXT, of="finding.source"),
+    Key("says", TEXT, of="finding.says"),
+    Key("verdict", Choice(Verdict)),
+    Key("reason", TEXT_OR_NONE),
+    Key("claims", ListOf(_CLAIM, "claims")),
+)
+REPRODUCTION = WrittenFormat(
+    "h3sim-reproduction/1",
+    "What came of experiments that were done again",
+    Key("version", TEXT, "of h3sim"),
+    Key("full", Flag(), "whether all loads of the studies were made", of="is_full"),
+    Key("pages", TEXT_OR_NONE, "the folder of the pages; null for the shipped ones"),
+    Key("experiments", TableOf(_EXPERIMENT), "by name", of="runs"),
+    Key("findings", ListOf(_JUDGEMENT, "findings"), "the verdicts", of="judgements"),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
     """Experiments that were done again, and the verdicts that they allow."""
@@ -116,27 +163,7 @@ class Reproduction:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reproduction as a document of format `h3sim-reproduction/1`."""
-        return {
-            "format": FORMAT,
-            "version": __version__,
-            "full": self.is_full,
-            "pages": self.pages,
-            "experiments": {
-                name: {
-                    "title": run.experiment.title,
-                    "source": run.experiment.source,
-                    "pages": run.pages,
-                    "seeds": run.seeds,
-                    "loads": run.n_loads,
-                    "failed": run.failed,
-                    "given_up": run.given_up,
-                    "paper": dict(run.experiment.paper),
-                    "figures": {key: value._asdict() for key, value in run.figures.items()},
-                }
-                for name, run in self.runs.items()
-            },
-            "findings": [_judgement_to_dict(judgement) for judgement in self.judgements],
-        }
+        return REPRODUCTION.write(self, version=__version__)
 
 
 def reproduce(
@@ -269,24 +296,3 @@ def _run_headers(experiment: Experiment, how: dict[str, Any]) -> ExperimentRun:
 def _known(figures: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Return the figures that are numbers: what has no page to be about has none."""
     return {name: figure for name, figure in figures.items() if not math.isnan(figure.value)}
-
-
-def _judgement_to_dict(judgement: Judgement) -> dict[str, Any]:
-    finding, verdict, claims = judgement
-    return {
-        "id": finding.id,
-        "source": finding.source,
-        "says": finding.says,
-        "verdict": verdict.value,
-        "reason": finding.cannot or finding.reason or None,
-        "claims": [
-            {
-                "says": claim.says,
-                "figure": claim.figure,
-                "value": None if found is None else found.value,
-                "wanted": wanted,
-                "holds": holds,
-            }
-            for claim, found, wanted, holds in claims
-        ],
-    }

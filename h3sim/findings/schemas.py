@@ -9,17 +9,8 @@ from h3sim.findings.declared import FORMAT as FINDINGS
 from h3sim.findings.declared import FindingsFile
 from h3sim.findings.headers import FORMAT as HEADER_STUDY
 from h3sim.findings.headers import HeaderExperiment
-from h3sim.findings.model import CRITERIA, Estimate, Verdict
-from h3sim.findings.reproduce import FORMAT as REPRODUCTION
-from h3sim.study.schemas import (
-    COUNT,
-    FLAG,
-    TEXT,
-    TEXT_OR_NULL,
-    document_schema,
-    rows_schema,
-    table_schema,
-)
+from h3sim.findings.model import CRITERIA
+from h3sim.findings.reproduce import REPRODUCTION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,40 +33,5 @@ def findings_schemas() -> dict[str, dict[str, Any]]:
     return {
         FINDINGS: schema_of(FindingsFile, FINDINGS, title="What papers found", rules=_RULES),
         HEADER_STUDY: schema_of(HeaderExperiment, HEADER_STUDY, title="A study of headers"),
-        REPRODUCTION: document_schema(
-            REPRODUCTION,
-            "What came of experiments that were done again",
-            {
-                "version": TEXT,
-                "full": FLAG,
-                "pages": TEXT_OR_NULL,
-                "experiments": {"type": "object", "additionalProperties": _experiment()},
-                "findings": {"type": "array", "items": _judgement()},
-            },
-        ),
+        REPRODUCTION.name: REPRODUCTION.published(),
     }
-
-
-def _experiment() -> dict[str, Any]:
-    numbers = {"type": "object", "additionalProperties": {"type": "number"}}
-    counts = dict.fromkeys(("pages", "seeds", "loads", "failed", "given_up"), COUNT)
-    figures = {"type": "object", "additionalProperties": rows_schema(Estimate)["items"]}
-    return table_schema(
-        {"title": TEXT, "source": TEXT, **counts, "paper": numbers, "figures": figures}
-    )
-
-
-def _judgement() -> dict[str, Any]:
-    claim = {
-        **dict.fromkeys(("says", "figure", "wanted"), TEXT),
-        "value": {"type": ["number", "null"]},
-        "holds": {"type": ["boolean", "null"]},
-    }
-    return table_schema(
-        {
-            **dict.fromkeys(("id", "source", "says"), TEXT),
-            "verdict": {"enum": [verdict.value for verdict in Verdict]},
-            "reason": TEXT_OR_NULL,
-            "claims": {"type": "array", "items": table_schema(claim)},
-        }
-    )

@@ -1,7 +1,8 @@
 """The result of a load: its figures, what it was run with, and the same as a document."""
 
 from h3sim.results.configuration import in_words
+from h3sim.results.connections import PacketCount
 from h3sim.results.document import FORMAT, told
-from h3sim.results.load import Hol, Load, PacketCount, ResourceTiming, Which
+from h3sim.results.load import Hol, Load, ResourceTiming, Which
 
 __all__ = ["FORMAT", "Hol", "Load", "PacketCount", "ResourceTiming", "Which", "in_words", "told"]

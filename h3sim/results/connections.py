@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import metrics
+from h3sim.documents.values import ListOf
+from h3sim.documents.written import COUNT, NUMBER, TEXT, Key, Keys, row_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from h3sim.trace import Trace
 
-__all__ = ["Connection"]
+__all__ = ["CONNECTION", "Connection", "PacketCount"]
+
+
+class PacketCount(NamedTuple):
+    """How many data packets there were."""
+
+    sent: int
+    lost: int
+    retransmitted: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -60,18 +70,22 @@ class Connection:
         """What its responses have in all, headers included."""
         return sum(request.length_bytes for request in self.trace.requests)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return its row in a document of format `h3sim-load/1`."""
-        sent, lost, again = metrics.count_packets(self.trace)
-        return {
-            "hosts": list(self.hosts),
-            "rtt_ms": self.rtt_ms,
-            "opened_ms": self.opened_ms,
-            "ready_ms": self.ready_ms,
-            "requests": self.n_requests,
-            "stream_bytes": self.stream_bytes,
-            "packets": {"sent": sent, "lost": lost, "retransmitted": again},
-        }
+    @property
+    def packets(self) -> PacketCount:
+        """How many data packets it had."""
+        return PacketCount(*metrics.count_packets(self.trace))
 
     def __repr__(self) -> str:
         return f"<Connection {self.number} to {', '.join(self.hosts)}: {self.n_requests} requests>"
+
+
+CONNECTION = Keys(
+    Key("hosts", ListOf(TEXT, "names")),
+    Key("rtt_ms", NUMBER),
+    Key("opened_ms", NUMBER),
+    Key("ready_ms", NUMBER),
+    Key("requests", COUNT, of="n_requests"),
+    Key("stream_bytes", COUNT),
+    Key("packets", row_of(PacketCount)),
+)
+"""A connection in a document of format `h3sim-load/1`."""

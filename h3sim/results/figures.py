@@ -17,7 +17,8 @@ from h3sim.errors import NothingToMeasureError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from h3sim.results.load import Hol, Load, PacketCount, Which
+    from h3sim.results.connections import PacketCount
+    from h3sim.results.load import Hol, Load, Which
     from h3sim.trace import Trace
 
 __all__ = ["FIGURES", "ON_DEMAND", "Figure", "Measured", "columns_of", "document_of"]

@@ -16,6 +16,7 @@ from h3sim.notebook import escaped, html_table
 from h3sim.page import Kind
 from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
+from h3sim.results.connections import Connection, PacketCount
 from h3sim.results.document import hol_figures, identity, load_to_dict
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from h3sim.page import Page, Resource
     from h3sim.page.hosts import RecordedHosts
     from h3sim.results.bounds import Given
-    from h3sim.results.connections import Connection
     from h3sim.results.cross_traffic import CarriedFlow
     from h3sim.results.multiplexing import Multiplexing
     from h3sim.results.roots import RootRow
@@ -73,14 +73,6 @@ class Hol(NamedTuple):
     sander_stream_bytes: int
     sander_connection_bytes: int
     stack_histogram: dict[int, int]
-
-
-class PacketCount(NamedTuple):
-    """How many data packets there were."""
-
-    sent: int
-    lost: int
-    retransmitted: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -11,9 +11,10 @@ from h3sim._version import __version__
 from h3sim.documents.declared import write_table
 from h3sim.provided import provided
 from h3sim.qlog import read_qlog
-from h3sim.results.document import FORMAT, LoadIdentity, hol_figures
+from h3sim.results.connections import PacketCount
+from h3sim.results.document import FORMAT, RESOURCES, UNKNOWN_FOLD, LoadIdentity, hol_figures
 from h3sim.results.figures import document_of
-from h3sim.results.load import Hol, PacketCount, Which
+from h3sim.results.load import Hol, Which
 from h3sim.trace import Delivery
 from h3sim.units import NS_PER_MS, ms, to_ms
 
@@ -141,13 +142,13 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
                 configuration=None,
             )
         ),
-        "above_the_fold": {"resources": None, "bytes": None, "from": None},
+        "above_the_fold": UNKNOWN_FOLD,
         **document_of(Measurement(log)),
-        "resources": [_measured_row(log, row) for row in metrics.timings(log.trace)],
+        "resources": RESOURCES.write(_resource(log, row) for row in metrics.timings(log.trace)),
     }
 
 
-def _measured_row(log: MeasuredLog, row: Timing) -> dict[str, Any]:
+def _resource(log: MeasuredLog, row: Timing) -> dict[str, Any]:
     resource = log.resources[row.resource]
     return {
         "id": resource.id,

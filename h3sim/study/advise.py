@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.capture import ImportedPage, import_page
+from h3sim.capture.imported import IMPORT
 from h3sim.documents.arguments import PATH, check_arguments
+from h3sim.documents.values import ListOf, Number, OrNone
+from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError
 from h3sim.page import Page
-from h3sim.study.compare import CONFIG, baseline_of, compare
+from h3sim.study.compare import COMPARISON, CONFIG, baseline_of, compare
 from h3sim.study.config import config_for
-from h3sim.study.find import find
+from h3sim.study.find import FOUND, find
 from h3sim.study.options import LoadOptions, config_of, with_options
-from h3sim.study.replayed import replayed
+from h3sim.study.replayed import ReplayedRow, replayed
 from h3sim.study.run import resolve_schemes
+from h3sim.study.told import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,11 +32,10 @@ if TYPE_CHECKING:
     from h3sim.study.compare import Comparison
     from h3sim.study.config import LoadConfig
     from h3sim.study.find import FoundRow, FoundScheme
-    from h3sim.study.replayed import ReplayedRow
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.trace import Rows
 
-__all__ = ["DEPLOYABLE", "Advice", "advise", "read_subject"]
+__all__ = ["ADVICE", "DEPLOYABLE", "Advice", "advise", "read_subject"]
 
 DEPLOYABLE = ("rr", "fifo", "chrome-eps", "firefox-eps", "safari-eps", "h3sim-1")
 """What can be deployed over HTTP/3: none knows more than a client does.
@@ -48,6 +51,24 @@ _FEW = 3
 _ARGUMENTS = (
     *("schemes", "baseline", "which", "n_seeds", "confidence", "network_within", "keep_loads"),
     *("config", "progress"),
+)
+
+
+ADVICE = WrittenFormat(
+    "h3sim-advice/1",
+    "Which scheme serves a page best",
+    VERSION,
+    Key("page", TEXT, "the page's name", of="page.name"),
+    Key("page_digest", TEXT, "SHA-256 of the page's resources", of="page.digest"),
+    Key("sentence", TEXT, "which serves it best, by how much, and how sure that is"),
+    Key("best", TEXT, "the scheme that came in first", of="found.best"),
+    Key("level_with_best", ListOf(TEXT, "names"), "those as good", of="found.level_with_best"),
+    Key("network_within", Number(low=1), "by which factor RTT and rate may be wrong"),
+    Key("above_the_fold_from", TEXT, "who says what is", of="page.above_the_fold_from.value"),
+    Key("replayed", rows_of(ReplayedRow), "what was recorded, beside what its replay takes"),
+    Key("import", OrNone(IMPORT, none=None), "how it was made of a recording", of="imported"),
+    Key("found", FOUND, "the race between schemes"),
+    Key("comparison", COMPARISON, "each scheme over the network as it is said to be"),
 )
 
 
@@ -94,21 +115,7 @@ class Advice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a document of format `h3sim-advice/1`."""
-        return {
-            "format": "h3sim-advice/1",
-            "version": __version__,
-            "page": self.page.name,
-            "page_digest": self.page.digest,
-            "sentence": self.sentence,
-            "best": self.found.best,
-            "level_with_best": list(self.found.level_with_best),
-            "network_within": self.network_within,
-            "above_the_fold_from": self.page.above_the_fold_from.value,
-            "replayed": [row._asdict() for row in self.replayed],
-            "import": None if self.imported is None else self.imported.to_dict(),
-            "found": self.found.to_dict(),
-            "comparison": self.comparison.to_dict(),
-        }
+        return ADVICE.write(self, version=__version__)
 
     def _repr_html_(self) -> str:
         lines = [self.sentence, *map(str, self.replayed)]

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import CALLABLE, Only, check_arguments
+from h3sim.documents.values import ListOf, TableOf
+from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
-from h3sim.study.told import Told
+from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, VERSION, Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from h3sim.study.run import PageLike, SchemeLike
 
 __all__ = [
+    "COMPARISON",
     "Comparison",
     "ComparisonRow",
     "MeanRow",
@@ -74,6 +77,19 @@ class MeanRow(NamedTuple):
     mean_atf: float | None
 
 
+COMPARISON = WrittenFormat(
+    "h3sim-comparison/1",
+    "Schemes beside a baseline",
+    VERSION,
+    Key("baseline", TEXT, "the scheme that speedups are relative to"),
+    CONFIGURATION,
+    PAGE_DIGESTS,
+    Key("notes", TableOf(ListOf(TEXT, "texts")), "what must be known of a page, by its name"),
+    Key("rows", rows_of(ComparisonRow), "one a load"),
+    Key("means", rows_of(MeanRow), "one a scheme and send buffer, over pages"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Told):
     """Rows by page, buffer and scheme, in the order given.
@@ -81,6 +97,7 @@ class Comparison(Told):
     `loads` holds what each row comes from, if it was asked for.
     """
 
+    format = COMPARISON
     baseline: str
     rows: Rows[ComparisonRow]
     loads: tuple[Load, ...]
@@ -112,24 +129,6 @@ class Comparison(Told):
             for load, row in zip(self.loads, self.rows, strict=True)
             if row.page == page and row.buffer_kb == buffer_kb
         ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as a document of format `h3sim-comparison/1`."""
-        return {
-            "format": "h3sim-comparison/1",
-            **self._identity(),
-            "rows": [row._asdict() for row in self.rows],
-            "means": [row._asdict() for row in self.means],
-        }
-
-    def _identity(self) -> dict[str, Any]:
-        return {
-            "version": self.version,
-            "baseline": self.baseline,
-            "configuration": self.configuration,
-            "page_digests": self.page_digests,
-            "notes": self.notes,
-        }
 
     def _repr_html_(self) -> str:
         told = f"<p>{html.escape(self.told())}</p>"

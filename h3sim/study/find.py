@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.documents.arguments import CALLABLE, Only, check_arguments
 from h3sim.documents.values import Number, Whole
+from h3sim.documents.written import COUNT, TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.results import in_words
 from h3sim.study.arguments import LEVEL, NETWORKS
@@ -21,7 +22,7 @@ from h3sim.study.misjudged import elsewhere, with_drawn_network
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.race import race
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
-from h3sim.study.told import Told
+from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, VERSION, WHICH, Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from h3sim.study.race import ArmRow, Race
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["FoundRow", "FoundScheme", "RobustnessRow", "find"]
+__all__ = ["FOUND", "FoundRow", "FoundScheme", "RobustnessRow", "find"]
 
 _ARGUMENTS = (
     *("schemes", "vary", "which", "baseline", "n_seeds", "confidence", "networks"),
@@ -70,10 +71,28 @@ class RobustnessRow(NamedTuple):
     loss: float
 
 
+FOUND = WrittenFormat(
+    "h3sim-found/1",
+    "Which scheme is best, and how sure that is",
+    VERSION,
+    Key("best", TEXT, "the scheme that came in first"),
+    Key("verdict", TEXT, "what was found, in a sentence or two"),
+    Key("which", WHICH, "of which ByteIndex: of all resources, or above the fold"),
+    Key("baseline", TEXT, "the scheme that the verdict compares with"),
+    Key("confidence", LEVEL, "that of the intervals"),
+    Key("n_loads", COUNT, "how many loads it took"),
+    CONFIGURATION,
+    PAGE_DIGESTS,
+    Key("rows", rows_of(FoundRow), "one a scheme, the best first: its ByteIndex by the best's"),
+    Key("robustness", rows_of(RobustnessRow), "what the choice loses where it is otherwise"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FoundScheme(Told):
     """What `find` found."""
 
+    format = FOUND
     best: str
     which: Which
     baseline: str
@@ -117,23 +136,6 @@ class FoundScheme(Told):
         longer = f"{round(100 * (row.ratio - 1))} % longer than {self.best}{_percents(row)}"
         tail = f"{self.baseline} takes {longer}."
         return f"{head} {tail}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as a document of format `h3sim-found/1`."""
-        return {
-            "format": "h3sim-found/1",
-            "version": self.version,
-            "best": self.best,
-            "verdict": self.verdict,
-            "which": self.which,
-            "baseline": self.baseline,
-            "confidence": self.confidence,
-            "n_loads": self.n_loads,
-            "configuration": self.configuration,
-            "page_digests": self.page_digests,
-            "rows": [row._asdict() for row in self.rows],
-            "robustness": [row._asdict() for row in self.robustness],
-        }
 
     def _repr_html_(self) -> str:
         verdict = f"<p>{html.escape(self.verdict)}</p><p>{html.escape(self.told())}</p>"

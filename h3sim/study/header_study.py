@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from h3sim.catalog import load_network
 from h3sim.compression import CodecSettings
+from h3sim.documents.written import COUNT, TEXT, TEXT_OR_NONE, Key, WrittenFormat, rows_of
 from h3sim.study.driver import run_cells
 from h3sim.study.header_cells import HeaderCells, HeaderFigures, OverModel, OverQuic
 from h3sim.study.header_loads import DEFAULT_NETWORK
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from h3sim.study.rows import Counts
 
 __all__ = [
-    "FORMAT",
+    "HEADERS",
     "HeaderRow",
     "HeaderRows",
     "How",
@@ -33,8 +34,6 @@ __all__ = [
     "rows_to_dict",
     "summarized",
 ]
-
-FORMAT = "h3sim-headers/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +63,18 @@ class HeaderRow:
     held_decompressed_bytes: int
     packets: float
     lost: float
+
+
+HEADERS = WrittenFormat(
+    "h3sim-headers/1",
+    "What header compression saves, and how long it blocks",
+    Key("source", TEXT, "what the header lists are of"),
+    Key("network", TEXT_OR_NONE, "the network; null for the model of paths"),
+    Key("table_bytes", COUNT, "the size of the dynamic table"),
+    Key("blocked_streams", COUNT, "how many streams may be blocked"),
+    Key("seed", COUNT, "of all that is random"),
+    Key("rows", rows_of(HeaderRow), "one a scheme and path"),
+)
 
 
 class How(TypedDict, total=False):
@@ -227,12 +238,4 @@ def rows_to_dict(
     network: str | None = None,
 ) -> dict[str, Any]:
     """Return the rows as a document, with what they follow from; *network* None is the model."""
-    return {
-        "format": FORMAT,
-        "source": source,
-        "network": network,
-        "table_bytes": settings.table_bytes,
-        "blocked_streams": settings.blocked_streams,
-        "seed": seed,
-        "rows": [asdict(row) for row in rows],
-    }
+    return HEADERS.write(settings, source=source, network=network, seed=seed, rows=rows)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.documents import shown
 from h3sim.documents.arguments import CALLABLE, check_arguments
+from h3sim.documents.values import Choice, TableOf
+from h3sim.documents.written import Key, Keys, WrittenFormat, rows_of
 from h3sim.errors import InputError, Problem
 from h3sim.page.classes import PAGE_CLASSES, classes_of
 from h3sim.provided import provided
@@ -20,7 +22,7 @@ from h3sim.study.arguments import NETWORKS
 from h3sim.study.compare import CONFIG, check_names, check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
-from h3sim.study.told import Told
+from h3sim.study.told import COMMON, SETTINGS, WHICH, Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from h3sim.study.config import LoadConfig
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["ClassRegretRow", "Regret", "RegretRow", "SchemeRegretRow", "regret"]
+__all__ = ["REGRET", "ClassRegretRow", "Regret", "RegretRow", "SchemeRegretRow", "regret"]
 
 _ARGUMENTS = ("schemes", "networks", "given", "config", "progress")
 _WHICH: tuple[Which, ...] = ("all", "atf")
@@ -87,10 +89,30 @@ class ClassRegretRow(NamedTuple):
     worst_page: str | None
 
 
+REGRET = WrittenFormat(
+    "h3sim-regret/1",
+    "How far schemes are from what none can beat",
+    *COMMON,
+    Key("configurations", TableOf(SETTINGS), "the same of the loads over each network"),
+    Key(
+        "page_classes",
+        TableOf(Keys(*(Key(by, Choice(names)) for by, (names, _) in PAGE_CLASSES.items()))),
+        "of each page",
+    ),
+    Key(
+        "rows",
+        rows_of(RegretRow, given=Choice(("page", "requests"))),
+        "one a load, exact ByteIndexes and their bounds; a regret is the one by the other",
+    ),
+    Key("schemes", rows_of(SchemeRegretRow, which=WHICH), "one a network, scheme and `which`"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Regret(Told):
     """Rows by network, page and scheme, in the order given."""
 
+    format = REGRET
     rows: Rows[RegretRow]
     configurations: dict[str, dict[str, Any]]
     """What the loads over each network have in common, as `Load.configuration`, by its name."""
@@ -167,23 +189,6 @@ class Regret(Told):
     def plot(self) -> Any:
         """Figures, by the methods of `h3sim.plots.RegretPlots`: `plot.schemes()`, ..."""
         return provided("regret.plot", self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it as a document of format `h3sim-regret/1`."""
-        return {
-            "format": "h3sim-regret/1",
-            **self._identity(),
-            "rows": [row._asdict() for row in self.rows],
-            "schemes": [row._asdict() for row in self.schemes],
-        }
-
-    def _identity(self) -> dict[str, Any]:
-        identity = super()._identity()
-        return {
-            **identity,
-            "configurations": self.configurations,
-            "page_classes": self.page_classes,
-        }
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.told())}</p>{self.schemes._repr_html_()}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.capture.imported import IMPORT
+from h3sim.documents.written import Key, rows_of
 from h3sim.study.recorded_network import recorded_network
 from h3sim.study.run import simulate
 from h3sim.trace import Rows
@@ -12,7 +14,7 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from h3sim.page import Page
 
-__all__ = ["ReplayedRow", "replayed"]
+__all__ = ["IMPORT_REPORT", "ReplayedRow", "replayed"]
 
 _RECORDED, _USUAL = "recorded", "chrome-eps"
 _QUIC = ("h3", "http/3", "hq", "quic")
@@ -28,6 +30,12 @@ class ReplayedRow(NamedTuple):
     def __str__(self) -> str:
         times = f"recorded {self.recorded_ms:,.0f} ms, replayed {self.replayed_ms:,.0f} ms"
         return f"{self.milestone}: {times}"
+
+
+IMPORT_REPORT = IMPORT.with_keys(
+    Key("replayed", rows_of(ReplayedRow), "as `h3sim import` adds it", is_optional=True)
+)
+"""How a page was made of a recording, and what the recording took beside what its replay takes."""
 
 
 def replayed(page: Page) -> Rows[ReplayedRow]:

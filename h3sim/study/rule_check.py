@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
+from h3sim.documents.written import COUNT, TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, Problem
 from h3sim.page import AS_WRITTEN, Kind
 from h3sim.schemes import RecordedBy, RecordedPlace, SignalKind, recorded_class
 from h3sim.signals import Eps
 from h3sim.study.run import resolve_pages, resolve_scheme, simulate
+from h3sim.study.told import VERSION
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import PriorityClass, Scheme
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["Disagreement", "RuleCheck", "RuleRow", "check_rules"]
+__all__ = ["RULE_CHECK", "Disagreement", "RuleCheck", "RuleRow", "check_rules"]
 
 
 class RuleRow(NamedTuple):
@@ -46,6 +48,19 @@ class Disagreement(NamedTuple):
     rules: str
 
 
+RULE_CHECK = WrittenFormat(
+    "h3sim-rule-check/1",
+    "How often a scheme's rules say what a browser said",
+    VERSION,
+    Key("scheme", TEXT, "whose rules were held against recordings"),
+    Key("pages", COUNT, "how many there are", of="n_pages"),
+    Key("recorded_pages", COUNT, "those that have recorded priorities", of="n_recorded_pages"),
+    Key("changed_later", COUNT, "resources that got another priority later", of="n_changed"),
+    Key("kinds", rows_of(RuleRow), "one a kind of resource", of="rows"),
+    Key("disagreements", rows_of(Disagreement), "one a resource that the rules see otherwise"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RuleCheck:
     """Rows by kind, and each disagreement in the order of requests."""
@@ -68,16 +83,7 @@ class RuleCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a document, h3sim-rule-check/1."""
-        return {
-            "format": "h3sim-rule-check/1",
-            "version": __version__,
-            "scheme": self.scheme,
-            "pages": self.n_pages,
-            "recorded_pages": self.n_recorded_pages,
-            "changed_later": self.n_changed,
-            "kinds": [row._asdict() for row in self.rows],
-            "disagreements": [row._asdict() for row in self.disagreements],
-        }
+        return RULE_CHECK.write(self, version=__version__)
 
     def __repr__(self) -> str:
         total = self.total

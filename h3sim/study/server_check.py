@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.documents import not_one_of
 from h3sim.documents.arguments import check_arguments
+from h3sim.documents.values import Number
+from h3sim.documents.written import COUNT, TEXT, Key, Keys, WrittenFormat, rows_of
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_from_dict
 from h3sim.results import in_words
 from h3sim.study.compare import CONFIG
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_schemes, run_config
+from h3sim.study.told import CONFIGURATION, VERSION
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
@@ -30,7 +33,14 @@ if TYPE_CHECKING:
     from h3sim.study.config import LoadConfig
     from h3sim.study.run import SchemeLike
 
-__all__ = ["LATE_KINDS", "ServerCheck", "ServerCheckRow", "check_server", "server_test_page"]
+__all__ = [
+    "LATE_KINDS",
+    "SERVER_CHECK",
+    "ServerCheck",
+    "ServerCheckRow",
+    "check_server",
+    "server_test_page",
+]
 
 LATE_KINDS = ("stylesheet", "script", "font", "image")
 """What may come late: clients put each of them before images, one of these because it is seen."""
@@ -59,6 +69,23 @@ class ServerCheckRow(NamedTuple):
     waiting_bytes: int
 
 
+SERVER_CHECK = WrittenFormat(
+    "h3sim-server-check/1",
+    "Which servers change the order at once",
+    VERSION,
+    CONFIGURATION,
+    Key("late", TEXT, "the kind of what comes late"),
+    Key("most_meanwhile", Number(low=0, high=1), "the share of early bytes that may come before"),
+    Key("passed", COUNT, "how many servers pass", of="n_passed"),
+    Key("rows", rows_of(ServerCheckRow), "one a server"),
+    Key(
+        "surveyed",
+        Keys(Key("servers", COUNT), Key("passed", COUNT), Key("year", COUNT)),
+        "what Davies and Meenan found (Marx 2019, § 2.2)",
+    ),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ServerCheck:
     """Rows by scheme, in the order given."""
@@ -78,16 +105,8 @@ class ServerCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a document, h3sim-server-check/1."""
-        return {
-            "format": "h3sim-server-check/1",
-            "version": self.version,
-            "configuration": self.configuration,
-            "late": self.late,
-            "most_meanwhile": _MOST_MEANWHILE,
-            "passed": self.n_passed,
-            "rows": [row._asdict() for row in self.rows],
-            "surveyed": {"servers": SURVEYED, "passed": SURVEYED_GOOD, "year": 2018},
-        }
+        surveyed = {"servers": SURVEYED, "passed": SURVEYED_GOOD, "year": 2018}
+        return SERVER_CHECK.write(self, most_meanwhile=_MOST_MEANWHILE, surveyed=surveyed)
 
     def __repr__(self) -> str:
         return f"<ServerCheck: {self.n_passed} of {len(self.rows)} pass>"

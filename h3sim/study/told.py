@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from h3sim.documents.values import Choice, ListOf, OrNone, Scalar, TableOf
+from h3sim.documents.written import TEXT, Key
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from h3sim.documents.written import WrittenFormat
     from h3sim.trace import Rows
 
-__all__ = ["Told"]
+__all__ = ["COMMON", "CONFIGURATION", "PAGE_DIGESTS", "SETTINGS", "VERSION", "WHICH", "Told"]
+
+SETTINGS = TableOf(OrNone(Scalar(), none=None))
+"""Settings of loads, as `h3sim-load/1` has them: what a version can set, it says."""
+VERSION = Key("version", TEXT, "of h3sim")
+CONFIGURATION = Key(
+    "configuration", SETTINGS, "what all loads have in common, as in `h3sim-load/1`"
+)
+PAGE_DIGESTS = Key("page_digests", TableOf(TEXT), "of each page, by its name")
+COMMON = (VERSION, CONFIGURATION, PAGE_DIGESTS)
+WHICH = Choice(("all", "atf"))
+"""All resources, or those above the fold."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """A table, `rows`, that says what was run."""
+    """A table, `rows`, that says what was run, and becomes a document of a *format*."""
 
+    format: ClassVar[WrittenFormat]
     rows: Rows[Any]
     version: str
     configuration: dict[str, Any]
@@ -26,23 +42,21 @@ class Told:
     page_digests: dict[str, str]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return `rows` as a pandas DataFrame; its `attrs` say what was run.
+        """Return `rows` as a pandas DataFrame; its `attrs` say the rest of the document.
 
         Raises:
             MissingExtraError: if pandas is not installed.
         """
         frame = self.rows.to_pandas()
-        frame.attrs.update(self._identity())
+        document = self.to_dict()
+        tables = [key.name for key in self.format.entries if isinstance(key.kind, ListOf)]
+        frame.attrs |= {key: document[key] for key in document if key not in ("format", *tables)}
         return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as a document of its `format`."""
+        return self.format.write(self)
 
     def told(self) -> str:
         """Return what all loads have in common in words."""
         return f"{', '.join(self.words.values())}; h3sim {self.version}"
-
-    def _identity(self) -> dict[str, Any]:
-        """Return what was run, as documents have it."""
-        return {
-            "version": self.version,
-            "configuration": self.configuration,
-            "page_digests": self.page_digests,
-        }

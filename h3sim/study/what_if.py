@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
 from h3sim.documents.arguments import CALLABLE, check_arguments
+from h3sim.documents.written import Key, WrittenFormat, rows_of
 from h3sim.errors import InputError
 from h3sim.page.variants import with_cached
 from h3sim.results import in_words
@@ -17,7 +18,7 @@ from h3sim.study.compare import CONFIG, check_names, check_some
 from h3sim.study.config import LoadConfig
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_schemes, run_config
-from h3sim.study.told import Told
+from h3sim.study.told import COMMON, Told
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["WHAT_IFS", "PathShareRow", "WhatIf", "WhatIfRow", "what_if"]
+__all__ = ["WHAT_IF", "WHAT_IFS", "PathShareRow", "WhatIf", "WhatIfRow", "what_if"]
 
 WHAT_IFS = ("as it is", "no computation", "no network", "half the RTT", "all cached")
 """What is asked of each page, in this order; the last leaves the document to come."""
@@ -58,10 +59,20 @@ class PathShareRow(NamedTuple):
     largest_part: float
 
 
+WHAT_IF = WrittenFormat(
+    "h3sim-what-if/1",
+    "How long loads would take without this or that",
+    *COMMON,
+    Key("rows", rows_of(WhatIfRow), "one a page: the `part` of its load event that is left"),
+    Key("contributions", rows_of(PathShareRow), "where the time goes: by policy, kind and part"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class WhatIf(Told):
     """Rows by page and by what is asked, in the order of `WHAT_IFS`."""
 
+    format = WHAT_IF
     rows: Rows[WhatIfRow]
     contributions: Rows[PathShareRow]
     """Where the time of the pages as they are goes: by policy, by kind and by part."""
@@ -69,15 +80,6 @@ class WhatIf(Told):
     def mean_part(self, what: str) -> float:
         """Return the geometric mean over pages of the part that is left if so."""
         return statistics.geometric_mean(row.part for row in self.rows if row.what == what)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it as a document of format `h3sim-what-if/1`."""
-        return {
-            "format": "h3sim-what-if/1",
-            **self._identity(),
-            "rows": [row._asdict() for row in self.rows],
-            "contributions": [row._asdict() for row in self.contributions],
-        }
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.told())}</p>{self.rows._repr_html_()}"

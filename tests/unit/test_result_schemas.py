@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 
 import h3sim
+from h3sim import simulate
+from h3sim.capture import import_page
 from h3sim.compression import CodecSettings
 from h3sim.compression.exchanges import TimedSection
+from h3sim.documents.written import COUNT, Key, Keys, rows_of
 from h3sim.findings import reproduce
+from h3sim.results.roots import RootRow
 from h3sim.study import check_rules, check_server, result_schemas
 from h3sim.study.header_study import header_study, rows_to_dict
+from h3sim.study.replayed import IMPORT_REPORT, replayed
 from tests.helpers import page_of
+from tests.recordings import SAMPLES, write_recording
 from tests.schemas import SCHEMAS, schema_problems
+from tests.unit.test_recorder_making import made
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +38,7 @@ STYLE = {
     "discovered": {"by": "/", "at": "offset", "offset_bytes": 300},
     "recorded": [{"browser": "chrome", "urgency": 1, "incremental": False}],
 }
+AT_THE_END = {"by": "/", "at": "complete"}
 PAGE = page_of(ROOT, STYLE)
 
 
@@ -37,11 +48,19 @@ def _headers() -> dict[str, Any]:
     return rows_to_dict(rows, source="made up", settings=CodecSettings(), seed=0)
 
 
+def _import() -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        imported = import_page(write_recording(Path(folder), SAMPLES["har"]))
+    return IMPORT_REPORT.write(imported, replayed=replayed(imported.page))
+
+
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-advice/1": lambda: h3sim.advise(PAGE, n_seeds=4, network_within=1).to_dict(),
     "h3sim-comparison/1": lambda: h3sim.compare(PAGE, schemes=["rr", "fifo"]).to_dict(),
     "h3sim-found/1": lambda: h3sim.find(PAGE, which="all", networks=[]).to_dict(),
     "h3sim-headers/1": _headers,
+    "h3sim-import/1": _import,
+    "h3sim-recording/1": lambda: made().to_dict(),
     "h3sim-regret/1": lambda: h3sim.regret(PAGE, schemes=["rr", "fifo"]).to_dict(),
     "h3sim-rule-check/1": lambda: check_rules(PAGE).to_dict(),
     "h3sim-server-check/1": lambda: check_server("fifo").to_dict(),
@@ -61,6 +80,29 @@ def test_a_document_is_as_its_schema_says(format_: str) -> None:
     assert schema_problems(document | {"more": 1})
     del document[[*document][1]]
     assert schema_problems(document)
+
+
+LOADS: dict[str, dict[str, Any]] = {
+    "replayed": {},
+    "computed": {"browser": "parse", "network": "cable"},
+    "several connections": {"hosts": "recorded", "network": "cable", "cross_traffic": "cubic"},
+}
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_the_schema_of_loads_names_all_that_their_documents_have(name: str) -> None:
+    page = page_of(ROOT, {**STYLE, "host": "cdn"}, {**ROOT, "id": "tab", "discovered": AT_THE_END})
+    document = simulate(page, **LOADS[name]).to_dict(order=True)
+    schema = SCHEMAS["h3sim-load/1"]
+    assert schema_problems(document) == []
+    assert set(document) <= set(schema["properties"])
+    assert schema_problems(document | {"resources": [{"id": "/"}]})
+
+
+def test_a_key_that_is_left_out_where_there_is_none_may_be_given_empty() -> None:
+    only = Keys(Key("roots", rows_of(RootRow), is_optional=True), Key("n", COUNT, of="a.b"))
+    assert only.write(SimpleNamespace(a=SimpleNamespace(b=2))) == {"n": 2}
+    assert only.write({"n": 2}, roots=()) == {"roots": [], "n": 2}
 
 
 def test_the_document_of_a_reproduction_is_as_its_schema_says() -> None:

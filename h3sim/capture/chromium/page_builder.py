@@ -9,6 +9,8 @@ from h3sim.capture.chromium.browser import ChromiumError
 from h3sim.capture.chromium.visit_reader import VisitReader, exchanges_of, is_favicon, whole
 from h3sim.capture.inference.assembly import assemble
 from h3sim.capture.inference.observed import Recording
+from h3sim.documents.values import ListOf, Scalar
+from h3sim.documents.written import NUMBER, NUMBER_OR_NONE, TEXT, Key, WrittenFormat, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +19,8 @@ if TYPE_CHECKING:
     from h3sim.capture.dialects.network_events import Exchange
     from h3sim.page import Page
 
-__all__ = ["Recorded", "Timing", "recorded_of"]
+__all__ = ["RECORDING", "Recorded", "Timing", "recorded_of"]
 
-FORMAT = "h3sim-recording/1"
 _MISSING = 400
 
 
@@ -38,6 +39,28 @@ class Timing(NamedTuple):
     priorities: tuple[tuple[float, str], ...]
     initiator: str
     stack: tuple[str, ...]
+
+
+RECORDING = WrittenFormat(
+    "h3sim-recording/1",
+    "When everything came that a browser loaded, and why",
+    Key("page", TEXT, "the page's name", of="page.name"),
+    Key("browser", TEXT, "as it calls itself"),
+    Key("onload_ms", NUMBER, "the load event"),
+    Key("dom_content_loaded_ms", NUMBER, "when the document was parsed", of="dcl_ms"),
+    Key("first_paint_ms", NUMBER_OR_NONE, "when something was seen"),
+    Key("largest_paint_ms", NUMBER_OR_NONE, "when the largest element was painted"),
+    Key(
+        "resources",
+        rows_of(
+            Timing,
+            priorities=ListOf(ListOf(Scalar(), "a time and a level"), "pairs"),
+            stack=ListOf(TEXT, "lines"),
+        ),
+        "one a resource, in the order of requests",
+        of="timings",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +83,7 @@ class Recorded:
         Times are in ms since the document was asked for; `priorities` has a pair of time and
         Chrome's word for each priority that was given; `stack` the innermost call first.
         """
-        return {
-            "format": FORMAT,
-            "page": self.page.name,
-            "browser": self.browser,
-            "onload_ms": self.onload_ms,
-            "dom_content_loaded_ms": self.dcl_ms,
-            "first_paint_ms": self.first_paint_ms,
-            "largest_paint_ms": self.largest_paint_ms,
-            "resources": [timing._asdict() for timing in self.timings],
-        }
+        return RECORDING.write(self)
 
 
 def recorded_of(visit: Visit, name: str, *, url: str = "") -> Recorded:
