@@ -8,6 +8,7 @@ found into docs/validation.md. Needs `pytest-random-order`.
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
 import subprocess
@@ -17,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+from h3sim.errors import H3SimError, InputError, Problem, needing_extra
 from tools.documented import put
 
 __all__ = ["Run", "differences", "outcomes", "table"]
@@ -111,7 +113,10 @@ def _found(seed: int, workers: int, more: list[str]) -> dict[str, str]:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         command += ["--random-order", "--random-order-bucket=global"]
         command += [f"--random-order-seed={seed}", "--numprocesses", str(workers)]
-        subprocess.run([*command, f"--junit-xml={report}", *more], check=False)
+        ended = subprocess.run([*command, f"--junit-xml={report}", *more], check=False)
+        if not report.is_file():  # an argument that pytest does not know, say
+            message = f"pytest ended with {ended.returncode} before it wrote what it found"
+            raise H3SimError(message)
         return outcomes(report.read_text("utf-8"))
 
 
@@ -125,12 +130,32 @@ def _run(number: int, commit: str, first: dict[str, str] | None, more: list[str]
     return Run(commit, seed, workers, found, lines)
 
 
+def _count(arguments: list[str]) -> int:
+    """Return how many runs are asked for.
+
+    Raises:
+        InputError: if that is no number of runs.
+    """
+    if not arguments:
+        return 20
+    if not arguments[0].isdecimal() or not int(arguments[0]):
+        message = f"must be a number of runs, from 1 on, is {arguments[0]!r}"
+        raise InputError([Problem(key="RUNS", message=message)])
+    return int(arguments[0])
+
+
 def main(arguments: list[str]) -> int:
-    """Run the suite so many times; return 1 if a test failed or came out in two ways."""
+    """Run the suite so many times; return 1 if a test failed or came out in two ways, else 0.
+
+    Raises:
+        H3SimError: if it cannot be run as asked.
+    """
     if "--write" in arguments:
         put(_WRITTEN_BY, table(_kept()))
         return 0
-    count, more = int(arguments[0]) if arguments else 20, arguments[1:]
+    count, more = _count(arguments), arguments[1:]
+    with needing_extra("pytest-random-order", "dev"):
+        importlib.import_module("random_order")  # pytest takes it up by itself
     # A part of the suite says nothing about the whole: only whole runs are kept.
     runs = [] if more else _kept()
     commit, is_bad = _commit(), False
@@ -147,4 +172,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except H3SimError as error:
+        sys.exit(f"tests.orders: {error}")

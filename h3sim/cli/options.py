@@ -5,6 +5,7 @@ Each comes of the declaration of a field of `LoadConfig`; none is named here.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
@@ -18,7 +19,7 @@ from h3sim.study.recorded_network import RECORDED, WITHOUT_RECORDING
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from h3sim.cli.parsing import Mistakes
     from h3sim.documents.declared import Declared
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from h3sim.study.load_option import Option
     from h3sim.transport import Network
 
-__all__ = ["add_buffer_option", "add_load_options", "read_config", "share", "switch"]
+__all__ = ["add_buffer_option", "add_load_options", "read_config", "share", "switch", "switch_of"]
 
 _AS_IN_A_NETWORK = {"loss_burst": "burst"}
 """Keys of a network file that the command line calls otherwise."""
@@ -42,11 +43,12 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
         if how.group not in groups:
             groups[how.group] = parser.add_argument_group(how.group)
         group = groups[how.group]
-        for flag, value, text in how.switches:
-            group.add_argument(
-                flag, dest=entry.attribute, action="store_const", const=value, help=text
-            )
         if how.switches:
+            either = group.add_mutually_exclusive_group()
+            for flag, value, text in how.switches:
+                either.add_argument(
+                    flag, dest=entry.attribute, action="store_const", const=value, help=text
+                )
             group.set_defaults(**{entry.attribute: entry.default})
         else:
             group.add_argument(
@@ -58,7 +60,7 @@ def add_buffer_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that gives the server one send buffer."""
     parser.add_argument(
         "--buffer-kb",
-        type=float,
+        type=partial(_or_text, float),
         default=0.0,
         metavar="KB",
         help="the send buffer, in kB of 1000 bytes (default: none)",
@@ -75,16 +77,39 @@ def switch(key: str) -> str:
     return "--" + _AS_IN_A_NETWORK.get(name, name).replace("_", "-")
 
 
+def switch_of(key: str, given: Mapping[str, Any]) -> str:
+    """Return the option that gave the value of a field of `LoadConfig`: of flags, the one set.
+
+    >>> switch_of("handshake", {"handshake": "0-rtt"}), switch_of("rtt_ms", {})
+    ('--zero-rtt', '--rtt-ms')
+    """
+    for entry in declared(LoadConfig):
+        if entry.attribute == key:
+            for flag, value, _ in option_of(LoadConfig, key).switches:
+                if given[key] == value:
+                    return flag
+    return switch(key)
+
+
 def _argument(entry: Declared, how: Option) -> dict[str, Any]:
     usual = "" if entry.default is None else " (default: %(default)s)"
     argument: dict[str, Any] = {"help": entry.about.replace("%", "%%") + usual}
     if isinstance(entry.kind, Choice):
-        return {**argument, "choices": tuple(entry.kind.options)}
+        # The config refuses what is none of them, and tells it with all that is wrong besides.
+        return {**argument, "metavar": f"{{{','.join(entry.kind.options)}}}"}
     if how.is_share:
-        argument["type"] = share
+        argument["type"] = partial(_or_text, share)
     elif isinstance(entry.kind, Number):
-        argument["type"] = int if isinstance(entry.kind, Whole) else float
+        argument["type"] = partial(_or_text, int if isinstance(entry.kind, Whole) else float)
     return {**argument, "metavar": how.metavar}
+
+
+def _or_text(read: Callable[[str], float], text: str) -> float | str:
+    """Return what *read* makes of *text*, or the text, which the config refuses with the rest."""
+    try:
+        return read(text)
+    except ValueError:
+        return text
 
 
 def share(text: str) -> float:
@@ -132,7 +157,8 @@ def _config(
         if error.source:
             raise
         problems = (
-            Problem(key=switch(problem.key), message=problem.message) for problem in error.problems
+            Problem(key=switch_of(problem.key, given), message=problem.message)
+            for problem in error.problems
         )
         raise InputError(problems) from error
     return config

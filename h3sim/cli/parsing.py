@@ -8,11 +8,12 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from h3sim.documents import shown
 from h3sim.errors import InputError, UnknownNameError
 from h3sim.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TypeVar
 
     ValueT = TypeVar("ValueT")
@@ -45,9 +46,10 @@ class RawHelp(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong with a command line, and where help is."""
+    """Says what is wrong with a command line, a line for each mistake, and where help is."""
 
     def __init__(self, **keys: Any) -> None:
+        self._refused: list[str] = []
         super().__init__(**{"formatter_class": RawHelp} | keys)
 
     def parse_known_args(  # type: ignore[override]  # as it is called, by this and by subparsers
@@ -56,18 +58,58 @@ class Parser(argparse.ArgumentParser):
         """Refuse what the command does not know here, where its name and its options are known."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            import difflib  # on a mistake only
-
             word = unknown[0].partition("=")[0]
-            near = difflib.get_close_matches(word, self._option_string_actions, n=2)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            hint = _did_you_mean(word, self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        if self._refused:
+            self.error(self._refused.pop())
         return options, unknown
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Return what a word says; a wrong one is told when the others have been looked at."""
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            wanted = _WANTED.get(getattr(action.type, "__name__", ""))
+            said = error.message if wanted is None else f"must be {wanted}, is {shown(arg_string)}"
+            self._refused.append(f"{_called(action)}: {said}")
+            return _REFUSED
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if value is _REFUSED or action.choices is None or value in action.choices:
+            return
+        said = f"{shown(value)} is not one of {', '.join(map(str, action.choices))}"
+        hint = _did_you_mean(str(value), action.choices)
+        if action.nargs == argparse.PARSER:  # a command: nothing else can be read
+            self.error(f"no {_called(action)} is called {shown(value)}{hint}")
+        key = _called(action)
+        self._refused.append(f"{key}: {said}{hint}" if key else f"{said}{hint}")
+
     def error(self, message: str) -> NoReturn:
-        """Exit with 2 after one line."""
-        said = printable(message)
-        self.exit(BAD_INPUT, f"{self.prog}: {said} (see `{self.prog} --help`)\n")
+        """Exit with 2 after a line for each mistake; the last one says where help is."""
+        lines = [f"{self.prog}: {printable(line)}" for line in (*self._refused, message)]
+        self.exit(BAD_INPUT, "\n".join(lines) + f" (see `{self.prog} --help`)\n")
+
+
+_REFUSED: Any = object()
+"""Stands for the value of a word that was refused."""
+_WANTED = {"int": "a whole number", "float": "a number", "share": "a share (0.02, or 2%)"}
+
+
+def _called(action: argparse.Action) -> str:
+    """Return what people call an argument: its longest switch, or how help writes it."""
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest
+    if action.nargs == argparse.PARSER:
+        return metavar.lower()
+    return max(action.option_strings, key=len, default="" if "|" in metavar else metavar)
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the names that are spelt alike, as the end of a message."""
+    import difflib  # on a mistake only
+
+    near = difflib.get_close_matches(word, list(known), n=2)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 class Mistakes:

@@ -15,7 +15,7 @@ from h3sim.cli.load_tables import (
     path_table,
     roots_table,
 )
-from h3sim.cli.options import add_buffer_option, add_load_options, read_config
+from h3sim.cli.options import add_buffer_option, add_load_options, read_config, switch_of
 from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, named_page
@@ -147,7 +147,7 @@ def _check_qlog(options: argparse.Namespace) -> None:
     if options.qlog_dialect not in DIALECTS:
         message = f"must be one of {', '.join(DIALECTS)}, is {options.qlog_dialect!r}"
         raise InputError([Problem(key="--qlog-dialect", message=message)])
-    check_qlog_path(options.qlog)
+    check_qlog_path(options.qlog, key="--qlog")
 
 
 def _check_path(options: argparse.Namespace) -> None:
@@ -186,7 +186,7 @@ def _saved(
 ) -> tuple[Page, Scheme, LoadConfig] | None:
     """Return what a saved load was run with; it brings its own settings."""
     given = [
-        Problem(key=f"--{key.replace('_', '-')}", message="does not go with a saved load")
+        Problem(key=switch_of(key, vars(options)), message="does not go with a saved load")
         for key, value in vars(options).items()
         if key in options.usual and key not in _OUTPUTS and value != options.usual[key]
     ]

@@ -102,6 +102,10 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _prune(options: argparse.Namespace) -> int:
+    if not options.failed and not options.other_models:
+        message = "say what is of no use: --failed, --other-models or both"
+        raise InputError([Problem(key="prune", message=message)])
+    Store(options.store, may_write=False).close()  # where there is none, none shall be made
     keep = model_version() if options.other_models else None
     with Store(options.store) as store:
         n = store.prune(keep_model=keep, failed=options.failed)

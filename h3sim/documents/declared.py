@@ -36,7 +36,7 @@ from h3sim.documents.values import MegabitsPerSecond, Milliseconds, OrNone, Valu
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = [
     *("Declared", "declared", "keys_of", "read_document", "read_table", "says", "settle"),
@@ -244,8 +244,12 @@ def read_document(
     source: str,
     format_: str = "",
     noun: str = "a table",
+    also: Callable[[ValueT], Iterable[Problem]] = lambda _: (),
 ) -> ValueT:
     """Return the value that a parsed file describes.
+
+    Where something is wrong, *also* is asked of the value, or of what stands in for it, what else
+    is: what else reads the value would find that one only when the rest is mended.
 
     Raises:
         error: listing every mistake in it.
@@ -261,8 +265,9 @@ def read_document(
         value = read_table(cls, table, noun=noun)
     except RefusedError as refused:
         problems += refused.problems
+        value = refused.stand_in
     if problems:
-        raise error(problems, source)
+        raise error([*problems, *also(value)], source)
     return value
 
 

@@ -100,8 +100,10 @@ def write_qlog(
     write_whole(path, put, error=LogError)
 
 
-def check_qlog_path(path: str | Path | None) -> None:
+def check_qlog_path(path: str | Path | None, *, key: str = "") -> None:
     """Refuse a path to which no log could be written; None is none.
+
+    *key* is the option that gave the path.
 
     Raises:
         LogError: saying what is wrong with it.
@@ -109,14 +111,14 @@ def check_qlog_path(path: str | Path | None) -> None:
     >>> check_qlog_path("load.json")
     Traceback (most recent call last):
     ...
-    h3sim.qlog.source.LogError: load.json: must end in .qlog or .sqlog
+    h3sim.qlog.source.LogError: must end in .qlog or .sqlog, is 'load.json'
     """
     if path is None:
         return
     if Path(path).suffix not in _SUFFIXES:
-        message = f"must end in {' or '.join(_SUFFIXES)}"
-        raise LogError([Problem(key="", message=message)], str(path))
-    check_output(path, error=LogError)
+        message = f"must end in {' or '.join(_SUFFIXES)}, is {str(path)!r}"
+        raise LogError([Problem(key=key, message=message)])
+    check_output(path, key=key, error=LogError)
 
 
 def _schema(dialect: str) -> QlogSchema:

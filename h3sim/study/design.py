@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
-__all__ = ["Cell", "Combinations", "Design", "Range", "check_axes", "sampled"]
+__all__ = ["OPTIONS", "Cell", "Combinations", "Design", "Range", "check_axes", "sampled"]
 
 OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
 """What may be an axis beside pages, schemes and seeds: every option of a load."""

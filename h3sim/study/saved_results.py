@@ -12,7 +12,7 @@ from h3sim.documents.files import shown_path
 from h3sim.errors import Problem
 from h3sim.study.export import FORMAT, ResultsError, ResultsHead
 from h3sim.study.results import Results
-from h3sim.study.store import Store, StoreError
+from h3sim.study.store import Store, StoreInputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,8 @@ def _of_store(path: str | Path, study: int | None) -> Results:
     known = {stored.id: stored for stored in store.studies()}
     wanted = max(known, default=0) if study is None else study
     if wanted not in known:
-        raise StoreError(f"{path}: has no study {wanted}; there are {', '.join(map(str, known))}")
+        message = f"has no study {wanted}; there are {', '.join(map(str, known)) or 'none'}"
+        raise StoreInputError(message, shown_path(path))
     return Results(lambda: store.rows(wanted), axes=known[wanted].axes)
 
 

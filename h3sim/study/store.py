@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.documents.files import shown_path
 from h3sim.documents.shown import shown
-from h3sim.errors import H3SimError, InputError
+from h3sim.errors import H3SimError, InputError, Problem
 from h3sim.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
-__all__ = ["Outcome", "Store", "StoreError", "StoredStudy"]
+__all__ = ["Outcome", "Store", "StoreError", "StoreInputError", "StoredStudy"]
 
 _VERSION = 1
 FORMAT = f"h3sim-store/{_VERSION}"
@@ -52,6 +52,14 @@ CREATE TABLE IF NOT EXISTS study_cells (
 
 class StoreError(H3SimError):
     """A store cannot be read or written; the message says what to do."""
+
+
+class StoreInputError(StoreError, InputError):
+    """Something else than was given is needed: what is at the path is no store, say."""
+
+    def __init__(self, problems: str | Iterable[Problem], source: str = "") -> None:
+        given = [Problem(key="", message=problems)] if isinstance(problems, str) else problems
+        InputError.__init__(self, given, source)
 
 
 class Outcome(NamedTuple):
@@ -91,9 +99,10 @@ class Store:
         with self._told():
             try:
                 self._db = self._connect()
+            except StoreInputError:  # a ValueError, too
+                raise
             except ValueError as error:
-                message = f"{shown_path(self.path)}: cannot be the path of a file"
-                raise StoreError(message) from error
+                raise self._refused("cannot be the path of a file") from error
             self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             self._check()
 
@@ -102,7 +111,7 @@ class Store:
             return sqlite3.connect(":memory:", check_same_thread=False)
         if not self._may_write:
             if not Path(self.path).is_file():
-                raise StoreError(f"{shown_path(self.path)}: there is no such file")
+                raise self._refused("there is no such file")
             uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
             # Where nothing may be written SQLite cannot make the files by which readers and a
             # writer know of each other. If no writer left any, there is none.
@@ -111,9 +120,7 @@ class Store:
                 uri += "&immutable=1"
             return sqlite3.connect(uri, uri=True, check_same_thread=False)
         if not Path(self.path).absolute().parent.is_dir():
-            raise StoreError(
-                f"{shown_path(self.path)}: there is no folder {shown(Path(self.path).parent)}"
-            )
+            raise self._refused(f"there is no folder {shown(Path(self.path).parent)}")
         return sqlite3.connect(self.path, check_same_thread=False)
 
     def _check(self) -> None:
@@ -122,12 +129,10 @@ class Store:
         (known,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if tables and known != _APPLICATION_ID:
-            raise StoreError(
-                f"{shown_path(self.path)}: is not a store of studies: give another file"
-            )
+            raise self._refused("is not a store of studies: give another file")
         if tables and version != _VERSION:
-            raise StoreError(
-                f"{shown_path(self.path)}: is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
+            raise self._refused(
+                f"is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
                 " give another file, or export its rows with the h3sim that made it"
             )
         if self._may_write and self.path != ":memory:":
@@ -140,7 +145,10 @@ class Store:
                 # there.
                 self._db.executescript(f"BEGIN IMMEDIATE;{_make_tables()}COMMIT;")
         elif not tables:
-            raise StoreError(f"{shown_path(self.path)}: is empty")
+            raise self._refused("is empty")
+
+    def _refused(self, message: str) -> StoreInputError:
+        return StoreInputError(message, shown_path(self.path))
 
     def _log_ahead(self) -> None:
         """Have writes logged ahead (WAL): readers and a writer do not wait for one another.
@@ -167,7 +175,10 @@ class Store:
         try:
             yield
         except sqlite3.Error as error:
-            advice = _ADVICE.get(getattr(error, "sqlite_errorname", ""), "")
+            name = getattr(error, "sqlite_errorname", "")
+            advice = _ADVICE.get(name, "")
+            if name == "SQLITE_NOTADB":
+                raise self._refused(f"{printable(str(error))}{advice}") from error
             # Of a file that is damaged SQLite quotes what it could not read, whatever it is.
             said = f"{printable(str(error))}{advice}; what was finished before is kept"
             raise StoreError(f"{shown_path(self.path)}: {said}") from error

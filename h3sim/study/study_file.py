@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.catalog import load_network, load_profile
 from h3sim.documents import parse_toml, read_text
-from h3sim.documents.declared import keys_of, read_document, says, settle
+from h3sim.documents.declared import declared, keys_of, read_document, says, settle
 from h3sim.documents.nested import NumbersByPath, Table
+from h3sim.documents.refused import collected
 from h3sim.documents.values import (
     Choice,
     Flag,
@@ -26,8 +26,9 @@ from h3sim.documents.values import (
 from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.results.figures import ON_DEMAND
 from h3sim.study.arguments import N_SAMPLES, SAMPLING, SEED
-from h3sim.study.design import Range
-from h3sim.study.recorded_network import RECORDED
+from h3sim.study.config import LoadConfig
+from h3sim.study.design import OPTIONS, Range
+from h3sim.study.options import unknown_option
 from h3sim.study.run import resolve_pages, resolve_schemes
 from h3sim.study.sequential import SEEDS_ARE_ADDED
 from h3sim.study.stopping import StoppingRule
@@ -44,10 +45,14 @@ FORMAT = "h3sim-study/1"
 _FINDS: dict[str, Callable[[str], object]] = {
     "pages": resolve_pages,
     "schemes": resolve_schemes,
-    "network": load_network,
-    "transport_profile": load_profile,
+    "network": lambda name: LoadConfig(network=name),
+    "transport_profile": lambda name: LoadConfig(transport_profile=name),
+    "cc": lambda name: LoadConfig(cc=name),
 }
-"""What may name files, which are looked for beside the study, and how each is found."""
+"""What is given by name, and how each is found."""
+_FILES = tuple(key for key in _FINDS if key != "cc")
+"""What may name files, which are looked for beside the study."""
+_KINDS = {entry.attribute: entry.kind for entry in declared(LoadConfig)}
 _NAMES = OneOrMore(Text(), "names")
 
 
@@ -216,15 +221,23 @@ class StudyFile:
         if self.until is not None and self.seeds is not None:
             yield Problem(key="seeds", message=SEEDS_ARE_ADDED)
         told = dict.fromkeys(keys_of(StudyFile), "is no option of a load: it stands outside")
+        ranges = () if self.samples is None else self.samples.ranges
         for table, names, message in (
             ("settings", self.settings, "is fixed in settings"),
             ("axes", self.axes, "varies in axes"),
-            ("samples.ranges", () if self.samples is None else self.samples.ranges, ""),
+            ("samples.ranges", ranges, ""),
+            *((f"cells[{n}]", cell, "") for n, cell in enumerate(self.cells or ())),
         ):
             for name in names:
                 if name in told:
                     yield Problem(key=f"{table}.{name}", message=told[name])
-                told[name] = message
+                elif name not in OPTIONS:
+                    unknown = unknown_option(name, (*OPTIONS, *keys_of(StudyFile)))
+                    yield Problem(key=f"{table}.{name}", message=unknown.message)
+                if message:
+                    told[name] = message
+        given = ((key, name, value) for key, name, value in self._given() if name in OPTIONS)
+        yield from collected((key, _KINDS[name].accept, value) for key, name, value in given)[1]
 
     def study(self, folder: Path | None = None, *, source: str = "study") -> Study:
         """Return what is to be loaded; files that it names are looked for in *folder* at first.
@@ -232,29 +245,35 @@ class StudyFile:
         Raises:
             StudyError: listing every mistake in it.
         """
-        arguments = self._arguments(folder or Path())
+        folder = folder or Path()
         try:
-            study = study_of(**arguments)
-        except UnknownNameError as error:
-            # The first of them; whoever wrote the file wants to know of all.
-            unknown = [*self._unknown(arguments)] or [Problem(key="", message=str(error))]
-            raise StudyError(unknown, source) from error
-        except InputError as error:
-            # It says which file it is about: a page that the study names, not the study.
-            if error.source:
+            study = study_of(**self._arguments(folder))
+        except (UnknownNameError, InputError) as error:
+            known = getattr(error, "problems", ()) or [Problem(key="", message=str(error))]
+            # It is the first of them; whoever wrote the file wants to know of all.
+            unknown = self.unknown_names(folder)
+            # Only a page's file, say, is wrong: the error tells that file's keys.
+            if getattr(error, "source", "") and len(unknown) <= len(known):
                 raise
-            raise StudyError(error.problems, source) from error
+            raise StudyError(unknown or known, source) from error
         return replace(study, stopping=self.until)
+
+    def _given(self) -> Iterator[tuple[str, str, Any]]:
+        """Yield where each value of an option stands, which option, and the value."""
+        for name, value in self.settings.items():
+            yield f"settings.{name}", name, value
+        for name, values in self.axes.items():
+            for number, value in enumerate(values):
+                yield f"axes.{name}[{number}]", name, value
+        for number, cell in enumerate(self.cells or ()):
+            for name, value in cell.items():
+                yield f"cells[{number}].{name}", name, value
 
     def _arguments(self, folder: Path) -> dict[str, Any]:
         """Return the arguments of `study_of`."""
 
         def named(key: str, value: Any) -> Any:
-            if key not in _FINDS or not isinstance(value, str):
-                return value
-            path = str(folder / value)
-            # os.path, unlike pathlib, says no to what cannot be a path at all.
-            return path if os.path.isfile(path) else value  # noqa: PTH113
+            return _in_folder(folder, key, value)
 
         drawn: dict[str, Any] = {}
         if self.samples is not None:
@@ -272,22 +291,31 @@ class StudyFile:
             **drawn,
         }
 
-    def _unknown(self, arguments: Mapping[str, Any]) -> Iterator[Problem]:
-        """Yield what is wrong with each name in arguments of `study_of`, or with its file."""
-        above = dict.fromkeys(self.settings, "settings.") | dict.fromkeys(self.axes, "axes.")
-        keys = [(f"{above.get(key, '')}{key}", key, arguments.get(key)) for key in _FINDS]
-        for number, cell in enumerate(arguments["cells"] or ()):
-            keys += [(f"cells[{number}].{key}", key, cell.get(key)) for key in _FINDS]
-        for told, key, given in keys:
-            names = given if isinstance(given, list) else [given]
-            for number, name in enumerate(names):
-                try:
-                    if isinstance(name, str) and name != RECORDED:
-                        _FINDS[key](name)
-                except (UnknownNameError, InputError) as error:
-                    index = f"[{number}]" if names is given else ""
-                    for line in str(error).splitlines():
-                        yield Problem(key=f"{told}{index}", message=line)
+    def unknown_names(self, folder: Path) -> list[Problem]:
+        """Return what is wrong with each thing that it names, or with that thing's file."""
+        named = [
+            (f"{key}[{number}]", key, name)
+            for key, names in (("pages", self.pages), ("schemes", self.schemes))
+            for number, name in enumerate(names)
+        ]
+        found: list[Problem] = []
+        for where, key, name in (*named, *self._given()):
+            if key not in _FINDS or not isinstance(name, str):
+                continue
+            try:
+                _FINDS[key](_in_folder(folder, key, name))
+            except (UnknownNameError, InputError) as error:
+                found += (Problem(key=where, message=line) for line in str(error).splitlines())
+        return found
+
+
+def _in_folder(folder: Path, key: str, value: Any) -> Any:
+    """Return the path of a file of that name in *folder* where there is one, else *value*."""
+    if key not in _FILES or not isinstance(value, str):
+        return value
+    path = str(folder / value)
+    # os.path, unlike pathlib, says no to what cannot be a path at all.
+    return path if os.path.isfile(path) else value  # noqa: PTH113
 
 
 def read_study(path: str | Path) -> Study:
@@ -310,5 +338,13 @@ def study_from_dict(
     Raises:
         StudyError: listing every mistake in it.
     """
-    file = read_document(StudyFile, document, StudyError, source=source, format_=FORMAT)
+    folder = folder or Path()
+    file = read_document(
+        StudyFile,
+        document,
+        StudyError,
+        source=source,
+        format_=FORMAT,
+        also=lambda file: file.unknown_names(folder),
+    )
     return file.study(folder, source=source)

@@ -236,6 +236,7 @@ def study_of(
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     plain = {key: value for key, value in axes.items() if key not in ranges}
     listed = _listed(cells, ranges, samples)
+    _refuse_what_is_given_twice(listed, axes)
     if ranges:
         drawn = sampled(ranges, samples or 0, method=sampling, seed=sampling_seed)
         listed = tuple({**cell, **point} for cell in listed for point in drawn)
@@ -268,6 +269,16 @@ def _listed(
     listed: tuple[dict[str, Any], ...] = ({},) if cells is None else tuple(map(dict, cells))
     check_axes({**dict.fromkeys(ranges, 0), **{k: 0 for cell in listed for k in cell}}, _ARGUMENTS)
     return listed
+
+
+def _refuse_what_is_given_twice(
+    listed: Iterable[Mapping[str, Any]], axes: Mapping[str, Any]
+) -> None:
+    """Refuse options that cells have and that are given beside them: one of the two would win."""
+    twice = dict.fromkeys(name for cell in listed for name in cell if name in axes)
+    if twice:
+        message = "is given in cells and beside them: give it once"
+        raise InputError(Problem(key=name, message=message) for name in twice)
 
 
 def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:

@@ -110,10 +110,8 @@ def test_what_a_command_does_not_know_is_refused_with_its_own_help(
         [],
         ["fly"],
         ["run"],
-        ["run", "http2rulez", "--seed", "x"],
-        ["run", "http2rulez", "--transport", "sctp"],
-        ["run", "http2rulez", "--retransmit", "never"],
         ["run", "http2rulez", "--fast"],
+        ["run", "http2rulez", "--no-handshake", "--zero-rtt"],
         ["compare"],
         ["compare", "http2rulez", "--mean", "harmonic"],
         ["list"],
@@ -140,6 +138,12 @@ def test_bad_usage_is_told_in_one_line_that_points_to_the_help(
         ("--rtt-ms", "nan"),
         ("--buffer-kb", "-1"),
         ("--buffer-kb", "1e400"),
+        ("--buffer-kb", "much"),
+        ("--seed", "1e3"),
+        ("--rtt-ms", "x"),
+        ("--loss", "3x"),
+        ("--transport", "sctp"),
+        ("--retransmit", "never"),
         ("--jitter", "4"),
         ("--jitter", "4:3-1"),
         ("--plot", "load.jpeg2000"),
@@ -179,6 +183,75 @@ def test_several_mistakes_give_a_line_each(capsys: pytest.CaptureFixture[str]) -
     assert len(lines) == len(starts)
     for start in starts:
         assert len([line for line in lines if line.startswith(f"h3sim run: {start}")]) == 1
+
+
+def test_words_that_are_no_values_are_told_together_with_what_else_is_wrong(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = complaints(
+        capsys,
+        *("run", "nowhere", "--seed", "1e3", "--transport", "sctp", "--rtt-ms", "x"),
+        *("--loss", "3x", "--burst", "0.5", "--qlog", "load.json"),
+    )
+    assert lines == [
+        "h3sim run: no page is called 'nowhere' (`h3sim list pages` shows all)",
+        "h3sim run: --transport: 'sctp' is not one of quic, tcp",
+        "h3sim run: --rtt-ms: must be a number, is 'x'",
+        "h3sim run: --loss: must be a number (0.02 is 2 %), is '3x'",
+        "h3sim run: --burst: must be 1 to 1e+06, is 0.5",
+        "h3sim run: --seed: must be a whole number, is '1e3'",
+        "h3sim run: --qlog: must end in .qlog or .sqlog, is 'load.json'",
+    ]
+
+
+def test_all_of_a_command_line_that_cannot_be_read_is_told_at_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = complaints(capsys, "compare", "--seeds", "x", "-j", "y", "--mean", "arithmetik")
+    assert lines == [
+        "h3sim compare: --seeds: must be a whole number, is 'x'",
+        "h3sim compare: --workers: must be a whole number, is 'y'",
+        "h3sim compare: --mean: 'arithmetik' is not one of arithmetic, geometric;"
+        " did you mean arithmetic?",
+        "h3sim compare: the following arguments are required: PAGE (see `h3sim compare --help`)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["comapre", "http2rulez"],
+            "h3sim: no command is called 'comapre'; did you mean compare? (see `h3sim --help`)",
+        ),
+        (
+            ["store", "lst"],
+            "h3sim store: no action is called 'lst'; did you mean list? (see `h3sim store --help`)",
+        ),
+        (
+            ["list", "netwroks"],
+            "h3sim list: 'netwroks' is not one of schemes, networks, profiles, controllers,"
+            " schedulers, pages, sets; did you mean networks? (see `h3sim list --help`)",
+        ),
+    ],
+)
+def test_commands_that_nobody_knows_are_told_with_those_spelt_alike(
+    arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert complaints(capsys, *arguments) == [line]
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--zero-rtt", "'0-rtt' needs links: a constant rate has no handshake packets"),
+        ("--no-preload-scanner", "goes only with browser = 'parse'"),
+    ],
+)
+def test_what_a_flag_says_is_told_by_that_flag(
+    flag: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert complaints(capsys, "run", "http2rulez", flag) == [f"h3sim run: {flag}: {said}"]
 
 
 def test_unknown_names_and_wrong_numbers_are_told_together(

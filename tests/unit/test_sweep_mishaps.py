@@ -232,6 +232,29 @@ def test_all_names_that_nobody_knows_and_files_that_cannot_be_read_are_told_at_o
     assert main(["sweep", str(path)]) == 2
     told = [line.split(": ")[2] for line in capsys.readouterr().err.splitlines()]
     assert told == [
+        *("cells[0].network", "cells[1].network"),  # is fixed in settings
         *("pages[1]", "pages[2]", "schemes[0]", "settings.network"),
         *("axes.transport_profile[1]", "cells[1].network"),
     ]
+
+
+def test_values_that_cannot_be_are_told_with_names_and_keys_that_nobody_knows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'format = "h3sim-study/1"\n'
+        'pages = ["nosuch"]\n'
+        'pagse = ["davies-meenan"]\n'
+        'schemes = "fifoo"\n'
+        'settings = { transport = "sctp", rtt_ms = -4, network = "cabel" }\n'
+        "axes = { loss = [0.1, 2.0], seedz = [1] }\n"
+        'cells = [{ buffer_kb = 14 }, { buffer_kb = "x", cc = "cubix" }]\n'
+    )
+    assert main(["sweep", str(path)]) == 2
+    told = [line.split(": ")[2:] for line in capsys.readouterr().err.splitlines()]
+    assert [line[0] for line in told] == [
+        *("pagse", "axes.seedz", "settings.transport", "settings.rtt_ms", "axes.loss[1]"),
+        *("cells[1].buffer_kb", "pages[0]", "schemes[0]", "settings.network", "cells[1].cc"),
+    ]
+    assert told[2][1] == "'sctp' is not one of quic, tcp"

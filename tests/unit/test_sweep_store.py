@@ -313,7 +313,7 @@ def test_the_rows_are_those_of_python(study_file: Any, tmp_path: Path) -> None:
         ("rtt_ms", "rtt", "rtt: there is no such option; did you mean rtt_ms"),
         ('"tcp"', '["tcp"]', "settings.transport: must be one value"),
         ("rtt_ms", "transport", "axes.transport: is fixed in settings"),
-        ("[0, 50]", '[0, "x"]', "rtt_ms: must be a number, is 'x'"),
+        ("[0, 50]", '[0, "x"]', r"axes\.rtt_ms\[1\]: must be a number, is 'x'"),
         ("[axes]", "[samples]\nn = 0\n[axes]", "samples.n: must be 1 to 1,000,000, is 0"),
         ("[axes]", "[samples]\nn = 1\n[axes]", "samples.ranges: at least one"),
         (
@@ -350,6 +350,32 @@ def test_outputs_that_cannot_be_written_are_told_before_anything_runs(
 ) -> None:
     assert main(["sweep", str(study_file), "--csv", "/nowhere/rows.csv"]) == 2
     assert "--csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("action", "content", "said"),
+    [
+        (["list"], None, "there is no such file"),
+        (["verify"], None, "there is no such file"),
+        (["prune", "--failed"], None, "there is no such file"),
+        (["list"], b"", "is empty"),
+        (["prune", "--failed"], b"", "is empty"),
+        (["list"], b"no store at all", "file is not a database: give another file"),
+    ],
+)
+def test_what_is_no_store_is_bad_input_and_stays_as_it_was(
+    store: Path, capsys: pytest.CaptureFixture[str], action: Any, content: Any, said: str
+) -> None:
+    if content is not None:
+        store.write_bytes(content)
+    assert main(["store", action[0], str(store), *action[1:]]) == 2
+    assert capsys.readouterr().err == f"h3sim: {store}: {said}\n"
+    assert (store.read_bytes() if store.exists() else None) == content
+
+
+def test_to_forget_it_must_be_said_what(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["store", "prune", str(store)]) == 2
+    assert "say what is of no use: --failed, --other-models" in capsys.readouterr().err
 
 
 def test_a_study_with_failed_loads_ends_with_1(

@@ -64,6 +64,13 @@ def test_listed_cells_are_combined_with_the_axes() -> None:
     assert design.axes == ("rtt_ms", "rate_mbps", "transport")
 
 
+@pytest.mark.parametrize("beside", [50, [50, 60], Range(low=10, high=90)])
+def test_what_cells_have_is_refused_beside_them(beside: Any) -> None:
+    with pytest.raises(InputError, match="rtt_ms: is given in cells and beside them") as caught:
+        study_of(PAGE, cells=[{"rtt_ms": 10}, {"loss": 0.1}], rtt_ms=beside, samples=2)
+    assert [problem.key for problem in caught.value.problems] == ["rtt_ms"]
+
+
 @pytest.mark.parametrize("method", ["latin-hypercube", "sobol"])
 def test_samples_fill_their_ranges_and_are_the_same_for_one_seed(method: Any) -> None:
     ranges = {"rtt_ms": Range(low=10, high=90), "max_requests": Range(low=1, high=8, whole=True)}
