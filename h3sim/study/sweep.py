@@ -235,8 +235,7 @@ def study_of(
     _check(**given, metrics=metrics, timeout_s=timeout_s, name=name)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     plain = {key: value for key, value in axes.items() if key not in ranges}
-    listed = _listed(cells, ranges, samples)
-    _refuse_what_is_given_twice(listed, axes)
+    listed = _listed(cells, ranges, samples, axes)
     if ranges:
         drawn = sampled(ranges, samples or 0, method=sampling, seed=sampling_seed)
         listed = tuple({**cell, **point} for cell in listed for point in drawn)
@@ -260,7 +259,10 @@ def _check(**given: Any) -> None:
 
 
 def _listed(
-    cells: Sequence[Mapping[str, Any]] | None, ranges: Mapping[str, Range], samples: int | None
+    cells: Sequence[Mapping[str, Any]] | None,
+    ranges: Mapping[str, Range],
+    samples: int | None,
+    axes: Mapping[str, Any],
 ) -> tuple[dict[str, Any], ...]:
     """Return the settings that go together, once their names and those of *ranges* are checked."""
     if samples is None and ranges:
@@ -268,17 +270,11 @@ def _listed(
         raise InputError(Problem(key=key, message=message) for key in ranges)
     listed: tuple[dict[str, Any], ...] = ({},) if cells is None else tuple(map(dict, cells))
     check_axes({**dict.fromkeys(ranges, 0), **{k: 0 for cell in listed for k in cell}}, _ARGUMENTS)
-    return listed
-
-
-def _refuse_what_is_given_twice(
-    listed: Iterable[Mapping[str, Any]], axes: Mapping[str, Any]
-) -> None:
-    """Refuse options that cells have and that are given beside them: one of the two would win."""
     twice = dict.fromkeys(name for cell in listed for name in cell if name in axes)
-    if twice:
+    if twice:  # what is beside the cells would win, and nobody know
         message = "is given in cells and beside them: give it once"
         raise InputError(Problem(key=name, message=message) for name in twice)
+    return listed
 
 
 def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from h3sim.capture.chromium import Recording, Source
+from h3sim.capture.chromium import Recording, Source, web_server
 from h3sim.capture.chromium.connection import DevTools
 from h3sim.capture.chromium.web_server import Site, served
 from h3sim.cli import main
@@ -121,6 +121,20 @@ def test_a_site_answers_with_nothing_from_outside_its_folder(folder: Path, targe
 def test_a_served_site_is_reached_over_http(folder: Path) -> None:
     with served(Site(folder, "none")) as base, urlopen(f"{base}/index.html") as answer:
         assert answer.read() == b"<p>home"
+
+
+def test_of_a_browser_that_hangs_up_nothing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    server = web_server._Server(("127.0.0.1", 0), web_server._Handler)
+    said = []
+    for error in (ConnectionResetError(), BrokenPipeError(), ValueError("a fault of ours")):
+        try:
+            raise error
+        except (OSError, ValueError):
+            server.handle_error(None, ("127.0.0.1", 1))
+        said.append(capsys.readouterr().err)
+    server.server_close()
+    assert said[:2] == ["", ""]
+    assert "a fault of ours" in said[2]
 
 
 @pytest.mark.parametrize(
