@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
@@ -107,3 +109,32 @@ def test_a_probe_of_the_handshake_carries_what_is_new_alone() -> None:
     server.on_timer(due_ns)
     probe, *_ = server.packets_to_send(due_ns)
     assert [start for start, _ in probe.crypto] == [length]
+
+
+@pytest.mark.parametrize(
+    ("flight_bytes", "sizes"),
+    [
+        (2000, [1280, 789, 1283, 393]),  # of 3750 all but 5, which are kept for an ACK
+        (3610, [1280, 1280, 1152, 28]),  # 38 are left: a PING
+        (3640, [1280, 1280, 1182]),  # 8 are left: no packet is as short
+        (3650, [1280, 1280, 1190]),  # none is left
+    ],
+)
+def test_probes_of_a_server_keep_to_three_times_what_came(
+    flight_bytes: int, sizes: list[int]
+) -> None:
+    """RFC 9000 § 8.1 limits all that a server sends, and RFC 9002 § 6.2.2.1 its probes."""
+    settings = QuicSettings(server_flight_bytes=flight_bytes)
+    source = StreamSender(FifoScheduler(), turn_bytes=1200, keeps_unacked=True)
+    handshake = Handshake(settings, Role.SERVER, Mode.ONE_RTT)
+    server = QuicEndpoint(settings, Window(10_000), source, handshake, peer_max_ack_delay_ns=0)
+    _, client = end(Role.CLIENT)
+    give(client.packets_to_send(0), server, 50)
+    sent = server.packets_to_send(ms(50))
+    for _ in range(2):
+        due_ns = server.timer_at_ns()
+        assert due_ns is not None
+        server.on_timer(due_ns)
+        sent += server.packets_to_send(due_ns)
+    assert [packet.size_bytes for packet in sent] == sizes
+    assert sum(sizes) <= 3 * 1250

@@ -23,6 +23,8 @@ MIN_FRAME_BYTES: Final = 32
 _LEAST_ACK_BYTES: Final = 5
 """Kept free for an ACK while a packet is filled; further ranges come on top."""
 _LIMIT_FRAME_BYTES: Final = 6
+_HEADER_AGAIN_BYTES: Final = 12
+"""The header of a frame that is sent again, near enough."""
 
 
 class Packer:
@@ -119,19 +121,20 @@ class Packer:
     ) -> Packet | None:
         """Return a probe with these frames; without any, with those of the oldest in flight."""
         if not frames and not crypto and not self.limits:
+            # Probes pass by the window, but not by what an unvalidated address may get.
+            allowance = self._handshake.allowance_bytes - _LEAST_ACK_BYTES
             oldest = self._recovery.oldest
             if oldest is not None:  # RFC 9002 § 6.2.4
-                frames += oldest.frames
-                crypto += oldest.crypto
+                used = _carry_again(oldest, frames, crypto, used, allowance)
             if not frames and not crypto:
+                if allowance <= used:
+                    return None
                 # Nothing to carry: one PING asks as well as two.
                 self.probes = 0
                 # A client probes though nothing is in flight: else a server whose allowance is used
                 # up, and a client that waits for it, wait for ever (RFC 9002 § 6.2.2.1).
                 is_awaited = self._recovery.bytes_in_flight or self._handshake.may_deadlock
                 return self._ping(now_ns) if is_awaited else None
-            # The headers of frames that are sent again, near enough.
-            used += sum(frame[-1] + 12 for frame in (*frames, *crypto))
         self.probes -= 1
         return self._pack(now_ns, frames, crypto, used)
 
@@ -178,3 +181,24 @@ class Packer:
         """Whether the next packet carries an ACK."""
         due_at_ns = self._acks.due_at_ns
         return due_at_ns is not None and (self._bundles_acks or due_at_ns <= now_ns)
+
+
+def _carry_again(
+    oldest: Packet,
+    frames: list[StreamBytes],
+    crypto: list[tuple[int, int]],
+    used: int,
+    most: int,
+) -> int:
+    """Put what *oldest* carries into both lists, cut at *most* bytes; return how many are used."""
+    for stream_id, offset, length in oldest.frames:
+        n_bytes = min(length, most - used - _HEADER_AGAIN_BYTES)
+        if n_bytes > 0 or n_bytes == length:  # a frame without bytes brings the end of a stream
+            frames.append((stream_id, offset, n_bytes))
+            used += n_bytes + _HEADER_AGAIN_BYTES
+    for offset, length in oldest.crypto:
+        n_bytes = min(length, most - used - _HEADER_AGAIN_BYTES)
+        if n_bytes > 0:
+            crypto.append((offset, n_bytes))
+            used += n_bytes + _HEADER_AGAIN_BYTES
+    return used
