@@ -110,6 +110,21 @@ def test_congestion_is_persistent_after_three_probe_timeouts(
     assert bool(told.persistent_at_ns) is is_persistent
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_before_the_first_ack_congestion_is_persistent_only_where_the_path_was_known(
+    is_known: bool,
+) -> None:
+    """RFC 9002 § 7.6.2 asks for a sample before; a connection that stood already brings one.
+
+    By 100 ms twice the period is 3 * (100 + 4 * 37.5 + 25) ms, which is below 900.
+    """
+    recovery, told = sender(0, 300, 900, 910, 910, 910)
+    if is_known:
+        recovery.on_path_rtt(ms(100))
+    assert acknowledge(recovery, (3, 5), at_ms=1010) == [0, 1, 2]
+    assert told.persistent_at_ns == ([ms(1010)] if is_known else [])
+
+
 def test_what_was_forgotten_is_not_told_again_when_an_older_ack_is_acknowledged() -> None:
     """RFC 9000 § 13.2.4; acknowledgements of ACKs may come out of order."""
     state = AckState(every=2, max_delay_ns=25)

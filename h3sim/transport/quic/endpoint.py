@@ -47,7 +47,7 @@ class QuicEndpoint(Endpoint[Packet]):
         self._controller = controller
         self.recovery = Recovery.of(settings, controller, peer_max_ack_delay_ns)
         if path_rtt_ns is not None:
-            self.recovery.rtt.on_sample(path_rtt_ns)  # as the handshake would have measured
+            self.recovery.on_path_rtt(path_rtt_ns)
         self._acks = AckState.of(settings)
         self._packer = Packer(settings, source, handshake, self._acks, self.recovery)
         self._has_bucket = settings.pacing_bucket is PacingBucket.AIOQUIC

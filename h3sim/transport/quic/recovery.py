@@ -87,6 +87,12 @@ class Recovery:
         """The oldest packet in flight."""
         return self._sent[self._lowest_in_flight()] if self._sent else None
 
+    def on_path_rtt(self, rtt_ns: int) -> None:
+        """Take the round-trip time that an earlier handshake measured, before anything leaves."""
+        self.rtt.on_sample(rtt_ns)
+        # Before navigation start, so that what leaves then was sent after it (RFC 9002 § 7.6.2).
+        self._first_sample_at_ns = -1
+
     def on_sent(self, packet: Packet) -> None:
         """Take an ack-eliciting packet into account that leaves now."""
         now_ns = packet.sent_at_ns
