@@ -260,3 +260,28 @@ class TestProbes:
         sender.ack(7, at_ms=307)
         # Beyond the probe without a duplicate: a loss that it made up for, and that nothing showed.
         assert sender.window.lost == ([[0]] if begins_an_episode else [[5 * SIZE]])
+
+    @pytest.mark.parametrize(
+        ("duplicate_at_ms", "due_ms"), [(303, 302 + 200), (502, 502), (502.5, None)]
+    )
+    def test_a_duplicate_that_ends_a_probe_leaves_the_timer_of_what_was_sent_since(
+        self, duplicate_at_ms: float, due_ms: float | None
+    ) -> None:
+        """§ 7.2: an ACK of nothing new neither starts the timer nor stops it.
+
+        Where it ran out while a probe was under way, none went, and the timeout is left (§ 7.3).
+        """
+        sender = Sender(2, RACK)
+        probe = sender.recovery.probe
+        assert probe is not None
+        sender.recovery.on_timer(ms(201))
+        probe.on_sent(2 * SIZE, sender.recovery.board.sent[SIZE])
+        sender.send_again(1, at_ms=201)
+        for number in (2, 3):
+            sender.send(number, at_ms=210)
+        sender.ack(2, at_ms=302)
+        assert (probe.end_seq, probe.due_at_ns) == (2 * SIZE, None)
+        sender.ack(2, (1, 2), at_ms=duplicate_at_ms)
+        assert (probe.end_seq, sender.window.lost) == (None, [])
+        assert probe.due_at_ns == (None if due_ms is None else ms(due_ms))
+        assert sender.timer_ms() == (302 + 300 if due_ms is None else due_ms)

@@ -23,6 +23,7 @@ class TailLossProbe:
     """Says when a probe is due, and whether it has made up for a loss."""
 
     __slots__ = (
+        "_armed_at_ns",
         "_board",
         "_due_at_ns",
         "_episode",
@@ -46,6 +47,7 @@ class TailLossProbe:
         self._resent: SentSegment | None = None
         """What the probe under way sent again; None if it was new data."""
         self._due_at_ns: int | None = None
+        self._armed_at_ns = 0
         self._stale_from_ns: int | None = None
         """Since when that is to be worked out anew; None if nothing has happened since."""
         self.is_due = False
@@ -62,7 +64,17 @@ class TailLossProbe:
     def arm(self, now_ns: int) -> None:
         """Set when a probe is due, after a segment that left or an ACK."""
         # There are more of those than anybody asks.
-        self._stale_from_ns = now_ns
+        self._stale_from_ns = self._armed_at_ns = now_ns
+
+    def resume(self, now_ns: int) -> None:
+        """Let the next one be due when it would have been without the one that is over.
+
+        The timer of what left meanwhile has run all along, and an ACK of nothing new does not stop
+        it (RFC 8985 § 7.2). If it has run out, it did so in vain (§ 7.3).
+        """
+        self._stale_from_ns = None
+        due_at_ns = self._work_out(self._armed_at_ns)
+        self._due_at_ns = None if due_at_ns is None or due_at_ns < now_ns else due_at_ns
 
     def _work_out(self, from_ns: int) -> int | None:
         board = self._board

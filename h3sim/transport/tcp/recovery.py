@@ -269,6 +269,8 @@ class Recovery:
     ) -> None:
         """Cut the window if the probe made up for a loss that nothing else shows."""
         repaired = probe.on_ack(ack, duplicate)
+        if probe.end_seq is None:
+            probe.resume(now_ns)
         if repaired is not None:  # never in an episode: as one begins, a probe is forgotten
             self._tell_lost([repaired], self.board.pipe_bytes, now_ns)
 
