@@ -23,7 +23,8 @@ def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
     """Return when the largest element is painted, an approximation of LCP.
 
     That is the hero where the page names one (the last of several), else what has the largest share
-    of the viewport, else the text of the first paint. Nothing is painted before that.
+    of the viewport (the first of several), else the text of the first paint. Nothing is painted
+    before that.
 
     >>> largest_paint_ns(50, [Element(0.2, False, 90), Element(0.1, False, 200)])
     90
@@ -34,7 +35,10 @@ def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
     heroes = [element.ready_at_ns for element in elements if element.is_hero]
     if heroes:
         return max(first_paint_ns, *heroes)
-    largest = max(elements, key=lambda element: element.share or 0, default=None)
+    # Of one size the first that is ready: one that is no larger does not replace it.
+    largest = max(
+        elements, key=lambda element: (element.share or 0, -element.ready_at_ns), default=None
+    )
     if largest is None or not largest.share:
         return first_paint_ns
     return max(first_paint_ns, largest.ready_at_ns)

@@ -40,7 +40,7 @@ class Ranks(NamedTuple):
         found: list[tuple[str, ...]] = []
         for index, name in enumerate(names):
             reach = self.ranks[name] + self.critical_difference
-            group = tuple(other for other in names[index:] if self.ranks[other] <= reach)
+            group = tuple(other for other in names[index:] if self.ranks[other] < reach)
             # Groups are stretches of the order: if its last is in the group before, all of it is.
             if len(group) > 1 and not (found and group[-1] in found[-1]):
                 found.append(group)

@@ -48,3 +48,9 @@ def test_what_no_element_covers_is_seen_from_the_first_paint_on() -> None:
 @pytest.mark.parametrize("elements", [[], [element(30)], [element(30, 0.0)]])
 def test_without_a_share_there_is_no_speed_index(elements: list[Element]) -> None:
     assert speed_index_ns(10, elements) is None
+
+
+def test_of_the_largest_of_one_size_the_first_that_is_painted_counts() -> None:
+    """Largest Contentful Paint § 4: a later element that is no larger does not replace it."""
+    early, late = element(30, 0.4), element(90, 0.4)
+    assert largest_paint_ns(10, [early, late]) == largest_paint_ns(10, [late, early]) == 30

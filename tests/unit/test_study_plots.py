@@ -10,6 +10,7 @@ from scipy import stats
 
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
+from h3sim.study.ranks import Ranks
 
 
 def study() -> Any:
@@ -141,6 +142,13 @@ def test_correlations_stand_by_size_full_where_significant_and_none_where_nothin
     assert [text.get_text() for text in ax.texts] == ["none"]
     with pytest.raises(InputError, match="no column 'sec'"):
         sized_study().plot.correlations("lost", "sec")
+
+
+def test_ranks_that_differ_by_the_critical_difference_are_told_apart() -> None:
+    """Demsar 2006, § 3.2.2: significantly different where they differ by at least that much."""
+    ranks = {"a": 1.0, "b": 2.0, "c": 2.5}
+    assert Ranks(ranks, 9, 1.0, 0.01).groups() == [("b", "c")]
+    assert Ranks(ranks, 9, 1.25, 0.01).groups() == [("a", "b"), ("b", "c")]
 
 
 def test_a_diagram_of_ranks_joins_what_is_not_told_apart() -> None:
