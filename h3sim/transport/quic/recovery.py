@@ -88,10 +88,9 @@ class Recovery:
         return self._sent[self._lowest_in_flight()] if self._sent else None
 
     def on_path_rtt(self, rtt_ns: int) -> None:
-        """Take the round-trip time that an earlier handshake measured, before anything leaves."""
+        """Take the round-trip time that a handshake measured before navigation start."""
         self.rtt.on_sample(rtt_ns)
-        # Before navigation start, so that what leaves then was sent after it (RFC 9002 § 7.6.2).
-        self._first_sample_at_ns = -1
+        self._first_sample_at_ns = -1  # what leaves at 0 was sent after it (§ 7.6.2)
 
     def on_sent(self, packet: Packet) -> None:
         """Take an ack-eliciting packet into account that leaves now."""
@@ -262,16 +261,23 @@ class Recovery:
         rtt = self.rtt
         base_ns = rtt.smoothed_rtt_ns + max(4 * rtt.rttvar_ns, K_GRANULARITY_NS)
         period_ns = (base_ns + self._peer_max_ack_delay_ns) * _K_PERSISTENT_CONGESTION_THRESHOLD
-        begin: Packet | None = None
-        previous = -2
-        for packet in lost:
-            # § 7.6.2: only what was sent after the first sample; before it the period was a guess.
-            if packet.sent_at_ns <= self._first_sample_at_ns:
-                continue
-            # A gap between these numbers is a packet that was acknowledged, and ends the row.
-            if begin is None or packet.eliciting_index != previous + 1:
-                begin = packet
-            previous = packet.eliciting_index
-            if packet.sent_at_ns - begin.sent_at_ns > period_ns:
-                return True
-        return False
+        return _span_in_a_row(lost, self._first_sample_at_ns) > period_ns
+
+
+def _span_in_a_row(lost: list[Packet], after_ns: int) -> int:
+    """Return the longest time between two of *lost* with none acknowledged between them.
+
+    § 7.6.2: of those that were sent after the first sample; before it the period was a guess.
+    """
+    span_ns = 0
+    begin: Packet | None = None
+    previous = -2
+    for packet in lost:
+        if packet.sent_at_ns <= after_ns:
+            continue
+        # A gap between these numbers is a packet that was acknowledged, and ends the row.
+        if begin is None or packet.eliciting_index != previous + 1:
+            begin = packet
+        previous = packet.eliciting_index
+        span_ns = max(span_ns, packet.sent_at_ns - begin.sent_at_ns)
+    return span_ns
