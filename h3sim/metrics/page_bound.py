@@ -129,10 +129,11 @@ def _allowed(parts: Sequence[Part], moved: list[float]) -> list[float]:
 
 
 def _levelled(parts: Sequence[Part]) -> list[float]:
-    """Return what to move so that no part has more weight a packet than what it waits for.
+    """Return what to move so that each part, from the end on, is level with what it waits for.
 
-    Without lags nothing is better: what waits is then sent as one with what it waits for, by the
-    mean weight of both (Horn 1972).
+    Where it has more weight a packet: without lags it is then sent as one with that, by the mean
+    weight of both (Horn 1972). What came behind it before is not asked anew, so this is where the
+    steps begin, and no optimum; whatever is moved, the bound holds.
     """
     weights = [float(part.weight) for part in parts]
     sizes = [part.n_packets for part in parts]

@@ -106,7 +106,7 @@ def test_what_hangs_behind_what_hangs_is_made_level_from_its_end_on() -> None:
     """Horn 1972: of three of one packet each the last two, of weight 1 and 8, come to 4.5 each.
 
     So 3.5 move up from the last. Then they are one of weight 9 and 2 packets behind one of weight
-    0: 6 for 2 of 3 packets stay, 3 go up.
+    0: 6 for 2 of 3 packets stay, 3 go up. The last two are not made level anew.
     """
     chain = [Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 1), Part(1, 1, 3, 1, 8)]
     assert page_bound._levelled(chain) == pytest.approx([0, 3, 3.5])
