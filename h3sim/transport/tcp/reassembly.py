@@ -125,6 +125,7 @@ class Reassembly:
         # Segments are never cut anew, so one is new or known as a whole.
         if seq < self.next_seq or seq in self._early:
             self._duplicate = (seq, stop)
+            self._renew(seq)
             return
         self._early[seq] = segment
         # The span grows at either end, or joins two.
@@ -139,6 +140,16 @@ class Reassembly:
         # § 4).
         self._runs[seq] = stop
         self._run_starts[stop] = seq
+
+    def _renew(self, seq: int) -> None:
+        """Put the span last that holds *seq*, if one does, so that it is reported next.
+
+        The block behind a duplicate is the one that the duplicate lies in (RFC 2883 § 4): without
+        it the sender would take it for one more block (tcp_sack_new_ofo_skb of Linux does it, too).
+        """
+        start = next((start for start, stop in self._runs.items() if start <= seq < stop), None)
+        if start is not None:
+            self._runs[start] = self._runs.pop(start)
 
     def _with_followers(self, segment: Segment) -> list[Record]:
         """Return the records that end in a segment, and in those that waited for it."""
