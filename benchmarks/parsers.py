@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from h3sim.capture.markup.references import read_markup
-from h3sim.capture.markup.selectors import Document
+from h3sim.capture.markup.selectors import StyledDocument
 from h3sim.capture.markup.tags import scan
 from h3sim.capture.source.json_cursor import JsonCursor
 from h3sim.capture.source.parts import parts
@@ -94,7 +94,7 @@ def _selector_readers(data: bytes) -> dict[str, Callable[[], object]]:
     html5lib: Any = import_module("html5lib")
 
     def by_selectolax() -> object:
-        document = Document(data, scan(data))
+        document = StyledDocument(data, scan(data))
         return [document.applies(selector) for selector in _SELECTORS]
 
     def by_cssselect2() -> object:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.capture.chromium import Source, record
+from h3sim.capture.chromium import RecordedSource, record
 from h3sim.cli.record import write_page
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.errors import H3SimError
@@ -85,7 +85,7 @@ def _missing_tools(page: PageSource) -> list[str]:
 def _record(page: PageSource, cache: Path, done: Path, repeat: int) -> None:
     root, vendored = build(page, cache)
     recording = record(
-        Source(root=root, path=page.path),
+        RecordedSource(root=root, path=page.path),
         name=page.name,
         repeat=repeat,
         provenance={"source": page.source, "licence": page.site.licence},
@@ -114,7 +114,7 @@ def _record(page: PageSource, cache: Path, done: Path, repeat: int) -> None:
 def _add_priorities(page: PageSource, cache: Path, done: Path) -> None:
     """Load a page once more, and add what the browser said of priorities to the shipped file."""
     root, _ = build(page, cache)
-    recording = record(Source(root=root, path=page.path), name=page.name)
+    recording = record(RecordedSource(root=root, path=page.path), name=page.name)
     shipped = read_page(CORPORA / done.name)
     merged, missing = with_priorities(shipped, recording.page)
     on = recording.page.provenance["recorded"]

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.capture.chromium import Source, record
+from h3sim.capture.chromium import RecordedSource, record
 from h3sim.capture.header_lists import request_lists, response_lists
 from h3sim.cli.termination import exits_on_sigterm
 from h3sim.documents import write_whole
@@ -22,7 +22,7 @@ from tools.sites import build, read_sources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from h3sim.capture.dialects.network_events import Exchange
+    from h3sim.capture.dialects.network_events import RecordedExchange
 
 PAGES = ("creative", "gentelella-index", "material-dashboard", "sneat-cards", "tabler-gallery")
 HEADERS = CORPORA / "headers"
@@ -41,14 +41,14 @@ def main(argv: Sequence[str]) -> int:
     with exits_on_sigterm():
         for name in options.pages:
             root, _ = build(known[name], options.cache)
-            source = Source(root=root, path=known[name].path)
+            source = RecordedSource(root=root, path=known[name].path)
             exchanges = record(source, name=name, repeat=1).load.exchanges
             write_lists(name, exchanges)
             print(f"{name}: {len(exchanges)} requests", flush=True)
     return 0
 
 
-def write_lists(name: str, exchanges: Sequence[Exchange]) -> None:
+def write_lists(name: str, exchanges: Sequence[RecordedExchange]) -> None:
     """Write the lists of requests and of responses, with times from the first request on."""
     zero_ms = exchanges[0].requested_ms
     asked = [entry.requested_ms - zero_ms for entry in exchanges]
@@ -61,7 +61,7 @@ def write_lists(name: str, exchanges: Sequence[Exchange]) -> None:
         write_whole(HEADERS / f"{name}.{kind}.qif", _qif(timed, _authority(exchanges)))
 
 
-def _authority(exchanges: Sequence[Exchange]) -> str:
+def _authority(exchanges: Sequence[RecordedExchange]) -> str:
     return exchanges[0].url.split("/")[2]
 
 

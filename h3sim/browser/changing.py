@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from h3sim.page import Discovery, Page, Resource
     from h3sim.trace import Activity
 
-__all__ = ["ChangingBrowser", "Parsing", "Trigger", "changes_of", "may_change", "opened_roots"]
+__all__ = [
+    "ChangeTrigger",
+    "ChangingBrowser",
+    "Parsing",
+    "changes_of",
+    "may_change",
+    "opened_roots",
+]
 
 _AT_LAYOUT = Standing(visible=True)
 
 
-class Trigger(NamedTuple):
+class ChangeTrigger(NamedTuple):
     """What fires, and how that resource changes then; None: it is a root, and navigated to."""
 
     resource: int
@@ -44,31 +51,31 @@ class Parsing(Protocol):
         """Return whether it knows where on the screen that resource is."""
 
 
-def changes_of(page: Page, *, plays_recorded: bool) -> list[Trigger]:
+def changes_of(page: Page, *, plays_recorded: bool) -> list[ChangeTrigger]:
     """Return what changes of resources while *page* is loaded, in file order.
 
     What was recorded counts only if somebody *plays* it.
     """
     return [
-        Trigger(index, when, change)
+        ChangeTrigger(index, when, change)
         for index, resource in enumerate(page.resources)
         if resource.priority_changes or (plays_recorded and resource.recorded)
         for when, change in _later(resource, plays_recorded=plays_recorded)
     ]
 
 
-def opened_roots(page: Page) -> list[Trigger]:
+def opened_roots(page: Page) -> list[ChangeTrigger]:
     """Return the roots that something of another root opens, or redirects to."""
     found = [(root, page.resources[root].discovered) for root in page.roots]
     return [
-        Trigger(root, when, None)
+        ChangeTrigger(root, when, None)
         for root, when in found
         if when is not None and when.at is not At.TIME
     ]
 
 
 def may_change(
-    page: Page, changes: list[Trigger], *, is_laid_out: bool, background_at_ns: int | None
+    page: Page, changes: list[ChangeTrigger], *, is_laid_out: bool, background_at_ns: int | None
 ) -> bool:
     """Return whether anything can change in a load of *page*: most have nothing, and stay quick."""
     return (
@@ -92,7 +99,7 @@ class ChangingBrowser(Browser):
         self,
         inner: Browser,
         page: Page,
-        changes: list[Trigger],
+        changes: list[ChangeTrigger],
         *,
         parsing: Parsing | None,
         background_at_ns: int | None,
@@ -102,13 +109,13 @@ class ChangingBrowser(Browser):
         self._changes = changes
         self._background_at_ns = background_at_ns
         self._parsing = parsing
-        self._triggers: dict[int, list[Trigger]] = {}
+        self._triggers: dict[int, list[ChangeTrigger]] = {}
         """By the index of the parent: the resource that changes, when, and how."""
         for trigger in changes:
             when = trigger.when
             if when.by is not None and when.at is not At.TIME:
                 self._triggers.setdefault(page.index[when.by], []).append(trigger)
-        self._watched: dict[int, list[tuple[int, Trigger]]] = {}
+        self._watched: dict[int, list[tuple[int, ChangeTrigger]]] = {}
         self._complete: set[int] = set()
         self._to_show: dict[int, None] = {}
         """Images that were asked for and are seen once their document is laid out."""

@@ -10,13 +10,13 @@ from h3sim.trace import Activity, Work
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["MainThread", "Record", "Task"]
+__all__ = ["MainThread", "MainThreadRecord", "Task"]
 
 
-class Record:
+class MainThreadRecord:
     """The activities so far.
 
-    >>> record = Record()
+    >>> record = MainThreadRecord()
     >>> download = record.begin(Work.DOWNLOAD, 0, 5, after=None)
     >>> record.end(download, 9)
     >>> record.latest([download, None])
@@ -75,7 +75,7 @@ class Task(NamedTuple):
 class MainThread:
     """Runs tasks one at a time, in the order in which they became ready.
 
-    >>> record, done = Record(), []
+    >>> record, done = MainThreadRecord(), []
     >>> thread = MainThread(record)
     >>> for resource in (1, 2):
     ...     note = lambda index, now_ns: done.append(now_ns)
@@ -86,7 +86,7 @@ class MainThread:
     (True, True, [10, 20])
     """
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: MainThreadRecord) -> None:
         self._record = record
         self._queue: deque[Task] = deque()
         self._running: tuple[Task, int] | None = None

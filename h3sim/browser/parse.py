@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from h3sim.browser.base import Browser
 from h3sim.browser.discoverer import Discoverer
 from h3sim.browser.document import DocumentParser, scripts_in_order
-from h3sim.browser.main_thread import MainThread, Record, Task
+from h3sim.browser.main_thread import MainThread, MainThreadRecord, Task
 from h3sim.browser.renderer import Renderer
 from h3sim.browser.requests import Requests
 from h3sim.browser.rules import rules_of
@@ -50,7 +50,7 @@ class ParseBrowser(Browser):
     def __init__(self, page: Page, model: BrowserModel) -> None:
         self._page = page
         self._model = model
-        self._record = Record()
+        self._record = MainThreadRecord()
         self._main_thread = MainThread(self._record)
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
         rules = rules_of(page, model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from h3sim.browser.requests import Progress
+    from h3sim.browser.requests import LoadProgress
     from h3sim.page import Page
 
 __all__ = ["PerHost"]
@@ -19,7 +19,7 @@ class PerHost:
         self._host_of = [resource.host or own for resource in page.resources]
         self._limit = limit
 
-    def holds(self, resource: int, progress: Progress) -> bool:
+    def holds(self, resource: int, progress: LoadProgress) -> bool:
         """Return whether as many requests as may be are open to the host of *resource*."""
         host = self._host_of[resource]
         n_open = sum(self._host_of[other] == host for other in progress.in_flight)

@@ -11,7 +11,7 @@ from h3sim.trace import Work
 if TYPE_CHECKING:
     from h3sim.browser.discoverer import Discoverer
     from h3sim.browser.document import DocumentParser
-    from h3sim.browser.main_thread import Record
+    from h3sim.browser.main_thread import MainThreadRecord
     from h3sim.page import Page
 
 __all__ = ["Renderer"]
@@ -26,7 +26,7 @@ class Renderer:
     def __init__(
         self,
         page: Page,
-        record: Record,
+        record: MainThreadRecord,
         parser: DocumentParser,
         discoverer: Discoverer,
         *,

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from h3sim.browser.rules import RequestRule
 
-__all__ = ["Progress", "Requests"]
+__all__ = ["LoadProgress", "Requests"]
 
 
-class Progress:
+class LoadProgress:
     """How far a load is, for rules that hold requests back."""
 
     __slots__ = ("has_passed_head", "in_flight", "n_low_in_flight")
@@ -55,7 +55,7 @@ class Requests:
         rules: Sequence[RequestRule] = (),
         is_low: Sequence[bool] = (),
     ) -> None:
-        self.progress = Progress()
+        self.progress = LoadProgress()
         self._is_low = is_low
         self._limit = limit
         self._rules = tuple(rules)

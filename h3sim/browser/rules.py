@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.browser.model import BrowserModel
-    from h3sim.browser.requests import Progress
+    from h3sim.browser.requests import LoadProgress
     from h3sim.page import Page
 
 __all__ = ["RULES", "RequestRule", "rules_of"]
@@ -20,7 +20,7 @@ __all__ = ["RULES", "RequestRule", "rules_of"]
 class RequestRule(Protocol):
     """Holds requests back during one load of a page."""
 
-    def holds(self, resource: int, progress: Progress) -> bool:
+    def holds(self, resource: int, progress: LoadProgress) -> bool:
         """Return whether the request for *resource* has to wait; it is asked again later."""
 
 

@@ -12,7 +12,7 @@ from h3sim.browser.discoverer import is_lazy
 from h3sim.page import FetchPriority, Kind
 
 if TYPE_CHECKING:
-    from h3sim.browser.requests import Progress
+    from h3sim.browser.requests import LoadProgress
     from h3sim.page import Page, Resource
 
 __all__ = ["DelayedRequests", "TightMode", "low_priorities"]
@@ -32,7 +32,7 @@ class TightMode:
         # What is lazy waits for the first paint anyhow, and the head is passed by then.
         self._is_held = [is_low and not is_lazy(resource) for is_low, resource in lows]
 
-    def holds(self, resource: int, progress: Progress) -> bool:
+    def holds(self, resource: int, progress: LoadProgress) -> bool:
         """Return whether *resource* is unimportant, and the head is not passed."""
         is_crowded = progress.n_in_flight >= _LIMIT
         return is_crowded and not progress.has_passed_head and self._is_held[resource]
@@ -47,7 +47,7 @@ class DelayedRequests:
     def __init__(self, page: Page) -> None:
         self._is_low = low_priorities(page)
 
-    def holds(self, resource: int, progress: Progress) -> bool:
+    def holds(self, resource: int, progress: LoadProgress) -> bool:
         """Return whether *resource* is unimportant, and what is important under way."""
         n_important = progress.n_in_flight - progress.n_low_in_flight
         is_busy = n_important > _MOST_IMPORTANT and progress.n_low_in_flight >= _MOST_LOW

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
-    from h3sim.capture.dialects.network_events import Exchange as Recorded
+    from h3sim.capture.dialects.network_events import RecordedExchange
     from h3sim.compression.base import Field, FieldSection
 
 __all__ = ["read_exchanges", "read_har_exchanges", "request_lists", "response_lists", "to_qif"]
@@ -166,7 +166,7 @@ def _encoded(fields: Iterable[tuple[str, str]]) -> Iterable[Field]:
         yield name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
 
 
-def request_lists(exchanges: Iterable[Recorded]) -> list[Headers]:
+def request_lists(exchanges: Iterable[RecordedExchange]) -> list[Headers]:
     """Return the header list of each request; without cookies, credentials and query strings."""
     return [
         [*_pseudo(each.method, each.url.partition("?")[0]), *_public(each.request_fields)]
@@ -174,7 +174,7 @@ def request_lists(exchanges: Iterable[Recorded]) -> list[Headers]:
     ]
 
 
-def response_lists(exchanges: Iterable[Recorded]) -> list[Headers]:
+def response_lists(exchanges: Iterable[RecordedExchange]) -> list[Headers]:
     """Return the header list of each response; without cookies and query strings."""
     return [[(":status", str(each.status)), *_public(each.response_fields)] for each in exchanges]
 

@@ -21,9 +21,9 @@ from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.documents.values import Choice, Text, ValueType, Whole
 
 if TYPE_CHECKING:
-    from h3sim.capture.dialects.table import Family, Reader
+    from h3sim.capture.dialects.table import DialectReader, Family
     from h3sim.capture.imported import ImportedPage
-    from h3sim.capture.source.parts import Part
+    from h3sim.capture.source.parts import JsonPart
     from h3sim.capture.source.text_source import TextSource
     from h3sim.page import Page
 
@@ -142,13 +142,13 @@ class _Reading:
         self._recording = recording
         self._is_list = is_list
         self._wanted = DIALECTS.get(recording.dialect, "")
-        self._before: list[Part] = []
-        self._reader: Reader | None = None
+        self._before: list[JsonPart] = []
+        self._reader: DialectReader | None = None
         self.family: Family | None = None
         self.member = ""
         """The member of the file's object in which the last part stood."""
 
-    def add(self, part: Part) -> None:
+    def add(self, part: JsonPart) -> None:
         if part.path == ("format",) and str(part.value).startswith("h3sim-page/"):
             raise self._recording.refuse("is a page file already: it needs no import")
         self.member = part.path[0] if part.path else f"event {part.line}" if part.line else ""
@@ -159,7 +159,7 @@ class _Reading:
         else:
             self._recognise(part)
 
-    def _recognise(self, part: Part) -> None:
+    def _recognise(self, part: JsonPart) -> None:
         self._before.append(part)
         self.family = next((each for each in FAMILIES if each.is_sign(part)), None)
         if self.family is None:
@@ -172,7 +172,7 @@ class _Reading:
         for before in self._before:
             self._reader.add(before)
 
-    def _refuse_strange(self, part: Part) -> None:
+    def _refuse_strange(self, part: JsonPart) -> None:
         """Refuse a list whose first object is no entry of any dialect, and a second object."""
         if not part.path and not part.line and isinstance(part.value, dict):
             raise self._recording.refuse("must have method or objs, has neither", part.key)

@@ -18,7 +18,7 @@ from h3sim.page import page_to_dict
 if TYPE_CHECKING:
     import argparse
 
-    from h3sim.capture.chromium import Recording, Source
+    from h3sim.capture.chromium import PageRecording, RecordedSource
     from h3sim.page import Page
 
 __all__ = ["add_command", "write_page"]
@@ -74,10 +74,12 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 def _record(options: argparse.Namespace) -> int:
     # On use: other commands need none of it.
-    from h3sim.capture.chromium import Source, record
+    from h3sim.capture.chromium import RecordedSource, record
 
     mistakes = Mistakes()
-    source: Source | None = mistakes.collect(lambda: Source.of(options.what, options.root))
+    source: RecordedSource | None = mistakes.collect(
+        lambda: RecordedSource.of(options.what, options.root)
+    )
     mistakes.collect(lambda: _check_repeat(options.repeat))
     mistakes.collect(lambda: check_choice(options.above_the_fold))
     for key, path in _outputs(options):
@@ -131,7 +133,7 @@ def write_page(page: Page, path: Path) -> None:
     write_whole(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
 
 
-def _write_more(recording: Recording, options: argparse.Namespace) -> None:
+def _write_more(recording: PageRecording, options: argparse.Namespace) -> None:
     from h3sim.capture.header_lists import request_lists, response_lists, to_qif
 
     if options.log is not None:
@@ -143,7 +145,7 @@ def _write_more(recording: Recording, options: argparse.Namespace) -> None:
             write_whole(_list_path(options.output, kind), to_qif(lists(exchanges)))
 
 
-def _show(page: Page, recording: Recording) -> None:
+def _show(page: Page, recording: PageRecording) -> None:
     load = recording.load
     kilobytes = page.total_bytes / 1000
     print(f"{page.name}: {plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")

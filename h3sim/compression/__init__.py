@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         SectionEncoder,
         field_bytes,
     )
-    from h3sim.compression.delivery import DecodingEnd, EncodingEnd, Part
+    from h3sim.compression.delivery import DecodingEnd, EncodingEnd, StreamPart
     from h3sim.compression.registry import (
         CODEC_NAMES,
         CodecScheme,
@@ -50,9 +50,9 @@ __all__ = [
     "FieldSection",
     "HeaderCompression",
     "Held",
-    "Part",
     "SectionDecoder",
     "SectionEncoder",
+    "StreamPart",
     "codec_scheme",
     "field_bytes",
     "make_codec",
@@ -64,6 +64,6 @@ __getattr__, __dir__ = attach(
         "Codec CodecError CodecSettings Decoded Encoded Field FieldSection Held SectionDecoder"
         " SectionEncoder field_bytes"
     ),
-    delivery="DecodingEnd EncodingEnd Part",
+    delivery="DecodingEnd EncodingEnd StreamPart",
     registry="CODEC_NAMES CodecScheme HeaderCompression codec_scheme make_codec",
 )

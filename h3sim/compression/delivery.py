@@ -12,10 +12,10 @@ if TYPE_CHECKING:
         SectionEncoder,
     )
 
-__all__ = ["DecodingEnd", "EncodingEnd", "Part"]
+__all__ = ["DecodingEnd", "EncodingEnd", "StreamPart"]
 
 
-class Part(NamedTuple):
+class StreamPart(NamedTuple):
     """Bytes of a stream from an offset on; `stream_id` None is the encoder or decoder stream.
 
     A field section begins its stream and ends with the part that `is_last`.
@@ -26,10 +26,10 @@ class Part(NamedTuple):
     data: bytes
     is_last: bool = False
 
-    def split(self, n_bytes: int) -> tuple[Part, Part]:
+    def split(self, n_bytes: int) -> tuple[StreamPart, StreamPart]:
         """Return the first *n_bytes* and the rest."""
-        first = Part(self.stream_id, self.offset, self.data[:n_bytes])
-        rest = Part(self.stream_id, self.offset + n_bytes, self.data[n_bytes:], self.is_last)
+        first = StreamPart(self.stream_id, self.offset, self.data[:n_bytes])
+        rest = StreamPart(self.stream_id, self.offset + n_bytes, self.data[n_bytes:], self.is_last)
         return first, rest
 
 
@@ -43,7 +43,7 @@ class _Assembly:
         self._taken = 0
         self._ends_at: int | None = None
 
-    def add(self, part: Part) -> bytes:
+    def add(self, part: StreamPart) -> bytes:
         """Return what is in order now and was not before."""
         if part.is_last:
             self._ends_at = part.offset + len(part.data)
@@ -82,19 +82,19 @@ class EncodingEnd:
         self._decoder_stream = _Assembly()
         self._begin = encoder.start()
 
-    def encode(self, stream_id: int, fields: FieldSection) -> list[Part]:
+    def encode(self, stream_id: int, fields: FieldSection) -> list[StreamPart]:
         """Return the parts of a section: first what the encoder stream carries, if anything."""
         encoded = self.encoder.encode(stream_id, fields)
         instructions = self._begin + encoded.instructions
         self._begin = b""
         parts = []
         if instructions:
-            parts.append(Part(None, self._n_instruction_bytes, instructions))
+            parts.append(StreamPart(None, self._n_instruction_bytes, instructions))
             self._n_instruction_bytes += len(instructions)
-        parts.append(Part(stream_id, 0, encoded.section, is_last=True))
+        parts.append(StreamPart(stream_id, 0, encoded.section, is_last=True))
         return parts
 
-    def on_feedback(self, part: Part) -> None:
+    def on_feedback(self, part: StreamPart) -> None:
         """Take a part of the decoder stream."""
         data = self._decoder_stream.add(part)
         if data:
@@ -110,7 +110,7 @@ class DecodingEnd:
         self._sections: dict[int, tuple[_Assembly, list[bytes]]] = {}
         self._n_feedback_bytes = 0
 
-    def deliver(self, part: Part) -> list[Decoded]:
+    def deliver(self, part: StreamPart) -> list[Decoded]:
         """Take a part; return the sections that are decoded now."""
         if part.stream_id is None:
             data = self._encoder_stream.add(part)
@@ -125,10 +125,10 @@ class DecodingEnd:
         pieces.clear()
         return self.decoder.on_section(part.stream_id, section)
 
-    def take_feedback(self) -> Part | None:
+    def take_feedback(self) -> StreamPart | None:
         """Return what the decoder stream has to carry, or None."""
         data = self.decoder.take_feedback()
         if not data:
             return None
         self._n_feedback_bytes += len(data)
-        return Part(None, self._n_feedback_bytes - len(data), data)
+        return StreamPart(None, self._n_feedback_bytes - len(data), data)

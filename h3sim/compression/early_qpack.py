@@ -11,9 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from h3sim.compression.base import CodecError, CodecSettings, Encoded, FieldSection
-from h3sim.compression.early_qpack_lines import Delete, Line, Reference, delete_line, write_line
+from h3sim.compression.early_qpack_lines import (
+    Delete,
+    Line,
+    TableReference,
+    delete_line,
+    write_line,
+)
 from h3sim.compression.indexing import is_indexed
-from h3sim.compression.wire import Reader, TruncatedError, entry_bytes, static_index
+from h3sim.compression.wire import TruncatedError, WireReader, entry_bytes, static_index
 
 if TYPE_CHECKING:
     from h3sim.compression.base import Field
@@ -93,7 +99,7 @@ class EarlyQpackEncoder:
         """Free indices; *data* are bitmaps of them, each behind its length."""
         self._feedback += data
         while self._feedback:
-            reader = Reader(self._feedback)
+            reader = WireReader(self._feedback)
             try:
                 n_bytes = reader.integer(8)
             except TruncatedError:
@@ -118,7 +124,7 @@ class EarlyQpackEncoder:
     def _line(self, field: Field, stream_id: int) -> bytes:
         fixed = static_index(field)
         if fixed is not None:
-            return write_line(Line(Reference(True, fixed), b"", None))
+            return write_line(Line(TableReference(True, fixed), b"", None))
         same = self._found.get(field)
         if same is not None and self._is_safe(same, stream_id):
             return write_line(Line(self._refer(same), b"", None))
@@ -136,18 +142,18 @@ class EarlyQpackEncoder:
             self._insert(_Entry(at, field, stream_id))
         return line + deleted
 
-    def _named(self, name: bytes, stream_id: int) -> Reference | None:
+    def _named(self, name: bytes, stream_id: int) -> TableReference | None:
         fixed = static_index(name)
         if fixed is not None:
-            return Reference(True, fixed)
+            return TableReference(True, fixed)
         entry = self._found.get(name)
         if entry is None or not self._is_safe(entry, stream_id):
             return None
         return self._refer(entry)
 
-    def _refer(self, entry: _Entry) -> Reference:
+    def _refer(self, entry: _Entry) -> TableReference:
         entry.n_references += 1
-        return Reference(False, entry.index)
+        return TableReference(False, entry.index)
 
     def _is_safe(self, entry: _Entry, stream_id: int) -> bool:
         return not self._avoids_vulnerable or entry.is_acked or entry.stream_id == stream_id

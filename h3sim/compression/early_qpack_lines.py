@@ -18,14 +18,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from h3sim.compression.rfc7541 import STATIC_TABLE
-from h3sim.compression.wire import Reader, encode_integer, encode_string
+from h3sim.compression.wire import WireReader, encode_integer, encode_string
 
-__all__ = ["Delete", "Line", "Reference", "delete_line", "read_lines", "write_line"]
+__all__ = ["Delete", "Line", "TableReference", "delete_line", "read_lines", "write_line"]
 
 _INDEX_BITS = 8
 
 
-class Reference(NamedTuple):
+class TableReference(NamedTuple):
     """An entry of a table: of the static one, or that at an index of the dynamic one."""
 
     is_static: bool
@@ -38,7 +38,7 @@ class Line(NamedTuple):
     A line without a value is its entry; `at` is the index at which it is inserted, if it is.
     """
 
-    entry: Reference | None
+    entry: TableReference | None
     name: bytes
     value: bytes | None
     at: int | None = None
@@ -78,7 +78,7 @@ def read_lines(data: bytes) -> tuple[list[Line], list[Delete]]:
     >>> read_lines(write_line(Line(None, b"a", b"b", at=3)) + delete_line(Delete(2, 7)))
     ([Line(entry=None, name=b'a', value=b'b', at=3)], [Delete(slot=2, n_references=7)])
     """
-    reader = Reader(data)
+    reader = WireReader(data)
     lines: list[Line] = []
     deletes: list[Delete] = []
     while not reader.is_done:
@@ -90,18 +90,18 @@ def read_lines(data: bytes) -> tuple[list[Line], list[Delete]]:
     return lines, deletes
 
 
-def _read_line(reader: Reader, first: int) -> Line:
+def _read_line(reader: WireReader, first: int) -> Line:
     if first & 0x80:
-        return Line(Reference(bool(first & 0x40), reader.integer(6)), b"", None)
+        return Line(TableReference(bool(first & 0x40), reader.integer(6)), b"", None)
     if first & 0x40:
-        entry = Reference(bool(first & 0x20), reader.integer(5))
+        entry = TableReference(bool(first & 0x20), reader.integer(5))
         at = reader.integer(_INDEX_BITS)
         return Line(entry, b"", reader.string(), at)
     if first & 0x20:
         at = reader.integer(4)
         return Line(None, reader.string(), reader.string(), at)
     if first & 0x10:
-        entry = Reference(bool(first & 0x08), reader.integer(3))
+        entry = TableReference(bool(first & 0x08), reader.integer(3))
         return Line(entry, b"", reader.string())
     reader.integer(4)
     return Line(None, reader.string(), reader.string())

@@ -10,7 +10,7 @@ from typing import Any
 
 from h3sim.compression.base import CodecError, CodecSettings, Decoded, Encoded, FieldSection, Held
 from h3sim.compression.indexing import is_indexed
-from h3sim.compression.wire import Reader, encode_integer, import_extra
+from h3sim.compression.wire import WireReader, encode_integer, import_extra
 
 __all__ = ["HpackDecoder", "HpackEncoder"]
 
@@ -67,7 +67,7 @@ class HpackDecoder:
         Raises:
             CodecError: if a block is broken.
         """
-        reader = Reader(data)
+        reader = WireReader(data)
         number = reader.integer(_SEQUENCE_BITS)
         self._waiting[number] = (stream_id, data, reader.at)
         self._held_bytes += len(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from h3sim.compression.rfc7541 import STATIC_TABLE
-from h3sim.compression.wire import Reader
+from h3sim.compression.wire import WireReader
 
 __all__ = [
     "BASE_BITS",
@@ -69,7 +69,7 @@ class Block(NamedTuple):
 
 def read_block(stream_id: int, data: bytes) -> Block:
     """Return the block that the bytes hold; nothing is looked up in a table."""
-    reader = Reader(data)
+    reader = WireReader(data)
     sequence = reader.integer(SEQUENCE_BITS)
     waits_for_all = bool(reader.peek() & IN_ORDER)
     base = count = reader.integer(BASE_BITS)
@@ -81,7 +81,7 @@ def read_block(stream_id: int, data: bytes) -> Block:
     return Block(stream_id, sequence, base, waits_for_all, tuple(lines), len(data))
 
 
-def _line(reader: Reader, count: int) -> Line:
+def _line(reader: WireReader, count: int) -> Line:
     first = reader.peek()
     if first & INDEXED:
         index = reader.integer(INDEXED_BITS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.compression.wire import ENTRY_OVERHEAD_BYTES, Reader, TruncatedError, encode_integer
+from h3sim.compression.wire import ENTRY_OVERHEAD_BYTES, TruncatedError, WireReader, encode_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ class EncoderStream:
 
     def feed(self, data: bytes) -> Iterator[Instruction]:
         """Yield the instructions that are whole now."""
-        reader = Reader(self._rest + data)
+        reader = WireReader(self._rest + data)
         whole = 0
         found = []
         while not reader.is_done:
@@ -66,7 +66,7 @@ class EncoderStream:
         yield from found
 
 
-def _instruction(reader: Reader) -> Instruction:
+def _instruction(reader: WireReader) -> Instruction:
     first = reader.peek()
     if first & 0x80:
         kind = (
@@ -90,7 +90,7 @@ def required_insert_count(section: bytes, *, max_table_bytes: int, inserted: int
     >>> required_insert_count(bytes((4, 0)), max_table_bytes=100, inserted=10)
     9
     """
-    encoded = Reader(section).integer(8)
+    encoded = WireReader(section).integer(8)
     if encoded == 0:
         return 0
     max_entries = max_table_bytes // ENTRY_OVERHEAD_BYTES

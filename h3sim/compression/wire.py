@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ENTRY_OVERHEAD_BYTES",
     "LIBRARIES",
-    "Reader",
     "TruncatedError",
+    "WireReader",
     "encode_integer",
     "encode_string",
     "entry_bytes",
@@ -91,10 +91,10 @@ def encode_string(value: bytes, prefix_bits: int = 7, first: int = 0) -> bytes:
     return encode_integer(len(value), prefix_bits, first) + value
 
 
-class Reader:
+class WireReader:
     """Reads integers and strings from *data*.
 
-    >>> reader = Reader(bytes.fromhex("1f9a0a"))
+    >>> reader = WireReader(bytes.fromhex("1f9a0a"))
     >>> reader.integer(5), reader.is_done
     (1337, True)
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from h3sim.browser import BrowserModel, ScheduledChange, make_browser
-from h3sim.engine.environment import Lane, Rank
+from h3sim.engine.environment import EventRank, Lane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["BrowserDriver", "Requester"]
 
 # A plain number: looking a member of an enum up costs as much as half a pick.
-_REQUEST = int(Rank.REQUEST)
+_REQUEST = int(EventRank.REQUEST)
 
 
 class Requester(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from h3sim import seeds
-from h3sim.engine.environment import Lane, Rank
+from h3sim.engine.environment import EventRank, Lane
 from h3sim.engine.transport import Carried
 from h3sim.trace import (
     ConnectionOrder,
@@ -27,7 +27,7 @@ __all__ = ["ConstantRateTransport"]
 _REPORT_EVERY_PACKETS: Final = 4096
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
-_DELIVERY, _ARRIVAL, _SEND = int(Rank.DELIVERY), int(Rank.ARRIVAL), int(Rank.SEND)
+_DELIVERY, _ARRIVAL, _SEND = int(EventRank.DELIVERY), int(EventRank.ARRIVAL), int(EventRank.SEND)
 
 
 class ConstantRateTransport:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.engine.endpoint_factory import EndpointFactory
 from h3sim.engine.endpoint_transport import QuicTransport, TcpTransport
-from h3sim.engine.environment import Rank
+from h3sim.engine.environment import EventRank
 from h3sim.engine.packet_log import PacketLog
 from h3sim.http import Retransmit, StreamSender
 from h3sim.protocol import STREAM_ID_STEP
@@ -64,7 +64,7 @@ class CrossTraffic:
         make = TcpTransport if plan.protocol is Protocol.TCP else QuicTransport
         self._transport = make(environment, factory, self._streams, PacketLog(records_wire=False))
         self._n_streams = 0
-        environment.at(flow.starts_at_ns, Rank.RESPONSE, self._on_start, None)
+        environment.at(flow.starts_at_ns, EventRank.RESPONSE, self._on_start, None)
 
     def carried(self) -> CarriedFlow:
         """Return what was delivered of it until now."""
@@ -88,7 +88,7 @@ class CrossTraffic:
         self._streams.send(stream_id, self._flow.segment_bytes or _ENDLESS_BYTES)
         self._transport.pump()
         if self._flow.segment_bytes is not None:
-            self._environment.after(self._flow.period_ns, Rank.RESPONSE, self._on_turn, None)
+            self._environment.after(self._flow.period_ns, EventRank.RESPONSE, self._on_turn, None)
 
     # What the transport tells
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.engine.environment import Lane, Rank
+from h3sim.engine.environment import EventRank, Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["EndpointDriver"]
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
-_DELIVERY, _TIMER = int(Rank.DELIVERY), int(Rank.SEND)
+_DELIVERY, _TIMER = int(EventRank.DELIVERY), int(EventRank.SEND)
 
 
 class EndpointDriver:

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from h3sim.engine.link_control import LinkControl
 
-__all__ = ["Call", "Lane", "LoadEnvironment", "Process", "Rank"]
+__all__ = ["Call", "EventRank", "Lane", "LoadEnvironment", "Process"]
 
 
 _MAX_PROCESS_EVENTS: Final = 20_000_000
 """A process that has more may go round without time."""
 
 
-class Rank(enum.IntEnum):
+class EventRank(enum.IntEnum):
     """The order of events that fall on the same instant; equal ones go as they were scheduled."""
 
     DELIVERY = 0
@@ -64,8 +64,8 @@ class LoadEnvironment(Environment):
     >>> env = LoadEnvironment()
     >>> log = []
     >>> note = lambda value, now_ns: log.append((now_ns, value))
-    >>> env.after(5, Rank.SEND, note, "send"); env.after(5, Rank.DELIVERY, note, "arrive")
-    >>> env.after(9, Rank.SEND, lambda value, now_ns: env.stop(), None)
+    >>> env.after(5, EventRank.SEND, note, "send"); env.after(5, EventRank.DELIVERY, note, "arrive")
+    >>> env.after(9, EventRank.SEND, lambda value, now_ns: env.stop(), None)
     >>> env.run_load()
     True
     >>> log
@@ -203,7 +203,7 @@ class LoadEnvironment(Environment):
         whole = int(delay)
         if whole != delay:
             raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
-        rank = Rank.PROCESS + int(priority)
+        rank = EventRank.PROCESS + int(priority)
         heappush(self._queue, (self._now + whole, rank, next(self._process_eid), event))
 
     def add_link(self, name: str, control: LinkControl) -> None:

@@ -19,11 +19,11 @@ from h3sim.protocol import STREAM_ID_STEP
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.compression import FieldSection, HeaderCompression, Part
+    from h3sim.compression import FieldSection, HeaderCompression, StreamPart
     from h3sim.page import Page
     from h3sim.trace import Request
 
-    _Arrive = Callable[[Part, int], list[int]]
+    _Arrive = Callable[[StreamPart, int], list[int]]
     """What is to be done with a part that arrives, and when that is."""
 
 __all__ = ["HeaderLayer", "is_critical", "without_headers"]
@@ -60,8 +60,8 @@ class _Direction:
     def __init__(
         self,
         headers: HeaderCompression,
-        send: Callable[[Part, _Arrive], None],
-        send_back: Callable[[Part, _Arrive], None],
+        send: Callable[[StreamPart, _Arrive], None],
+        send_back: Callable[[StreamPart, _Arrive], None],
         *,
         shared_bytes: int,
     ) -> None:
@@ -69,7 +69,7 @@ class _Direction:
         self._sender, self._receiver = EncodingEnd(encoder), DecodingEnd(decoder)
         self._blocks = headers.blocks
         self._send, self._send_back = send, send_back
-        self._sections: dict[int, Part] = {}
+        self._sections: dict[int, StreamPart] = {}
         self._times: dict[int, SectionTimes] = {}
         self._shared_bytes = shared_bytes
         self._packet_at_ns = -1
@@ -117,7 +117,7 @@ class _Direction:
         """Record that the transport has brought a section for good."""
         self._sender.encoder.on_acked(stream_id)
 
-    def _deliver(self, part: Part, now_ns: int) -> list[int]:
+    def _deliver(self, part: StreamPart, now_ns: int) -> list[int]:
         decoded = self._receiver.deliver(part)
         for stream_id, _ in decoded:
             self._times[stream_id].decoded_at_ns = now_ns
@@ -127,7 +127,7 @@ class _Direction:
             self._send_back(feedback, self._on_feedback)
         return [stream_id for stream_id, _ in decoded] if self._blocks else []
 
-    def _on_feedback(self, part: Part, now_ns: int) -> list[int]:
+    def _on_feedback(self, part: StreamPart, now_ns: int) -> list[int]:
         del now_ns
         self._sender.on_feedback(part)
         return []
@@ -184,7 +184,7 @@ class HeaderLayer:
     def _put(
         self,
         send: Callable[[int, int], None],
-        part: Part,
+        part: StreamPart,
         arrive: _Arrive,
     ) -> None:
         stream_id = next(self._ids)

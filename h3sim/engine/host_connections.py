@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.engine.environment import Rank
+from h3sim.engine.environment import EventRank
 from h3sim.page.hosts import host_groups, host_names
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HostConnection", "HostConnections"]
 
-_REQUEST = int(Rank.REQUEST)
+_REQUEST = int(EventRank.REQUEST)
 
 
 class HostConnection:

@@ -6,7 +6,7 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from h3sim.engine.environment import Lane, Rank
+from h3sim.engine.environment import EventRank, Lane
 from h3sim.engine.server_word import ServerWord, has_word
 from h3sim.engine.signalling import MetadataSignalling, OracleSignalling, WireSignalling
 from h3sim.protocol import STREAM_ID_STEP
@@ -30,7 +30,7 @@ __all__ = ["HttpConnection"]
 
 
 # Plain numbers: looking a member of an enum up costs as much as half a pick.
-_REQUEST, _RESPONSE, _CLOSE = int(Rank.REQUEST), int(Rank.RESPONSE), int(Rank.CLOSE)
+_REQUEST, _RESPONSE, _CLOSE = int(EventRank.REQUEST), int(EventRank.RESPONSE), int(EventRank.CLOSE)
 
 # No function of Python for each row: there is one of each for every resource.
 _NAMED_SIGNAL = partial(tuple.__new__, SignalSent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from h3sim.engine.browser_driver import Requester
-from h3sim.engine.environment import Rank
+from h3sim.engine.environment import EventRank
 from h3sim.errors import StalledError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run_load(
 
     if limit_ns is not None:
         # The last rank of a load: one that ends at this very instant has ended in time.
-        environment.at(limit_ns, Rank.SEND, on_limit, None)
+        environment.at(limit_ns, EventRank.SEND, on_limit, None)
     driver.requester = connections
     connections.begin(driver.on_connected)
     if environment.run_load():

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BEGIN",
     "END",
-    "Table",
+    "FindingsTable",
     "claim_rows",
     "counted",
     "markdown",
@@ -51,7 +51,7 @@ _VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \|$", re.M)
 _MARKS = {True: "yes", False: "no", None: "-"}
 
 
-class Table(NamedTuple):
+class FindingsTable(NamedTuple):
     """A table with its title."""
 
     title: str
@@ -76,11 +76,11 @@ def size_of(run: ExperimentRun) -> str:
     return ", ".join([*(numbered(*count) for count in counts), *failed, *given_up])
 
 
-def tables_of(run: ExperimentRun) -> Iterator[Table]:
+def tables_of(run: ExperimentRun) -> Iterator[FindingsTable]:
     """Yield the tables of an experiment: the paper beside h3sim, and its own."""
     if run.beside:
         rows = [(name, shown(paper), str(figure)) for name, paper, figure in run.beside]
-        yield Table("the paper beside h3sim", ("figure", "paper", "h3sim"), rows)
+        yield FindingsTable("the paper beside h3sim", ("figure", "paper", "h3sim"), rows)
     match run.experiment.name:
         case "loss-map":
             yield from (_map(run, metric) for metric in METRICS)
@@ -130,7 +130,7 @@ def markdown(reproduction: Reproduction) -> str:
         _introduction(reproduction),
         "",
         *_pipe_table(
-            Table(
+            FindingsTable(
                 "",
                 ("finding", "what was published", "verdict"),
                 [(j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements],
@@ -160,7 +160,7 @@ def written_into(text: str, reproduction: Reproduction) -> str:
     if not begin or not end:
         return markdown(reproduction)
     del inside
-    verdicts = Table(
+    verdicts = FindingsTable(
         "",
         ("finding", "what was published", "verdict"),
         [(j.finding.id, j.finding.says, j.verdict.value) for j in reproduction.judgements],
@@ -177,7 +177,7 @@ def _section(judgement: Judgement, *, with_reason: bool = True) -> list[str]:
     finding, verdict, claims = judgement
     lines = [f"**{finding.id}: {verdict.value}.** {_sentence(finding.says)} ({finding.source})", ""]
     if claims:
-        table = Table("", ("", "claim", "h3sim", "wanted"), claim_rows(judgement))
+        table = FindingsTable("", ("", "claim", "h3sim", "wanted"), claim_rows(judgement))
         lines += [*_pipe_table(table), ""]
     reason = with_reason and (finding.cannot or finding.reason)
     return [*lines, reason, ""] if reason else lines
@@ -198,7 +198,7 @@ def _experiment(run: ExperimentRun) -> list[str]:
     return lines
 
 
-def _map(run: ExperimentRun, metric: str) -> Table:
+def _map(run: ExperimentRun, metric: str) -> FindingsTable:
     """Return for each network which turn is best by *metric*, and each turn's ratio to fifo's."""
     cells = [*cells_of(run.loads, metric)]
     turns = [scheme for scheme in cells[0].ratios if scheme != "fifo"]
@@ -215,10 +215,10 @@ def _map(run: ExperimentRun, metric: str) -> Table:
     ]
     headers = ("Mbit/s", "RTT ms", "loss %", "burst", "best", *map(_turn, turns))
     title = f"{TITLES[metric]}: mean ratio to that of one response after the other, by turn"
-    return Table(title, headers, rows)
+    return FindingsTable(title, headers, rows)
 
 
-def _flags(run: ExperimentRun) -> Iterator[Table]:
+def _flags(run: ExperimentRun) -> Iterator[FindingsTable]:
     """Yield by metric what other uses of the flag change, in percent of what Chrome's gives."""
     networks = [*dict.fromkeys(row["network"] for row in run.loads.rows)]
     for name, title in (
@@ -236,14 +236,14 @@ def _flags(run: ExperimentRun) -> Iterator[Table]:
             )
             for variant in VARIANTS
         ]
-        yield Table(
+        yield FindingsTable(
             f"{title}: mean change in %, relative to chrome-eps, by what is incremental",
             ("incremental", "all networks", *networks),
             rows,
         )
 
 
-def _by_size(run: ExperimentRun) -> Table:
+def _by_size(run: ExperimentRun) -> FindingsTable:
     """Return what pages of each size have to gain: how much of them is below the fold."""
     rows = [
         (
@@ -261,10 +261,10 @@ def _by_size(run: ExperimentRun) -> Table:
         f" fold: {run.figures['rho.above-fold']}, with its size: {run.figures['rho.size']}, with"
         f" its size where that share is the same: {run.figures['rho.size-given-share']}"
     )
-    return Table(title, headers, rows)
+    return FindingsTable(title, headers, rows)
 
 
-def _by_buffer(run: ExperimentRun) -> Table:
+def _by_buffer(run: ExperimentRun) -> FindingsTable:
     """Return by how much each buffer changes speedups above the fold, by size of page."""
     rows = [
         (
@@ -279,10 +279,10 @@ def _by_buffer(run: ExperimentRun) -> Table:
         if name.startswith(start) and not (said and name.endswith(".0"))
     ]
     headers = ("send buffer", "all pages", "small", "medium", "large")
-    return Table("median over pages of how far speedups above the fold move", headers, rows)
+    return FindingsTable("median over pages of how far speedups above the fold move", headers, rows)
 
 
-def _cells(run: ExperimentRun) -> Table:
+def _cells(run: ExperimentRun) -> FindingsTable:
     """Return how long pages take in each cell, and what they lose."""
     cells = [name.removesuffix(".seconds") for name in run.figures if name.endswith(".seconds")]
     rows = [
@@ -296,7 +296,7 @@ def _cells(run: ExperimentRun) -> Table:
         for cell in cells
     ]
     headers = ("cell", "load time, s", "packets lost, %", "loads without loss, %", "longest burst")
-    return Table("medians over pages", headers, rows)
+    return FindingsTable("medians over pages", headers, rows)
 
 
 def _percent(figure: Estimate | None) -> str:
@@ -327,7 +327,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}".rstrip(".") + "."
 
 
-def _pipe_table(table: Table) -> list[str]:
+def _pipe_table(table: FindingsTable) -> list[str]:
     """Return the lines of a table of Markdown."""
     rule = ["---"] * len(table.headers)
     return [f"| {' | '.join(cells)} |" for cells in (table.headers, rule, *table.rows)]

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from h3sim.page import Page, Resource
     from h3sim.trace import Activity
 
-__all__ = ["Dependency", "Policy", "dependencies", "slacks_ns"]
+__all__ = ["Dependency", "DependencyPolicy", "dependencies", "slacks_ns"]
 
 
-class Policy(enum.Enum):
+class DependencyPolicy(enum.Enum):
     """The kinds of dependency."""
 
     FLOW = "F"
@@ -43,7 +43,7 @@ class Dependency(NamedTuple):
 
     before: int
     after: int
-    policy: Policy
+    policy: DependencyPolicy
     is_last: bool
 
 
@@ -77,7 +77,9 @@ def dependencies(
         for before in sorted(waited):
             policy = _policy(activities[before], done, page)
             if styles_stop_parser and done.work is Work.PARSE:
-                policy = Policy.OUTPUT if activities[before].work is Work.STYLE else policy
+                policy = (
+                    DependencyPolicy.OUTPUT if activities[before].work is Work.STYLE else policy
+                )
             found.append(Dependency(before, index, policy, before == done.after))
     return found
 
@@ -115,48 +117,52 @@ def _delay_ns(after: Activity, page: Page) -> int:
     return 0 if discovery is None else discovery.delay_ns
 
 
-def _policy(before: Activity, after: Activity, page: Page) -> Policy:
+def _policy(before: Activity, after: Activity, page: Page) -> DependencyPolicy:
     resource = None if after.resource is None else page.resources[after.resource]
     if after.work.is_of_network and resource is not None:
         return _of_download(before, resource, page)
     if after.work is Work.PARSE:
         return _of_parser(before, page)
     if after.work is Work.STYLE:
-        return Policy.FLOW if before.resource == after.resource else Policy.RESOURCE
+        return (
+            DependencyPolicy.FLOW
+            if before.resource == after.resource
+            else DependencyPolicy.RESOURCE
+        )
     if after.work is Work.EXECUTE and resource is not None:
         return _of_script(before, after, resource)
     if after.work is Work.FIRST_PAINT and before.work is Work.STYLE:
-        return Policy.OUTPUT
-    return Policy.FLOW
+        return DependencyPolicy.OUTPUT
+    return DependencyPolicy.FLOW
 
 
-def _of_download(before: Activity, resource: Resource, page: Page) -> Policy:
+def _of_download(before: Activity, resource: Resource, page: Page) -> DependencyPolicy:
     if before.work.is_milestone:
-        return Policy.BINDING
+        return DependencyPolicy.BINDING
     discovery = resource.discovered
     is_named_in = discovery is not None and discovery.at is At.OFFSET
     if before.work is Work.DOWNLOAD and before.resource in page.roots and is_named_in:
-        return Policy.BINDING  # the scanner saw it; the parser comes later
-    return Policy.FLOW
+        return DependencyPolicy.BINDING  # the scanner saw it; the parser comes later
+    return DependencyPolicy.FLOW
 
 
-def _of_parser(before: Activity, page: Page) -> Policy:
+def _of_parser(before: Activity, page: Page) -> DependencyPolicy:
     if before.work in (Work.DOWNLOAD, Work.PARSE) and before.resource in page.roots:
-        return Policy.FLOW
+        return DependencyPolicy.FLOW
     script = None if before.resource is None else page.resources[before.resource]
     is_waited_for = (
         before.work is Work.EXECUTE
         and script is not None
         and not (script.is_async or script.is_defer or script.preload)
     )
-    return Policy.OUTPUT if is_waited_for else Policy.RESOURCE
+    return DependencyPolicy.OUTPUT if is_waited_for else DependencyPolicy.RESOURCE
 
 
-def _of_script(before: Activity, after: Activity, script: Resource) -> Policy:
+def _of_script(before: Activity, after: Activity, script: Resource) -> DependencyPolicy:
     if before.work is Work.DOWNLOAD and before.resource == after.resource:
-        return Policy.FLOW
+        return DependencyPolicy.FLOW
     is_in_order = script.kind is Kind.SCRIPT and not (script.is_async or script.preload)
     has_order = before.work in (Work.PARSE, Work.STYLE) or (
         before.work is Work.EXECUTE and script.is_defer
     )
-    return Policy.OUTPUT if is_in_order and has_order else Policy.RESOURCE
+    return DependencyPolicy.OUTPUT if is_in_order and has_order else DependencyPolicy.RESOURCE

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from h3sim.page.recorded_groups import RecordedGroup
     from h3sim.page.resource import Discovery, Resource
 
-__all__ = ["Part", "parts_of", "redirects_of", "roots_by_resource"]
+__all__ = ["RootPage", "parts_of", "redirects_of", "roots_by_resource"]
 
 
-class Part(NamedTuple):
+class RootPage(NamedTuple):
     """A root with all that it brings, as a page: resource n is *indices[n]* of the whole."""
 
     root: int
@@ -53,7 +53,7 @@ def roots_by_resource(
     return tuple(found[at] for at in range(len(resources)))
 
 
-def parts_of(page: Page) -> tuple[Part, ...]:
+def parts_of(page: Page) -> tuple[RootPage, ...]:
     """Return *page* root by root; of a page of one root, the page as it is.
 
     >>> from h3sim.page import At, Discovery, Kind, Page, Resource
@@ -65,7 +65,7 @@ def parts_of(page: Page) -> tuple[Part, ...]:
     [(0, '/'), (1, 'b/')]
     """
     if len(page.roots) == 1:
-        return (Part(page.root, tuple(range(len(page.resources))), page),)
+        return (RootPage(page.root, tuple(range(len(page.resources))), page),)
     return tuple(_part(page, root) for root in page.roots)
 
 
@@ -79,12 +79,12 @@ def redirects_of(page: Page) -> frozenset[int]:
     )
 
 
-def _part(page: Page, root: int) -> Part:
+def _part(page: Page, root: int) -> RootPage:
     indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
     ids = {page.resources[at].id for at in indices}
     kept = [_alone(page.resources[at], ids, page.recorded_groups) for at in indices]
     kept[indices.index(root)] = replace(kept[indices.index(root)], discovered=None, is_root=False)
-    return Part(root, indices, replace(page, resources=tuple(kept), hosts=()))
+    return RootPage(root, indices, replace(page, resources=tuple(kept), hosts=()))
 
 
 def _alone(resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]) -> Resource:

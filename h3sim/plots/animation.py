@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from h3sim.results import Load
 
-__all__ = ["ORDERS", "Flight", "Loss", "Scene", "held_at", "scene_of", "state_of"]
+__all__ = ["ORDERS", "Flight", "LostPacket", "Scene", "held_at", "scene_of", "state_of"]
 
 ORDERS = ("QUIC: each stream in its own order", "TCP: all streams in one order")
 _LEAST_FLIGHTS = 6
@@ -41,7 +41,7 @@ class Flight(NamedTuple):
     given_ms: tuple[float | None, ...]
 
 
-class Loss(NamedTuple):
+class LostPacket(NamedTuple):
     """A packet that was lost: its index, when it left, and when its bytes came in another.
 
     *waiting* counts the packets that have come by then and are held back, for each of `ORDERS`.
@@ -57,7 +57,7 @@ class Scene(NamedTuple):
     """All packets of a load, and what was lost of them."""
 
     flights: list[Flight]
-    losses: list[Loss]
+    losses: list[LostPacket]
     interval_ms: float
     end_ms: float
 
@@ -95,7 +95,7 @@ def scene_of(load: Load) -> Scene:
     return Scene(flights, losses, interval_ns / 1e6, max(given_ms, default=0.0))
 
 
-def _losses_of(load: Load, flights: Sequence[Flight]) -> list[Loss]:
+def _losses_of(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
     """Return what was lost and came in a later packet, in the order sent."""
     rows = load.trace.packet_rows
     lost = [index for index, flight in enumerate(flights) if flight.came_ms is None]
@@ -120,7 +120,7 @@ def _losses_of(load: Load, flights: Sequence[Flight]) -> list[Loss]:
         if came:
             mended_ms = min(came)
             waiting = tuple(count.held_before(mended_ms) for count in counts)
-            found.append(Loss(index, to_ms(sent_at_ns), mended_ms, waiting))
+            found.append(LostPacket(index, to_ms(sent_at_ns), mended_ms, waiting))
     return found
 
 

@@ -13,7 +13,7 @@ from h3sim.plots.html_page import html_page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.plots.animation import Loss, Scene
+    from h3sim.plots.animation import LostPacket, Scene
     from h3sim.plots.palette import Palette
     from h3sim.results import Load
 
@@ -173,7 +173,7 @@ def _losses(load: Load, scene: Scene) -> str:
     )
 
 
-def _row(load: Load, scene: Scene, loss: Loss) -> str:
+def _row(load: Load, scene: Scene, loss: LostPacket) -> str:
     name = html.escape(load.page.resources[scene.flights[loss.flight].resource].id)
     cells = (f"{loss.sent_ms:,.1f}", f"{loss.mended_ms:,.1f}", *map(str, loss.waiting))
     data = "".join(f"<td>{cell}</td>" for cell in cells)

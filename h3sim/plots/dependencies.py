@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from h3sim.plots.palette import Palette
     from h3sim.results import Load
 
-__all__ = ["Node", "chain_of", "draw", "height_in", "nodes_of"]
+__all__ = ["ResourceBox", "chain_of", "draw", "height_in", "nodes_of"]
 
 _NAME_CHARS = 22
 _FOLDED_FROM = 3
@@ -29,7 +29,7 @@ _GUIDE = "dotted: asked for with its parent; dashed: once that was executed"
 _CHAIN_GUIDE = "red: what the end waited for; "
 
 
-class Node(NamedTuple):
+class ResourceBox(NamedTuple):
     """Resources that share a box: one, or leaves of a kind below one parent.
 
     *depth* counts the steps from navigation start; *row* is where the box stands, from the top, and
@@ -63,7 +63,7 @@ def chain_of(load: Load) -> list[int]:
     return chain[::-1]
 
 
-def nodes_of(page: Page, chain: Sequence[int] = ()) -> list[Node]:
+def nodes_of(page: Page, chain: Sequence[int] = ()) -> list[ResourceBox]:
     """Return the nodes of the page's graph, parents before their children.
 
     *chain* are resources that get a node of their own each.
@@ -78,7 +78,7 @@ def nodes_of(page: Page, chain: Sequence[int] = ()) -> list[Node]:
     return nodes
 
 
-def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[Node]:
+def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[ResourceBox]:
     groups: list[tuple[tuple[int, ...], int | None, int]] = []
 
     def add(resources: tuple[int, ...], parent: int | None, depth: int) -> None:
@@ -93,7 +93,7 @@ def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[N
         add(group, None, 0)
     positions = boxes.positions_of([parent for _, parent, _ in groups])
     return [
-        Node(resources, parent, *at, any(index in on_chain for index in resources), n_below)
+        ResourceBox(resources, parent, *at, any(index in on_chain for index in resources), n_below)
         for (resources, parent, n_below), at in zip(groups, positions, strict=True)
     ]
 
@@ -108,7 +108,7 @@ def _n_below(page: Page, resources: Sequence[int]) -> int:
     return count
 
 
-def height_in(nodes: Sequence[Node]) -> float:
+def height_in(nodes: Sequence[ResourceBox]) -> float:
     """Return how high the figure of *nodes* is, in inches."""
     return boxes.HEIGHT_IN * (max(node.row for node in nodes) + 1) + boxes.TITLE_IN
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from h3sim.plots.palette import Palette
     from h3sim.results import Load
 
-__all__ = ["MAX_SINGLE", "Box", "Lane", "boxes", "joined", "lane_of", "stack_share", "tallest"]
+__all__ = ["MAX_SINGLE", "Box", "LoadLane", "boxes", "joined", "lane_of", "stack_share", "tallest"]
 
 MAX_SINGLE = 480
 """Lanes of more packets than this show neighbours that look alike as one rectangle."""
@@ -36,7 +36,7 @@ class Box(NamedTuple):
     height: int
 
 
-class Lane(NamedTuple):
+class LoadLane(NamedTuple):
     """The strip of one load: its packets in the order of time, and what is drawn of them."""
 
     packets: list[Box]
@@ -52,11 +52,11 @@ class Lane(NamedTuple):
         return len(self.packets) > MAX_SINGLE
 
 
-def lane_of(load: Load, palette: Palette, end_ms: float) -> Lane:
+def lane_of(load: Load, palette: Palette, end_ms: float) -> LoadLane:
     """Return the lane of *load* on an axis up to *end_ms*."""
     packets = list(boxes(load, palette.groups, least_ms=end_ms * _LEAST_SHARE))
     drawn = packets if len(packets) <= MAX_SINGLE else list(joined(packets))
-    return Lane(packets, drawn, *_losses(load))
+    return LoadLane(packets, drawn, *_losses(load))
 
 
 def _losses(load: Load) -> tuple[list[float], list[float]]:
@@ -114,7 +114,7 @@ def joined(packets: Iterable[Box]) -> Iterator[Box]:
     yield from still_open.values()
 
 
-def tallest(lanes: Iterable[Lane]) -> int:
+def tallest(lanes: Iterable[LoadLane]) -> int:
     """Return the height of the highest stack of *lanes*."""
     return max((box.height for lane in lanes for box in lane.packets), default=1)
 

@@ -187,7 +187,7 @@ class LoadPlots(LoadDetails, Saved):
         return f"<Figures of {self._page.name}: {', '.join(labels.lane_labels(self.loads))}>"
 
     @cached_property
-    def _lanes(self) -> list[lanes.Lane]:
+    def _lanes(self) -> list[lanes.LoadLane]:
         end_ms = window_of(self.loads).end_ms
         return [lanes.lane_of(load, self._palette, end_ms) for load in self.loads]
 

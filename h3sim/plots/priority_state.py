@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from h3sim.results import Load
     from h3sim.signals import Signal
 
-__all__ = ["Element", "busiest_ns", "elements_of"]
+__all__ = ["PrioritizedElement", "busiest_ns", "elements_of"]
 
 
-class Element(NamedTuple):
+class PrioritizedElement(NamedTuple):
     """A stream, a placeholder, or a group of streams that the scheduler treats alike.
 
     *parent* is the index of another element, which stands before this one. *state* is "waits"
@@ -73,7 +73,7 @@ def busiest_ns(load: Load) -> int:
     return best_ns
 
 
-def elements_of(load: Load, at_ns: int) -> list[Element]:
+def elements_of(load: Load, at_ns: int) -> list[PrioritizedElement]:
     """Return what the scheduler knew at *at_ns*, parents before what is below them.
 
     A tree as it stands, without what was done with and holds nothing up; or, where there is none,
@@ -106,12 +106,12 @@ def _streams_of(load: Load) -> dict[int, _Stream]:
     return streams
 
 
-def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[Element]:
+def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[PrioritizedElement]:
     graph = _replayed(load, streams, at_ns).to_networkx()
     order: dict[Any, int] = {}
     kept = {node: None for node in graph if _is_shown(graph, node, streams, at_ns)}
 
-    def walk(node: Any, parent: int | None) -> Iterator[Element]:
+    def walk(node: Any, parent: int | None) -> Iterator[PrioritizedElement]:
         # Without recursion: an exclusive chain is as long as the page has resources.
         waiting = [(node, parent)]
         while waiting:
@@ -172,27 +172,27 @@ def _is_shown(graph: Any, node: Any, streams: dict[int, _Stream], at_ns: int) ->
 
 def _element(
     graph: Any, node: Any, parent: int | None, streams: dict[int, _Stream], at_ns: int
-) -> Element:
+) -> PrioritizedElement:
     if node == ROOT:
-        return Element(None, None, "root", "group")
+        return PrioritizedElement(None, None, "root", "group")
     if node == ORPHANS:
-        return Element(node, parent, "orphan placeholder", "group")
+        return PrioritizedElement(node, parent, "orphan placeholder", "group")
     weight = graph.nodes[node]["weight"]
     if node < 0:
-        return Element(node, parent, f"placeholder {-1 - node}, w={weight}", "group")
+        return PrioritizedElement(node, parent, f"placeholder {-1 - node}, w={weight}", "group")
     if node not in streams:
-        return Element(node, parent, f"stream {node}, w={weight}", "idle")
+        return PrioritizedElement(node, parent, f"stream {node}, w={weight}", "idle")
     return _of_stream(node, parent, f"w={weight}", streams[node], at_ns)
 
 
 def _of_stream(
     stream_id: int, parent: int | None, label: str, stream: _Stream, at_ns: int
-) -> Element:
+) -> PrioritizedElement:
     share = stream.sent_bytes(at_ns) / stream.length_bytes if stream.length_bytes else 1.0
-    return Element(stream_id, parent, label, stream.state(at_ns), stream.resource, share)
+    return PrioritizedElement(stream_id, parent, label, stream.state(at_ns), stream.resource, share)
 
 
-def _groups(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[Element]:
+def _groups(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[PrioritizedElement]:
     """Yield the groups, the first to be served first, each with its streams."""
     said = {
         element_id: signal
@@ -203,10 +203,10 @@ def _groups(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[Ele
     for stream_id, signal in said.items():
         if streams[stream_id].state(at_ns) != "done":
             groups.setdefault(_group(signal), []).append(stream_id)
-    yield Element(None, None, f"scheduler: {load.scheme.mechanism.value}", "group")
+    yield PrioritizedElement(None, None, f"scheduler: {load.scheme.mechanism.value}", "group")
     n = 1
     for (_, label), members in sorted(groups.items()):
-        yield Element(None, 0, label, "group")
+        yield PrioritizedElement(None, 0, label, "group")
         number = n
         for stream_id in sorted(members):
             yield _of_stream(stream_id, number, _word(said[stream_id]), streams[stream_id], at_ns)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from h3sim.page import Page
     from h3sim.plots.palette import Palette
-    from h3sim.plots.priority_state import Element
+    from h3sim.plots.priority_state import PrioritizedElement
 
-__all__ = ["Box", "boxes_of", "draw", "height_in"]
+__all__ = ["ElementBox", "boxes_of", "draw", "height_in"]
 
 _NAME_CHARS = 22
 _FOLDED_FROM = 3
@@ -30,7 +30,7 @@ _STATES = {"idle": "nothing to send yet", "done": "all sent"}
 _GUIDE = "percent: what was sent of the response; grey: all sent; dotted: nothing to send yet"
 
 
-class Box(NamedTuple):
+class ElementBox(NamedTuple):
     """What one box shows: an element, or several alike; *parent* is the index of another box."""
 
     elements: tuple[int, ...]
@@ -40,10 +40,10 @@ class Box(NamedTuple):
     resources: tuple[int, ...]
 
 
-def boxes_of(page: Page, elements: Sequence[Element]) -> list[Box]:
+def boxes_of(page: Page, elements: Sequence[PrioritizedElement]) -> list[ElementBox]:
     """Return the boxes of *elements*, parents before what is below them."""
     parents = {element.parent for element in elements}
-    found: list[Box] = []
+    found: list[ElementBox] = []
     box_of: dict[int | None, int | None] = {None: None}
     folded: dict[object, list[int]] = {}
     for index, element in enumerate(elements):
@@ -59,25 +59,25 @@ def boxes_of(page: Page, elements: Sequence[Element]) -> list[Box]:
         if len(found) == _MAX_BOXES:
             more = len(elements) - sum(len(box.elements) for box in found)
             text = f"{more} more below"
-            found.append(Box((), box_of.get(element.parent), text, "group", ()))
+            found.append(ElementBox((), box_of.get(element.parent), text, "group", ()))
             break
         box_of[index] = len(found)
         parent = box_of[element.parent]
         text = _text(page, [elements[member] for member in members])
         resources = [elements[member].resource for member in members]
         shown = tuple(index for index in resources if index is not None)
-        found.append(Box(tuple(members), parent, text, element.state, shown))
+        found.append(ElementBox(tuple(members), parent, text, element.state, shown))
     return found
 
 
-def _alike(page: Page, element: Element) -> tuple[object, ...]:
+def _alike(page: Page, element: PrioritizedElement) -> tuple[object, ...]:
     """Return what elements have in common that share a box."""
     kind = None if element.resource is None else page.resources[element.resource].kind
     has_begun = element.state == "waits" and element.sent > 0
     return element.parent, element.label, element.state, kind, has_begun
 
 
-def _text(page: Page, elements: Sequence[Element]) -> str:
+def _text(page: Page, elements: Sequence[PrioritizedElement]) -> str:
     first = elements[0]
     if first.resource is None:
         return plain(first.label)
@@ -86,7 +86,7 @@ def _text(page: Page, elements: Sequence[Element]) -> str:
     return f"{plain(shortened(name, _NAME_CHARS))}\n{_detail(elements)}"
 
 
-def _detail(elements: Sequence[Element]) -> str:
+def _detail(elements: Sequence[PrioritizedElement]) -> str:
     """Return the second line: what was said, and how much was sent."""
     first = elements[0]
     low, high = (pick(element.sent for element in elements) for pick in (min, max))
@@ -95,13 +95,13 @@ def _detail(elements: Sequence[Element]) -> str:
     return ", ".join(part for part in (first.label, told) if part)
 
 
-def height_in(found: Sequence[Box]) -> float:
+def height_in(found: Sequence[ElementBox]) -> float:
     """Return how high the figure of these boxes is, in inches."""
     positions = boxes.positions_of([box.parent for box in found])
     return boxes.HEIGHT_IN * (max(at.row for at in positions) + 1) + boxes.TITLE_IN
 
 
-def draw(ax: Axes, found: Sequence[Box], palette: Palette, title: str) -> None:
+def draw(ax: Axes, found: Sequence[ElementBox], palette: Palette, title: str) -> None:
     """Draw the boxes from left to right, those that are served first at the top."""
     positions = boxes.positions_of([box.parent for box in found])
     for box, at in zip(found, positions, strict=True):

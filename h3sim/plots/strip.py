@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from h3sim.plots.lanes import Box, Lane
+    from h3sim.plots.lanes import Box, LoadLane
     from h3sim.plots.paints import Paint
     from h3sim.plots.palette import Palette
     from h3sim.plots.window import Window
@@ -54,7 +54,7 @@ _EM = 0.68
 
 def draw(
     ax: Axes,
-    lanes: Sequence[Lane],
+    lanes: Sequence[LoadLane],
     labels: Sequence[str],
     palette: Palette,
     window: Window,
@@ -89,7 +89,7 @@ def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]
     return [(box.start_ms, low), (box.stop_ms, low), (box.stop_ms, high), (box.start_ms, high)]
 
 
-def _mark_losses(ax: Axes, lane: Lane, bottom: float, *, is_alone: bool) -> None:
+def _mark_losses(ax: Axes, lane: LoadLane, bottom: float, *, is_alone: bool) -> None:
     """Mark, below the lane, what was lost when it was sent; above one alone what came again."""
     margin = (1 - _LANE_SHARE) / 4
     is_many = max(len(lane.lost_ms), len(lane.again_ms)) > _MANY_MARKS
@@ -105,7 +105,7 @@ def _mark_losses(ax: Axes, lane: Lane, bottom: float, *, is_alone: bool) -> None
 
 def _draw_lane(
     ax: Axes,
-    lane: Lane,
+    lane: LoadLane,
     runs: Sequence[Box],
     bottom: float,
     highest: int,
@@ -134,7 +134,9 @@ def _draw_lane(
         ax.add_collection(edges, autolim=False)
 
 
-def _hatched_runs(lanes: Sequence[Lane], palette: Palette, points_per_ms: float) -> list[list[Box]]:
+def _hatched_runs(
+    lanes: Sequence[LoadLane], palette: Palette, points_per_ms: float
+) -> list[list[Box]]:
     """Return what of each lane shows its hatch: in narrow runs their colour would be lost.
 
     Where kinds are shown, a hatch here and there would look as if it meant something: there nearly
@@ -180,7 +182,7 @@ def _points_per_ms(ax: Axes) -> float:
     return float(points) / (high_ms - low_ms)
 
 
-def _number_runs(ax: Axes, lane: Lane, bottom: float, highest: int) -> None:
+def _number_runs(ax: Axes, lane: LoadLane, bottom: float, highest: int) -> None:
     """Write a resource's number wherever its packets are alone for long enough to hold it."""
     points_per_ms = _points_per_ms(ax)
     middle = bottom + stack_share(1, highest) * _LANE_SHARE / 2

@@ -9,7 +9,7 @@ from matplotlib import rc_context
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["SIGNIFICANT", "SMALL", "Line", "in_style", "line"]
+__all__ = ["SIGNIFICANT", "SMALL", "LineStyle", "in_style", "line"]
 
 SMALL = 8.0
 """The size, in points, of everything but titles."""
@@ -35,7 +35,7 @@ def in_style() -> AbstractContextManager[None]:
     return rc_context(cast(Any, _SETTINGS))
 
 
-class Line(NamedTuple):
+class LineStyle(NamedTuple):
     """How the line of a load is drawn."""
 
     color: str
@@ -43,13 +43,13 @@ class Line(NamedTuple):
     marker: str
 
 
-def line(number: int) -> Line:
+def line(number: int) -> LineStyle:
     """Return the look of line *number* of a figure; thirteen differ by their markers alone.
 
     >>> len({line(number).marker for number in range(13)})
     13
     """
-    return Line(
+    return LineStyle(
         _LINE_COLOURS[number % len(_LINE_COLOURS)],
         _DASHES[number % len(_DASHES)],
         _MARKERS[number % len(_MARKERS)],

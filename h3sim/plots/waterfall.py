@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from h3sim.plots.window import Window
     from h3sim.results import Load, ResourceTiming
 
-__all__ = ["MAX_ROWS", "Chunk", "Fold", "Row", "draw", "host_of", "rows_of"]
+__all__ = ["MAX_ROWS", "Chunk", "Fold", "WaterfallRow", "draw", "host_of", "rows_of"]
 
 Fold = Literal["host", "kind"]
 """What the resources of a row have in common."""
@@ -59,7 +59,7 @@ class Chunk(NamedTuple):
     stop_ms: float
 
 
-class Row(NamedTuple):
+class WaterfallRow(NamedTuple):
     """A resource, or several that were asked for one behind the other."""
 
     label: str
@@ -70,7 +70,7 @@ class Row(NamedTuple):
     chunks: tuple[Chunk, ...]
 
 
-def rows_of(load: Load, palette: Palette, fold: Fold | None = None) -> list[Row]:
+def rows_of(load: Load, palette: Palette, fold: Fold | None = None) -> list[WaterfallRow]:
     """Return the rows of *load* in request order: one per resource, or fewer, folded."""
     chunks = _chunks_of(load)
     said = priorities_of(load.trace)
@@ -102,7 +102,7 @@ def draw(
     ax.set_xlabel(f"time since navigation start in ms{note}\n{guide}", fontsize=SMALL)
 
 
-def _draw_bars(ax: Axes, rows: Sequence[Row], *, least_ms: float) -> None:
+def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, least_ms: float) -> None:
     first = [row.first_byte_ms for row in rows]
     lengths = [row.finished_ms - row.first_byte_ms for row in rows]
     ax.hlines(
@@ -214,7 +214,7 @@ def _chunks_of(load: Load) -> dict[int, list[Chunk]]:
     return found
 
 
-def _draw_chunks(ax: Axes, number: int, row: Row, least_ms: float) -> None:
+def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> None:
     """Draw a bar light, and in it in full colour when its bytes came."""
     height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
     took_ms = row.finished_ms - row.first_byte_ms
@@ -244,7 +244,7 @@ def _row(
     run: list[ResourceTiming],
     chunks: dict[int, list[Chunk]],
     said: dict[int, str],
-) -> Row:
+) -> WaterfallRow:
     indexes = [load.page.index[timing.id] for timing in run]
     groups = dict.fromkeys(palette.groups[index] for index in indexes)
     look = palette.look(next(iter(groups))) if len(groups) == 1 else _MIXED
@@ -261,7 +261,7 @@ def _row(
         hosts = dict.fromkeys(host_of(timing.id) for timing in run)
         if len(hosts) == 1 and (host := next(iter(hosts))):
             label = f"{plain(shortened(host))}, {label}"
-    return Row(
+    return WaterfallRow(
         label,
         look,
         min(timing.requested_ms for timing in run),

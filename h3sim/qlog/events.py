@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from h3sim.qlog.source import Findings, RawTrace
 
-__all__ = ["Clock", "Event", "events_of", "said", "whole"]
+__all__ = ["Clock", "QlogEvent", "events_of", "said", "whole"]
 
 _MAX_TIME = 1e18
 """In any unit; today is 1.8e15 microseconds from 1970."""
@@ -33,7 +33,7 @@ _WANTED = {
 _TIME_FIELDS = ("time", "relative_time", "delta_time")
 
 
-class Event(NamedTuple):
+class QlogEvent(NamedTuple):
     """An event that matters to a measurement; *key* is its place in the file."""
 
     key: str
@@ -98,7 +98,7 @@ class Clock:
         return None if number is None else round(number * self._ns_per_unit)
 
 
-def events_of(raw: RawTrace, findings: Findings) -> tuple[Clock, Iterator[Event]]:
+def events_of(raw: RawTrace, findings: Findings) -> tuple[Clock, Iterator[QlogEvent]]:
     """Return the clock of a trace, and an iterator over the events of it that matter."""
     names = raw.head.get("event_fields")
     if not isinstance(names, list):
@@ -112,7 +112,7 @@ def events_of(raw: RawTrace, findings: Findings) -> tuple[Clock, Iterator[Event]
 
 def _events(
     raw: RawTrace, findings: Findings, clock: Clock, columns: list[str] | None, time_field: str
-) -> Iterator[Event]:
+) -> Iterator[QlogEvent]:
     common = _object(raw.head.get("common_fields"))
     groups: dict[str, None] = {}
     is_first = True
@@ -141,7 +141,7 @@ def _events(
         if len(groups) > 1:
             group = said(event.get("group_id"))
             findings.fatal(key, f"is of a second connection (group_id {group}); one is measured")
-        yield Event(key, at_ns, what, data)
+        yield QlogEvent(key, at_ns, what, data)
 
 
 def _as_object(entry: object, columns: list[str] | None) -> dict[str, Any] | None:

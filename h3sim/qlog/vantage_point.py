@@ -13,7 +13,7 @@ from h3sim.ranges import Ranges
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.qlog.events import Clock, Event
+    from h3sim.qlog.events import Clock, QlogEvent
     from h3sim.qlog.source import Findings
 
 __all__ = ["VantagePoint"]
@@ -49,7 +49,7 @@ class VantagePoint:
         self.lost: dict[int, None] = {}
         self.min_rtt_ns: int | None = None
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: QlogEvent) -> None:
         """Note what an event says."""
         match event.what:
             case "sent" | "received":
@@ -67,7 +67,7 @@ class VantagePoint:
 
     # Packets
 
-    def _on_packet(self, event: Event, *, is_down: bool) -> None:
+    def _on_packet(self, event: QlogEvent, *, is_down: bool) -> None:
         # 0.3 has the header apart, some stacks have its fields beside the frames.
         header = event.data.get("header")
         fields = {**event.data, **header} if isinstance(header, dict) else event.data
@@ -97,7 +97,7 @@ class VantagePoint:
         if frames:
             self.frames[number] = frames
 
-    def _on_upward(self, event: Event) -> None:
+    def _on_upward(self, event: QlogEvent) -> None:
         for key, entry in self._frames(event, "stream"):
             stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
             if stream_id is not None:
@@ -106,7 +106,7 @@ class VantagePoint:
             for key, entry in self._frames(event, "ack"):
                 self._on_ack(key, entry.get("acked_ranges", []))
 
-    def _frames(self, event: Event, frame_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _frames(self, event: QlogEvent, frame_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
         frames = event.data.get("frames") or []
         if not isinstance(frames, list):
             message = f"must be a list, is {said(frames)}"
@@ -134,7 +134,7 @@ class VantagePoint:
         fin = entry.get("fin") in (True, "true", 1)
         return StreamFrame(stream_id, offset, n_bytes, fin) if n_bytes or fin else None
 
-    def _on_moved(self, event: Event) -> None:
+    def _on_moved(self, event: QlogEvent) -> None:
         """Note bytes that went from the transport to the application."""
         data = event.data
         if data.get("from") != "transport" or data.get("to") not in _APPLICATION:
@@ -155,7 +155,7 @@ class VantagePoint:
                 return
             self.acked.add(low, high + 1)
 
-    def _on_lost(self, event: Event) -> None:
+    def _on_lost(self, event: QlogEvent) -> None:
         header = event.data.get("header")
         fields = {**event.data, **header} if isinstance(header, dict) else event.data
         number = whole(fields.get("packet_number"))
@@ -164,7 +164,7 @@ class VantagePoint:
 
     # HTTP
 
-    def _on_frame(self, event: Event, *, is_request: bool) -> None:
+    def _on_frame(self, event: QlogEvent, *, is_request: bool) -> None:
         frame = event.data.get("frame")
         if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() != "headers":
             return

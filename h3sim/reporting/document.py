@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-__all__ = ["SUFFIXES", "Picture", "Report", "Section", "Table", "check_suffix"]
+__all__ = ["SUFFIXES", "Picture", "Report", "ReportTable", "Section", "check_suffix"]
 
 SUFFIXES = (".html", ".htm")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ReportTable:
     """Rows under *columns*; *title* is the caption."""
 
     title: str
@@ -34,7 +34,7 @@ class Picture:
     title: str
     alt: str
     svg: str
-    data: Table
+    data: ReportTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Section:
     title: str
     words: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[ReportTable] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -57,7 +57,7 @@ class Report:
     title: str
     verdict: Sequence[str]
     parts: Sequence[Section]
-    made: Table
+    made: ReportTable
     command: str = field(default="")
 
     def to_html(self) -> str:

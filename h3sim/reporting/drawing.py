@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h3sim.reporting.document import Table
+    from h3sim.reporting.document import ReportTable
 
 __all__ = ["picture"]
 
 
-def picture(drawn: Axes | Figure, *, title: str, data: Table) -> Picture:
+def picture(drawn: Axes | Figure, *, title: str, data: ReportTable) -> Picture:
     """Return what was *drawn*, whose words stand with it, as a picture of a report."""
     figure = drawn.get_figure(root=True)
     assert figure is not None  # noqa: S101 - axes of h3sim.plots stand in a figure

@@ -14,7 +14,7 @@ from h3sim.plots.html_page import html_page
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from h3sim.reporting.document import Picture, Report, Section, Table
+    from h3sim.reporting.document import Picture, Report, ReportTable, Section
 
 __all__ = ["body_of", "page_of"]
 
@@ -136,7 +136,7 @@ def _inline_svg(name: str, picture: Picture) -> str:
     return opening + svg[svg.index(">") + 1 :].strip()
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     first = [isinstance(value, int | float) for value in table.rows[0]] if table.rows else []
     head = "".join(
         f'<th scope="col"{_NUMBER * (number and is_number)}>{html.escape(column)}</th>'

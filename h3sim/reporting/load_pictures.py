@@ -8,7 +8,7 @@ from h3sim.plots import LoadPlots, congestion, dependencies
 from h3sim.plots.deltas import deltas_of
 from h3sim.plots.throughput import bins_of
 from h3sim.plots.window import window_of
-from h3sim.reporting.document import Table
+from h3sim.reporting.document import ReportTable
 from h3sim.reporting.drawing import picture
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from h3sim.results import Load
     from h3sim.results.connections import Connection
 
-__all__ = ["Pair", "pictures_of_one", "pictures_of_two", "table_of_bins"]
+__all__ = ["NamedLoad", "pictures_of_one", "pictures_of_two", "table_of_bins"]
 
 _MAX_SAMPLES = 200
 
 
-class Pair(NamedTuple):
+class NamedLoad(NamedTuple):
     """A load, and what it is called beside the others."""
 
     name: str
@@ -41,14 +41,14 @@ def pictures_of_one(load: Load) -> list[Picture]:
     return [_byte_ranges(load), _throughput(load), *windows, _dependencies(load)]
 
 
-def pictures_of_two(first: Pair, second: Pair) -> list[Picture]:
+def pictures_of_two(first: NamedLoad, second: NamedLoad) -> list[Picture]:
     """Return what was complete sooner, and what later, with the second of two loads."""
     rows = deltas_of(first.load, second.load)
     return [
         picture(
             LoadPlots([first.load, second.load]).deltas(),
             title=f"{first.load.page.name}: what moved with {second.name} against {first.name}",
-            data=Table(
+            data=ReportTable(
                 title=f"When resources were complete with {first.name} and {second.name}",
                 columns=(
                     *("resource", "kind", "bytes", "above the fold"),
@@ -60,9 +60,9 @@ def pictures_of_two(first: Pair, second: Pair) -> list[Picture]:
     ]
 
 
-def table_of_bins(bins: Sequence[Bin]) -> Table:
+def table_of_bins(bins: Sequence[Bin]) -> ReportTable:
     """Return throughput as a table."""
-    return Table(
+    return ReportTable(
         title="Throughput by span of time",
         columns=("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s"),
         rows=bins,
@@ -82,7 +82,7 @@ def _byte_ranges(load: Load) -> Picture:
     return picture(
         load.plot.byte_ranges(),
         title=f"{load.page.name}: byte ranges per stream",
-        data=Table(
+        data=ReportTable(
             title="Packets by resource, times in ms",
             columns=("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
             rows=[
@@ -112,7 +112,7 @@ def _congestion(load: Load, connection: Connection) -> Picture:
         load.plot.congestion(connection=connection.number),
         title=f"{load.page.name}: congestion window and bytes in flight"
         + (f", {told}" if told else ""),
-        data=Table(
+        data=ReportTable(
             title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
             columns=("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
             rows=shown,
@@ -133,7 +133,7 @@ def _dependencies(load: Load) -> Picture:
     return picture(
         load.plot.dependencies(),
         title=f"{page.name}: what asked for what",
-        data=Table(
+        data=ReportTable(
             title="What made the browser ask for each resource",
             columns=("resource", "asked for by", "at", "finished ms", "on the chain to the end"),
             rows=rows,

@@ -8,9 +8,9 @@ from h3sim.errors import NothingToMeasureError
 from h3sim.plots import LoadPlots
 from h3sim.plots.labels import lane_labels
 from h3sim.plots.progress import curve, shown_set
-from h3sim.reporting.document import Section, Table
+from h3sim.reporting.document import ReportTable, Section
 from h3sim.reporting.drawing import picture
-from h3sim.reporting.load_pictures import Pair, pictures_of_one, pictures_of_two
+from h3sim.reporting.load_pictures import NamedLoad, pictures_of_one, pictures_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from h3sim.reporting.document import Picture
     from h3sim.results import Load, Which
 
-__all__ = ["Pair", "named", "part_of", "verdict_of"]
+__all__ = ["NamedLoad", "named", "part_of", "verdict_of"]
 
 _MAX_WATERFALLS = 3
 """Of more loads than this no waterfalls are shown: nobody compares so many."""
@@ -28,7 +28,7 @@ _SAME = 0.005
 _SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above the fold"))
 
 
-def verdict_of(pairs: Sequence[Pair], baseline: Pair) -> list[str]:
+def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
     """Return what is to be known first, in sentences."""
     if len(pairs) == 1:
         return _verdict_of_one(pairs[0])
@@ -39,7 +39,7 @@ def verdict_of(pairs: Sequence[Pair], baseline: Pair) -> list[str]:
     return said
 
 
-def part_of(pairs: Sequence[Pair], baseline: Pair) -> Section:
+def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
     """Return the section of one page."""
     page = pairs[0].load.page
     n = len(page.resources)
@@ -63,7 +63,7 @@ def part_of(pairs: Sequence[Pair], baseline: Pair) -> Section:
     )
 
 
-def _verdict_of_one(pair: Pair) -> list[str]:
+def _verdict_of_one(pair: NamedLoad) -> list[str]:
     load = pair.load
     said = [
         f"{load.page.name} with {load.scheme.name} over {load.network.name}"
@@ -111,7 +111,9 @@ def _regret(load: Load, which: Which) -> str:
     )
 
 
-def _verdict_of_set(pairs: Sequence[Pair], baseline: Pair, which: Which, what: str) -> str:
+def _verdict_of_set(
+    pairs: Sequence[NamedLoad], baseline: NamedLoad, which: Which, what: str
+) -> str:
     indexes = [
         (index_ms, pair.name)
         for pair in pairs
@@ -145,7 +147,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _strip_and_curves(pairs: Sequence[Pair]) -> list[Picture]:
+def _strip_and_curves(pairs: Sequence[NamedLoad]) -> list[Picture]:
     plots = LoadPlots([pair.load for pair in pairs])
     page = pairs[0].load.page.name
     made = [
@@ -168,14 +170,14 @@ def _strip_and_curves(pairs: Sequence[Pair]) -> list[Picture]:
     return made
 
 
-def _waterfalls(pairs: Sequence[Pair]) -> list[Picture]:
+def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
     if len(pairs) > _MAX_WATERFALLS:
         return []
     return [
         picture(
             pair.load.plot.waterfall(),
             title=f"{pair.load.page.name}: waterfall with {pair.name}",
-            data=Table(
+            data=ReportTable(
                 title=f"Resources with {pair.name}, in request order, times in ms",
                 columns=(
                     *("resource", "kind", "bytes", "above the fold"),
@@ -194,9 +196,9 @@ def _waterfalls(pairs: Sequence[Pair]) -> list[Picture]:
     ]
 
 
-def _by_resource(pairs: Sequence[Pair]) -> Table:
+def _by_resource(pairs: Sequence[NamedLoad]) -> ReportTable:
     finished = [{row.id: row.finished_ms for row in pair.load.timings} for pair in pairs]
-    return Table(
+    return ReportTable(
         title="When each resource was complete, in ms since navigation start",
         columns=("resource", "kind", "bytes", "above the fold", *(f"{p.name}, ms" for p in pairs)),
         rows=[
@@ -210,7 +212,7 @@ def _by_resource(pairs: Sequence[Pair]) -> Table:
     )
 
 
-def _shares(pairs: Sequence[Pair], which: Which, what: str) -> Table:
+def _shares(pairs: Sequence[NamedLoad], which: Which, what: str) -> ReportTable:
     rows = []
     curves = [curve(pair.load, which) for pair in pairs]
     for share in _SHARES:
@@ -220,14 +222,14 @@ def _shares(pairs: Sequence[Pair], which: Which, what: str) -> Table:
             for times, ys in curves
         ]
         rows.append((f"{share:.0%}", *reached))
-    return Table(
+    return ReportTable(
         title=f"When so many of the bytes were there in whole resources ({what}), in ms",
         columns=("share", *(f"{pair.name}, ms" for pair in pairs)),
         rows=rows,
     )
 
 
-def _figures(pairs: Sequence[Pair], baseline: Pair) -> Table:
+def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> ReportTable:
     rows = []
     base = baseline.load
     for name, load in pairs:
@@ -247,7 +249,7 @@ def _figures(pairs: Sequence[Pair], baseline: Pair) -> Table:
             )
         )
     against = f"speedup to {baseline.name}"
-    return Table(
+    return ReportTable(
         title="Figures; a speedup above 1 is faster",
         columns=(
             *("load", "ByteIndex all, ms", f"{against}, all"),
@@ -263,14 +265,14 @@ def _ratio(base_ms: float | None, own_ms: float | None) -> float | None:
     return base_ms / own_ms if base_ms is not None and own_ms else None
 
 
-def _has_path(pair: Pair) -> bool:
+def _has_path(pair: NamedLoad) -> bool:
     return pair.load.first_paint_ms is not None
 
 
-def _steps(pair: Pair) -> Table:
+def _steps(pair: NamedLoad) -> ReportTable:
     """Return the critical path to the load event, where the browser computed one."""
     path = pair.load.critical_path()
-    return Table(
+    return ReportTable(
         title=f"What the load event waited for with {pair.name}, times in ms",
         columns=("what was done", "resource", "from", "to", "network", "bandwidth", "computing"),
         rows=[
@@ -283,6 +285,6 @@ def _steps(pair: Pair) -> Table:
     )
 
 
-def named(loads: Sequence[Load]) -> list[Pair]:
+def named(loads: Sequence[Load]) -> list[NamedLoad]:
     """Return *loads* with the names that tell them apart in figures, too."""
-    return [Pair(name, load) for name, load in zip(lane_labels(loads), loads, strict=True)]
+    return [NamedLoad(name, load) for name, load in zip(lane_labels(loads), loads, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.plots.throughput import bins_of
-from h3sim.reporting.document import Section, Table
+from h3sim.reporting.document import ReportTable, Section
 from h3sim.reporting.drawing import picture
 from h3sim.reporting.load_pictures import table_of_bins
 
@@ -50,7 +50,7 @@ def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
         picture(
             plots.byte_ranges(),
             title=f"{known['page']}: byte ranges per stream",
-            data=Table(
+            data=ReportTable(
                 title="Responses, times in ms",
                 columns=("stream", "resource", "bytes", "requested", "first byte", "finished"),
                 rows=[
@@ -70,9 +70,9 @@ def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
     ]
 
 
-def _hol(known: dict[str, Any]) -> Table:
+def _hol(known: dict[str, Any]) -> ReportTable:
     hol = known["hol"]
-    return Table(
+    return ReportTable(
         title="Head-of-line blocking",
         columns=("order", "bytes", "ms summed over packets", "bytes as Sander 2022 counts"),
         rows=[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, Problem
-from h3sim.reporting.document import Report, Table
+from h3sim.reporting.document import Report, ReportTable
 from h3sim.reporting.loads import named, part_of, verdict_of
 from h3sim.reporting.logs import part_of_log, verdict_of_log
 from h3sim.reporting.studies import part_of_study, settings_of, verdict_of_study
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.reporting.document import Section
-    from h3sim.reporting.loads import Pair
+    from h3sim.reporting.loads import NamedLoad
 
 __all__ = ["report"]
 
@@ -61,7 +61,7 @@ def report(
         title=title or f"h3sim: {_title([one.name for one in told], loads)}",
         verdict=[sentence for one in told for sentence in one.verdict],
         parts=[one.part for one in told],
-        made=Table(title="Everything it rests on", columns=("setting", "value"), rows=made),
+        made=ReportTable(title="Everything it rests on", columns=("setting", "value"), rows=made),
         command=command,
     )
 
@@ -111,7 +111,7 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | Results | Measurem
 _KINDS = (Load, Comparison, Results, Measurement)
 
 
-def _base(pairs: Sequence[Pair], baseline: str | None) -> Pair:
+def _base(pairs: Sequence[NamedLoad], baseline: str | None) -> NamedLoad:
     wanted = "rr" if baseline is None else baseline
     found = next((pair for pair in pairs if pair.load.scheme.name == wanted), None)
     if found is None and baseline is not None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import H3SimError, InputError, Problem
-from h3sim.reporting.document import Section, Table
+from h3sim.reporting.document import ReportTable, Section
 from h3sim.reporting.drawing import picture
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def part_of_study(results: Results, baseline: str | None) -> Section:
     base = _baseline(results, baseline)
     words: list[str] = []
     pictures: list[Picture] = []
-    tables: list[Table] = []
+    tables: list[ReportTable] = []
     for value, what in _VALUES:
         if not _means(results, value):
             continue
@@ -66,7 +66,9 @@ def part_of_study(results: Results, baseline: str | None) -> Section:
             words.append(f"{what}: no comparison of schemes, for {error}.")
         else:
             rows = [tuple(row) for row in compared]
-            data = Table(title=f"Speedups of {what} to {base}", columns=compared.columns, rows=rows)
+            data = ReportTable(
+                title=f"Speedups of {what} to {base}", columns=compared.columns, rows=rows
+            )
             _add(
                 *(pictures, words, f"{what}: speedups to {base}"),
                 partial(results.plot.forest, value, baseline=base),
@@ -96,7 +98,7 @@ def _add(
     title: str,
     draw: Callable[[], Axes | None],
     *,
-    data: Table,
+    data: ReportTable,
 ) -> None:
     """Add a picture, or a sentence that says why it cannot be drawn."""
     try:
@@ -127,12 +129,12 @@ def _means(results: Results, value: str) -> dict[str, float]:
     return {row["scheme"]: row["mean"] for row in rows if row["mean"] is not None}
 
 
-def _mean_table(results: Results, value: str, what: str) -> Table:
+def _mean_table(results: Results, value: str, what: str) -> ReportTable:
     by = [name for name in _BY if name in results.columns]
     by += [name for name in results.axes if name not in (*by, "page", "seed")]
     rows = [row for row in results.summary(value, by=by) if row["n"]]
     measures = [name for name in rows[0] if name not in (*by, "value")]
-    return Table(
+    return ReportTable(
         title=f"{what}, ms, over all other parameters",
         columns=(*by, *measures),
         rows=[(*(_shown(row[name]) for name in by), *(row[m] for m in measures)) for row in rows],

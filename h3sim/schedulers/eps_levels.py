@@ -12,11 +12,11 @@ from h3sim.schedulers.turn_counter import TurnCounter
 if TYPE_CHECKING:
     from h3sim.schedulers.turns import Turn
 
-__all__ = ["AllShare", "FirstTurn", "Halves", "Level", "SequentialFirst", "SharedList"]
+__all__ = ["AllShare", "FirstTurn", "Halves", "SequentialFirst", "SharedList", "UrgencyLevel"]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
-class Level:
+class UrgencyLevel:
     """The active streams of one urgency."""
 
     @property
@@ -38,7 +38,7 @@ class Level:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
-class SequentialFirst(Level):
+class SequentialFirst(UrgencyLevel):
     """One at a time by stream id, then the others by turns."""
 
     def __init__(self, turn: Turn) -> None:
@@ -137,7 +137,7 @@ class Halves(SequentialFirst):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
-class SharedList(Level):
+class SharedList(UrgencyLevel):
     """One list by round, then by stream id (nghttp3's scheduling of 2026)."""
 
     def __init__(self, turn: Turn) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from h3sim.study.find import FoundRow, FoundScheme, RobustnessRow, find
     from h3sim.study.optimum import Optimum, least_total
     from h3sim.study.options import LoadOptions
-    from h3sim.study.plan import Plan
+    from h3sim.study.plan import StudyPlan
     from h3sim.study.regret import (
         ClassRegretRow,
         Regret,
@@ -67,7 +67,6 @@ __all__ = [
     "LoadOptions",
     "MeanRow",
     "Optimum",
-    "Plan",
     "Range",
     "Regret",
     "RegretRow",
@@ -85,6 +84,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Study",
+    "StudyPlan",
     "WhatIf",
     "WhatIfRow",
     "advise",
@@ -124,7 +124,7 @@ __getattr__, __dir__ = attach(
     find="FoundRow FoundScheme RobustnessRow find",
     optimum="Optimum least_total",
     options="LoadOptions",
-    plan="Plan",
+    plan="StudyPlan",
     regret="ClassRegretRow Regret RegretRow SchemeRegretRow regret",
     results="Results",
     rows="Counts",

@@ -11,7 +11,7 @@ from h3sim._version import __version__
 from h3sim.results.figures import columns_of
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.run import engine_arguments, with_server_settings
-from h3sim.study.work import Work
+from h3sim.study.work import StudyWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -23,7 +23,7 @@ __all__ = ["LoadWork", "row_of"]
 
 
 @dataclass(kw_only=True)
-class LoadWork(Work):
+class LoadWork(StudyWork):
     """The loads of a sweep."""
 
     design: Design

@@ -17,7 +17,7 @@ from h3sim.errors import InputError, Problem
 from h3sim.notebook import in_notebook
 from h3sim.study.executors import pool_of
 from h3sim.study.rows import Counts
-from h3sim.study.store import Outcome, Store
+from h3sim.study.store import CellOutcome, Store
 from h3sim.study.work import Done, run_batch
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from h3sim.study.executors import Pool
     from h3sim.study.rows import Stored
-    from h3sim.study.work import Cells, Work
+    from h3sim.study.work import Cells, StudyWork
 
 __all__ = ["Driver", "Progress", "run_cells"]
 
@@ -74,7 +74,7 @@ class Driver:
         self._store = store
         self._retry_failed = retry_failed
         self._keys = study.keys()
-        self._work: Work = study.work()
+        self._work: StudyWork = study.work()
         self._seconds: deque[float] = deque(maxlen=_RECENT)
         self._suspects: deque[_Batch] = deque()
         self._pending: Iterator[int] = iter(())
@@ -274,7 +274,7 @@ class Driver:
                 self.ran += 1
             self._seconds.append(one.seconds)
             key, model = self._keys.key(one.cell), self._study.model
-            outcomes.append(Outcome(key, model, one.row, one.resources, error, one.seconds))
+            outcomes.append(CellOutcome(key, model, one.row, one.resources, error, one.seconds))
         if outcomes:
             self._store.put(outcomes)
             self._told(len(outcomes))

@@ -15,7 +15,7 @@ from h3sim.compression.wire import LIBRARIES
 from h3sim.study.header_delays import DelayModel, simulate_headers
 from h3sim.study.header_loads import carry_headers
 from h3sim.study.identity import digest, model_version
-from h3sim.study.work import Work
+from h3sim.study.work import StudyWork
 from h3sim.transport import network_to_dict
 from h3sim.units import ms, to_ms
 
@@ -206,7 +206,7 @@ def _versions(library: str) -> Any:
 
 
 @dataclass(kw_only=True)
-class HeaderWork(Work):
+class HeaderWork(StudyWork):
     """The cells of a study of header compression."""
 
     cells: HeaderCells

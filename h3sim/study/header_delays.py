@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator, Sequence
 
-    from h3sim.compression import Decoded, Part
+    from h3sim.compression import Decoded, StreamPart
     from h3sim.compression.exchanges import TimedSection
 
 __all__ = ["DelayModel", "simulate_headers"]
@@ -119,7 +119,7 @@ class _Run:
 
     def _send(self, now_ns: int, train: Sequence[TimedSection]) -> None:
         """Encode the sections of a train, and put them into as few packets as they need."""
-        packet: list[Part] = []
+        packet: list[StreamPart] = []
         room = self._model.packet_bytes
         self._sender.encoder.on_packet_boundary()
         for section in train:
@@ -134,7 +134,7 @@ class _Run:
                 room -= len(rest.data)
         self._leave(now_ns, packet)
 
-    def _encode(self, now_ns: int, section: TimedSection) -> list[Part]:
+    def _encode(self, now_ns: int, section: TimedSection) -> list[StreamPart]:
         stream_id = STREAM_ID_STEP * len(self._result.sections)
         parts = self._sender.encode(stream_id, section.fields)
         # The last part is the section; those before it go on the encoder stream.
@@ -144,7 +144,7 @@ class _Run:
         self._result.uncompressed_bytes += field_bytes(section.fields)
         return parts
 
-    def _leave(self, now_ns: int, packet: list[Part]) -> None:
+    def _leave(self, now_ns: int, packet: list[StreamPart]) -> None:
         n_losses, delay_ns = self._fate(self._packet_fates)
         self._result.n_packets += 1 + n_losses
         self._result.n_lost += n_losses
@@ -159,7 +159,7 @@ class _Run:
             delay_ns += round(source.uniform(_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS) * model.rtt_ns)
         return n_losses, delay_ns
 
-    def _arrive(self, now_ns: int, packet: Sequence[Part]) -> None:
+    def _arrive(self, now_ns: int, packet: Sequence[StreamPart]) -> None:
         decoded: list[Decoded] = []
         for part in packet:
             if part.stream_id is not None:
@@ -184,7 +184,7 @@ class _Run:
             self._at(now_ns + delay_ns, self._on_ack, (stream_id, feedback))
             feedback = None
 
-    def _on_ack(self, now_ns: int, ack: tuple[int | None, Part | None]) -> None:
+    def _on_ack(self, now_ns: int, ack: tuple[int | None, StreamPart | None]) -> None:
         del now_ns
         stream_id, feedback = ack
         if stream_id is not None:

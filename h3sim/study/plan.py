@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from h3sim.study.work import Cells
 
-__all__ = ["Plan", "plan_cells"]
+__all__ = ["StudyPlan", "plan_cells"]
 
 _CHUNK = 1000
 _PROBED, _PROBE_S = 24, 2.0
@@ -21,7 +21,7 @@ _GOLDEN = 0.618033988749895
 """The fractions of its multiples are spread evenly, however many there are (Weyl)."""
 
 
-class Plan(NamedTuple):
+class StudyPlan(NamedTuple):
     """What a study would run: how many loads, how many are known, and how long the rest takes."""
 
     loads: int
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 def plan_cells(
     cells: Cells, *, store: str | Path | None = None, workers: int | None = None
-) -> Plan:
+) -> StudyPlan:
     """Return what would run, after trying a few *cells* from all over the study; none is kept.
 
     Few cells that take very long are easily missed, and then it takes longer than is said.
@@ -57,7 +57,7 @@ def plan_cells(
         spent += work.run(int(n_tried * _GOLDEN % 1 * n_cells)).seconds
         n_tried += 1
     seconds = spent / n_tried * n_missing
-    return Plan(n_cells, n_cells - n_missing, n_missing, workers_of(workers), seconds)
+    return StudyPlan(n_cells, n_cells - n_missing, n_missing, workers_of(workers), seconds)
 
 
 def _missing(cells: Cells, store: str | Path) -> int:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
-__all__ = ["Outcome", "Store", "StoreError", "StoreInputError", "StoredStudy"]
+__all__ = ["CellOutcome", "Store", "StoreError", "StoreInputError", "StoredStudy"]
 
 _VERSION = 1
 FORMAT = f"h3sim-store/{_VERSION}"
@@ -62,7 +62,7 @@ class StoreInputError(StoreError, InputError):
         InputError.__init__(self, given, source)
 
 
-class Outcome(NamedTuple):
+class CellOutcome(NamedTuple):
     """What a cell came to: a row and its resources as JSON, or an error."""
 
     key: bytes
@@ -232,7 +232,7 @@ class Store:
                     found[key] = (bool(failed), bool(resources))
         return found
 
-    def put(self, outcomes: Iterable[Outcome]) -> None:
+    def put(self, outcomes: Iterable[CellOutcome]) -> None:
         """Keep what cells came to: all of them, or, if that fails, none."""
         with self._told(), self._db:
             self._db.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?)", outcomes)

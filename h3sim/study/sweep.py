@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.page import Page
-    from h3sim.study.plan import Plan
+    from h3sim.study.plan import StudyPlan
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.study.stopping import StoppingRule
     from h3sim.study.store import Store
@@ -125,7 +125,7 @@ class Study:
             stand_in=self.stand_in,
         )
 
-    def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> Plan:
+    def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
         """Return what would run, after trying a few loads; nothing is kept.
 
         Raises:

@@ -21,14 +21,14 @@ from h3sim.errors import H3SimError, Terminated
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Cells", "Done", "Keys", "Work", "run_batch"]
+__all__ = ["Cells", "Done", "StudyKeys", "StudyWork", "run_batch"]
 
 _KEPT = 4
 """So many studies a worker remembers."""
-_known: OrderedDict[str, Work] = OrderedDict()
+_known: OrderedDict[str, StudyWork] = OrderedDict()
 
 
-class Keys(Protocol):
+class StudyKeys(Protocol):
     """By what cells are known again, in this study and in others."""
 
     def key(self, index: int) -> bytes:
@@ -59,10 +59,10 @@ class Cells(Protocol):
 
     def __len__(self) -> int: ...
 
-    def keys(self) -> Keys:
+    def keys(self) -> StudyKeys:
         """Return by what cells are known again."""
 
-    def work(self) -> Work:
+    def work(self) -> StudyWork:
         """Return what a worker needs to know."""
 
     def told(self, index: int) -> str:
@@ -84,7 +84,7 @@ class TimedOutError(H3SimError):
 
 
 @dataclass(kw_only=True)
-class Work(ABC):
+class StudyWork(ABC):
     """All that a worker needs to know of a study, once."""
 
     timeout_s: float | None = None

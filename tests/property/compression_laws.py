@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pylsqpack
 
-from h3sim.compression import CodecSettings, DecodingEnd, EncodingEnd, Part
+from h3sim.compression import CodecSettings, DecodingEnd, EncodingEnd, StreamPart
 from h3sim.compression.qpack_streams import (
     EncoderStream,
     InstructionKind,
     required_insert_count,
 )
-from h3sim.compression.wire import Reader, encode_integer, entry_bytes
+from h3sim.compression.wire import WireReader, encode_integer, entry_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,10 +42,10 @@ class Link:
         self.sender = EncodingEnd(codec.encoder)
         self.receiver = DecodingEnd(codec.decoder)
         self.decoded: dict[int, FieldSection] = {}
-        self.sent: list[Part] = []
+        self.sent: list[StreamPart] = []
         self._missing: dict[int, set[int]] = {}
         """Where the pieces of a section begin that have not come."""
-        self._under_way: list[tuple[Callable[[Part], None], Part]] = []
+        self._under_way: list[tuple[Callable[[StreamPart], None], StreamPart]] = []
         self._n_encoded = 0
 
     @property
@@ -93,7 +93,7 @@ class Link:
             self._under_way += [(self._deliver, piece) for piece in pieces]
             self._missing[stream_id] = {piece.offset for piece in pieces}
 
-    def _deliver(self, part: Part) -> None:
+    def _deliver(self, part: StreamPart) -> None:
         for stream_id, fields in self.receiver.deliver(part):
             assert stream_id not in self.decoded, "a section is decoded once"
             self.decoded[stream_id] = fields
@@ -105,7 +105,7 @@ class Link:
         if part.stream_id is not None and not missing:
             self._under_way.append((self._acknowledge, part))
 
-    def _acknowledge(self, part: Part) -> None:
+    def _acknowledge(self, part: StreamPart) -> None:
         self.codec.encoder.on_acked(part.stream_id)  # type: ignore[arg-type]
 
 
@@ -225,10 +225,10 @@ class KnownInserts:
         self.acked: set[int] = set()
         self._needs: dict[int, int] = {}
 
-    def watching(self, on_feedback: Callable[[Part], None]) -> Callable[[Part], None]:
+    def watching(self, on_feedback: Callable[[StreamPart], None]) -> Callable[[StreamPart], None]:
         parts: dict[int, bytes] = {}
 
-        def watched(part: Part) -> None:
+        def watched(part: StreamPart) -> None:
             on_feedback(part)
             parts.setdefault(part.offset, part.data)
             while self._stream_offset in parts:
@@ -246,7 +246,7 @@ class KnownInserts:
             if stream_id not in self.acked
         )
 
-    def _learn(self, sent: Sequence[Part]) -> None:
+    def _learn(self, sent: Sequence[StreamPart]) -> None:
         stream, inserted = EncoderStream(), 0
         for part in sent:
             if part.stream_id is None:
@@ -257,7 +257,7 @@ class KnownInserts:
                 )
 
     def _read(self, data: bytes) -> None:
-        reader = Reader(data)
+        reader = WireReader(data)
         while not reader.is_done:
             first = reader.peek()
             if first & 0x80:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from h3sim.capture import import_page
 from h3sim.capture.dialects.har import HarReader
 from h3sim.capture.inference.observed import Recording
-from h3sim.capture.source.parts import Part
+from h3sim.capture.source.parts import JsonPart
 from h3sim.page import RecordedPriority
 from h3sim.results.har import level_of
 from h3sim.signals import Eps
@@ -35,7 +35,7 @@ def observed(document: dict[str, Any]) -> list[Any]:
     recording = Recording(source="load.har")
     reader = HarReader(recording)
     for number, entry in enumerate(document["log"]["entries"]):
-        reader.add(Part(("log", "entries"), entry, number))
+        reader.add(JsonPart(("log", "entries"), entry, number))
     return recording.requests
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.metrics.policies import Dependency, Policy, dependencies, slacks_ns
+from h3sim.metrics.policies import Dependency, DependencyPolicy, dependencies, slacks_ns
 from h3sim.trace import Activity, Work
 from h3sim.units import ms
 from tests.helpers import page_of
@@ -104,7 +104,7 @@ def done(
 def test_each_wait_has_its_policy(before: Any, after: Any, policy: str) -> None:
     waits = done(*after)._replace(after=0)
     [found] = dependencies([done(*before), waits], PAGE)
-    assert found == Dependency(0, 1, Policy(policy), is_last=True)
+    assert found == Dependency(0, 1, DependencyPolicy(policy), is_last=True)
 
 
 def test_what_is_computed_waits_for_its_download_and_the_load_event_for_all_before_it() -> None:
@@ -147,13 +147,13 @@ def test_slack_is_the_least_of_what_follows_without_the_delays_of_the_page() -> 
         done(LOAD, None, 40, 40, after=3),
     ]
     edges = [
-        Dependency(0, 1, Policy.BINDING, is_last=True),
-        Dependency(1, 2, Policy.OUTPUT, is_last=True),
-        Dependency(0, 3, Policy.FLOW, is_last=True),
-        Dependency(0, 4, Policy.FLOW, is_last=True),
-        Dependency(4, 5, Policy.FLOW, is_last=False),
-        Dependency(2, 5, Policy.FLOW, is_last=False),
-        Dependency(3, 5, Policy.FLOW, is_last=True),
+        Dependency(0, 1, DependencyPolicy.BINDING, is_last=True),
+        Dependency(1, 2, DependencyPolicy.OUTPUT, is_last=True),
+        Dependency(0, 3, DependencyPolicy.FLOW, is_last=True),
+        Dependency(0, 4, DependencyPolicy.FLOW, is_last=True),
+        Dependency(4, 5, DependencyPolicy.FLOW, is_last=False),
+        Dependency(2, 5, DependencyPolicy.FLOW, is_last=False),
+        Dependency(3, 5, DependencyPolicy.FLOW, is_last=True),
     ]
     slacks = slacks_ns(activities, edges, PAGE)
     assert slacks == [ms(5 + 2), ms(4 + 3), ms(4), ms(2), None, 0]
@@ -171,10 +171,10 @@ def test_what_ends_as_another_begins_has_no_slack_but_what_that_has() -> None:
         done(LOAD, None, 40, 40, after=1),
     ]
     edges = [
-        Dependency(0, 1, Policy.OUTPUT, is_last=True),
-        Dependency(0, 2, Policy.OUTPUT, is_last=True),
-        Dependency(1, 3, Policy.FLOW, is_last=True),
-        Dependency(2, 3, Policy.FLOW, is_last=False),
+        Dependency(0, 1, DependencyPolicy.OUTPUT, is_last=True),
+        Dependency(0, 2, DependencyPolicy.OUTPUT, is_last=True),
+        Dependency(1, 3, DependencyPolicy.FLOW, is_last=True),
+        Dependency(2, 3, DependencyPolicy.FLOW, is_last=False),
     ]
     assert slacks_ns(activities, edges, PAGE) == [ms(1), ms(4), ms(1), 0]
 
@@ -196,8 +196,8 @@ def test_a_delay_of_the_page_is_one_of_the_request(after: Any, slack_ms: float) 
         done(LOAD, None, 30, 30),
     ]
     edges = [
-        Dependency(0, 1, Policy.FLOW, is_last=True),
-        Dependency(1, 2, Policy.FLOW, is_last=True),
+        Dependency(0, 1, DependencyPolicy.FLOW, is_last=True),
+        Dependency(1, 2, DependencyPolicy.FLOW, is_last=True),
     ]
     assert slacks_ns(activities, edges, PAGE)[0] == ms(slack_ms)
 
@@ -217,7 +217,7 @@ def test_where_styles_stop_the_parser_it_alone_waits_for_them(
 ) -> None:
     waits = done(*after)._replace(after=0)
     [found] = dependencies([done(*before), waits], PAGE, styles_stop_parser=True)
-    assert found.policy is Policy(policy)
+    assert found.policy is DependencyPolicy(policy)
 
 
 def test_the_load_event_waits_for_what_ends_as_it_begins_and_not_for_what_ends_later() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import h3sim
 from h3sim.browser.document import DocumentParser
-from h3sim.browser.main_thread import MainThread, Record, Task
+from h3sim.browser.main_thread import MainThread, MainThreadRecord, Task
 from h3sim.trace import Work
 from tests.helpers import page_of
 
@@ -353,7 +353,7 @@ def test_the_preload_scanner_leaves_lazy_images_to_the_parser() -> None:
 
 def test_of_activities_that_end_at_one_instant_the_last_that_is_named_lets_go_on() -> None:
     """Causes are named from the far to the near: parser, stylesheets, the script's own download."""
-    record = Record()
+    record = MainThreadRecord()
     first, second, third = (record.begin(Work.DOWNLOAD, n, 0, after=None) for n in range(3))
     for activity, ended_at_ns in ((first, 9), (second, 9), (third, 5)):
         record.end(activity, ended_at_ns)
@@ -463,7 +463,7 @@ def test_a_parser_goes_from_reference_to_reference_and_ends_with_the_document() 
 
 def test_a_thread_has_tasks_while_one_runs_or_waits() -> None:
     done: list[int] = []
-    thread = MainThread(Record())
+    thread = MainThread(MainThreadRecord())
     assert (thread.has_tasks, thread.is_idle, thread.start_next(0)) == (False, True, False)
     assert thread.busy_until_ns == 0
     task = Task(Work.EXECUTE, 1, 10, None, 0, lambda index, now_ns: done.append(now_ns))

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from h3sim.capture.chromium import Recording, Source, web_server
+from h3sim.capture.chromium import PageRecording, RecordedSource, web_server
 from h3sim.capture.chromium.connection import DevTools
 from h3sim.capture.chromium.web_server import Site, served
 from h3sim.cli import main
@@ -72,7 +72,7 @@ def test_other_marks_than_those_of_chromium_can_be_asked_for(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = made(loaded("1", f"{ROOT}b.png?size=2", 2.0, "Image"))
-    made_up = Recording(page=load.page, loads=(load,), chosen=0, differences=())
+    made_up = PageRecording(page=load.page, loads=(load,), chosen=0, differences=())
     monkeypatch.setattr("h3sim.capture.chromium.record", lambda *_, **__: made_up)
     output = folder / "page.json"
     marks = {}
@@ -87,14 +87,14 @@ def test_other_marks_than_those_of_chromium_can_be_asked_for(
 
 
 def test_a_source_is_an_address_a_folder_or_a_file(folder: Path) -> None:
-    assert Source.of("https://example.org/a?b").name == "example.org"
-    assert Source.of(str(folder)) == Source(root=folder, path="index.html")
-    below = Source.of(str(folder / "sub" / "index.html"), str(folder))
+    assert RecordedSource.of("https://example.org/a?b").name == "example.org"
+    assert RecordedSource.of(str(folder)) == RecordedSource(root=folder, path="index.html")
+    below = RecordedSource.of(str(folder / "sub" / "index.html"), str(folder))
     assert (below.path, below.name) == ("sub/index.html", "sub")
     with pytest.raises(InputError, match=r"--root: .* does not lie below"):
-        Source.of(str(folder / "index.html"), str(folder / "sub"))
+        RecordedSource.of(str(folder / "index.html"), str(folder / "sub"))
     with pytest.raises(InputError, match="--root: goes only with a file"):
-        Source.of("https://example.org/", str(folder))
+        RecordedSource.of("https://example.org/", str(folder))
 
 
 def test_a_site_answers_as_a_web_server(folder: Path) -> None:

@@ -21,7 +21,7 @@ from h3sim.compression.qpack_streams import (
     InstructionKind,
     required_insert_count,
 )
-from h3sim.compression.wire import Reader, encode_integer, encode_string
+from h3sim.compression.wire import WireReader, encode_integer, encode_string
 from h3sim.errors import MissingExtraError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -59,14 +59,14 @@ def test_integers_are_those_of_rfc_7541_appendix_c_1() -> None:
     assert encode_integer(10, 5) == bytes.fromhex("0a")
     assert encode_integer(1337, 5) == bytes.fromhex("1f9a0a")
     assert encode_integer(42, 8) == bytes.fromhex("2a")
-    assert [Reader(encode_integer(n, 5)).integer(5) for n in (30, 31, 158, 159)] == [
+    assert [WireReader(encode_integer(n, 5)).integer(5) for n in (30, 31, 158, 159)] == [
         *(30, 31, 158, 159)
     ]
 
 
 def test_strings_are_those_of_rfc_7541_appendix_c_4() -> None:
     assert encode_string(b"no-cache") == bytes.fromhex("86a8eb10649cbf")
-    assert Reader(encode_string(b"custom-value")).string() == b"custom-value"
+    assert WireReader(encode_string(b"custom-value")).string() == b"custom-value"
 
 
 def test_a_string_that_huffman_makes_longer_goes_as_it_is() -> None:

@@ -19,7 +19,7 @@ from h3sim.capture.source.parts import parts
 from tests.recordings import SAMPLES, write_recording
 
 if TYPE_CHECKING:
-    from h3sim.capture.source.parts import Part
+    from h3sim.capture.source.parts import JsonPart
 
 
 CAPTURE = Path(importer.__file__).parent
@@ -31,7 +31,7 @@ class VisitReader:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
 
-    def add(self, part: Part) -> None:
+    def add(self, part: JsonPart) -> None:
         is_visit = part.path == ("visits",) and isinstance(part.value, dict)
         if is_visit and self._recording.has_room():
             entry = Fields(part.value, part.key, self._recording.note)

@@ -12,7 +12,7 @@ from h3sim.transport.quic import (
     EventLoopEndpoint,
     Handshake,
     Mode,
-    Packet,
+    QuicPacket,
     QuicSettings,
     Role,
 )
@@ -65,7 +65,7 @@ def acks(end: EventLoopEndpoint, arrivals_ms: list[float]) -> list[tuple[int, in
             end.on_timer(timer_at_ns)
             flush(timer_at_ns)
         if number < len(arrivals_ms):
-            end.on_packet(Packet(number, 0, 1200, [], None, [], is_ack_eliciting=True), at_ns)
+            end.on_packet(QuicPacket(number, 0, 1200, [], None, [], is_ack_eliciting=True), at_ns)
             flush(at_ns)
     return sent
 
@@ -143,7 +143,7 @@ def test_it_goes_to_sleep_anew_when_it_was_woken_and_not_before_it_is_done() -> 
 def test_an_end_goes_to_sleep_when_it_has_sent() -> None:
     """An ACK is due a millisecond after a packet at 0; from 0.3 ms on that is one of 0.7."""
     end = client(timer_granularity_ns=ms(1))
-    end.on_packet(Packet(0, 0, 60, [], None, (), True), 0)
+    end.on_packet(QuicPacket(0, 0, 60, [], None, (), True), 0)
     assert end.timer_at_ns() == ms(1) + SLACK_NS
     end.packets_to_send(ms(0.3))
     assert end.timer_at_ns() == ms(1.3) + SLACK_NS

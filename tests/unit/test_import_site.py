@@ -14,7 +14,7 @@ from h3sim.capture.markup.compression import serve
 from h3sim.capture.markup.css import read_sheet
 from h3sim.capture.markup.media import chosen, matches
 from h3sim.capture.markup.references import read_markup
-from h3sim.capture.markup.selectors import Document
+from h3sim.capture.markup.selectors import StyledDocument
 from h3sim.capture.markup.tags import scan
 from h3sim.errors import MissingExtraError
 from h3sim.page import page_to_dict
@@ -153,7 +153,7 @@ def test_a_font_loads_if_a_rule_that_applies_names_it_and_the_page_has_its_chara
     assert [(face.family, face.url) for face in faces] == [("a b", "a.woff2"), ("c", "c.ttf")]
     for text, is_shown in (("<p>abc", False), ("<p>\u0434", True)):
         data = text.encode()
-        assert Document(data, scan(data)).shows(faces[1]) is is_shown
+        assert StyledDocument(data, scan(data)).shows(faces[1]) is is_shown
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ def test_a_family_loads_the_faces_whose_weight_and_slant_the_page_needs(
 )  # fmt: skip
 def test_selectors_are_looked_for_in_the_document(selector: str, applies: bool) -> None:
     data = b"<body><p class=x>text"
-    assert Document(data, scan(data)).applies(selector) is applies
+    assert StyledDocument(data, scan(data)).applies(selector) is applies
 
 
 @pytest.mark.parametrize("rule", ["p " + "div " * 9 + "i", "i ~ " * 9 + "b", "i:nth-child(2n+7)"])
 def test_selectors_that_take_the_library_long_are_looked_for_in_part(rule: str) -> None:
     data = b"<div>" * 400 + b"<i></i>" * 100_000
-    document = Document(data, scan(data))
+    document = StyledDocument(data, scan(data))
     # Too long a selector is taken to apply, but not if its last parts match nothing.
     assert [document.applies(rule), document.n_guessed] in ([True, 1], [False, 0])
     assert document.applies(f"{rule} q") is False

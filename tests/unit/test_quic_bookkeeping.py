@@ -14,7 +14,7 @@ from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.loss import RandomLoss
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.flow import FlowReceiver
-from h3sim.transport.quic.packets import Packet, StreamFrameHeader, varint_bytes
+from h3sim.transport.quic.packets import QuicPacket, StreamFrameHeader, varint_bytes
 from h3sim.transport.quic.recovery import Recovery
 
 
@@ -107,7 +107,7 @@ def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed: int) -> Non
     for now_ns in range(10**7, 3 * 10**9, 10**7):
         is_silent = 10**9 < now_ns < 2 * 10**9  # so that it probes several times in a row
         if not is_silent and source.random() < 0.7:
-            packet = Packet(recovery.next_number, now_ns, 1200, [], None, (), True)
+            packet = QuicPacket(recovery.next_number, now_ns, 1200, [], None, (), True)
             recovery.next_number += 1
             recovery.on_sent(packet)
             in_flight[packet.number], last_ns = packet, now_ns

@@ -9,7 +9,7 @@ import pytest
 from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
-from h3sim.transport.quic import Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
+from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, QuicPacket, QuicSettings, Role
 from h3sim.units import ms
 from tests.unit.test_quic_windows import Window
 
@@ -70,7 +70,7 @@ def test_a_client_in_the_handshake_declares_lost_what_is_due_before_it_probes() 
     due_ns = client.timer_at_ns()
     client.on_timer(due_ns)
     first, second = client.packets_to_send(due_ns)
-    ack = Packet(0, due_ns, 60, [], ((second.number, second.number),), (), False)
+    ack = QuicPacket(0, due_ns, 60, [], ((second.number, second.number),), (), False)
     client.on_packet(ack, due_ns + ms(100))
     assert client.recovery.declared_lost == [hello.number]
     assert client.timer_at_ns() == due_ns + ms(112.5)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from h3sim.protocol import UNLIMITED_BYTES
-from h3sim.transport.quic import Handshake, Mode, Packet, QuicSettings, Role
+from h3sim.transport.quic import Handshake, Mode, QuicPacket, QuicSettings, Role
 
 HELLO, FLIGHT, FINISHED = 300, 1000, 60
 SETTINGS = QuicSettings(
@@ -19,8 +19,8 @@ def made(role: Role, mode: Mode = Mode.ONE_RTT) -> Handshake:
     return Handshake(SETTINGS, role, mode)
 
 
-def datagram(*crypto: tuple[int, int], size: int = 1250, ack: Any = None) -> Packet:
-    return Packet(0, 0, size, [], ack, (), True, crypto)
+def datagram(*crypto: tuple[int, int], size: int = 1250, ack: Any = None) -> QuicPacket:
+    return QuicPacket(0, 0, size, [], ack, (), True, crypto)
 
 
 def filled(handshake: Handshake, room: int = 10_000) -> list[tuple[int, int]]:

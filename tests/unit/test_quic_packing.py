@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic import Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
+from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, QuicPacket, QuicSettings, Role
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.packets import StreamFrameHeader, crypto_header_bytes, varint_bytes
 from h3sim.units import ms
@@ -53,8 +53,8 @@ def idle(window_bytes: int, **settings: Any) -> Any:
     )
 
 
-def stream_packet(number: int, offset: int, n_bytes: int) -> Packet:
-    return Packet(number, 0, n_bytes + 40, [(0, offset, n_bytes)], None, [], True)
+def stream_packet(number: int, offset: int, n_bytes: int) -> QuicPacket:
+    return QuicPacket(number, 0, n_bytes + 40, [(0, offset, n_bytes)], None, [], True)
 
 
 def test_an_ack_takes_its_room_from_the_stream_bytes() -> None:
@@ -180,7 +180,7 @@ def test_a_client_whose_hello_arrived_probes_until_the_handshake_is_over() -> No
     [hello] = client.packets_to_send(0)
     assert give([hello], server, 50) == []
     answer = server.packets_to_send(ms(50))
-    ack = Packet(0, ms(50), 60, [], answer[0].ack, (), False)
+    ack = QuicPacket(0, ms(50), 60, [], answer[0].ack, (), False)
     assert give([ack], client, 100) == []
     assert client.recovery.bytes_in_flight == 0
     due_ns = client.timer_at_ns()
@@ -270,7 +270,7 @@ def test_what_was_delivered_when_a_packet_leaves_is_written_on_it() -> None:
     assert second.delivered_bytes == 0
     acknowledge(recovery, (1, 1), at_ms=110)
     recovery.next_number = 3
-    third = Packet(2, ms(111), 1200, [], None, (), True)
+    third = QuicPacket(2, ms(111), 1200, [], None, (), True)
     recovery.on_sent(third)
     # Packet 1 was acknowledged last; it left at 10, and that was known at 110.
     assert (third.first_sent_at_ns, third.delivered_at_ns) == (ms(10), ms(110))
@@ -278,7 +278,7 @@ def test_what_was_delivered_when_a_packet_leaves_is_written_on_it() -> None:
     acknowledge(recovery, (2, 2), (0, 0), at_ms=211)
     # Nothing is in flight: a new series of samples begins.
     recovery.next_number = 4
-    fourth = Packet(3, ms(500), 1200, [], None, (), True)
+    fourth = QuicPacket(3, ms(500), 1200, [], None, (), True)
     recovery.on_sent(fourth)
     assert (fourth.first_sent_at_ns, fourth.delivered_at_ns) == (ms(500), ms(500))
     assert fourth.delivered_bytes == 3600
@@ -290,7 +290,7 @@ def test_what_leaves_does_not_put_off_a_loss_that_is_due() -> None:
     acknowledge(recovery, (1, 1), at_ms=100)
     assert recovery.due_at_ns == ms(112.5)
     recovery.next_number = 3
-    recovery.on_sent(Packet(2, ms(105), 1200, [], None, (), True))
+    recovery.on_sent(QuicPacket(2, ms(105), 1200, [], None, (), True))
     assert recovery.due_at_ns == ms(112.5)
     assert [packet.number for packet in recovery.on_timer(ms(112.5))] == [0]
     # Packet 2 is in flight: 100 ms + 4 * 50 ms + the peer's 25 ms after it left.

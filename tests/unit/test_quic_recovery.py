@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic import Packet
+from h3sim.transport.quic import QuicPacket
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.transport.rtt import RttEstimator
@@ -34,7 +34,7 @@ def sender(*sent_at_ms: Any) -> Any:
     recovery = Recovery(told, initial_rtt_ns=ms(333), peer_max_ack_delay_ns=ms(25))
     for number, at_ms in enumerate(sent_at_ms):
         recovery.next_number = number + 1
-        recovery.on_sent(Packet(number, ms(at_ms), 1200, [], None, (), True))
+        recovery.on_sent(QuicPacket(number, ms(at_ms), 1200, [], None, (), True))
     return recovery, told
 
 

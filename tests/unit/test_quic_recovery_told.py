@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic import Packet
+from h3sim.transport.quic import QuicPacket
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.units import ms
@@ -54,8 +54,8 @@ def heard_by(
     return recovery, controller.heard
 
 
-def send(recovery: Recovery, at_ms: float) -> Packet:
-    packet = Packet(recovery.next_number, ms(at_ms), 1200, [], None, (), True)
+def send(recovery: Recovery, at_ms: float) -> QuicPacket:
+    packet = QuicPacket(recovery.next_number, ms(at_ms), 1200, [], None, (), True)
     recovery.next_number += 1
     recovery.on_sent(packet)
     return packet

@@ -9,7 +9,7 @@ import pytest
 from h3sim.errors import NetworkError
 from h3sim.transport.bucket_pacer import BucketPacer
 from h3sim.transport.endpoint import Source
-from h3sim.transport.quic import Handshake, Mode, Packet, QuicEndpoint, QuicSettings, Role
+from h3sim.transport.quic import Handshake, Mode, QuicEndpoint, QuicPacket, QuicSettings, Role
 from h3sim.transport.quic.acks import AckState
 from h3sim.units import ms
 from tests.tcp_pair import FixedWindow
@@ -66,7 +66,7 @@ def sizes(packets: Any) -> list[Any]:
 
 def peer_packet(number: Any, spans: Any = (), *, is_ack_eliciting: bool = True) -> Any:
     ack = tuple(spans) if spans else None
-    return Packet(number, 0, 60, [], ack, [], is_ack_eliciting=is_ack_eliciting)
+    return QuicPacket(number, 0, 60, [], ack, [], is_ack_eliciting=is_ack_eliciting)
 
 
 @pytest.mark.parametrize(

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.chromium.connection import Event
-from h3sim.capture.dialects.initiators import Frame
-from h3sim.capture.dialects.network_events import Exchange, NetworkEvents
+from h3sim.capture.chromium.connection import ProtocolEvent
+from h3sim.capture.dialects.initiators import CallFrame
+from h3sim.capture.dialects.network_events import NetworkEvents, RecordedExchange
 from h3sim.capture.source.fields import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def exchanges_of(events: Iterable[Event]) -> list[Exchange]:
+def exchanges_of(events: Iterable[ProtocolEvent]) -> list[RecordedExchange]:
     log = NetworkEvents(lambda *_: None)
     for each in events:
         log.add(each.method, Fields(each.params, "", lambda *_: None))
     return log.finish()
 
 
-def asked(number: str, url: str, at_s: float, **more: Any) -> Event:
+def asked(number: str, url: str, at_s: float, **more: Any) -> ProtocolEvent:
     params = {
         "requestId": number,
         "timestamp": at_s,
@@ -29,20 +29,20 @@ def asked(number: str, url: str, at_s: float, **more: Any) -> Event:
         "initiator": {"type": "parser", "url": "http://x/", "lineNumber": 3, "columnNumber": 9},
         "request": {"url": url, "method": "GET", "initialPriority": "Medium"},
     }
-    return Event("Network.requestWillBeSent", params | more, "s")
+    return ProtocolEvent("Network.requestWillBeSent", params | more, "s")
 
 
-def answered(number: str, at_s: float, **more: Any) -> Event:
+def answered(number: str, at_s: float, **more: Any) -> ProtocolEvent:
     response = {"status": 200, "mimeType": "image/png", "encodedDataLength": 180} | more
     params = {"requestId": number, "timestamp": at_s, "type": "Image", "response": response}
-    return Event("Network.responseReceived", params, "s")
+    return ProtocolEvent("Network.responseReceived", params, "s")
 
 
-def event(name: str, number: str, **params: Any) -> Event:
-    return Event(f"Network.{name}", {"requestId": number, **params}, "s")
+def event(name: str, number: str, **params: Any) -> ProtocolEvent:
+    return ProtocolEvent(f"Network.{name}", {"requestId": number, **params}, "s")
 
 
-def only(*events: Event) -> Exchange:
+def only(*events: ProtocolEvent) -> RecordedExchange:
     found = exchanges_of(events)
     assert len(found) == 1
     return found[0]
@@ -115,8 +115,8 @@ def test_a_stack_goes_on_over_timers_and_promises() -> None:
     }
     exchange = only(asked("1", "http://x/a.png", 1.0, initiator={"type": "script", "stack": stack}))
     assert exchange.initiator.stack == (
-        Frame(url="http://x/a.js", line=1, function="f"),
-        Frame(url="http://x/b.js", line=2, function="f"),
+        CallFrame(url="http://x/a.js", line=1, function="f"),
+        CallFrame(url="http://x/b.js", line=2, function="f"),
     )
 
 

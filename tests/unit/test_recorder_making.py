@@ -10,7 +10,7 @@ import pytest
 
 from h3sim.capture import import_page
 from h3sim.capture.chromium import ChromiumError, Recorded
-from h3sim.capture.chromium.connection import Event
+from h3sim.capture.chromium.connection import ProtocolEvent
 from h3sim.capture.chromium.page_builder import recorded_of
 from h3sim.capture.chromium.visit import Visit
 from h3sim.page import At, Kind
@@ -33,7 +33,7 @@ MEASURED = {
 }
 
 
-def loaded(number: str, url: str, at_s: float, kind: str, **more: Any) -> list[Event]:
+def loaded(number: str, url: str, at_s: float, kind: str, **more: Any) -> list[ProtocolEvent]:
     """Return the events of a whole load: 180 bytes of header and 500 of body, in half a second."""
     status = more.pop("status", 200)
     return [
@@ -46,19 +46,19 @@ def loaded(number: str, url: str, at_s: float, kind: str, **more: Any) -> list[E
     ]
 
 
-def _typed(number: str, at_s: float, kind: str, status: int) -> Event:
+def _typed(number: str, at_s: float, kind: str, status: int) -> ProtocolEvent:
     response = {"status": status, "mimeType": "text/html", "encodedDataLength": 180}
     params = {"requestId": number, "timestamp": at_s + 0.1, "type": kind, "response": response}
-    return Event("Network.responseReceived", params, "s")
+    return ProtocolEvent("Network.responseReceived", params, "s")
 
 
-def everything_of(*events: list[Event], **more: Any) -> list[Event]:
+def everything_of(*events: list[ProtocolEvent], **more: Any) -> list[ProtocolEvent]:
     """Return the events of the document, with *more* about its request, and then *events*."""
     first = {"initiator": {"type": "other"}, **more}
     return [*loaded("0", ROOT, 1.0, "Document", **first), *itertools.chain(*events)]
 
 
-def made(*events: list[Event], document: str | None = HTML, **more: Any) -> Recorded:
+def made(*events: list[ProtocolEvent], document: str | None = HTML, **more: Any) -> Recorded:
     everything = everything_of(*events, **more)
     documents = {} if document is None else {"0": document}
     visit = Visit(browser="b", events=everything, documents=documents, measured=MEASURED)

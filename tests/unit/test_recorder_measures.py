@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 from h3sim.capture.chromium.repeat import differences, merged
-from h3sim.capture.chromium.tracing import Work, work_of
+from h3sim.capture.chromium.tracing import CpuTime, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
 from h3sim.capture.dialects.initiators import Initiator
-from h3sim.capture.dialects.network_events import Exchange
+from h3sim.capture.dialects.network_events import RecordedExchange
 from h3sim.capture.header_lists import request_lists, response_lists, to_qif
 from h3sim.page import At, Discovery, Kind, Page, Resource
 
@@ -31,8 +31,8 @@ def test_a_script_inside_the_parser_counts_for_itself() -> None:
             span("EvaluateScript", "/", 8_000, 500),
         ]
     )
-    assert found["a.js"] == Work(parse_ms=1.0, execute_ms=4.0, started_us=2_000)
-    assert found["/"] == Work(parse_ms=4.5, execute_ms=0.5, started_us=0)
+    assert found["a.js"] == CpuTime(parse_ms=1.0, execute_ms=4.0, started_us=2_000)
+    assert found["/"] == CpuTime(parse_ms=4.5, execute_ms=0.5, started_us=0)
 
 
 def test_pieces_add_up_and_other_threads_do_not_mix() -> None:
@@ -121,8 +121,8 @@ def test_a_resource_that_is_not_in_every_recording_is_told() -> None:
     assert differences([page(1), shorter, page(1)], 0) == ["b: in 2 of 3 recordings"]
 
 
-def exchange(**more: Any) -> Exchange:
-    made = Exchange(
+def exchange(**more: Any) -> RecordedExchange:
+    made = RecordedExchange(
         key="1/0",
         url="https://x/a?secret=1",
         type="Document",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from h3sim.capture.chromium.causes import Cause, Causes, ReceivedDocument
-from h3sim.capture.chromium.tracing import Work
-from h3sim.capture.dialects.initiators import Frame, Initiator
-from h3sim.capture.dialects.network_events import Exchange
+from h3sim.capture.chromium.tracing import CpuTime
+from h3sim.capture.dialects.initiators import CallFrame, Initiator
+from h3sim.capture.dialects.network_events import RecordedExchange
 from h3sim.page import At
 
 ROOT = "http://x/"
@@ -19,8 +19,8 @@ HTML = (
 )
 
 
-def exchange(name: str, at_ms: float, initiator: Initiator, **more: Any) -> Exchange:
-    made = Exchange(
+def exchange(name: str, at_ms: float, initiator: Initiator, **more: Any) -> RecordedExchange:
+    made = RecordedExchange(
         key=name,
         url=f"{ROOT}{name}",
         type="Script",
@@ -35,7 +35,7 @@ def exchange(name: str, at_ms: float, initiator: Initiator, **more: Any) -> Exch
     return made
 
 
-def document() -> Exchange:
+def document() -> RecordedExchange:
     """It comes in two pieces of 100 and the rest, at 5 and 8 ms, and is not compressed."""
     root = exchange("", 0.0, Initiator(type="other"), type="Document")
     root.pieces = [(5.0, 0, 100), (8.0, 0, len(HTML) - 100)]
@@ -44,7 +44,9 @@ def document() -> Exchange:
     return root
 
 
-def trigger(*exchanges: Exchange, work: dict[str, Work] | None = None, **more: Any) -> Cause:
+def trigger(
+    *exchanges: RecordedExchange, work: dict[str, CpuTime] | None = None, **more: Any
+) -> Cause:
     """Return the trigger of the last one."""
     root = document()
     documents = {root.key: ReceivedDocument(root, HTML)}
@@ -56,7 +58,7 @@ def parser(url: str = ROOT, line: int | None = None, column: int = 0) -> Initiat
 
 
 def script(*names: str, line: int = 0) -> Initiator:
-    frames = tuple(Frame(url=f"{ROOT}{name}", line=line) for name in names)
+    frames = tuple(CallFrame(url=f"{ROOT}{name}", line=line) for name in names)
     return Initiator(type="script", stack=frames)
 
 
@@ -98,7 +100,7 @@ def test_what_a_stylesheet_names_waits_for_all_of_it() -> None:
 def test_what_a_script_asks_for_waits_until_it_has_run() -> None:
     js = exchange("a.js", 5.0, parser())
     image = exchange("b.png", 30.0, script("a.js"))
-    work = {f"{ROOT}a.js": Work(parse_ms=2.0, execute_ms=4.0)}
+    work = {f"{ROOT}a.js": CpuTime(parse_ms=2.0, execute_ms=4.0)}
     assert said(trigger(js, image, work=work)) == ("a.js", At.EXECUTED, None, 9.0)
 
 
@@ -108,7 +110,7 @@ def test_of_the_scripts_on_a_stack_the_one_that_ran_last_counts() -> None:
     bottom = exchange("bottom.js", 5.2, parser())
     image = exchange("b.png", 90.0, script("library.js", "deferred.js", "bottom.js"))
     started = {"library.js": 10.0, "bottom.js": 20.0, "deferred.js": 30.0}
-    work = {f"{ROOT}{name}": Work(started_us=at) for name, at in started.items()}
+    work = {f"{ROOT}{name}": CpuTime(started_us=at) for name, at in started.items()}
     assert trigger(library, deferred, bottom, image, work=work).parent is deferred
     # Without a trace the one that was asked for last counts.
     assert trigger(library, deferred, bottom, image).parent is bottom

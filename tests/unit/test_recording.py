@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture.chromium import ChromiumError, Patience, Source, find_chromium, record
+from h3sim.capture.chromium import ChromiumError, Patience, RecordedSource, find_chromium, record
 from h3sim.capture.chromium.browser import running_chromium
 from h3sim.capture.chromium.repeat import graph_of
 from h3sim.cli import main
@@ -21,7 +21,7 @@ from tests.unit.recorded_site import FILES, INDEX, png, write_site
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from h3sim.capture.chromium import Recording
+    from h3sim.capture.chromium import PageRecording
     from h3sim.page import Page
 
 pytestmark = pytest.mark.chromium
@@ -41,12 +41,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def recording(site: Path) -> Recording:
-    return record(Source.of(str(site)), name="everything", repeat=2, patience=QUICK)
+def recording(site: Path) -> PageRecording:
+    return record(RecordedSource.of(str(site)), name="everything", repeat=2, patience=QUICK)
 
 
 @pytest.fixture(scope="module")
-def page(recording: Recording) -> Page:
+def page(recording: PageRecording) -> Page:
     return recording.page
 
 
@@ -86,7 +86,7 @@ def test_the_graph_is_that_of_the_site(page: Page) -> None:
     assert found == expected
 
 
-def test_two_recordings_agree_on_the_graph(recording: Recording) -> None:
+def test_two_recordings_agree_on_the_graph(recording: PageRecording) -> None:
     first, second = (graph_of(load.page) for load in recording.loads)
     assert first == second
     assert recording.differences == ()
@@ -119,7 +119,7 @@ def test_scripts_take_time_and_the_document_is_parsed(page: Page) -> None:
     assert by_id["hero.png"].parse_ns == by_id["hero.png"].execute_ns == 0
 
 
-def test_no_other_host_is_contacted_and_the_recording_says_so(recording: Recording) -> None:
+def test_no_other_host_is_contacted_and_the_recording_says_so(recording: PageRecording) -> None:
     assert "requests to other hosts, not let through: 1" in recording.load.notes
     assert not any("elsewhere" in resource.id for resource in recording.page.resources)
 
@@ -130,7 +130,7 @@ def test_no_query_string_and_no_local_address_is_kept(page: Page) -> None:
     assert "127.0.0.1" not in text
 
 
-def test_priorities_are_kept_with_their_times(recording: Recording) -> None:
+def test_priorities_are_kept_with_their_times(recording: PageRecording) -> None:
     words = {
         timing.id: [word for _, word in timing.priorities] for timing in recording.load.timings
     }
@@ -173,7 +173,7 @@ def test_a_page_that_replaces_what_measures_it_is_measured_all_the_same(
 ) -> None:
     (tmp_path / "hostile.html").write_text(HOSTILE, encoding="utf-8")
     (tmp_path / "hero.png").write_bytes((site / "hero.png").read_bytes())
-    page = record(Source.of(str(tmp_path / "hostile.html")), patience=QUICK).page
+    page = record(RecordedSource.of(str(tmp_path / "hostile.html")), patience=QUICK).page
     hero = next(resource for resource in page.resources if resource.id == "hero.png")
     assert hero.viewport == pytest.approx(800 * 400 / (1366 * 768), abs=0.0001)
     assert hero.hero

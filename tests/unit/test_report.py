@@ -195,10 +195,10 @@ def test_what_loads_differ_in_is_told_load_by_load() -> None:
 
 
 def test_a_long_table_is_cut_and_says_how_many_rows_are_left_out() -> None:
-    from h3sim.reporting.document import Table
+    from h3sim.reporting.document import ReportTable
     from h3sim.reporting.html import _table
 
-    long = Table(title="t", columns=["n"], rows=[(n,) for n in range(MAX_ROWS + 5)])
+    long = ReportTable(title="t", columns=["n"], rows=[(n,) for n in range(MAX_ROWS + 5)])
     assert _table(long).count("<tr>") == MAX_ROWS + 1
     assert "and 5 rows more" in _table(long)
 

@@ -10,7 +10,7 @@ import h3sim
 from h3sim.transport.tcp import TcpSettings
 from h3sim.transport.tcp.autotuning import AutotunedSendStream
 from h3sim.transport.tcp.records import Message
-from h3sim.transport.tcp.settings import SendBuffer, TlsVersion
+from h3sim.transport.tcp.settings import SocketBuffer, TlsVersion
 from tests.tcp_pair import ScriptedSource
 from tests.unit.test_quic_windows import Endless
 
@@ -37,7 +37,7 @@ def stream(**settings: Any) -> tuple[AutotunedSendStream, Counting]:
     source = Counting()
     made = TcpSettings(
         **{
-            "send_buffer": SendBuffer.AUTOTUNED,
+            "send_buffer": SocketBuffer.AUTOTUNED,
             "notsent_lowat_bytes": None,
             "tls": TlsVersion.NONE,
             **settings,

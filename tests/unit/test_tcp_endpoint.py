@@ -9,7 +9,7 @@ import pytest
 
 from h3sim.transport.quic.handshake import Mode
 from h3sim.transport.tcp import Segment, TcpSettings
-from h3sim.transport.tcp.settings import SendBuffer, TlsVersion
+from h3sim.transport.tcp.settings import SocketBuffer, TlsVersion
 from h3sim.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, body_bytes, drops
 
@@ -240,7 +240,7 @@ class TestAutotuned:
 
     def endpoint(self, window_bytes: int, **settings: Any) -> Any:
         chosen = TcpSettings(
-            send_buffer=SendBuffer.AUTOTUNED,
+            send_buffer=SocketBuffer.AUTOTUNED,
             tls=TlsVersion.NONE,
             **{"notsent_lowat_bytes": None, **settings},
         )
@@ -268,7 +268,7 @@ class TestAutotuned:
     def test_with_a_mark_nothing_is_taken_while_as_much_waits_unsent(self) -> None:
         pair = Pair(
             settings=TcpSettings(
-                send_buffer=SendBuffer.AUTOTUNED, tls=TlsVersion.NONE, notsent_lowat_bytes=1000
+                send_buffer=SocketBuffer.AUTOTUNED, tls=TlsVersion.NONE, notsent_lowat_bytes=1000
             ),
             server_controller=FixedWindow(0),
         )

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from h3sim.capture.chromium.tracing import Work
-    from h3sim.capture.dialects.network_events import Exchange
+    from h3sim.capture.chromium.tracing import CpuTime
+    from h3sim.capture.dialects.network_events import RecordedExchange
     from h3sim.capture.markup.references import Reference
 
 __all__ = ["Cause", "Causes", "ReceivedDocument"]
@@ -24,7 +24,7 @@ __all__ = ["Cause", "Causes", "ReceivedDocument"]
 class Cause(NamedTuple):
     """The parent, the event, the place in the parent (on the wire), and how long after it."""
 
-    parent: Exchange
+    parent: RecordedExchange
     at: At
     offset_bytes: int | None
     delay_ms: float
@@ -43,7 +43,7 @@ class Cause(NamedTuple):
 class ReceivedDocument:
     """An HTML document as it was received, with what its exchange says of it."""
 
-    def __init__(self, exchange: Exchange, text: str) -> None:
+    def __init__(self, exchange: RecordedExchange, text: str) -> None:
         self.exchange = exchange
         self.html = Document(text, exchange.url, exchange.charset)
 
@@ -70,9 +70,9 @@ class Causes:
 
     def __init__(
         self,
-        exchanges: Sequence[Exchange],
+        exchanges: Sequence[RecordedExchange],
         documents: Mapping[str, ReceivedDocument],
-        work: Mapping[str, Work],
+        work: Mapping[str, CpuTime],
         waited: Collection[str] = (),
     ) -> None:
         """Take in also the addresses that scripts *waited* for: those of synchronous requests."""
@@ -82,7 +82,7 @@ class Causes:
         self._waited = frozenset(waited)
         self._index_of = {exchange.key: index for index, exchange in enumerate(exchanges)}
 
-    def of(self, exchange: Exchange) -> Cause:
+    def of(self, exchange: RecordedExchange) -> Cause:
         """Return what made Chromium ask for *exchange*, which is not the root."""
         index = self._index_of[exchange.key]
         before = exchange.redirected_from
@@ -95,7 +95,7 @@ class Causes:
             found = self._by_parser(exchange, index)
         return found or self._complete(exchange, self._home(exchange, index).exchange)
 
-    def _by_script(self, exchange: Exchange, index: int) -> Cause | None:
+    def _by_script(self, exchange: RecordedExchange, index: int) -> Cause | None:
         """The script on the stack that ran last: all of them must have run by then."""
         initiator = exchange.initiator
         urls = {frame.url for frame in initiator.stack}
@@ -117,7 +117,7 @@ class Causes:
             return None
         return self._complete(exchange, importer)
 
-    def _by_parser(self, exchange: Exchange, index: int) -> Cause | None:
+    def _by_parser(self, exchange: RecordedExchange, index: int) -> Cause | None:
         """What a document or a stylesheet names."""
         initiator = exchange.initiator
         parent = self._asked_before(initiator.url, index)
@@ -135,8 +135,8 @@ class Causes:
         return None if offset is None else self._offset(exchange, document, offset)
 
     def _waited_for(
-        self, exchange: Exchange, index: int, urls: AbstractSet[str]
-    ) -> Exchange | None:
+        self, exchange: RecordedExchange, index: int, urls: AbstractSet[str]
+    ) -> RecordedExchange | None:
         """The last synchronous request of the same scripts: they went on when it was answered."""
         for other in reversed(self._exchanges[:index]):
             is_over = _finished_ms(other) <= exchange.requested_ms
@@ -145,12 +145,12 @@ class Causes:
                 return other if shared else None
         return None
 
-    def _started(self, script: Exchange) -> tuple[float, int]:
+    def _started(self, script: RecordedExchange) -> tuple[float, int]:
         """When a script first ran; where the trace does not know, when it was asked for counts."""
         work = self._work.get(script.url)
         return (0.0 if work is None else work.started_us, self._index_of[script.key])
 
-    def _home(self, exchange: Exchange, index: int) -> ReceivedDocument:
+    def _home(self, exchange: RecordedExchange, index: int) -> ReceivedDocument:
         """The document of the frame that asks, or else the root."""
         # Backwards: a frame may have had several documents, of which the last one asks.
         before = (e for e in reversed(self._exchanges[:index]) if e.key in self._documents)
@@ -161,15 +161,15 @@ class Causes:
         found = self._asked_before(url, index)
         return None if found is None else self._documents.get(found.key)
 
-    def _asked_before(self, url: str, index: int) -> Exchange | None:
+    def _asked_before(self, url: str, index: int) -> RecordedExchange | None:
         """The last exchange with *url* that was asked for before the one at *index*."""
         before = reversed(self._exchanges[:index] if url else ())
         return next((other for other in before if other.url == url), None)
 
-    def _complete(self, exchange: Exchange, parent: Exchange) -> Cause:
+    def _complete(self, exchange: RecordedExchange, parent: RecordedExchange) -> Cause:
         return _cause(exchange, parent, At.COMPLETE, _finished_ms(parent))
 
-    def _executed(self, exchange: Exchange, parent: Exchange) -> Cause:
+    def _executed(self, exchange: RecordedExchange, parent: RecordedExchange) -> Cause:
         work = self._work.get(parent.url)
         since_ms = _finished_ms(parent)
         if work is not None:
@@ -178,7 +178,7 @@ class Causes:
 
     def _offset(
         self,
-        exchange: Exchange,
+        exchange: RecordedExchange,
         document: ReceivedDocument,
         plain_offset: int,
         reference: Reference | None = None,
@@ -188,9 +188,9 @@ class Causes:
         return Cause(document.exchange, At.OFFSET, offset, delay_ms, reference)
 
 
-def _cause(exchange: Exchange, parent: Exchange, at: At, since_ms: float) -> Cause:
+def _cause(exchange: RecordedExchange, parent: RecordedExchange, at: At, since_ms: float) -> Cause:
     return Cause(parent, at, None, max(exchange.requested_ms - since_ms, 0.0))
 
 
-def _finished_ms(exchange: Exchange) -> float:
+def _finished_ms(exchange: RecordedExchange) -> float:
     return exchange.requested_ms if exchange.finished_ms is None else exchange.finished_ms

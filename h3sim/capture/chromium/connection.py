@@ -13,13 +13,13 @@ from h3sim.errors import needing_extra
 if TYPE_CHECKING:
     from websocket import WebSocket
 
-__all__ = ["DevTools", "Event"]
+__all__ = ["DevTools", "ProtocolEvent"]
 
 _ANSWER_S = 60.0
 _CONNECT_S = 20.0
 
 
-class Event(NamedTuple):
+class ProtocolEvent(NamedTuple):
     """What the browser said of its own accord."""
 
     method: str
@@ -48,7 +48,7 @@ class DevTools:
         except self._lost as error:
             raise ChromiumError(f"Chromium does not answer: {error}") from error
         self._number = 0
-        self._events: deque[Event] = deque()
+        self._events: deque[ProtocolEvent] = deque()
 
     def __enter__(self) -> DevTools:
         return self
@@ -82,7 +82,7 @@ class DevTools:
             return result
         raise ChromiumError(f"Chromium did not answer {method} within {_ANSWER_S:g} s")
 
-    def next_event(self, wait_s: float) -> Event | None:
+    def next_event(self, wait_s: float) -> ProtocolEvent | None:
         """Return the next event, or None if none comes within *wait_s* seconds."""
         until = time.monotonic() + wait_s
         while not self._events:
@@ -108,6 +108,8 @@ class DevTools:
         if "id" in message:
             return message
         self._events.append(
-            Event(message["method"], message.get("params", {}), message.get("sessionId", ""))
+            ProtocolEvent(
+                message["method"], message.get("params", {}), message.get("sessionId", "")
+            )
         )
         return None

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.capture.chromium.visit import Visit
-    from h3sim.capture.dialects.network_events import Exchange
+    from h3sim.capture.dialects.network_events import RecordedExchange
     from h3sim.page import Page
 
-__all__ = ["RECORDING", "Recorded", "Timing", "recorded_of"]
+__all__ = ["RECORDING", "Recorded", "RecordedTiming", "recorded_of"]
 
 _MISSING = 400
 
 
-class Timing(NamedTuple):
+class RecordedTiming(NamedTuple):
     """When Chromium asked for a resource and had it, in ms since navigation start.
 
     `priorities` holds when each priority was given; `stack` the calls that led to the request.
@@ -53,7 +53,7 @@ RECORDING = WrittenFormat(
     Key(
         "resources",
         rows_of(
-            Timing,
+            RecordedTiming,
             priorities=ListOf(ListOf(Scalar(), "a time and a level"), "pairs"),
             stack=ListOf(TEXT, "lines"),
         ),
@@ -68,8 +68,8 @@ class Recorded:
     """One load: the page that it shows, when everything came, and what was left out."""
 
     page: Page
-    timings: tuple[Timing, ...]
-    exchanges: tuple[Exchange, ...]
+    timings: tuple[RecordedTiming, ...]
+    exchanges: tuple[RecordedExchange, ...]
     browser: str
     onload_ms: float
     dcl_ms: float
@@ -122,8 +122,8 @@ def recorded_of(visit: Visit, name: str, *, url: str = "") -> Recorded:
     )
 
 
-def _timing(exchange: Exchange, id_: str, start_ms: float) -> Timing:
-    return Timing(
+def _timing(exchange: RecordedExchange, id_: str, start_ms: float) -> RecordedTiming:
+    return RecordedTiming(
         id=id_,
         status=exchange.status or 0,
         protocol=exchange.protocol,
@@ -144,7 +144,7 @@ def _since(at_ms: float | None, start_ms: float) -> float:
     return 0.0 if at_ms is None else round(at_ms - start_ms, 3)
 
 
-def _notes(everything: Sequence[Exchange]) -> list[str]:
+def _notes(everything: Sequence[RecordedExchange]) -> list[str]:
     """Say how much of what was asked for is not in the page, and what else is odd."""
     wanted = [exchange for exchange in everything if not is_favicon(exchange)]
     blocked = sum("NAME_NOT_RESOLVED" in exchange.failed for exchange in wanted)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from h3sim.page import Page
 
-__all__ = ["Recording", "Source", "record"]
+__all__ = ["PageRecording", "RecordedSource", "record"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class RecordedSource:
     """What is to be recorded: an address, or a file below a folder that is served on this machine.
 
     Raises:
@@ -43,7 +43,7 @@ class Source:
     path: str = ""
 
     @classmethod
-    def of(cls, what: str, root: str | None = None) -> Source:
+    def of(cls, what: str, root: str | None = None) -> RecordedSource:
         """Return the source that a person names: an address, a folder or a file.
 
         *root* is the folder to serve where that is not the one of the file.
@@ -75,7 +75,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class PageRecording:
     """The page, the loads it was taken from, which of them it follows, and where they differ."""
 
     page: Page
@@ -90,7 +90,7 @@ class Recording:
 
 
 def record(
-    source: Source,
+    source: RecordedSource,
     *,
     name: str = "",
     repeat: int = 1,
@@ -99,7 +99,7 @@ def record(
     provenance: Mapping[str, str] | None = None,
     patience: Patience | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Recording:
+) -> PageRecording:
     """Return the page at *source*, loaded *repeat* times, each time in a fresh Chromium.
 
     A folder is served on this machine with *compression* ("gzip", "br", "none"), and no other host
@@ -130,7 +130,7 @@ def record(
                 progress(done + 1, repeat)
     page, chosen = merged([load.page for load in loads])
     found = {**_provenance(source, loads[chosen], compression, repeat), **(provenance or {})}
-    return Recording(
+    return PageRecording(
         page=replace(page, provenance=found),
         loads=tuple(loads),
         chosen=chosen,
@@ -138,7 +138,9 @@ def record(
     )
 
 
-def _provenance(source: Source, load: Recorded, compression: str, repeat: int) -> dict[str, str]:
+def _provenance(
+    source: RecordedSource, load: Recorded, compression: str, repeat: int
+) -> dict[str, str]:
     served_with = "" if source.root is None else f", served on the same machine with {compression}"
     screen = f"{WIDTH_PX}x{HEIGHT_PX}"
     times = "" if repeat == 1 else f", times are medians of {repeat} loads"

@@ -10,7 +10,7 @@ from h3sim.capture.inference.urls import without_fragment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["CATEGORIES", "Work", "work_of"]
+__all__ = ["CATEGORIES", "CpuTime", "work_of"]
 
 CATEGORIES = ("devtools.timeline",)
 """What must be traced for `work_of`."""
@@ -25,7 +25,7 @@ _US_PER_MS = 1000
 
 
 @dataclass(slots=True)
-class Work:
+class CpuTime:
     """CPU time that went into one resource, in milliseconds; when it first ran, on some clock."""
 
     parse_ms: float = 0.0
@@ -33,7 +33,7 @@ class Work:
     started_us: float = 0.0
 
 
-def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, Work]:
+def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, CpuTime]:
     """Return the work per URL: parsing HTML, CSS and scripts, and executing scripts.
 
     What runs inside something else counts for itself only: a script that the parser of the document
@@ -51,10 +51,10 @@ def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, Work]:
     for event in trace:
         if event.get("ph") == "X" and event["name"] in _NAMES:
             threads.setdefault((event["pid"], event["tid"]), []).append(event)
-    done: dict[str, Work] = {}
+    done: dict[str, CpuTime] = {}
     for thread in sorted(threads):
         for event, own_us in _own_times(threads[thread]):
-            work = done.setdefault(_url(event), Work(started_us=event["ts"]))
+            work = done.setdefault(_url(event), CpuTime(started_us=event["ts"]))
             if event["name"] == _RUNS:
                 work.execute_ms += own_us / _US_PER_MS
             else:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from h3sim.capture.chromium.browser import ChromiumError
-from h3sim.capture.chromium.connection import DevTools, Event
+from h3sim.capture.chromium.connection import DevTools, ProtocolEvent
 from h3sim.capture.chromium.tracing import CATEGORIES
 from h3sim.capture.markup.media import HEIGHT_PX, WIDTH_PX
 from h3sim.units import MS_PER_S
@@ -43,7 +43,7 @@ class Visit:
     """What Chromium said of one load; times are on its monotonic clock."""
 
     browser: str
-    events: list[Event] = field(default_factory=list)
+    events: list[ProtocolEvent] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
     measured: dict[str, Any] = field(default_factory=dict)
@@ -52,7 +52,9 @@ class Visit:
     onload_ms: float | None = None
 
 
-def visit(address: str, url: str, patience: Patience, *, extra: tuple[Event, ...] = ()) -> Visit:
+def visit(
+    address: str, url: str, patience: Patience, *, extra: tuple[ProtocolEvent, ...] = ()
+) -> Visit:
     """Load *url* in the Chromium behind the DevTools socket at *address*.
 
     *extra* are commands (method and parameters) given before the navigation.
@@ -83,7 +85,7 @@ class _Tab:
         self._loaded_at: float | None = None
         self._html: list[str] = []
 
-    def open(self, extra: tuple[Event, ...]) -> None:
+    def open(self, extra: tuple[ProtocolEvent, ...]) -> None:
         target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -140,7 +142,7 @@ class _Tab:
             if since >= self._patience.late_s or (quiet and since >= self._patience.settle_s):
                 return
 
-    def _take(self, event: Event, now: float) -> None:
+    def _take(self, event: ProtocolEvent, now: float) -> None:
         if event.session != self._session:
             return
         method, params = event.method, event.params

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.capture.chromium.browser import ChromiumError
 from h3sim.capture.chromium.causes import Causes, ReceivedDocument
-from h3sim.capture.chromium.tracing import Work, work_of
+from h3sim.capture.chromium.tracing import CpuTime, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
 from h3sim.capture.dialects.devtools_log import requests_of
 from h3sim.capture.dialects.network_events import NetworkEvents
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from h3sim.capture.chromium.causes import Cause
     from h3sim.capture.chromium.visit import Visit
-    from h3sim.capture.dialects.network_events import Exchange
+    from h3sim.capture.dialects.network_events import RecordedExchange
     from h3sim.capture.inference.observed import Observed, Recording
 
 __all__ = ["VisitReader", "exchanges_of", "is_favicon", "whole"]
@@ -36,7 +36,7 @@ _WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
 _PAINTED = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
 
 
-def exchanges_of(visit: Visit) -> list[Exchange]:
+def exchanges_of(visit: Visit) -> list[RecordedExchange]:
     """Return what was exchanged over HTTP, in the order of the requests."""
     events = NetworkEvents(lambda *_: None)
     for event in visit.events:
@@ -45,17 +45,17 @@ def exchanges_of(visit: Visit) -> list[Exchange]:
     return sorted(found, key=lambda exchange: exchange.requested_ms)
 
 
-def _is_over_http(exchange: Exchange) -> bool:
+def _is_over_http(exchange: RecordedExchange) -> bool:
     parts = address(exchange.url)
     return parts is not None and parts.scheme in ("http", "https") and bool(parts.host)
 
 
-def is_favicon(exchange: Exchange) -> bool:
+def is_favicon(exchange: RecordedExchange) -> bool:
     """Return whether the browser asks for the icon of its tab, which no page waits for."""
     return exchange.type == "Other" and exchange.initiator.type == "other"
 
 
-def whole(everything: Sequence[Exchange]) -> list[Exchange]:
+def whole(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
     """Return what a page consists of: answers that came, and no redirection to what did not."""
     kept = [e for e in everything if e.is_whole and not e.failed and not is_favicon(e)]
     there = {exchange.key for exchange in kept}
@@ -73,7 +73,7 @@ class VisitReader:
         ChromiumError: if the document is not there to be looked into.
     """
 
-    def __init__(self, visit: Visit, kept: Sequence[Exchange]) -> None:
+    def __init__(self, visit: Visit, kept: Sequence[RecordedExchange]) -> None:
         self._visit, self._kept = visit, kept
         self._requests = dict(zip((each.key for each in kept), requests_of(kept), strict=True))
         self._kinds = {key: kind_of(request)[0] for key, request in self._requests.items()}
@@ -114,20 +114,20 @@ class VisitReader:
             request.flags = self._flags(exchange, cause)
             recording.requests.append(request)
 
-    def _add_paint(self, request: Observed, exchange: Exchange) -> None:
+    def _add_paint(self, request: Observed, exchange: RecordedExchange) -> None:
         is_painted = self._kinds[exchange.key] in _PAINTED
         request.viewport = self._shares.get(exchange.url) if is_painted else None
         request.is_above_the_fold = exchange.key in self._seen
         request.is_hero = exchange.url == self._hero
         request.is_critical = exchange is self._first or self._is_blocking(exchange)
 
-    def _add_work(self, request: Observed, exchange: Exchange) -> None:
+    def _add_work(self, request: Observed, exchange: RecordedExchange) -> None:
         if self._kinds[exchange.key] in _WORKED_ON:
-            work = self._work.get(exchange.url, Work())
+            work = self._work.get(exchange.url, CpuTime())
             request.parse_ms = round(work.parse_ms, _DIGITS)
             request.execute_ms = round(work.execute_ms, _DIGITS)
 
-    def _flags(self, exchange: Exchange, cause: Cause | None) -> dict[str, object]:
+    def _flags(self, exchange: RecordedExchange, cause: Cause | None) -> dict[str, object]:
         flags: dict[str, object] = {}
         if cause is not None and cause.reference is not None:
             flags |= cause.reference.flags
@@ -138,7 +138,7 @@ class VisitReader:
         flags["after_first_image"] = cause is not None and self._is_after_image(cause)
         return flags
 
-    def _is_blocking(self, exchange: Exchange) -> bool:
+    def _is_blocking(self, exchange: RecordedExchange) -> bool:
         return exchange.render_blocking == "Blocking" or exchange.url in self._blocking
 
     def _is_after_image(self, cause: Cause) -> bool:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 from h3sim.capture.dialects.initiators import take_initiator
 from h3sim.capture.dialects.network_events import NetworkEvents
 from h3sim.capture.inference.kinds import kind_of_word
-from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome, Size
+from h3sim.capture.inference.observed import REDIRECTS, Observed, RequestOutcome, Size
 from h3sim.capture.inference.recorded import take_fields
 from h3sim.capture.inference.sizes import NO_BODY, response_text_bytes
 from h3sim.capture.inference.urls import joined
 from h3sim.capture.source.fields import Fields
-from h3sim.capture.source.parts import Part
+from h3sim.capture.source.parts import JsonPart
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from h3sim.capture.dialects.network_events import Exchange
+    from h3sim.capture.dialects.network_events import RecordedExchange
     from h3sim.capture.inference.observed import Recording
 
 __all__ = ["ProtocolLog", "requests_of"]
@@ -42,7 +42,7 @@ class ProtocolLog:
         self._first: dict[str, Any] = {}
         self._loaded_s: float | None = None
 
-    def add(self, part: Part) -> None:
+    def add(self, part: JsonPart) -> None:
         """Take in an event, or a member of the first, where each has a line of its own."""
         if not part.path:
             self._add_first()
@@ -52,10 +52,10 @@ class ProtocolLog:
 
     def _add_first(self) -> None:
         if self._first:
-            self._add_event(Part((), self._first, line=1))
+            self._add_event(JsonPart((), self._first, line=1))
             self._first = {}
 
-    def _add_event(self, part: Part) -> None:
+    def _add_event(self, part: JsonPart) -> None:
         fields = Fields.of(part, self._recording.note)
         if fields is None:
             return
@@ -82,7 +82,7 @@ class ProtocolLog:
             recording.times_ms["load_event"] = self._loaded_s * MS_PER_S - begun[0]
 
 
-def requests_of(exchanges: Iterable[Exchange]) -> list[Observed]:
+def requests_of(exchanges: Iterable[RecordedExchange]) -> list[Observed]:
     """Return exchanges as requests that were seen, each redirect joined with what it led to."""
     requests: list[Observed] = []
     indexes: dict[str, int] = {}
@@ -98,7 +98,7 @@ def requests_of(exchanges: Iterable[Exchange]) -> list[Observed]:
     return requests
 
 
-def _observed(exchange: Exchange) -> Observed:
+def _observed(exchange: RecordedExchange) -> Observed:
     sent = {name.lower(): value for name, value in exchange.request_fields}
     request = Observed(key=exchange.source_key, url=exchange.url, method=exchange.method)
     request.start_ms, request.end_ms = exchange.asked_ms, exchange.finished_ms
@@ -123,19 +123,19 @@ def _observed(exchange: Exchange) -> Observed:
     return request
 
 
-def _outcome(exchange: Exchange, request: Observed) -> Outcome:
+def _outcome(exchange: RecordedExchange, request: Observed) -> RequestOutcome:
     if request.kind is None and exchange.type == "WebSocket":
-        return Outcome.NOT_HTTP
+        return RequestOutcome.NOT_HTTP
     if exchange.from_service_worker:
-        return Outcome.SERVICE_WORKER
+        return RequestOutcome.SERVICE_WORKER
     if exchange.from_cache:
-        return Outcome.CACHE
+        return RequestOutcome.CACHE
     # Without a status the log ends before the answer.
     is_answered = request.status is not None and not exchange.failed
-    return Outcome.ANSWERED if is_answered else Outcome.FAILED
+    return RequestOutcome.ANSWERED if is_answered else RequestOutcome.FAILED
 
 
-def _take_sizes(request: Observed, exchange: Exchange) -> None:
+def _take_sizes(request: Observed, exchange: RecordedExchange) -> None:
     request.request_bytes = exchange.request_bytes + exchange.post_bytes
     request.request_from = Size.FIELDS
     request.header_bytes, request.header_from = exchange.header_bytes, Size.RECORDED

@@ -14,7 +14,7 @@ from h3sim.page import At
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Recording
-    from h3sim.capture.source.parts import Part
+    from h3sim.capture.source.parts import JsonPart
 
 __all__ = ["EploadGraph"]
 
@@ -53,7 +53,7 @@ class EploadGraph:
         self._activities: dict[str, _Activity] = {}
         self._deps: list[Fields] = []
 
-    def add(self, part: Part) -> None:
+    def add(self, part: JsonPart) -> None:
         """Take in an object or a dependency."""
         if part.item is None or part.path not in (("objs",), ("deps",)):
             return

@@ -18,9 +18,9 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.capture.dialects.facts_rows import FactsTable, Row
+    from h3sim.capture.dialects.facts_rows import FactsRow, FactsTable
     from h3sim.capture.imported import ImportedPage
-    from h3sim.capture.source.parts import Part
+    from h3sim.capture.source.parts import JsonPart
 
 __all__ = ["FactsReader", "facts_from_dict"]
 
@@ -65,7 +65,7 @@ class FactsReader:
         self._recording = recording
         self._table: dict[str, Any] = {}
 
-    def add(self, part: Part) -> None:
+    def add(self, part: JsonPart) -> None:
         """Take in a row, an entry of another list, or a value of the table."""
         name = part.path[0]
         if len(part.path) > 1:
@@ -93,7 +93,7 @@ def _take(table: FactsTable, recording: Recording) -> None:
         recording.found["initiators"] += row.basis == "initiator"
 
 
-def _requests(rows: Sequence[Row]) -> list[Observed]:
+def _requests(rows: Sequence[FactsRow]) -> list[Observed]:
     """Return the rows as requests that were seen, each child with the index of its parent."""
     index_of = {row.id: index for index, row in enumerate(rows)}
     hosts = [row.host for row in sorted(rows, key=lambda row: row.parent is not None) if row.host]
@@ -115,7 +115,7 @@ def _requests(rows: Sequence[Row]) -> list[Observed]:
     return requests
 
 
-def _observed(row: Row, url: str) -> Observed:
+def _observed(row: FactsRow, url: str) -> Observed:
     """Return a row as a request that was seen."""
     request = Observed(key=row.id, id=row.id, url=url, kind=row.kind, mime=row.mime)
     request.status = row.status

@@ -23,7 +23,7 @@ from h3sim.units import ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FactsTable", "Row", "read_facts"]
+__all__ = ["FactsRow", "FactsTable", "read_facts"]
 
 ValueT = TypeVar("ValueT")
 MENDED_NS = ms(100)
@@ -87,7 +87,7 @@ def _known(kind: ValueType, key: str = "", default: Any = None) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class FactsRow:
     """One resource as it was recorded; None where the recording does not say."""
 
     id: str = field(metadata=says(_Id(is_needed=True)))
@@ -146,7 +146,7 @@ class FactsTable:
     grade: str = _known(Text(), default="")
     hol: tuple[_Hold, ...] = _known(ListOf(_HoldType(), "tables"), default=())
     """What held the parser: "css", "script-sync", "script-defer"."""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[FactsRow, ...] = ()
     mended: tuple[Problem, ...] = ()
     """Times that ran backwards by a little, and what was taken instead."""
 
@@ -179,11 +179,11 @@ def read_facts(document: object, source: str) -> FactsTable:
     if not table.resources and all(problem.key != "resources" for problem in problems):
         problems.append(Problem(key="resources", message="a page needs at least one resource"))
     mended: list[Problem] = []
-    rows: dict[int, Row] = {}
+    rows: dict[int, FactsRow] = {}
     hosts: dict[str, str] = {}
     for index, entry in enumerate(table.resources):
         key = f"resources[{index}]"
-        row = _taken(Row, entry, key, problems)
+        row = _taken(FactsRow, entry, key, problems)
         if isinstance(entry, dict):
             row = _in_time(row, key, problems, mended)
             host = row.host and hosts.setdefault(row.host, f"host-{len(hosts) + 1}")
@@ -218,7 +218,7 @@ def _taken(cls: type[ValueT], given: object, key: str, problems: list[Problem]) 
         return stand_in
 
 
-def _in_time(row: Row, key: str, problems: list[Problem], mended: list[Problem]) -> Row:
+def _in_time(row: FactsRow, key: str, problems: list[Problem], mended: list[Problem]) -> FactsRow:
     """Return a row with what runs backwards a little mended; note what runs back further."""
 
     def later(name: str, at_ns: int | None, since_ns: int | None, since: str) -> int | None:
@@ -243,7 +243,7 @@ def _in_time(row: Row, key: str, problems: list[Problem], mended: list[Problem])
     return replace(row, first_byte_ns=first_ns, end_ns=end_ns, chunks=tuple(chunks))
 
 
-def _of_graph(rows: Mapping[int, Row], told: set[str]) -> list[Problem]:
+def _of_graph(rows: Mapping[int, FactsRow], told: set[str]) -> list[Problem]:
     """Return what is wrong with ids and parents, at keys of which nothing was said yet."""
     ids = {index: row.id for index, row in rows.items()}
     parents = {index: row.parent for index, row in rows.items()}

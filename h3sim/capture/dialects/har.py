@@ -20,7 +20,7 @@ from h3sim.capture.dialects.har_fields import (
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.dialects.reached import reached_by_entry
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
-from h3sim.capture.inference.observed import REDIRECTS, Observed, Outcome
+from h3sim.capture.inference.observed import REDIRECTS, Observed, RequestOutcome
 from h3sim.capture.inference.recorded import frame_of, take_fields
 from h3sim.capture.inference.urls import joined, without_fragment
 from h3sim.capture.source.fields import Fields
@@ -28,7 +28,7 @@ from h3sim.documents import shown
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Recording
-    from h3sim.capture.source.parts import Part
+    from h3sim.capture.source.parts import JsonPart
 
 __all__ = ["HAR_DIALECTS", "HarReader"]
 
@@ -60,7 +60,7 @@ class HarReader:
         self._evidence = ""
         self._zero_us: int | None = None
 
-    def add(self, part: Part) -> None:
+    def add(self, part: JsonPart) -> None:
         """Take in an entry or another part of the log; what stands beside it is noted."""
         name = part.path[-1]  # what stands beside the log, where a brace went missing, is read
         if name in ("entries", "pages"):
@@ -136,7 +136,7 @@ class HarReader:
             raise self._recording.refuse(f"has {have}; there is no page {number}", "log.pages")
         for request in self._recording.requests if ids else ():
             if request.page not in ("", ids[number - 1]):
-                request.outcome = Outcome.OTHER_PAGE
+                request.outcome = RequestOutcome.OTHER_PAGE
         if ids:
             self._recording.times_ms |= self._page_ids.get(ids[number - 1], {})
         if len(ids) > 1:
@@ -205,12 +205,12 @@ def _dialect_of(name: str) -> str:
     return next(found, "")
 
 
-def _outcome(request: Observed, entry: Fields) -> Outcome:
+def _outcome(request: Observed, entry: Fields) -> RequestOutcome:
     answer = entry.table("response")
     if entry.raw("_resourceType") == "websocket" or request.status == 101:
-        return Outcome.NOT_HTTP
+        return RequestOutcome.NOT_HTTP
     if entry.flag("_fetchedViaServiceWorker") or answer.flag("_fetchedViaServiceWorker"):
-        return Outcome.SERVICE_WORKER
+        return RequestOutcome.SERVICE_WORKER
     transfer = answer.size("_transferSize")
     is_small = not transfer and (answer.size("bodySize") or 0) == 0
     is_cached = (
@@ -225,10 +225,10 @@ def _outcome(request: Observed, entry: Fields) -> Outcome:
         )
     )
     if is_cached:
-        return Outcome.CACHE
+        return RequestOutcome.CACHE
     if request.status is None or request.status <= 0:
-        return Outcome.FAILED
-    return Outcome.ANSWERED
+        return RequestOutcome.FAILED
+    return RequestOutcome.ANSWERED
 
 
 def _join_redirects(requests: list[Observed]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["Frame", "Initiator", "read_initiator", "read_initiator_fields", "take_initiator"]
+__all__ = ["CallFrame", "Initiator", "read_initiator", "read_initiator_fields", "take_initiator"]
 
 _DEEPEST = 50
 """So many asynchronous stacks are followed, and so many frames of each are looked at."""
@@ -22,7 +22,7 @@ _LONGEST_DETAIL = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class CallFrame:
     """One line of a stack of calls: the script, and where in it (from 0)."""
 
     url: str
@@ -42,7 +42,7 @@ class Initiator:
     url: str = ""
     line: int | None = None
     column: int = 0
-    stack: tuple[Frame, ...] = ()
+    stack: tuple[CallFrame, ...] = ()
 
 
 def read_initiator(given: Fields) -> Initiator:
@@ -57,10 +57,10 @@ def read_initiator(given: Fields) -> Initiator:
     )
 
 
-def _frames(stack: Fields) -> Iterator[Frame]:
+def _frames(stack: Fields) -> Iterator[CallFrame]:
     for _ in range(_DEEPEST):
         for call in stack.tables("callFrames")[:_DEEPEST]:
-            yield Frame(
+            yield CallFrame(
                 url=without_fragment(call.text("url")),
                 line=int(call.number("lineNumber") or 0),
                 function=call.text("functionName"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from h3sim.capture.source.fields import Fields
 
-__all__ = ["Exchange", "NetworkEvents"]
+__all__ = ["NetworkEvents", "RecordedExchange"]
 
 _EVENTS = frozenset(
     (
@@ -36,7 +36,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True, kw_only=True)
-class Exchange:
+class RecordedExchange:
     """One request and its answer; times in ms on Chromium's clock, sizes in bytes.
 
     `priorities` holds when each was given and what it was, the first of them with the request.
@@ -75,7 +75,7 @@ class Exchange:
     is_pushed: bool = False
     is_internal: bool = False
     failed: str = ""
-    redirected_from: Exchange | None = None
+    redirected_from: RecordedExchange | None = None
     pieces: list[tuple[float, int, int]] = field(default_factory=list)
     request_fields: Headers = ()
     response_fields: Headers = ()
@@ -112,9 +112,9 @@ class NetworkEvents:
     """Takes the events one after the other; a request that is redirected keeps its id."""
 
     def __init__(self, note: Callable[[str, str], None]) -> None:
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[RecordedExchange] = []
         self._note = note
-        self._open: dict[str, Exchange] = {}
+        self._open: dict[str, RecordedExchange] = {}
         self._hops: dict[str, int] = {}
         self._n_pieces = 0
         # Extra events come before or behind those that they belong to: hops join them at the end.
@@ -140,7 +140,7 @@ class NetworkEvents:
         elif number in self._open:
             self._go_on(event, params, self._open[number])
 
-    def _go_on(self, event: str, params: Fields, exchange: Exchange) -> None:
+    def _go_on(self, event: str, params: Fields, exchange: RecordedExchange) -> None:
         """Take in what became of a request."""
         match event:
             case "requestServedFromCache":
@@ -158,7 +158,7 @@ class NetworkEvents:
             case _:
                 exchange.failed = params.text("errorText") or "canceled"
 
-    def finish(self) -> list[Exchange]:
+    def finish(self) -> list[RecordedExchange]:
         """Return the exchanges in the order of their requests, header lists added."""
         for exchange in self.exchanges:
             number, _, hop = exchange.key.rpartition("/")
@@ -184,7 +184,7 @@ class NetworkEvents:
             self._take_answer(before, params.table("redirectResponse"), params)
             before.finished_ms = now_ms
         hop = self._hops[number] = self._hops.get(number, -1) + 1
-        exchange = Exchange(
+        exchange = RecordedExchange(
             key=f"{number}/{hop}",
             source_key=params.key.removesuffix(".params"),
             url=without_fragment(url),
@@ -204,7 +204,7 @@ class NetworkEvents:
         self._open[number] = exchange
         self.exchanges.append(exchange)
 
-    def _take_answer(self, exchange: Exchange, answer: Fields, params: Fields) -> None:
+    def _take_answer(self, exchange: RecordedExchange, answer: Fields, params: Fields) -> None:
         status = answer.number("status")
         exchange.status = None if status is None else int(status)
         # Chromium itself moves an address to https (HSTS): nothing goes over the network.
@@ -229,7 +229,7 @@ class NetworkEvents:
         if heard_ms is not None:
             exchange.first_byte_ms = max(heard_ms, exchange.requested_ms)
 
-    def _data_received(self, params: Fields, exchange: Exchange) -> None:
+    def _data_received(self, params: Fields, exchange: RecordedExchange) -> None:
         n_plain, n_sent = params.size("dataLength") or 0, params.size("encodedDataLength") or 0
         exchange.plain_bytes = (exchange.plain_bytes or 0) + n_plain
         at_ms = _ms(params)

@@ -19,14 +19,14 @@ from h3sim.capture.markup.compression import WireOffsets, mime_of_extension, ser
 from h3sim.capture.markup.css import read_declarations, read_sheet
 from h3sim.capture.markup.fonts import BOLD, BOLD_ELEMENTS, NORMAL, SLANTED_ELEMENTS, chosen_faces
 from h3sim.capture.markup.references import Reference, Style, read_markup
-from h3sim.capture.markup.selectors import Document
+from h3sim.capture.markup.selectors import StyledDocument
 from h3sim.capture.markup.tags import scan
 from h3sim.page import At, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from h3sim.capture.markup.css import Face, Rule, Sheet
+    from h3sim.capture.markup.css import Face, Sheet, StyleRule
 
 __all__ = ["read_site"]
 
@@ -76,7 +76,7 @@ def read_site(path: Path, recording: Recording, *, root: Path | None = None) -> 
 class _Fonts:
     """The fonts that the rules of a document's stylesheets ask for, as far as they apply."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: StyledDocument) -> None:
         self._document = document
         self._families: dict[str, None] = {}
         self._weights = {NORMAL: None}
@@ -84,7 +84,7 @@ class _Fonts:
             self._weights[BOLD] = None
         self._is_slanted = document.applies(SLANTED_ELEMENTS)
 
-    def add(self, rule: Rule) -> None:
+    def add(self, rule: StyleRule) -> None:
         """Take over what a rule that applies says of fonts."""
         self._families |= dict.fromkeys(rule.families)
         self._weights |= dict.fromkeys(rule.weights)
@@ -127,7 +127,7 @@ class _Site:
 
     def _read_document(self, file: _File, data: bytes) -> None:
         found = scan(data)
-        document = Document(data, found)
+        document = StyledDocument(data, found)
         markup = read_markup(found)
         own = f"{_BASE}{quote(file.path)}"
         for what in markup.passed_over:
@@ -162,7 +162,7 @@ class _Site:
         offset = file.served.wire(offset_bytes)
         return Trigger(at=At.OFFSET, by=file.request_index, offset_bytes=offset)
 
-    def _read_all_sheets(self, document: Document) -> None:
+    def _read_all_sheets(self, document: StyledDocument) -> None:
         """Read the stylesheets of a document and what they import, then see what is used."""
         sheets: list[tuple[_Later, Sheet]] = []
         while self._sheets:

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.capture.inference.observed import Recording
-    from h3sim.capture.source.parts import Part
+    from h3sim.capture.source.parts import JsonPart
 
-__all__ = ["DIALECTS", "FAMILIES", "SITE", "Family", "Reader"]
+__all__ = ["DIALECTS", "FAMILIES", "SITE", "DialectReader", "Family"]
 
 
-class Reader(Protocol):
+class DialectReader(Protocol):
     """Takes in a file part by part and puts requests into the recording that it was given."""
 
-    def add(self, part: Part) -> None:
+    def add(self, part: JsonPart) -> None:
         """Take in a part of the file, such as the fourth item of its `log.entries`."""
 
     def finish(self) -> None:
@@ -34,20 +34,20 @@ class Family(NamedTuple):
 
     title: str
     names: tuple[str, ...]
-    is_sign: Callable[[Part], bool]
-    reader: Callable[[Recording], Reader]
+    is_sign: Callable[[JsonPart], bool]
+    reader: Callable[[Recording], DialectReader]
     has_lines: bool = False
     """Whether a file may be several values, one after the other."""
 
 
-def _has(name: str) -> Callable[[Part], bool]:
+def _has(name: str) -> Callable[[JsonPart], bool]:
     """Return a sign: an object in a list at the top that has a member of that name."""
     return lambda part: (
         not part.path and not part.line and isinstance(part.value, dict) and name in part.value
     )
 
 
-def _is_opened(name: str, kind: type) -> Callable[[Part], bool]:
+def _is_opened(name: str, kind: type) -> Callable[[JsonPart], bool]:
     """Return a sign: a member of the file's object, itself a list or an object."""
     return lambda part: part.path == (name,) and part.item is None and isinstance(part.value, kind)
 

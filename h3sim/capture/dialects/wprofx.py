@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from h3sim.capture.inference.observed import Observed, Outcome, Size
+from h3sim.capture.inference.observed import Observed, RequestOutcome, Size
 from h3sim.capture.source.fields import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from h3sim.capture.inference.observed import Recording
-    from h3sim.capture.source.parts import Part
+    from h3sim.capture.source.parts import JsonPart
 
 __all__ = ["WprofxGraph"]
 
@@ -33,7 +33,7 @@ class WprofxGraph:
         self._critical: list[str] = []
         self._n_read = 0
 
-    def add(self, part: Part) -> None:
+    def add(self, part: JsonPart) -> None:
         """Take in one entry."""
         entry = Fields.of(part, self._recording.note)
         if entry is None:
@@ -76,7 +76,7 @@ class WprofxGraph:
         status = activity.number("statusCode")
         request.status = None if status is None else int(status)
         if request.status is not None and request.status <= 0:
-            request.outcome = Outcome.FAILED
+            request.outcome = RequestOutcome.FAILED
         self._from_script[len(self._recording.requests)] = activity.text("fromScript")
         self._recording.requests.append(request)
 

@@ -13,7 +13,7 @@ from h3sim.capture.inference.flags import flags_of
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
-from h3sim.capture.inference.observed import LONGEST_MS, Outcome, first_of, recorded_ns
+from h3sim.capture.inference.observed import LONGEST_MS, RequestOutcome, first_of, recorded_ns
 from h3sim.capture.inference.parents import Basis, find_parents
 from h3sim.capture.inference.recorded import priorities_of, recorded_frames, words_of
 from h3sim.capture.inference.triggers import Found, trigger_of
@@ -24,7 +24,7 @@ from h3sim.page import At, Discovery, Kind, Page, Resource
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.capture.inference.estimates import Path
+    from h3sim.capture.inference.estimates import EstimatedPath
     from h3sim.capture.inference.observed import Observed, Recording
     from h3sim.capture.inference.parents import Parent
     from h3sim.capture.inference.urls import Address
@@ -35,7 +35,7 @@ __all__ = ["assemble"]
 _WEB = ("http", "https")
 _SHOWN_HOSTS = 5
 _RECORDED = (Basis.GIVEN, Basis.REDIRECT, Basis.INITIATOR, Basis.NONE)
-_NOT_SENT = (Outcome.CACHE, Outcome.SERVICE_WORKER)
+_NOT_SENT = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
 _WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
 _ALWAYS_MISSING = "what is critical or the hero"
 
@@ -75,11 +75,11 @@ def _entries(recording: Recording) -> list[_Entry]:
             recording.note(request.key, "skipped: its URL cannot be read")
             continue
         if parts.scheme in ("data", "blob", "about"):
-            request.outcome = Outcome.INLINE
+            request.outcome = RequestOutcome.INLINE
         elif parts.scheme not in _WEB or not parts.host:
-            request.outcome = Outcome.NOT_HTTP
+            request.outcome = RequestOutcome.NOT_HTTP
         kind, basis = kind_of(request)
-        if basis and request.outcome is Outcome.ANSWERED:
+        if basis and request.outcome is RequestOutcome.ANSWERED:
             recording.inferred[basis] += 1
         entries.append(_Entry(request, parts, kind))
     for request, _, _ in entries:
@@ -98,7 +98,7 @@ def _entries(recording: Recording) -> list[_Entry]:
 
 
 def _is_kept(entry: _Entry, host: str | None) -> bool:
-    is_there = entry.request.outcome is Outcome.ANSWERED
+    is_there = entry.request.outcome is RequestOutcome.ANSWERED
     return is_there and (host is None or entry.address.host == host)
 
 
@@ -198,7 +198,7 @@ class _Assembly:
         is_asked_by_it = parent == self._root or parent in self._landed
         return is_asked_by_it and not request.stack and request.initiator_type != "script"
 
-    def _whole(self, kept: list[Observed], path: Path | None) -> RecordedLoad | None:
+    def _whole(self, kept: list[Observed], path: EstimatedPath | None) -> RecordedLoad | None:
         """Return what the recording says of the load as a whole."""
         begun_ms = self._requests[self._root].start_ms
         ends_ms = [request.end_ms for request in kept if request.end_ms is not None]
@@ -212,7 +212,7 @@ class _Assembly:
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
         for entry in self._entries:
-            if entry.request.outcome is not Outcome.ANSWERED:
+            if entry.request.outcome is not RequestOutcome.ANSWERED:
                 left_out[entry.request.outcome.value] += 1
             elif not _is_kept(entry, self._host):
                 left_out["of other hosts"] += 1
@@ -238,7 +238,7 @@ class _Assembly:
     def _may_be_root(self, index: int) -> bool:
         host = self._host
         is_wanted = host is None or self._entries[index].address.host == host
-        return is_wanted and self._requests[index].outcome in (Outcome.ANSWERED, *_NOT_SENT)
+        return is_wanted and self._requests[index].outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
 
     def _missing_always(self) -> Iterator[str]:
         if self._kinds[self._root] is not Kind.DOCUMENT:

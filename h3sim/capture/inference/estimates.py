@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
 
 __all__ = [
-    *("SLOWEST_MS", "Path", "Transfer", "estimated_path", "handshake_rtt_ms", "path_of"),
+    *("SLOWEST_MS", "EstimatedPath", "Transfer", "estimated_path", "handshake_rtt_ms", "path_of"),
     *("peak_rate_bps", "recorded_load", "server_times", "transfers_of"),
 ]
 
@@ -53,7 +53,7 @@ class Transfer(NamedTuple):
     n_bytes: int
 
 
-class Path(NamedTuple):
+class EstimatedPath(NamedTuple):
     """An estimate of a path: its round trip and rate, each with what it was taken from."""
 
     rtt_ms: float
@@ -64,7 +64,7 @@ class Path(NamedTuple):
 
 def estimated_path(
     handshakes_ms: Sequence[float], waits_ms: Sequence[float], transfers: Sequence[Transfer]
-) -> Path | None:
+) -> EstimatedPath | None:
     """Return what a recording tells of its path, None where it tells too little.
 
     *handshakes_ms* are times that connections took to open, *waits_ms* those from requests to their
@@ -83,10 +83,10 @@ def estimated_path(
     rate_bps = _rounded(peak_rate_bps(transfers, max(rtt_ms, _LEAST_WINDOW_MS)))
     if not 1 <= rate_bps <= _FASTEST_BPS:
         return None
-    return Path(rtt_ms, rtt_from, int(rate_bps), f"{len(transfers):,} transfers")
+    return EstimatedPath(rtt_ms, rtt_from, int(rate_bps), f"{len(transfers):,} transfers")
 
 
-def path_of(requests: Sequence[Observed]) -> Path | None:
+def path_of(requests: Sequence[Observed]) -> EstimatedPath | None:
     """Return the path that *requests* went over, None where they tell too little."""
     sent = [(r.start_ms if r.sent_ms is None else r.sent_ms, r.first_byte_ms) for r in requests]
     waits_ms = [first - asked for asked, first in sent if asked is not None and first is not None]
@@ -104,7 +104,7 @@ def handshake_rtt_ms(requests: Iterable[Observed]) -> float | None:
 
 
 def recorded_load(
-    path: Path | None, times_ms: Mapping[str, float], *, protocol: str = ""
+    path: EstimatedPath | None, times_ms: Mapping[str, float], *, protocol: str = ""
 ) -> RecordedLoad | None:
     """Return what is kept of a recording as a whole, None where that is nothing.
 

@@ -20,11 +20,11 @@ from h3sim.units import ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.capture.inference.recorded import StreamFrame
+    from h3sim.capture.inference.recorded import HeadersPriority
     from h3sim.page import At, Kind
 
 __all__ = [
-    *("LONGEST_MS", "REDIRECTS", "Observed", "Outcome", "Reached", "Recording", "Size"),
+    *("LONGEST_MS", "REDIRECTS", "Observed", "RequestOutcome", "Reached", "Recording", "Size"),
     *("Trigger", "first_of", "recorded_ns"),
 ]
 
@@ -69,7 +69,7 @@ class Size(enum.Enum):
     NONE = "nothing"
 
 
-class Outcome(enum.Enum):
+class RequestOutcome(enum.Enum):
     """What became of a request."""
 
     ANSWERED = "answered"
@@ -141,7 +141,7 @@ class Observed:
     """When the request had left."""
     first_byte_ms: float | None = None
     end_ms: float | None = None
-    outcome: Outcome = Outcome.ANSWERED
+    outcome: RequestOutcome = RequestOutcome.ANSWERED
     protocol: str = ""
     """As the recorder calls it, in lower case: "h2", "http/1.1"."""
     method: str = "GET"
@@ -175,7 +175,7 @@ class Observed:
     """The index in the list of the request that led to it, where the recording says so as such."""
     priority: str = ""
     """Chrome's first priority for it, in lower case."""
-    frame: StreamFrame | None = None
+    frame: HeadersPriority | None = None
     """What its HEADERS said of its place in the tree of HTTP/2."""
     later_priorities: tuple[tuple[float, str], ...] = ()
     """Those that Chrome gave it later: (ms, priority)."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from h3sim.capture.source.fields import Fields
 
 __all__ = [
-    *("StreamFrame", "browser_named", "chrome_level", "frame_of", "level_of", "priorities_of"),
+    *("HeadersPriority", "browser_named", "chrome_level", "frame_of", "level_of", "priorities_of"),
     *("recorded_frames", "take_fields", "words_of"),
 ]
 
@@ -145,7 +145,7 @@ def _cloudflare_of(request: Observed) -> tuple[ServerPriority, ...]:
     return tuple(found)
 
 
-class StreamFrame(NamedTuple):
+class HeadersPriority(NamedTuple):
     """The priority in the HEADERS of a request: stream 0 is the root of the tree."""
 
     stream_id: int
@@ -154,7 +154,7 @@ class StreamFrame(NamedTuple):
     exclusive: bool
 
 
-def frame_of(entry: Fields) -> StreamFrame | None:
+def frame_of(entry: Fields) -> HeadersPriority | None:
     """Return what an entry of WebPageTest's HAR says of its stream, None where it says nothing."""
     stream_id, parent_id, weight = (
         entry.number(f"_http2_stream_{name}") for name in ("id", "dependency", "weight")
@@ -162,7 +162,7 @@ def frame_of(entry: Fields) -> StreamFrame | None:
     if not stream_id or parent_id is None or parent_id < 0:
         return None
     known = DEFAULT_WEIGHT if weight is None else round(weight)
-    return StreamFrame(
+    return HeadersPriority(
         stream_id=round(stream_id),
         parent_id=round(parent_id),
         weight=min(max(known, 1), MAX_WEIGHT),

@@ -13,7 +13,7 @@ from h3sim.errors import needing_extra
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Face", "Rule", "Sheet", "read_declarations", "read_sheet"]
+__all__ = ["Face", "Sheet", "StyleRule", "read_declarations", "read_sheet"]
 
 _DEEPEST = 20
 """Rules in rules in rules are looked at so deep."""
@@ -50,7 +50,7 @@ class Face:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class StyleRule:
     """A rule that names images or says of fonts; *selector* is as it stands, "" for any."""
 
     selector: str
@@ -68,7 +68,7 @@ class Sheet:
     """Whether it was looked into: not if it nests too deeply."""
     imports: list[str] = field(default_factory=list)
     faces: list[Face] = field(default_factory=list)
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[StyleRule] = field(default_factory=list)
 
 
 def _library() -> Any:
@@ -104,10 +104,10 @@ def read_sheet(css: bytes) -> Sheet:
     return sheet
 
 
-def read_declarations(css: str) -> Rule:
+def read_declarations(css: str) -> StyleRule:
     """Return what the declarations of a `style` attribute refer to."""
     if _is_too_deep(css.encode()):
-        return Rule(selector="", urls=(), families=())
+        return StyleRule(selector="", urls=(), families=())
     return _rule("", _parts(css))
 
 
@@ -170,7 +170,7 @@ def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
     return "", []
 
 
-def _rule(selector: str, parts: Iterable[Any]) -> Rule:
+def _rule(selector: str, parts: Iterable[Any]) -> StyleRule:
     said = [(p.lower_name, p.value) for p in parts if p.type == "declaration"]
 
     def of(what: str, read: Callable[[Any], Iterable[Any]]) -> tuple[Any, ...]:
@@ -184,7 +184,7 @@ def _rule(selector: str, parts: Iterable[Any]) -> Rule:
         )
 
     plain = (v for name, v in said if name not in ("src", "cursor") and not name.startswith("--"))
-    return Rule(
+    return StyleRule(
         selector=selector,
         urls=tuple(url for value in plain for url in _urls(value)),
         families=of("font-family", _families),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from h3sim.capture.markup.css import Face
     from h3sim.capture.markup.tags import Scan
 
-__all__ = ["Document"]
+__all__ = ["StyledDocument"]
 
 _DEEPEST = 512
 """Deeper documents are not parsed: the time for that grows with depth times length."""
@@ -31,7 +31,7 @@ _PSEUDO_ELEMENT = re.compile(
 _TAGS = re.compile(r"<[^>]*+>")
 
 
-class Document:
+class StyledDocument:
     """An HTML document in which selectors are looked for.
 
     One that is too long or too deep is not parsed: then every rule is taken to apply, and

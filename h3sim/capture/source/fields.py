@@ -18,7 +18,7 @@ from h3sim.documents import is_quantity, shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.capture.source.parts import Part
+    from h3sim.capture.source.parts import JsonPart
 
 __all__ = ["Fields"]
 
@@ -38,7 +38,7 @@ class Fields:
         self.key = key
 
     @classmethod
-    def of(cls, part: Part, note: Callable[[str, str], None]) -> Fields | None:
+    def of(cls, part: JsonPart, note: Callable[[str, str], None]) -> Fields | None:
         """Return the object that a part of a file is, None after noting that it is none."""
         if isinstance(part.value, dict):
             return cls(part.value, part.key, note)

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from h3sim.capture.source.json_cursor import JsonCursor
 
-__all__ = ["Part", "parts"]
+__all__ = ["JsonPart", "parts"]
 
 _OPENED = ("log",)
 """The path of the object of which the members are parts: what is read of them can be long."""
 
 
-class Part(NamedTuple):
+class JsonPart(NamedTuple):
     """A value of a file and where it stands, which no name of a member can be mistaken for."""
 
     path: tuple[str, ...]
@@ -51,7 +51,7 @@ class Part(NamedTuple):
         return ".".join(self.path) + ("" if self.item is None else f"[{self.item}]")
 
 
-def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[Part]:
+def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[JsonPart]:
     """Yield each part of a file: items of lists, members of objects, whole values.
 
     What is opened is yielded empty before what is in it. A member that stands twice is noted and
@@ -68,17 +68,17 @@ def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[Part
     line = 1
     while cursor.peek():
         line += 1
-        yield Part((), cursor.value(), line=line)
+        yield JsonPart((), cursor.value(), line=line)
 
 
-def _items(cursor: JsonCursor, path: tuple[str, ...]) -> Iterator[Part]:
+def _items(cursor: JsonCursor, path: tuple[str, ...]) -> Iterator[JsonPart]:
     for index in cursor.items():
-        yield Part(path, cursor.value(), index)
+        yield JsonPart(path, cursor.value(), index)
 
 
 def _members(
     cursor: JsonCursor, above: tuple[str, ...], note: Callable[[str, str], None]
-) -> Iterator[Part]:
+) -> Iterator[JsonPart]:
     seen: set[str] = set()
     for name in cursor.members():
         path = (*above, name)
@@ -89,10 +89,10 @@ def _members(
         seen.add(name)
         opening = cursor.peek()
         if opening == "[":
-            yield Part(path, [])
+            yield JsonPart(path, [])
             yield from _items(cursor, path)
         elif opening == "{" and path == _OPENED:
-            yield Part(path, {})
+            yield JsonPart(path, {})
             yield from _members(cursor, path, note)
         else:
-            yield Part(path, cursor.value())
+            yield JsonPart(path, cursor.value())

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from h3sim.transport.quic.endpoint import QuicEndpoint
     from h3sim.transport.quic.event_loop import EventLoop, EventLoopEndpoint
     from h3sim.transport.quic.handshake import Handshake, Mode, Role
-    from h3sim.transport.quic.packets import Packet
+    from h3sim.transport.quic.packets import QuicPacket
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "EventLoopEndpoint",
     "Handshake",
     "Mode",
-    "Packet",
     "QuicEndpoint",
+    "QuicPacket",
     "QuicSettings",
     "Role",
 ]
@@ -27,6 +27,6 @@ __getattr__, __dir__ = attach(
     endpoint="QuicEndpoint",
     event_loop="EventLoop EventLoopEndpoint",
     handshake="Handshake Mode Role",
-    packets="Packet",
+    packets="QuicPacket",
     settings="QuicSettings",
 )

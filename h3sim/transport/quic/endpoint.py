@@ -10,7 +10,7 @@ from h3sim.transport.pacer import Pacer
 from h3sim.transport.quic.acks import AckState
 from h3sim.transport.quic.flow import FlowReceiver
 from h3sim.transport.quic.packer import MIN_FRAME_BYTES, Packer
-from h3sim.transport.quic.packets import Packet
+from h3sim.transport.quic.packets import QuicPacket
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.transport.quic.settings import PacingBucket
 
@@ -29,7 +29,7 @@ _MIN_ROOM_BYTES = 2 * MIN_FRAME_BYTES
 """With less left of a window nothing is sent (quicly: MIN_SEND_WINDOW)."""
 
 
-class QuicEndpoint(Endpoint[Packet]):
+class QuicEndpoint(Endpoint[QuicPacket]):
     """A client or a server; both send, acknowledge and recover in the same way."""
 
     def __init__(
@@ -74,7 +74,7 @@ class QuicEndpoint(Endpoint[Packet]):
 
     # What happens to it
 
-    def on_packet(self, packet: Packet, now_ns: int) -> list[StreamBytes]:
+    def on_packet(self, packet: QuicPacket, now_ns: int) -> list[StreamBytes]:
         """Take a packet that arrived; return the stream bytes that it brings."""
         if not self._handshake.is_over:
             self._handshake.on_datagram(packet)  # before duplicates go: § 8.1 counts all bytes
@@ -132,9 +132,9 @@ class QuicEndpoint(Endpoint[Packet]):
             return self.recovery.probe_at_ns()
         return due_at_ns
 
-    def packets_to_send(self, now_ns: int) -> list[Packet]:
+    def packets_to_send(self, now_ns: int) -> list[QuicPacket]:
         """Return the packets that leave now."""
-        packets: list[Packet] = []
+        packets: list[QuicPacket] = []
         if not self._is_settled or self._source.has_data:
             self._send(packets, now_ns)
         # Else, as nearly always at a client, there is nothing to send but ACKs.
@@ -145,7 +145,7 @@ class QuicEndpoint(Endpoint[Packet]):
             packets.append(packet)
         return packets
 
-    def ack_ranges(self, packet: Packet) -> tuple[tuple[int, int], ...]:
+    def ack_ranges(self, packet: QuicPacket) -> tuple[tuple[int, int], ...]:
         """Return the spans of numbers that a packet of this end acknowledges, highest first."""
         return packet.ack or ()
 
@@ -157,7 +157,7 @@ class QuicEndpoint(Endpoint[Packet]):
 
     # Sending
 
-    def _send(self, packets: list[Packet], now_ns: int) -> None:
+    def _send(self, packets: list[QuicPacket], now_ns: int) -> None:
         """Add the packets that leave now, but for an ACK alone."""
         waits = self._packer.limits or self._packer.probes or not self._handshake.is_over
         if waits or self._source.has_data:
@@ -173,7 +173,7 @@ class QuicEndpoint(Endpoint[Packet]):
             self._settle(now_ns)
         self._free_packets = 0
 
-    def _send_all(self, packets: list[Packet], now_ns: int) -> None:
+    def _send_all(self, packets: list[QuicPacket], now_ns: int) -> None:
         """Add the packets that may leave now and have something to carry."""
         while room := self._room(now_ns):
             packet = self._packer.packet(now_ns, room)
@@ -185,7 +185,7 @@ class QuicEndpoint(Endpoint[Packet]):
             if self._free_packets:
                 self._free_packets -= 1
 
-    def _send_streams(self, packets: list[Packet], now_ns: int) -> None:
+    def _send_streams(self, packets: list[QuicPacket], now_ns: int) -> None:
         """Do what `_send_all` does where nothing but stream bytes can wait.
 
         That is nearly always so. What `_room`, `Packer.packet` and `_on_sent` would find out and do
@@ -215,7 +215,7 @@ class QuicEndpoint(Endpoint[Packet]):
             recovery.is_cwnd_underutilized = False
             number = recovery.next_number
             recovery.next_number = number + 1
-            packet = Packet(number, now_ns, room - left, frames, None, (), True)
+            packet = QuicPacket(number, now_ns, room - left, frames, None, (), True)
             recovery.on_sent(packet)
             if is_paced:
                 pacer.on_sent(room - left, now_ns)
@@ -248,7 +248,7 @@ class QuicEndpoint(Endpoint[Packet]):
                 full = left
         return full if self._pacer.allows_part(full, now_ns) else 0
 
-    def _on_sent(self, packet: Packet) -> None:
+    def _on_sent(self, packet: QuicPacket) -> None:
         if not self._handshake.is_over:
             self._handshake.on_sent(packet)
         if not packet.is_ack_eliciting:
@@ -258,7 +258,7 @@ class QuicEndpoint(Endpoint[Packet]):
 
     # What becomes of packets
 
-    def _on_acked(self, packets: list[Packet]) -> None:
+    def _on_acked(self, packets: list[QuicPacket]) -> None:
         source, forgets_acks = self._source, self._forgets_acks
         for packet in packets:
             if forgets_acks and packet.ack is not None:
@@ -269,7 +269,7 @@ class QuicEndpoint(Endpoint[Packet]):
                 for offset, n_bytes in packet.crypto:
                     self._handshake.on_acked(offset, n_bytes)
 
-    def _on_lost(self, packet: Packet) -> None:
+    def _on_lost(self, packet: QuicPacket) -> None:
         for stream_id, offset, n_bytes in packet.frames:
             self._source.on_lost(stream_id, offset, n_bytes)
         for offset, n_bytes in packet.crypto:

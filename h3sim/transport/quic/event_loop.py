@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.handshake import Handshake
-    from h3sim.transport.quic.packets import Packet
+    from h3sim.transport.quic.packets import QuicPacket
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["EventLoop", "EventLoopEndpoint"]
@@ -103,12 +103,12 @@ class EventLoopEndpoint(QuicEndpoint):
             processing_ns=settings.packet_processing_ns,
         )
 
-    def on_packet(self, packet: Packet, now_ns: int) -> list[StreamBytes]:
+    def on_packet(self, packet: QuicPacket, now_ns: int) -> list[StreamBytes]:
         """Take a packet that arrived; return the stream bytes that it brings."""
         self._loop.on_packet(now_ns)
         return super().on_packet(packet, now_ns)
 
-    def packets_to_send(self, now_ns: int) -> list[Packet]:
+    def packets_to_send(self, now_ns: int) -> list[QuicPacket]:
         """Return the packets that leave now."""
         self._loop.on_woken(now_ns)
         return super().packets_to_send(now_ns)

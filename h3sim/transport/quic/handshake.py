@@ -12,7 +12,7 @@ from h3sim.transport.quic.packets import crypto_header_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.transport.quic.packets import Packet
+    from h3sim.transport.quic.packets import QuicPacket
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["Handshake", "Mode", "Role"]
@@ -93,7 +93,7 @@ class Handshake:
             return UNLIMITED_BYTES
         return max(0, _AMPLIFICATION * self._bytes_received - self._bytes_sent)
 
-    def on_datagram(self, packet: Packet) -> None:
+    def on_datagram(self, packet: QuicPacket) -> None:
         """Take what a packet says of the handshake."""
         if self.is_complete:
             return
@@ -104,7 +104,7 @@ class Handshake:
             self._received.add(offset, offset + n_bytes)
         self._advance()
 
-    def on_sent(self, packet: Packet) -> None:
+    def on_sent(self, packet: QuicPacket) -> None:
         """Count a packet that leaves."""
         self._bytes_sent += packet.size_bytes
 

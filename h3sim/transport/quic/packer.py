@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim.transport.quic.packets import Packet, StreamFrameHeader, ack_frame_bytes
+from h3sim.transport.quic.packets import QuicPacket, StreamFrameHeader, ack_frame_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +66,7 @@ class Packer:
         self.probes = 0
         """So many probes are to leave."""
 
-    def packet(self, now_ns: int, room: int) -> Packet | None:
+    def packet(self, now_ns: int, room: int) -> QuicPacket | None:
         """Return a packet of up to *room* bytes with what waits; None if there is nothing."""
         # The frames are chosen first, so the ACK that goes with them needs its room beforehand.
         kept_free = _LEAST_ACK_BYTES if self._is_ack_ready(now_ns) else 0
@@ -103,7 +103,7 @@ class Packer:
             least = MIN_FRAME_BYTES
         return left
 
-    def bare_ack(self, now_ns: int) -> Packet:
+    def bare_ack(self, now_ns: int) -> QuicPacket:
         """Return a packet that carries an ACK alone."""
         if self.limits or self._ack_ping_every:
             return self._pack(now_ns, [], (), self._header_bytes)
@@ -114,11 +114,11 @@ class Packer:
         recovery.next_number = number + 1
         size_bytes = self._header_bytes + ack_frame_bytes(ack)
         delay_ns = now_ns - acks.largest_at_ns
-        return Packet(number, now_ns, size_bytes, [], ack, (), False, (), delay_ns)
+        return QuicPacket(number, now_ns, size_bytes, [], ack, (), False, (), delay_ns)
 
     def _probe(
         self, now_ns: int, frames: list[StreamBytes], crypto: list[tuple[int, int]], used: int
-    ) -> Packet | None:
+    ) -> QuicPacket | None:
         """Return a probe with these frames; without any, with those of the oldest in flight."""
         if not frames and not crypto and not self.limits:
             # Probes pass by the window, but not by what an unvalidated address may get.
@@ -140,7 +140,7 @@ class Packer:
 
     def _pack(
         self, now_ns: int, frames: list[StreamBytes], crypto: Sequence[tuple[int, int]], used: int
-    ) -> Packet:
+    ) -> QuicPacket:
         """Return a packet with these frames, limits that wait, and an ACK if one goes with it."""
         limits: Sequence[tuple[int | None, int]] = ()
         if self.limits:
@@ -161,15 +161,15 @@ class Packer:
         if not self._handshake.is_over:
             used = self._handshake.padded(crypto, used)
         delay_ns = now_ns - self._acks.largest_at_ns
-        return Packet(number, now_ns, used, frames, ack, limits, is_eliciting, crypto, delay_ns)
+        return QuicPacket(number, now_ns, used, frames, ack, limits, is_eliciting, crypto, delay_ns)
 
-    def _ping(self, now_ns: int) -> Packet:
+    def _ping(self, now_ns: int) -> QuicPacket:
         """Return a probe that carries nothing but asks for an ACK."""
         # Full size: it must raise what the server may send by three times as much (RFC 9000 §
         # 14.1).
         least = self._initial_bytes if self._handshake.may_deadlock else 0
         used = max(self._header_bytes + 1, least)
-        return Packet(self._take_number(), now_ns, used, [], None, (), True)
+        return QuicPacket(self._take_number(), now_ns, used, [], None, (), True)
 
     def _take_number(self) -> int:
         recovery = self._recovery
@@ -184,7 +184,7 @@ class Packer:
 
 
 def _carry_again(
-    oldest: Packet,
+    oldest: QuicPacket,
     frames: list[StreamBytes],
     crypto: list[tuple[int, int]],
     used: int,

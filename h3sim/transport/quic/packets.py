@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import StreamBytes
 
 __all__ = [
-    "Packet",
+    "QuicPacket",
     "Spans",
     "StreamFrameHeader",
     "ack_frame_bytes",
@@ -82,7 +82,7 @@ def ack_frame_bytes(spans: Spans) -> int:
     return 3 + 2 * len(spans)
 
 
-class Packet(SentPacket):
+class QuicPacket(SentPacket):
     """A packet on the wire, and what its sender remembers of it.
 
     `eliciting_index`, and what a `SentPacket` says of delivery rates, is set when a packet leaves

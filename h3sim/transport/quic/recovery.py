@@ -9,7 +9,7 @@ from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
-    from h3sim.transport.quic.packets import Packet, Spans
+    from h3sim.transport.quic.packets import QuicPacket, Spans
     from h3sim.transport.quic.settings import QuicSettings
 
 __all__ = ["K_PACKET_THRESHOLD", "Recovery"]
@@ -48,7 +48,7 @@ class Recovery:
         self._has_persistent_congestion = has_persistent_congestion
         self.declared_lost: list[int] = []
         """The numbers of packets that were declared lost; whoever reads it, clears it."""
-        self._sent: dict[int, Packet] = {}
+        self._sent: dict[int, QuicPacket] = {}
         """The packets in flight by their numbers, which rise."""
         self._lowest = 0
         """No packet in flight has a lower number. A dict's first entry would say the same, but to
@@ -83,7 +83,7 @@ class Recovery:
         )
 
     @property
-    def oldest(self) -> Packet | None:
+    def oldest(self) -> QuicPacket | None:
         """The oldest packet in flight."""
         return self._sent[self._lowest_in_flight()] if self._sent else None
 
@@ -92,7 +92,7 @@ class Recovery:
         self.rtt.on_sample(rtt_ns)
         self._first_sample_at_ns = -1  # what leaves at 0 was sent after it (§ 7.6.2)
 
-    def on_sent(self, packet: Packet) -> None:
+    def on_sent(self, packet: QuicPacket) -> None:
         """Take an ack-eliciting packet into account that leaves now."""
         now_ns = packet.sent_at_ns
         in_flight = self.bytes_in_flight
@@ -115,7 +115,9 @@ class Recovery:
             self.due_at_ns = now_ns + self._timeout_ns
         self.controller.on_sent(packet, in_flight)
 
-    def on_ack(self, spans: Spans, delay_ns: int, now_ns: int) -> tuple[list[Packet], list[Packet]]:
+    def on_ack(
+        self, spans: Spans, delay_ns: int, now_ns: int
+    ) -> tuple[list[QuicPacket], list[QuicPacket]]:
         """Return the packets that are newly acknowledged, and those that now count as lost.
 
         *delay_ns* is how late the acknowledgement of the largest number is, as the peer says.
@@ -139,7 +141,7 @@ class Recovery:
         self._first_sent_at_ns = newest.sent_at_ns
         self.pto_count = 0  # § 6.2.1 has a client wait until the server surely knows its address
         self._timeout_ns = None
-        lost: list[Packet] = []
+        lost: list[QuicPacket] = []
         in_flight = before
         if self._lowest <= self._largest_acked:
             acked_bytes = before - self.bytes_in_flight
@@ -157,7 +159,7 @@ class Recovery:
         self.is_cwnd_underutilized = True
         self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
 
-    def on_timer(self, now_ns: int) -> list[Packet] | None:
+    def on_timer(self, now_ns: int) -> list[QuicPacket] | None:
         """Return the packets that now count as lost, or None if what was due is to probe."""
         lost = None
         if self._loss_at_ns is not None:  # that is what was due, then
@@ -188,9 +190,9 @@ class Recovery:
             return
         self.due_at_ns = self.probe_at_ns() if self._sent else None
 
-    def _newly_acked(self, spans: Spans) -> list[Packet]:
+    def _newly_acked(self, spans: Spans) -> list[QuicPacket]:
         """Take out of flight what *spans* tell of, and return it."""
-        acked: list[Packet] = []
+        acked: list[QuicPacket] = []
         if not self._sent:
             return acked
         # Mostly all but the newest tell of what was settled long ago.
@@ -203,7 +205,7 @@ class Recovery:
             self._take_span(low, high, acked)
         return acked
 
-    def _take_span(self, low: int, high: int, acked: list[Packet]) -> None:
+    def _take_span(self, low: int, high: int, acked: list[QuicPacket]) -> None:
         stop, sent, in_flight = high + 1, self._sent, self.bytes_in_flight
         if low <= self._lowest:
             low = self._lowest
@@ -223,7 +225,7 @@ class Recovery:
         self._lowest = number
         return number
 
-    def _detect_lost(self, now_ns: int) -> list[Packet]:
+    def _detect_lost(self, now_ns: int) -> list[QuicPacket]:
         """Take out what is lost by packet or time threshold (RFC 9002 § 6.1)."""
         self._loss_at_ns = None
         largest = self._largest_acked
@@ -231,7 +233,7 @@ class Recovery:
         if not sent or self._lowest_in_flight() > largest:
             return []
         delay_ns = self.rtt.loss_delay_ns()
-        lost: list[Packet] = []
+        lost: list[QuicPacket] = []
         for number, packet in sent.items():
             if number > largest:  # a dict keeps the order of sending
                 break
@@ -244,7 +246,7 @@ class Recovery:
             self._on_lost(lost, now_ns)
         return lost
 
-    def _on_lost(self, lost: list[Packet], now_ns: int) -> None:
+    def _on_lost(self, lost: list[QuicPacket], now_ns: int) -> None:
         before = self.bytes_in_flight
         for packet in lost:
             del self._sent[packet.number]
@@ -254,7 +256,7 @@ class Recovery:
         if self._has_persistent_congestion and self._is_persistent(lost):
             self.controller.on_persistent_congestion(now_ns)
 
-    def _is_persistent(self, lost: list[Packet]) -> bool:
+    def _is_persistent(self, lost: list[QuicPacket]) -> bool:
         """Whether packets lost in a row span the persistent congestion period (RFC 9002 § 7.6)."""
         if self._first_sample_at_ns is None:
             return False
@@ -264,13 +266,13 @@ class Recovery:
         return _span_in_a_row(lost, self._first_sample_at_ns) > period_ns
 
 
-def _span_in_a_row(lost: list[Packet], after_ns: int) -> int:
+def _span_in_a_row(lost: list[QuicPacket], after_ns: int) -> int:
     """Return the longest time between two of *lost* with none acknowledged between them.
 
     § 7.6.2: of those that were sent after the first sample; before it the period was a guess.
     """
     span_ns = 0
-    begin: Packet | None = None
+    begin: QuicPacket | None = None
     previous = -2
     for packet in lost:
         if packet.sent_at_ns <= after_ns:

@@ -13,7 +13,7 @@ from h3sim.transport.tcp.reassembly import Reassembly
 from h3sim.transport.tcp.records import SendStream
 from h3sim.transport.tcp.recovery import Recovery
 from h3sim.transport.tcp.segments import Segment
-from h3sim.transport.tcp.settings import SendBuffer
+from h3sim.transport.tcp.settings import SocketBuffer
 
 if TYPE_CHECKING:
     from h3sim.trace import RecoveryRow
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.handshake import Mode, Role
-    from h3sim.transport.tcp.records import Message, Record
+    from h3sim.transport.tcp.records import Message, TlsRecord
     from h3sim.transport.tcp.segments import SentSegment
     from h3sim.transport.tcp.settings import TcpSettings
 
@@ -47,7 +47,7 @@ class TcpEndpoint(Endpoint[Segment]):
     ) -> None:
         self._mss_bytes = settings.mss_bytes
         self._controller = controller
-        autotunes = settings.send_buffer is SendBuffer.AUTOTUNED
+        autotunes = settings.send_buffer is SocketBuffer.AUTOTUNED
         make_stream = AutotunedSendStream if autotunes else SendStream
         self._stream = make_stream(settings, source)
         self._received = Reassembly(
@@ -238,7 +238,7 @@ class TcpEndpoint(Endpoint[Segment]):
             self._right_edge = ack + packet.window_bytes
             self._stream.on_acked(ack)
 
-    def _read(self, records: list[Record]) -> list[StreamBytes]:
+    def _read(self, records: list[TlsRecord]) -> list[StreamBytes]:
         """Return what records hold for the application; answer those of the handshake."""
         frames: list[StreamBytes] = []
         for record in records:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from h3sim.ranges import Ranges
 
 if TYPE_CHECKING:
-    from h3sim.transport.tcp.records import Record
+    from h3sim.transport.tcp.records import TlsRecord
     from h3sim.transport.tcp.segments import Segment
 
 __all__ = ["Reassembly"]
@@ -73,7 +73,7 @@ class Reassembly:
         """Whether an ACK says more than its number."""
         return self._duplicate is not None or bool(self._early)
 
-    def on_segment(self, segment: Segment, now_ns: int) -> list[Record]:
+    def on_segment(self, segment: Segment, now_ns: int) -> list[TlsRecord]:
         """Take a segment with data; return the records that are whole now, in order."""
         seq = segment.seq
         # Put into ranges only where a log asks: an append is all that most loads pay for it.
@@ -151,7 +151,7 @@ class Reassembly:
         if start is not None:
             self._runs[start] = self._runs.pop(start)
 
-    def _with_followers(self, segment: Segment) -> list[Record]:
+    def _with_followers(self, segment: Segment) -> list[TlsRecord]:
         """Return the records that end in a segment, and in those that waited for it."""
         records = list(segment.records)
         stop = self._runs.pop(self.next_seq, None)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.tcp.settings import TcpSettings
 
-__all__ = ["Message", "Record", "SendStream"]
+__all__ = ["Message", "SendStream", "TlsRecord"]
 
 _RECORD_HEADER_BYTES: Final = 5
 
@@ -33,7 +33,7 @@ class Message(enum.Enum):
     """In TLS 1.2 only."""
 
 
-class Record:
+class TlsRecord:
     """A TLS record: none of its frames can be read before its last byte has come.
 
     In cleartext it is a frame.
@@ -99,8 +99,8 @@ class SendStream:
         self._written_bytes = 0
         self._written_at_ns = 0
         self._pieces: deque[tuple[int, int, int, int]] = deque()
-        self._ends: deque[Record] = deque()
-        self._unacked: deque[Record] = deque()
+        self._ends: deque[TlsRecord] = deque()
+        self._unacked: deque[TlsRecord] = deque()
         self.sent = 0
         """Where what was never sent begins."""
         self._written_to = 0
@@ -111,7 +111,7 @@ class SendStream:
     def write_message(self, message: Message, n_bytes: int) -> None:
         """Append a flight of the TLS handshake."""
         self._written_to += n_bytes
-        self._append(Record(self._written_to, [], message))
+        self._append(TlsRecord(self._written_to, [], message))
         self.end = self._written_to
 
     def fill(self, acked: int, now_ns: int) -> None:
@@ -126,7 +126,7 @@ class SendStream:
         del congestion_window
         return False
 
-    def cut(self, n_bytes: int) -> tuple[list[StreamBytes], list[Record]]:
+    def cut(self, n_bytes: int) -> tuple[list[StreamBytes], list[TlsRecord]]:
         """Take the next *n_bytes* off; return the bodies' bytes in them, and the records' ends."""
         start = self.sent
         self.sent = stop = start + n_bytes
@@ -146,7 +146,7 @@ class SendStream:
                 break
             pieces.popleft()
         ends = self._ends
-        records: list[Record] = []
+        records: list[TlsRecord] = []
         # A segment brings a record where its last byte is in it: before that none of it can be
         # read.
         while ends and ends[0].stop <= stop:
@@ -212,9 +212,9 @@ class SendStream:
         self._written_bytes += stop - self._written_to
         self._written_at_ns = now_ns
         self._written_to = stop
-        self._append(Record(stop, frames, None))
+        self._append(TlsRecord(stop, frames, None))
 
-    def _append(self, record: Record) -> None:
+    def _append(self, record: TlsRecord) -> None:
         self._ends.append(record)
         self._unacked.append(record)
 

@@ -9,7 +9,7 @@ from h3sim.transport.packets import SentPacket, WirePacket
 
 if TYPE_CHECKING:
     from h3sim.transport.packets import StreamBytes
-    from h3sim.transport.tcp.records import Record
+    from h3sim.transport.tcp.records import TlsRecord
 
 __all__ = ["HEADER_BYTES", "SYN_BYTES", "Segment", "SentSegment", "sack_option_bytes"]
 
@@ -61,7 +61,7 @@ class Segment(WirePacket):
         window_bytes: int,
         sack: tuple[tuple[int, int], ...] = (),
         frames: list[StreamBytes] | None = None,
-        records: list[Record] | None = None,
+        records: list[TlsRecord] | None = None,
         is_syn: bool = False,
     ) -> None:
         self.number = number
@@ -114,7 +114,7 @@ class SentSegment(SentPacket):
         seq: int,
         size_bytes: int,
         frames: list[StreamBytes],
-        records: list[Record],
+        records: list[TlsRecord],
     ) -> None:
         self.number = number
         self.sent_at_ns = sent_at_ns

@@ -50,7 +50,7 @@ class LossDetection(enum.StrEnum):
     """By time, with probes for a lost tail (RACK-TLP, RFC 8985)."""
 
 
-class SendBuffer(enum.StrEnum):
+class SocketBuffer(enum.StrEnum):
     """How large a socket's send buffer is."""
 
     FIXED = "fixed"
@@ -164,10 +164,10 @@ class TcpSettings:
             "more, 41 without TLS",
         ),
     )
-    send_buffer: SendBuffer = field(
-        default=SendBuffer.FIXED,
+    send_buffer: SocketBuffer = field(
+        default=SocketBuffer.FIXED,
         metadata=says(
-            Choice(SendBuffer),
+            Choice(SocketBuffer),
             "how large the send buffer is: `send_buffer_bytes`; or `autotuned`, as "
             "Linux's is unless a server sets it: 87,040 bytes (with `mss_bytes` of "
             "1448), and six windows once the window is larger. One that was full takes "
