@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import enum
 from collections import deque
+from collections.abc import Generator
 from heapq import heappop, heappush
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from h3sim.engine.simpy_core import Environment, StopSimulation
-from h3sim.errors import NetworkError, Problem
+from h3sim.errors import InputError, NetworkError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Iterator
 
     import simpy
 
@@ -177,8 +178,17 @@ class LoadEnvironment(Environment):
     # For processes beside it
 
     def run_beside(self, process: Process) -> None:
-        """Run *process* beside the load; what it raises comes out of `run_load`."""
-        self.process(self._guarded(process(self)))
+        """Run *process* beside the load; what it raises comes out of `run_load`.
+
+        Raises:
+            InputError: if it makes no generator: a function without a `yield`.
+        """
+        made: object = process(self)
+        if not isinstance(made, Generator):
+            name = getattr(process, "__name__", repr(process))
+            message = f"{name} must be a generator function (with a yield), and returned {made!r}"
+            raise InputError([Problem(key="processes", message=message)])
+        self.process(self._guarded(made))
 
     def _guarded(
         self, generator: Generator[simpy.Event, Any, Any]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from h3sim.errors import NetworkError, Problem
 
 if TYPE_CHECKING:
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.transport.changing_link import ChangingLink
 
 __all__ = ["LinkControl"]
+
+_MAX_IP_BYTES: Final = 65_535
+"""The total length of an IP packet has 16 bits (RFC 791 § 3.1)."""
 
 
 class LinkControl:
@@ -39,8 +44,15 @@ class LinkControl:
 
         It takes room and time there, and a number of the losses, as any packet does. Return when it
         arrives, None if it never does.
+
+        Raises:
+            NetworkError: if there is no IP packet of so many bytes.
         """
-        return self._link.send(self._environment.now_ns, n_bytes)
+        # Not by type: numpy's whole numbers are others.
+        if not hasattr(n_bytes, "__index__") or not 1 <= n_bytes <= _MAX_IP_BYTES:
+            message = f"must be a whole number of bytes, 1 to {_MAX_IP_BYTES:,}, is {n_bytes!r}"
+            raise NetworkError([Problem(key="n_bytes", message=message)], "link")
+        return self._link.send(self._environment.now_ns, int(n_bytes))
 
     @property
     def offered(self) -> int:

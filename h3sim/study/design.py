@@ -167,7 +167,7 @@ def check_axes(axes: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, 
     found: dict[str, tuple[Any, ...]] = {}
     problems: list[Problem] = []
     for name, given in axes.items():
-        is_many = isinstance(given, Sequence) and not isinstance(given, str)
+        is_many = isinstance(given, Sequence | Iterator) and not isinstance(given, str)
         values = tuple(given) if is_many or hasattr(given, "tolist") else (given,)
         if any(isinstance(value, Range) for value in values):
             problems.append(Problem(key=name, message="a range needs samples=: how many to draw"))

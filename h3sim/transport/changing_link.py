@@ -66,7 +66,7 @@ class ChangingLink(Link):
         Raises:
             NetworkError: if *loss* is not a share from 0 up to 1.
         """
-        if not 0 <= loss < 1:
+        if not isinstance(loss, int | float) or not 0 <= loss < 1:
             message = f"must be 0 up to, but without, 1, is {loss!r}"
             raise NetworkError([Problem(key="loss", message=message)], "link")
         self._is_lost = RandomLoss(loss, self._source).is_lost if loss else None

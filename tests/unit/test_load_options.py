@@ -29,6 +29,21 @@ def test_a_notebook_completes_every_option_of_a_load(function: Any) -> None:
         assert parameter.default == field.default
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    numpy = pytest.importorskip("numpy")
+    config = h3sim.LoadConfig(
+        rtt_ms=numpy.float64(20.5), loss=numpy.float32(0.25), seed=numpy.int64(7), buffer_kb=1
+    )
+    assert config == h3sim.LoadConfig(rtt_ms=20.5, loss=0.25, seed=7, buffer_kb=1)
+    assert [type(value) for value in (config.rtt_ms, config.loss, config.seed)] == [
+        float, float, int,
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="rtt_ms: must be 0 to 600,000, is nan"):
+        h3sim.LoadConfig(rtt_ms=numpy.float64("nan"))
+    with pytest.raises(InputError, match="rtt_ms: must be a number, is "):
+        h3sim.LoadConfig(rtt_ms=numpy.True_)
+
+
 def test_type_checkers_know_the_fields_of_a_setting() -> None:
     assert list(LoadOptions.__annotations__) == [field.name for field in fields(h3sim.LoadConfig)]
 

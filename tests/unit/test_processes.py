@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.engine import environment
-from h3sim.errors import NetworkError, StalledError
+from h3sim.errors import InputError, NetworkError, StalledError
 from h3sim.schedulers import FifoScheduler
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
@@ -144,6 +144,10 @@ def test_what_a_process_raises_comes_out() -> None:
         (lambda env: env.timeout(1.5), "whole nanoseconds"),
         (lambda env: env.down.set_rate(0), "rate_mbps: must be a whole number of bit/s above 0"),
         (lambda env: env.down.set_loss(1), "loss: must be 0 up to, but without, 1"),
+        (lambda env: env.down.set_loss("2%"), "loss: must be 0 up to, but without, 1, is '2%'"),
+        (lambda env: env.down.send(-1), "n_bytes: must be a whole number of bytes, 1 to 65,535"),
+        (lambda env: env.down.send(1.5), "n_bytes: must be a whole number of bytes, 1 to 65,535"),
+        (lambda env: env.down.send(65_536), "n_bytes: must be a whole number of bytes"),
         (lambda env: env.up.set_rate(1), "rate_mbps: cannot change: this link has no rate"),
     ],
 )
@@ -154,6 +158,14 @@ def test_a_change_that_cannot_be_is_told(change: Any, message: str) -> None:
 
     with pytest.raises(ValueError, match=message):
         finished_ms(processes=[process])
+
+
+def test_a_process_without_a_yield_is_told_by_its_name() -> None:
+    def forgetful(env: LoadEnvironment) -> Any:
+        env.timeout(1)
+
+    with pytest.raises(InputError, match="processes: forgetful must be a generator function"):
+        finished_ms(processes=[forgetful])
 
 
 def test_a_constant_rate_has_no_links_to_change() -> None:

@@ -64,6 +64,11 @@ def test_listed_cells_are_combined_with_the_axes() -> None:
     assert design.axes == ("rtt_ms", "rate_mbps", "transport")
 
 
+def test_values_of_an_axis_may_come_one_by_one() -> None:
+    design = study_of(PAGE, rtt_ms=(10 * n for n in range(3)), loss=map(float, ["0", ".1"])).design
+    assert design.settings.axes == {"rtt_ms": (0, 10, 20), "loss": (0.0, 0.1)}
+
+
 @pytest.mark.parametrize("beside", [50, [50, 60], Range(low=10, high=90)])
 def test_what_cells_have_is_refused_beside_them(beside: Any) -> None:
     with pytest.raises(InputError, match="rtt_ms: is given in cells and beside them") as caught:
