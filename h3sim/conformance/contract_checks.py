@@ -59,7 +59,7 @@ def picks_only_ready(candidate: Candidate, budget: settings) -> None:
 
         def look(picked: int | None) -> None:
             if picked is not None and picked not in watched.active:
-                sentence = f"stream {picked} is picked, which {watched.state_of(picked)}"
+                sentence = f"stream {picked!r} is picked, which {watched.state_of(picked)}"
                 raise watched.broken(Law.PICKS_ONLY_READY, sentence)
 
         watched.play(history, on_pick=look, after=lambda: look(watched.pick()))
@@ -107,7 +107,9 @@ def _send(watched: Watched, left: dict[int, int]) -> int | None:
     if picked is None:
         return None
     if picked not in left:
-        sentence = f"stream {picked} is picked after its last byte was sent"
+        sentence = f"stream {picked!r} is picked after its last byte was sent"
+        if picked not in watched.signals:
+            sentence = f"stream {picked!r} is picked, which {watched.state_of(picked)}"
         raise watched.broken(Law.EVERY_BYTE_ONCE, sentence)
     n_bytes = min(left[picked], PACKET_BYTES)
     left[picked] -= n_bytes

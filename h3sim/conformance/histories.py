@@ -134,6 +134,10 @@ def without(history: History, *calls: Call) -> History:
 OnPick: TypeAlias = "Callable[[int | None], None]"
 
 
+_AN_ERROR = "an error"
+"""What a pick that raised is shown as."""
+
+
 class Watched:
     """A scheduler beside a record of what it was told: who is open, who is active, each line.
 
@@ -183,7 +187,7 @@ class Watched:
         try:
             picked = self.scheduler.pick()
         except _ANY_ERROR as error:
-            self._done.append(("pick() -> ", "an error"))
+            self._done.append(("pick() -> ", _AN_ERROR))
             raise self.raised("pick()", error) from error
         self._done.append(("pick() -> ", picked))
         return picked
@@ -207,8 +211,10 @@ class Watched:
                 self.active.pop(stream_id, None)
                 del self.signals[stream_id]
 
-    def state_of(self, stream_id: int) -> str:
+    def state_of(self, stream_id: object) -> str:
         """Return what a stream that should not be picked is."""
+        if not isinstance(stream_id, int):
+            return "is no id of a stream"
         return "has no data" if stream_id in self.signals else "is not open"
 
     def broken(self, law: Law, sentence: str) -> BrokenLawError:
@@ -234,6 +240,8 @@ class Watched:
             if is_turn and charge is not None and charge.stream_id == value:
                 index += 1
                 yield f"{words}{value}; {charge}"
+            elif words and isinstance(value, str) and value != _AN_ERROR:
+                yield f"{words}{value!r}"  # '4' is not 4
             else:
                 yield f"{words}{value}"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["is_quantity", "listed", "not_one_of", "shown"]
+__all__ = ["is_quantity", "listed", "not_one_of", "plain_number", "shown"]
 
 _LARGEST = 10**15
 """More than any time, size or rate in any unit that files use."""
@@ -25,6 +25,17 @@ def is_quantity(value: object) -> bool:
     (True, False, False, False)
     """
     return type(value) in (int, float) and -_LARGEST <= value <= _LARGEST  # type: ignore[operator]
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number of numpy's as Python has it, and what is anything else as it is."""
+    if type(value) is float or type(value) is int or not hasattr(type(value), "dtype"):
+        return value
+    from numbers import Integral, Real  # on use: few numbers are numpy's
+
+    if not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def shown(value: object) -> str:

@@ -15,7 +15,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.refused import ABSENT, RefusedError, collected
-from h3sim.documents.shown import is_quantity, not_one_of, shown
+from h3sim.documents.shown import is_quantity, not_one_of, plain_number, shown
 from h3sim.errors import Problem
 from h3sim.units import mbps, ms, to_mbps, to_ms
 
@@ -140,8 +140,7 @@ class Number(ValueType):
         self.stand_in = (low or 0) if stand_in is None else stand_in
 
     def accept(self, value: Any) -> float:
-        if type(value) is not float and type(value) is not int:
-            value = _as_number(value)
+        value = plain_number(value)
         if not is_quantity(value):
             if isinstance(value, int | float) and not isinstance(value, bool):  # not finite, huge
                 raise RefusedError(f"{self._range(1)}, is {shown(value)}")
@@ -211,15 +210,6 @@ class Whole(Number):
 
     def schema(self) -> dict[str, Any]:
         return super().schema() | {"type": "integer"}
-
-
-def _as_number(value: Any) -> Any:
-    """Return a number of another type, as those of numpy are, as Python has it; else *value*."""
-    from numbers import Integral, Real  # on use: most numbers are Python's own
-
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _as_int(value: Any) -> int:

@@ -553,3 +553,19 @@ def test_pytest_runs_the_suite_and_reads_well(tmp_path: Path) -> None:
     assert "test_mine.py::TestFifo::test_no_starvation SKIPPED" in said
     assert "  skipped  strict-order: not claimed" in said  # in the report of the fixture
     assert "2 failed, 23 passed, 10 skipped" in said
+
+
+class InWords(FifoScheduler):
+    """Picks the right stream, by a wrong name."""
+
+    def pick(self) -> Any:
+        picked = super().pick()
+        return None if picked is None else str(picked)
+
+
+def test_a_pick_that_is_no_stream_id_is_told_as_it_was_returned() -> None:
+    with pytest.raises(BrokenLawError) as caught:
+        check_scheduler(InWords)
+    said = str(caught.value)
+    assert "stream '0' is picked, which is no id of a stream" in said
+    assert said.endswith("pick() -> '0'")
