@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["steps"]
 
-_SHOWN = 40
+_SHOWN = 75
 
 
 def steps(profile: str = "default", controller: str = "cubic") -> str:

@@ -30,6 +30,7 @@ class EndpointDriver:
 
     __slots__ = (
         "_armed_at_ns",
+        "_due_at_ns",
         "_environment",
         "_is_flush_due",
         "_link",
@@ -65,6 +66,8 @@ class EndpointDriver:
         self._on_woken = on_woken
         self._wakes_idle = wakes_idle
         self._armed_at_ns: int | None = None
+        self._due_at_ns: int | None = None
+        """When the endpoint wants to be woken, as it said when last it was flushed."""
         self._is_flush_due = False
 
     def face(self, peer: EndpointDriver) -> None:
@@ -75,15 +78,13 @@ class EndpointDriver:
         """Send all that the endpoint has to send, and see to it that it is woken in time."""
         endpoint = self.endpoint
         packets: list[WirePacket] = endpoint.packets_to_send(now_ns)
-        if packets:
-            log, link = self._log, self._link
-            for packet in packets:
-                arrives_at_ns = link.send(now_ns, packet.size_bytes + self._overhead_bytes)
-                if arrives_at_ns is not None:
-                    self._peer_arrivals.put(arrives_at_ns, packet)
-                if log is not None:
-                    log.on_sent(packet, now_ns, arrives_at_ns)
-        at_ns = endpoint.timer_at_ns()
+        for packet in packets:
+            arrives_at_ns = self._link.send(now_ns, packet.size_bytes + self._overhead_bytes)
+            if arrives_at_ns is not None:
+                self._peer_arrivals.put(arrives_at_ns, packet)
+            if self._log is not None:
+                self._log.on_sent(packet, now_ns, arrives_at_ns)
+        self._due_at_ns = at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
             # What `_arm` would find out first, without the call: a packet comes before the timer is
             # due.
@@ -136,7 +137,9 @@ class EndpointDriver:
         if armed_at_ns != self._armed_at_ns:
             return
         self._armed_at_ns = None
-        due_at_ns = self.endpoint.timer_at_ns()
+        due_at_ns = self._due_at_ns
+        if self._is_flush_due:  # something came at this very instant
+            due_at_ns = self.endpoint.timer_at_ns()
         if due_at_ns is None and not self._wakes_idle:
             return  # its ACK has gone with a later packet
         if due_at_ns is not None and due_at_ns > now_ns:

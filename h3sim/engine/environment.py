@@ -50,9 +50,8 @@ Call: TypeAlias = "Callable[[Any, int], None]"
 Process: TypeAlias = "Callable[[LoadEnvironment], Generator[simpy.Event, Any, Any]]"
 """What runs beside a load: a SimPy process function."""
 
-_N_OF_CALL: Final = 5
-"""A call stands in the queue as (time, rank, number, call, value), with one more than SimPy's
-events: no object is made for it, which would cost more than all else that the queue does."""
+_FIRST: Final = -1
+"""The rank of what comes before all else at an instant."""
 
 
 class LoadEnvironment(Environment):
@@ -75,6 +74,8 @@ class LoadEnvironment(Environment):
 
     _now: int
     _queue: Any
+    # A call stands in it as (time, rank, number, call, value): no object is made for it, which
+    # would cost more than all else that the queue does.
 
     def __init__(self, *, max_events: int = 2**62) -> None:
         super().__init__()
@@ -130,14 +131,11 @@ class LoadEnvironment(Environment):
         own: tuple[Any, ...] = (at_ns, rank, next(self._eid), _take_nothing, None)
         heappush(queue, own)
         while True:
-            if len(queue[0]) == _N_OF_CALL:
-                entry = heappop(queue)
-                self._now = entry[0]
-                if entry is own:
-                    return
-                entry[3](entry[4], entry[0])
-            else:
-                super().step()
+            entry = heappop(queue)
+            self._now = entry[0]
+            if entry is own:
+                return
+            entry[3](entry[4], entry[0])
 
     def stop(self) -> None:
         """Make `run_load` return; whoever calls this is not returned to."""
@@ -146,11 +144,11 @@ class LoadEnvironment(Environment):
 
     def step(self) -> None:
         """Make the next thing happen: a call of the load, or an event of a process."""
-        if self._queue and len(self._queue[0]) == _N_OF_CALL:
+        if self._queue:
             self._now, _, _, call, value = heappop(self._queue)
             call(value, self._now)
         else:
-            super().step()
+            super().step()  # which says that nothing is left
 
     def run_load(self) -> bool:
         """Pass time until `stop`; return False if that does not come.
@@ -161,12 +159,9 @@ class LoadEnvironment(Environment):
         try:
             while queue:
                 # What `step` does: this is half of what an event costs.
-                if len(queue[0]) == _N_OF_CALL:
-                    now_ns, _, _, call, value = heappop(queue)
-                    self._now = now_ns
-                    call(value, now_ns)
-                else:
-                    super().step()
+                now_ns, _, _, call, value = heappop(queue)
+                self._now = now_ns
+                call(value, now_ns)
         except StopSimulation:
             pass  # no error: `stop` leaves the loop by it, from within whatever call is running
         except _TooManyEventsError:
@@ -213,8 +208,15 @@ class LoadEnvironment(Environment):
         whole = int(delay)
         if whole != delay:
             raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
-        rank = EventRank.PROCESS + int(priority)
-        heappush(self._queue, (self._now + whole, rank, next(self._process_eid), event))
+        rank, number = EventRank.PROCESS + int(priority), next(self._process_eid)
+        heappush(self._queue, (self._now + whole, rank, number, self._on_event, event))
+
+    def _on_event(self, event: simpy.Event, now_ns: int) -> None:
+        """Have SimPy do what it does with an event."""
+        # It takes the first entry of the queue, and knows its own kind alone: calls are many, and
+        # would each be asked of which kind they are.
+        heappush(self._queue, (now_ns, _FIRST, 0, event))
+        super().step()
 
     def add_link(self, name: str, control: LinkControl) -> None:
         """Give processes a link under *name*, "down" or "up"."""
