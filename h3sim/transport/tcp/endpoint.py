@@ -59,6 +59,9 @@ class TcpEndpoint(Endpoint[Segment]):
         self.recovery = Recovery(settings, controller)
         if path_rtt_ns is not None:
             self.recovery.on_rtt(path_rtt_ns)
+        # Looked at for every segment, so not by way of recovery.
+        self._board = self.recovery.board
+        self._episode = self.recovery.episode
         self._probe = self.recovery.probe
         self._pacer = Pacer(
             controller,
@@ -93,7 +96,7 @@ class TcpEndpoint(Endpoint[Segment]):
                 return []
         ack = packet.ack
         assert ack is not None  # noqa: S101 - only a first SYN comes without
-        if packet.sack or ack > self.recovery.board.una:  # else it is an old one and says nothing
+        if packet.sack or ack > self._board.una:  # else it is an old one and says nothing
             self._on_ack(packet, ack, now_ns)
         if not packet.length:
             return []
@@ -160,28 +163,32 @@ class TcpEndpoint(Endpoint[Segment]):
 
     def _next(self, now_ns: int) -> Segment | None:
         """Return the next segment with data, or None: what was lost goes first."""
-        recovery, stream = self.recovery, self._stream
-        board, n_bytes = recovery.board, stream.end - stream.sent
+        stream, board, episode = self._stream, self._board, self._episode
+        n_bytes = stream.end - stream.sent
         if n_bytes < stream.lowat_bytes and self._handshake.may_send:
             stream.fill(board.una, now_ns)
             n_bytes = stream.end - stream.sent
         if self._probe is not None and self._probe.is_due:
             return self._probing(now_ns)
-        left = recovery.room_bytes()
-        if recovery.episode.point is not None:
+        if episode.point is None:
+            left = self._controller.congestion_window - board.pipe_bytes
+        else:
+            left = self.recovery.room_bytes()
             lost = board.next_lost()
             if lost is not None:
-                if lost.size_bytes > left and not recovery.episode.may_exceed_window:
-                    recovery.is_cwnd_underutilized = False
+                if lost.size_bytes > left and not episode.may_exceed_window:
+                    self.recovery.is_cwnd_underutilized = False
                     return None
                 return self._again(lost, now_ns) if self._pacer.allows(now_ns) else None
         if n_bytes > self._mss_bytes:
             n_bytes = self._mss_bytes
         if n_bytes > left:  # no part of a segment: silly windows
-            recovery.is_cwnd_underutilized = False
+            self.recovery.is_cwnd_underutilized = False
             return None
         if n_bytes and stream.sent + n_bytes <= self._right_edge:
-            return self._new(n_bytes, now_ns) if self._pacer.allows(now_ns) else None
+            pacer = self._pacer
+            is_allowed = pacer.ready_at_ns <= now_ns or pacer.allows(now_ns)
+            return self._new(n_bytes, now_ns) if is_allowed else None
         # Linux grows the buffer where the window has room for more than is in it, and only then.
         may_expand = not n_bytes and left >= self._mss_bytes
         if may_expand and stream.expand(self._controller.congestion_window):
@@ -192,7 +199,8 @@ class TcpEndpoint(Endpoint[Segment]):
         """Return a segment with bytes that were never sent."""
         sent = self._packer.cut(n_bytes, now_ns)
         self.recovery.on_sent(sent)
-        self._pacer.on_sent(n_bytes, now_ns)
+        if self._pacer.rate_bps is not None:
+            self._pacer.on_sent(n_bytes, now_ns)
         return self._packer.segment(sent, now_ns)
 
     def _again(self, sent: SentSegment, now_ns: int) -> Segment:
@@ -223,7 +231,7 @@ class TcpEndpoint(Endpoint[Segment]):
             probe.on_sent(stream.sent, None)
             return segment
         # There is one: a probe is due only while something is out, and leaves as soon as it is due.
-        last = next(reversed(self.recovery.board.sent.values()))
+        last = next(reversed(self._board.sent.values()))
         probe.on_sent(last.stop, last)
         return self._again(last, now_ns)
 
@@ -231,7 +239,7 @@ class TcpEndpoint(Endpoint[Segment]):
 
     def _on_ack(self, packet: Segment, ack: int, now_ns: int) -> None:
         """Take in what is acknowledged for the first time, or said once more."""
-        is_advance = ack > self.recovery.board.una
+        is_advance = ack > self._board.una
         self._is_settled = False
         self.recovery.on_ack(packet, now_ns)
         if is_advance:

@@ -25,11 +25,10 @@ class TailLossProbe:
     __slots__ = (
         "_armed_at_ns",
         "_board",
-        "_due_at_ns",
         "_episode",
+        "_from_ns",
         "_resent",
         "_rtt",
-        "_stale_from_ns",
         "_timer",
         "end_seq",
         "is_due",
@@ -46,43 +45,24 @@ class TailLossProbe:
         """Where the probe under way ends, or None."""
         self._resent: SentSegment | None = None
         """What the probe under way sent again; None if it was new data."""
-        self._due_at_ns: int | None = None
+        self._from_ns: int | None = None
+        """From when on it waits; None where it does not, until it is armed."""
         self._armed_at_ns = 0
-        self._stale_from_ns: int | None = None
-        """Since when that is to be worked out anew; None if nothing has happened since."""
         self.is_due = False
         """Whether a probe has to leave now."""
 
     @property
     def due_at_ns(self) -> int | None:
         """When a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
-        if self._stale_from_ns is not None:
-            self._due_at_ns = self._work_out(self._stale_from_ns)
-            self._stale_from_ns = None
-        return self._due_at_ns
-
-    def arm(self, now_ns: int) -> None:
-        """Set when a probe is due, after a segment that left or an ACK."""
-        # There are more of those than anybody asks.
-        self._stale_from_ns = self._armed_at_ns = now_ns
-
-    def resume(self, now_ns: int) -> None:
-        """Let the next one be due when it would have been without the one that is over.
-
-        The timer of what left meanwhile has run all along, and an ACK of nothing new does not stop
-        it (RFC 8985 § 7.2). If it has run out, it did so in vain (§ 7.3).
-        """
-        self._stale_from_ns = None
-        due_at_ns = self._work_out(self._armed_at_ns)
-        self._due_at_ns = None if due_at_ns is None or due_at_ns < now_ns else due_at_ns
-
-    def _work_out(self, from_ns: int) -> int | None:
+        from_ns = self._from_ns
+        if from_ns is None:
+            return None
         board = self._board
         # Where something was selectively acknowledged RACK sees losses by itself.
-        if self._episode.point is not None or board.runs or not board.sent:
-            return None
+        is_needless = self._episode.point is not None or board.runs or not board.sent
         # One probe at a time: a second without an answer is the timeout's affair (RFC 8985 § 7.3).
-        if self.end_seq is not None or self.is_due:
+        if is_needless or self.end_seq is not None or self.is_due:
+            self._from_ns = None  # what is in the way may go, but does not start the clock
             return None
         rtt = self._rtt
         wait_ns = NS_PER_S
@@ -96,9 +76,24 @@ class TailLossProbe:
         # Not after the timeout, which would collapse the window for a loss that a probe repairs.
         return at_ns if at_ns < rto_at_ns else rto_at_ns
 
+    def arm(self, now_ns: int) -> None:
+        """Set when a probe is due, after a segment that left or an ACK."""
+        self._from_ns = self._armed_at_ns = now_ns
+
+    def resume(self, now_ns: int) -> None:
+        """Let the next one be due when it would have been without the one that is over.
+
+        The timer of what left meanwhile has run all along, and an ACK of nothing new does not stop
+        it (RFC 8985 § 7.2). If it has run out, it did so in vain (§ 7.3).
+        """
+        self._from_ns = self._armed_at_ns
+        due_at_ns = self.due_at_ns
+        if due_at_ns is not None and due_at_ns < now_ns:
+            self._from_ns = None
+
     def on_due(self) -> None:
         """Send a probe with the next packets."""
-        self._due_at_ns = None
+        self._from_ns = None
         self.is_due = True
 
     def on_sent(self, end_seq: int, resent: SentSegment | None) -> None:
@@ -120,4 +115,4 @@ class TailLossProbe:
 
     def forget(self) -> None:
         """Give the probe up: recovery has begun."""
-        self.end_seq = self._resent = self._due_at_ns = self._stale_from_ns = None
+        self.end_seq = self._resent = self._from_ns = None

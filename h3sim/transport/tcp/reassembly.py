@@ -41,6 +41,7 @@ class Reassembly:
         "echo_ns",
         "last_ack",
         "next_seq",
+        "wants_sack",
     )
 
     def __init__(self, *, every: int, max_delay_ns: int) -> None:
@@ -62,16 +63,13 @@ class Reassembly:
         """TS.Recent (RFC 7323 § 4.3): when that was sent which the next ACK is for."""
         self.due_at_ns: int | None = None
         """When an ACK is due."""
+        self.wants_sack = False
+        """Whether an ACK says more than its number; asked with each segment, so kept."""
 
     @property
     def has_holes(self) -> bool:
         """Whether something came early."""
         return bool(self._early)
-
-    @property
-    def wants_sack(self) -> bool:
-        """Whether an ACK says more than its number."""
-        return self._duplicate is not None or bool(self._early)
 
     def on_segment(self, segment: Segment, now_ns: int) -> list[TlsRecord]:
         """Take a segment with data; return the records that are whole now, in order."""
@@ -108,6 +106,7 @@ class Reassembly:
         if duplicate is None:
             return tuple(islice(reversed(self._runs.items()), _MAX_BLOCKS))
         self._duplicate = None
+        self.wants_sack = bool(self._early)
         return (duplicate, *islice(reversed(self._runs.items()), _MAX_BLOCKS - 1))
 
     def spans(self) -> tuple[tuple[int, int], ...]:
@@ -121,6 +120,7 @@ class Reassembly:
     def _on_early(self, segment: Segment, now_ns: int) -> None:
         """Keep a segment that came before its time, unless it came before."""
         self.due_at_ns = now_ns
+        self.wants_sack = True
         seq, stop = segment.seq, segment.seq + segment.length
         # Segments are never cut anew, so one is new or known as a whole.
         if seq < self.next_seq or seq in self._early:
@@ -162,4 +162,5 @@ class Reassembly:
             follower = self._early.pop(self.next_seq)
             self.next_seq += follower.length
             records += follower.records
+        self.wants_sack = bool(self._early) or self._duplicate is not None
         return records

@@ -55,11 +55,14 @@ class Recovery:
         self._next_number = 0
         self._resent_to = 0
         """Nothing from here on was ever sent again."""
+        self._due_at_ns: int | None = None
+        self._is_due_known = True
+        """Whether that is when `on_timer` wants to be called, as nothing has happened since."""
 
     # What leaves
 
     def room_bytes(self) -> int:
-        """Return how much may leave now."""
+        """Return how much may leave now; outside an episode that is what the window leaves."""
         if self._prr.is_active:
             return self._prr.room_bytes
         return self.controller.congestion_window - self.board.pipe_bytes
@@ -109,6 +112,7 @@ class Recovery:
         ack, blocks = segment.ack, segment.sack
         assert ack is not None  # noqa: S101 - only SYNs come without
         board = self.board
+        self._is_due_known = False
         is_advance = ack > board.una
         in_flight = board.pipe_bytes
         # The ACK that ends an episode still grows nothing.
@@ -142,21 +146,17 @@ class Recovery:
 
     def timer_at_ns(self) -> int | None:
         """Return when `on_timer` wants to be called."""
-        if not self.board.sent:  # as nearly always at a client: nothing that a timer could be for
-            return None
-        at_ns = self._timer.due_at_ns
-        assert at_ns is not None  # noqa: S101 - it runs while anything is out (RFC 6298 § 5.1)
-        due_at_ns = self._detector.due_at_ns
-        if due_at_ns is not None and due_at_ns < at_ns:
-            at_ns = due_at_ns
-        if self.probe is not None:
-            due_at_ns = self.probe.due_at_ns
-            if due_at_ns is not None and due_at_ns < at_ns:
-                at_ns = due_at_ns
-        return at_ns
+        if not self._is_due_known:
+            self._due_at_ns = self._work_out_due()
+            self._is_due_known = True
+        return self._due_at_ns
 
     def on_timer(self, now_ns: int) -> None:
         """Declare lost, probe or time out, if that is what is due."""
+        due_at_ns = self.timer_at_ns()
+        if due_at_ns is None or due_at_ns > now_ns:  # it is the pacer's turn, or that of an ACK
+            return
+        self._is_due_known = False
         due_at_ns = self._detector.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
             self._detect([], is_advance=False, now_ns=now_ns)
@@ -173,9 +173,22 @@ class Recovery:
 
     # Inside
 
+    def _work_out_due(self) -> int | None:
+        if not self.board.sent:  # as nearly always at a client: nothing that a timer could be for
+            return None
+        # A probe that is due never is so after the timeout.
+        at_ns = None if self.probe is None else self.probe.due_at_ns
+        if at_ns is None:
+            at_ns = self._timer.due_at_ns
+        due_at_ns = self._detector.due_at_ns
+        if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
+            at_ns = due_at_ns
+        return at_ns
+
     def _on_transmission(self, segment: SentSegment, now_ns: int) -> None:
         """Note the state of delivery-rate sampling, and tell whom it concerns."""
         in_flight = self.board.pipe_bytes
+        self._is_due_known = False
         self._sampler.on_sent(segment, in_flight, now_ns)
         if self._usage is not None:
             self._usage.on_sent()

@@ -19,6 +19,9 @@ SYN_BYTES: Final = 40
 """A SYN's header: MSS, SACK-permitted, timestamps and window scale."""
 _BYTES_PER_BLOCK: Final = 8
 _SACK_OPTION_BYTES: Final = 4
+# What segments without data share; nobody changes a segment.
+_NO_FRAMES: list[StreamBytes] = []
+_NO_RECORDS: list[TlsRecord] = []
 
 
 def sack_option_bytes(n_blocks: int) -> int:
@@ -60,8 +63,8 @@ class Segment(WirePacket):
         echo_ns: int | None,
         window_bytes: int,
         sack: tuple[tuple[int, int], ...] = (),
-        frames: list[StreamBytes] | None = None,
-        records: list[TlsRecord] | None = None,
+        frames: list[StreamBytes] = _NO_FRAMES,
+        records: list[TlsRecord] = _NO_RECORDS,
         is_syn: bool = False,
     ) -> None:
         self.number = number
@@ -73,14 +76,15 @@ class Segment(WirePacket):
         self.echo_ns = echo_ns
         self.window_bytes = window_bytes
         self.sack = sack
-        self.frames = [] if frames is None else frames
-        self.records = [] if records is None else records
+        self.frames = frames
+        self.records = records
         self.is_syn = is_syn
-        header = SYN_BYTES if is_syn else HEADER_BYTES
-        if sack:
-            header += sack_option_bytes(len(sack))
-        self.size_bytes = header + length
+        self.size_bytes = HEADER_BYTES + length
         """Its size with TCP's header, without that of IP."""
+        if sack:
+            self.size_bytes += sack_option_bytes(len(sack))
+        elif is_syn:
+            self.size_bytes = SYN_BYTES
 
     @property
     def ip_bytes(self) -> int:
