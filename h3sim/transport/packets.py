@@ -37,7 +37,8 @@ class SentPacket(WirePacket):
 
     The last four describe delivery-rate sampling: the state when the packet was sent
     (draft-cheng-iccrg-delivery-rate-estimation § 3.2). *delivered_bytes* counts the sizes of all
-    packets that the controller had been told of as acknowledged.
+    packets that the controller had been told of as acknowledged. They are set for a controller that
+    `reads_delivery`.
     """
 
     __slots__ = ("delivered_at_ns", "delivered_bytes", "first_sent_at_ns", "is_app_limited")

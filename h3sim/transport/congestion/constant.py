@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.errors import InputError, Problem
@@ -33,6 +33,8 @@ class ConstantRateController(CongestionController):
     """
 
     __slots__ = ("_rate_bps",)
+
+    reads_delivery: ClassVar[bool] = False
 
     def __init__(self, settings: ControllerSettings) -> None:
         if settings.rate_bps is None:

@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
@@ -157,6 +157,8 @@ class LinuxCubicController(CongestionController):
         "_updated_at_ns",
         "_updated_for",
     )
+
+    reads_delivery: ClassVar[bool] = False
 
     def __init__(self, settings: ControllerSettings) -> None:
         self.congestion_window = settings.initial_congestion_window

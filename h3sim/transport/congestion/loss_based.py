@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
@@ -34,6 +34,8 @@ class LossBasedController(CongestionController):
         "_minimum_bytes",
         "_recovery_start_ns",
     )
+
+    reads_delivery: ClassVar[bool] = False
 
     def __init__(self, settings: ControllerSettings, *, beta: float) -> None:
         self.congestion_window = settings.initial_congestion_window

@@ -9,7 +9,7 @@ here it does not.
 # ruff: noqa: ARG002 - a controller need not use all that it is told
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from h3sim.compiling import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
@@ -40,6 +40,8 @@ class _QuiclyController(CongestionController):
         "_minimum_bytes",
         "_recovery_end",
     )
+
+    reads_delivery: ClassVar[bool] = False
 
     def __init__(self, settings: ControllerSettings) -> None:
         self.congestion_window = settings.initial_congestion_window

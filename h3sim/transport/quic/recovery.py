@@ -60,6 +60,7 @@ class Recovery:
         self._loss_at_ns: int | None = None
         self._last_eliciting_at_ns = 0
         self._first_sample_at_ns: int | None = None
+        self._samples_delivery = controller.reads_delivery
         self._delivered_bytes = 0
         self._app_limited_to = 0
         """Until so many bytes are delivered, rates say more of the application than of the path."""
@@ -96,16 +97,16 @@ class Recovery:
         """Take an ack-eliciting packet into account that leaves now."""
         now_ns = packet.sent_at_ns
         in_flight = self.bytes_in_flight
-        # A rate is measured from here: what was idle before is no time of the path.
         if not in_flight:
+            # A rate is measured from here: what was idle before is no time of the path.
             self._first_sent_at_ns = self._delivered_at_ns = now_ns
             self._lowest = packet.number
-        delivered_bytes = self._delivered_bytes
         packet.eliciting_index = self._eliciting = self._eliciting + 1
-        packet.first_sent_at_ns = self._first_sent_at_ns
-        packet.delivered_at_ns = self._delivered_at_ns
-        packet.delivered_bytes = delivered_bytes
-        packet.is_app_limited = delivered_bytes < self._app_limited_to
+        if self._samples_delivery:
+            packet.first_sent_at_ns = self._first_sent_at_ns
+            packet.delivered_at_ns = self._delivered_at_ns
+            packet.delivered_bytes = delivered_bytes = self._delivered_bytes
+            packet.is_app_limited = delivered_bytes < self._app_limited_to
         self._sent[packet.number] = packet
         self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
         self._last_eliciting_at_ns = now_ns
@@ -136,9 +137,10 @@ class Recovery:
                 if delay_ns > self._peer_max_ack_delay_ns:
                     delay_ns = self._peer_max_ack_delay_ns
                 self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
-        self._delivered_bytes += before - self.bytes_in_flight
-        self._delivered_at_ns = now_ns
-        self._first_sent_at_ns = newest.sent_at_ns
+        if self._samples_delivery:
+            self._delivered_bytes += before - self.bytes_in_flight
+            self._delivered_at_ns = now_ns
+            self._first_sent_at_ns = newest.sent_at_ns
         self.pto_count = 0  # § 6.2.1 has a client wait until the server surely knows its address
         self._timeout_ns = None
         lost: list[QuicPacket] = []

@@ -50,7 +50,7 @@ class Recovery:
             self.probe = TailLossProbe(self.board, self.rtt, self._timer, self.episode)
             self._usage = WindowUsage(self.board, controller, settings.mss_bytes)
         self._detector = _make_detector(settings, self.board, self.rtt)
-        self._sampler = DeliverySampler()
+        self._sampler = DeliverySampler() if controller.reads_delivery else None
         self._prr = self.episode.prr
         self._next_number = 0
         self._resent_to = 0
@@ -98,7 +98,8 @@ class Recovery:
     def on_app_limited(self) -> None:
         """Note that there is room in the window, but nothing to send."""
         self.is_cwnd_underutilized = True
-        self._sampler.on_app_limited(self.board.pipe_bytes)
+        if self._sampler is not None:
+            self._sampler.on_app_limited(self.board.pipe_bytes)
 
     # What arrives
 
@@ -189,7 +190,8 @@ class Recovery:
         """Note the state of delivery-rate sampling, and tell whom it concerns."""
         in_flight = self.board.pipe_bytes
         self._is_due_known = False
-        self._sampler.on_sent(segment, in_flight, now_ns)
+        if self._sampler is not None:
+            self._sampler.on_sent(segment, in_flight, now_ns)
         if self._usage is not None:
             self._usage.on_sent()
         self._next_number = segment.number + 1
@@ -232,7 +234,8 @@ class Recovery:
         """Tell the controller what was delivered; *is_held*: its window stays as it is."""
         if news[0].seq < self._resent_to:
             news.sort(key=_BY_NUMBER)  # what was sent again has a later number than what follows it
-        self._sampler.on_delivered(news, now_ns)
+        if self._sampler is not None:
+            self._sampler.on_delivered(news, now_ns)
         usage = self._usage
         is_underutilized = is_held or (
             self.is_cwnd_underutilized and (usage is None or not usage.may_double())
