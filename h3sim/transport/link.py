@@ -162,10 +162,12 @@ class PlainLink(Link):
         """Return when a packet of so many bytes, sent now, arrives; None: it never does."""
         self.offered += 1
         wire_bytes = size_bytes + self._overhead_bytes
-        is_full = self._backlog_bytes + wire_bytes > self._roomy_bytes
-        if is_full and not self._has_room(now_ns, wire_bytes):
-            self.queue_drops += 1
-            return None
+        backlog_bytes = self._backlog_bytes + wire_bytes
+        if backlog_bytes > self._roomy_bytes:
+            if not self._has_room(now_ns, wire_bytes):
+                self.queue_drops += 1
+                return None
+            backlog_bytes = self._backlog_bytes + wire_bytes
         # As `TokenBucket.leaves_at_ns`: in whole multiples of one time, so nothing is rounded but
         # below.
         spent = now_ns * self._per_ns
@@ -177,10 +179,9 @@ class PlainLink(Link):
             leaves_at_ns = now_ns
         elif self._is_bounded:  # else nothing is dropped, and a list would grow with the load
             self._waiting.append((leaves_at_ns, wire_bytes))
-            self._backlog_bytes += wire_bytes
-        draw = self._draw
-        if draw is not None:
-            is_lost = draw() < self._probability
+            self._backlog_bytes = backlog_bytes
+        if self._draw is not None:
+            is_lost = self._draw() < self._probability
         else:
             is_lost = self._is_lost is not None and self._is_lost()
         if is_lost:

@@ -231,37 +231,37 @@ class TestProbes:
         recovery, _ = sending(3, TcpSettings.linux())
         assert recovery.probe is not None
         # 2 * 100 ms after the last.
-        assert recovery.probe.due_at_ns == ms(2 + 200)
+        assert recovery.probe.due_at_ns() == ms(2 + 200)
         ack(recovery, 0, (2, 3), at_ms=101)
-        assert recovery.probe.due_at_ns is None
+        assert recovery.probe.due_at_ns() is None
 
     def test_a_lone_segment_waits_for_a_late_ack_too_but_not_beyond_the_timeout(self) -> None:
         recovery, _ = sending(1, TcpSettings.linux())
         assert recovery.probe is not None
         # 2 * 100 + 200 ms is 400; the timeout is 100 + 200 ms.
-        assert recovery.probe.due_at_ns == recovery._timer.due_at_ns == ms(300)
+        assert recovery.probe.due_at_ns() == recovery._timer.due_at_ns == ms(300)
         ack(recovery, 1, at_ms=100)
-        assert recovery.probe.due_at_ns is None
+        assert recovery.probe.due_at_ns() is None
 
     def test_before_a_sample_a_probe_is_due_after_a_second(self) -> None:
         recovery = Recovery(TcpSettings.linux(), FixedWindow(1000))
         recovery.on_sent(SentSegment(0, ms(5), 0, 10, [], []))
         assert recovery.probe is not None
-        assert recovery.probe.due_at_ns == ms(1005)
+        assert recovery.probe.due_at_ns() == ms(1005)
 
     def test_one_probe_at_a_time(self) -> None:
         recovery, _ = sending(2, TcpSettings.linux())
         assert recovery.probe is not None
-        recovery.on_timer(recovery.probe.due_at_ns or 0)
+        recovery.on_timer(recovery.probe.due_at_ns() or 0)
         assert recovery.probe.is_due
         recovery.probe.arm(ms(300))
-        assert recovery.probe.due_at_ns is None
+        assert recovery.probe.due_at_ns() is None
         recovery.probe.on_sent(2 * SIZE, None)
         recovery.probe.arm(ms(300))
-        assert (recovery.probe.due_at_ns, recovery.probe.is_due) == (None, False)
+        assert (recovery.probe.due_at_ns(), recovery.probe.is_due) == (None, False)
         recovery.probe.forget()
         recovery.probe.arm(ms(300))
-        assert recovery.probe.due_at_ns == ms(300 + 200)
+        assert recovery.probe.due_at_ns() == ms(300 + 200)
 
 
 def rtt_of(*samples_ms: float) -> RttEstimator:
@@ -308,17 +308,17 @@ def test_the_first_segment_begins_the_samples_of_delivery() -> None:
     """draft-cheng-iccrg-delivery-rate-estimation § 3.2."""
     sampler = DeliverySampler()
     first, second, third = (SentSegment(n, ms(5 + n), 10 * n, 10, [], []) for n in range(3))
-    sampler.on_sent(first, 10, ms(5))
+    sampler.on_sent(first, 10)
     assert (first.first_sent_at_ns, first.delivered_at_ns) == (ms(5), ms(5))
     assert (first.delivered_bytes, first.is_app_limited) == (0, False)
-    sampler.on_sent(second, 20, ms(6))
+    sampler.on_sent(second, 20)
     assert (second.first_sent_at_ns, second.delivered_at_ns) == (ms(5), ms(5))
     sampler.on_app_limited(20)
-    sampler.on_sent(third, 30, ms(7))
+    sampler.on_sent(third, 30)
     assert third.is_app_limited
     sampler.on_delivered([first, second], ms(100))
     later = SentSegment(3, ms(101), 30, 10, [], [])
-    sampler.on_sent(later, 20, ms(101))
+    sampler.on_sent(later, 20)
     # Second was the last that was sent of what came; all that was limited has come.
     assert (later.first_sent_at_ns, later.delivered_at_ns) == (ms(6), ms(100))
     assert (later.delivered_bytes, later.is_app_limited) == (20, False)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.handshake import Mode, Role
+    from h3sim.transport.tcp.probes import TailLossProbe
     from h3sim.transport.tcp.records import Message, TlsRecord
     from h3sim.transport.tcp.segments import SentSegment
     from h3sim.transport.tcp.settings import TcpSettings
@@ -145,8 +146,7 @@ class TcpEndpoint(Endpoint[Segment]):
             segments.append(self._packer.pure_ack(now_ns))
         if not self._is_settled or stream.end != stream.sent or self._source.has_data:
             self._pacer.begin()
-            while (segment := self._next(now_ns)) is not None:
-                segments.append(segment)  # which carries the ACK
+            self._send(segments, now_ns)  # which carry the ACK
         # Else, as nearly always at a client, there is nothing to send but ACKs.
         due_at_ns = received.due_at_ns
         if due_at_ns is not None and due_at_ns <= now_ns:
@@ -161,39 +161,48 @@ class TcpEndpoint(Endpoint[Segment]):
 
     # Sending
 
-    def _next(self, now_ns: int) -> Segment | None:
-        """Return the next segment with data, or None: what was lost goes first."""
-        stream, board, episode = self._stream, self._board, self._episode
-        n_bytes = stream.end - stream.sent
-        if n_bytes < stream.lowat_bytes and self._handshake.may_send:
-            stream.fill(board.una, now_ns)
+    def _send(self, segments: list[Segment], now_ns: int) -> None:
+        """Add the segments with data that leave now; what was lost goes first."""
+        stream, board, episode, pacer = self._stream, self._board, self._episode, self._pacer
+        probe, mss_bytes = self._probe, self._mss_bytes
+        while True:
             n_bytes = stream.end - stream.sent
-        if self._probe is not None and self._probe.is_due:
-            return self._probing(now_ns)
-        if episode.point is None:
-            left = self._controller.congestion_window - board.pipe_bytes
-        else:
-            left = self.recovery.room_bytes()
-            lost = board.next_lost()
-            if lost is not None:
-                if lost.size_bytes > left and not episode.may_exceed_window:
-                    self.recovery.is_cwnd_underutilized = False
-                    return None
-                return self._again(lost, now_ns) if self._pacer.allows(now_ns) else None
-        if n_bytes > self._mss_bytes:
-            n_bytes = self._mss_bytes
-        if n_bytes > left:  # no part of a segment: silly windows
-            self.recovery.is_cwnd_underutilized = False
-            return None
-        if n_bytes and stream.sent + n_bytes <= self._right_edge:
-            pacer = self._pacer
-            is_allowed = pacer.ready_at_ns <= now_ns or pacer.allows(now_ns)
-            return self._new(n_bytes, now_ns) if is_allowed else None
-        # Linux grows the buffer where the window has room for more than is in it, and only then.
-        may_expand = not n_bytes and left >= self._mss_bytes
-        if may_expand and stream.expand(self._controller.congestion_window):
-            return self._next(now_ns)
-        return self._without_new_data(left, now_ns)
+            if n_bytes < stream.lowat_bytes and self._handshake.may_send:
+                stream.fill(board.una, now_ns)
+                n_bytes = stream.end - stream.sent
+            if probe is not None and probe.is_due:
+                segments.append(self._probing(probe, now_ns))
+                continue
+            if episode.point is None:
+                left = self._controller.congestion_window - board.pipe_bytes
+            else:
+                left = self.recovery.room_bytes()
+                lost = board.next_lost()
+                if lost is not None:
+                    again = self._lost(lost, left, now_ns)
+                    if again is None:
+                        return
+                    segments.append(again)
+                    continue
+            if n_bytes > mss_bytes:
+                n_bytes = mss_bytes
+            if n_bytes > left:  # no part of a segment: silly windows
+                self.recovery.is_cwnd_underutilized = False
+                return
+            if n_bytes and stream.sent + n_bytes <= self._right_edge:
+                if pacer.ready_at_ns > now_ns:
+                    pacer.due_at_ns = pacer.ready_at_ns
+                    return
+                segments.append(self._new(n_bytes, now_ns))
+                continue
+            # Linux grows the buffer where the window has room for more than is in it, and only then.
+            may_expand = not n_bytes and left >= mss_bytes
+            if may_expand and stream.expand(self._controller.congestion_window):
+                continue
+            again = self._without_new_data(left, now_ns)
+            if again is None:
+                return
+            segments.append(again)
 
     def _new(self, n_bytes: int, now_ns: int) -> Segment:
         """Return a segment with bytes that were never sent."""
@@ -202,6 +211,13 @@ class TcpEndpoint(Endpoint[Segment]):
         if self._pacer.rate_bps is not None:
             self._pacer.on_sent(n_bytes, now_ns)
         return self._packer.segment(sent, now_ns)
+
+    def _lost(self, lost: SentSegment, left: int, now_ns: int) -> Segment | None:
+        """Return what was lost once more, if that may leave now."""
+        if lost.size_bytes > left and not self._episode.may_exceed_window:
+            self.recovery.is_cwnd_underutilized = False
+            return None
+        return self._again(lost, now_ns) if self._pacer.allows(now_ns) else None
 
     def _again(self, sent: SentSegment, now_ns: int) -> Segment:
         self.recovery.on_resent(sent, self._packer.next_number, now_ns)
@@ -221,10 +237,9 @@ class TcpEndpoint(Endpoint[Segment]):
         again = recovery.next_speculative(now_ns)
         return None if again is None else self._again(again, now_ns)
 
-    def _probing(self, now_ns: int) -> Segment | None:
+    def _probing(self, probe: TailLossProbe, now_ns: int) -> Segment:
         """Return a probe: new data if there is any, else the last segment (RFC 8985 § 7.3)."""
-        probe, stream = self._probe, self._stream
-        assert probe is not None  # noqa: S101 - only called where one is due
+        stream = self._stream
         n_bytes = min(stream.end - stream.sent, self._mss_bytes)
         if n_bytes and stream.sent + n_bytes <= self._right_edge:
             segment = self._new(n_bytes, now_ns)

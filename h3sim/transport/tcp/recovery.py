@@ -70,12 +70,9 @@ class Recovery:
     def on_sent(self, segment: SentSegment) -> None:
         """Take a segment with new data into account that leaves now."""
         self.board.add(segment)
-        now_ns = segment.sent_at_ns
-        self._on_transmission(segment, now_ns)
         if self._timer.due_at_ns is None:  # RFC 6298 § 5.1: not anew for each
-            self._timer.start(now_ns)
-        if self.probe is not None:
-            self.probe.arm(now_ns)
+            self._timer.start(segment.sent_at_ns)
+        self._on_transmission(segment)
 
     def on_resent(self, segment: SentSegment, number: int, now_ns: int) -> None:
         """Take a segment into account that leaves again, as *number*."""
@@ -85,7 +82,7 @@ class Recovery:
         self.board.mark_resent(segment)
         self.episode.may_exceed_window = False
         self._resent_to = max(self._resent_to, segment.stop)  # until there, numbers need not rise
-        self._on_transmission(segment, now_ns)
+        self._on_transmission(segment)
         if segment.seq == self.board.una:
             # As Linux does: the timer is for the transmission that is awaited, not an earlier one.
             self._timer.start(now_ns)
@@ -162,7 +159,7 @@ class Recovery:
         if due_at_ns is not None and due_at_ns <= now_ns:
             self._detect([], is_advance=False, now_ns=now_ns)
         if self.probe is not None:
-            due_at_ns = self.probe.due_at_ns
+            due_at_ns = self.probe.due_at_ns()
             if due_at_ns is not None and due_at_ns <= now_ns:
                 self.probe.on_due()
                 # The probe's own timeout: this also puts off one that was due at the same time.
@@ -178,7 +175,7 @@ class Recovery:
         if not self.board.sent:  # as nearly always at a client: nothing that a timer could be for
             return None
         # A probe that is due never is so after the timeout.
-        at_ns = None if self.probe is None else self.probe.due_at_ns
+        at_ns = None if self.probe is None else self.probe.due_at_ns()
         if at_ns is None:
             at_ns = self._timer.due_at_ns
         due_at_ns = self._detector.due_at_ns
@@ -186,18 +183,19 @@ class Recovery:
             at_ns = due_at_ns
         return at_ns
 
-    def _on_transmission(self, segment: SentSegment, now_ns: int) -> None:
+    def _on_transmission(self, segment: SentSegment) -> None:
         """Note the state of delivery-rate sampling, and tell whom it concerns."""
         in_flight = self.board.pipe_bytes
         self._is_due_known = False
         if self._sampler is not None:
-            self._sampler.on_sent(segment, in_flight, now_ns)
+            self._sampler.on_sent(segment, in_flight)
         if self._usage is not None:
             self._usage.on_sent()
         self._next_number = segment.number + 1
         if self._prr.is_active:
             self._prr.on_sent(segment.size_bytes)
         if self.probe is not None:
+            self.probe.arm(segment.sent_at_ns)
             self._detector.on_sent(segment)
         self.controller.on_sent(segment, in_flight)
 

@@ -22,11 +22,11 @@ class DeliverySampler:
         self._app_limited_to = 0
         """As long as less than this was delivered, what leaves is limited by the application."""
 
-    def on_sent(self, segment: SentSegment, in_flight: int, now_ns: int) -> None:
+    def on_sent(self, segment: SentSegment, in_flight: int) -> None:
         """Note the state with *segment*; *in_flight* includes it."""
         # Nothing else was on its way: the time before is no time of the path.
         if in_flight == segment.size_bytes:
-            self._first_sent_at_ns = self._delivered_at_ns = now_ns
+            self._first_sent_at_ns = self._delivered_at_ns = segment.sent_at_ns
         segment.first_sent_at_ns = self._first_sent_at_ns
         segment.delivered_at_ns = self._delivered_at_ns
         segment.delivered_bytes = self._delivered_bytes
