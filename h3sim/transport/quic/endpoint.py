@@ -141,7 +141,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         at_ns = self._acks.due_at_ns
         if at_ns is not None and at_ns <= now_ns:
             packet = self._packer.bare_ack(now_ns)
-            self._on_sent(packet)
+            if packet.is_ack_eliciting or not self._handshake.is_over:
+                self._on_sent(packet)
             packets.append(packet)
         return packets
 

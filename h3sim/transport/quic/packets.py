@@ -58,12 +58,10 @@ class StreamFrameHeader(FrameHeader):
         # One for the type, one for the id of a small stream, two for the length; offset 0 takes
         # none.
         n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
-        if _TWO <= offset < _FOUR:
-            n_bytes += 4
-        elif _ONE <= offset < _TWO:
-            n_bytes += 2
+        if offset >= _TWO:
+            n_bytes += 4 if offset < _FOUR else varint_bytes(offset)
         elif offset:
-            n_bytes += varint_bytes(offset)
+            n_bytes += 2 if offset >= _ONE else 1
         self.n_bytes = n_bytes
         return n_bytes
 

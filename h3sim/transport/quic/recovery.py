@@ -213,8 +213,8 @@ class Recovery:
             low = self._lowest
             self._lowest = stop if stop <= self.next_number else self.next_number
         for number in range(low, stop):
-            if number in sent:
-                packet = sent.pop(number)
+            packet = sent.pop(number, None)
+            if packet is not None:
                 acked.append(packet)
                 in_flight -= packet.size_bytes
         self.bytes_in_flight = in_flight

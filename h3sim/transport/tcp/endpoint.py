@@ -195,7 +195,7 @@ class TcpEndpoint(Endpoint[Segment]):
                     return
                 segments.append(self._new(n_bytes, now_ns))
                 continue
-            # Linux grows the buffer where the window has room for more than is in it, and only then.
+            # Linux grows the buffer where the window has room for more than is in it, only then.
             may_expand = not n_bytes and left >= mss_bytes
             if may_expand and stream.expand(self._controller.congestion_window):
                 continue
