@@ -231,37 +231,37 @@ class TestProbes:
         recovery, _ = sending(3, TcpSettings.linux())
         assert recovery.probe is not None
         # 2 * 100 ms after the last.
-        assert recovery.probe.due_at_ns() == ms(2 + 200)
+        assert recovery.probe.due_at_ns == ms(2 + 200)
         ack(recovery, 0, (2, 3), at_ms=101)
-        assert recovery.probe.due_at_ns() is None
+        assert recovery.probe.due_at_ns is None
 
     def test_a_lone_segment_waits_for_a_late_ack_too_but_not_beyond_the_timeout(self) -> None:
         recovery, _ = sending(1, TcpSettings.linux())
         assert recovery.probe is not None
         # 2 * 100 + 200 ms is 400; the timeout is 100 + 200 ms.
-        assert recovery.probe.due_at_ns() == recovery._timer.due_at_ns == ms(300)
+        assert recovery.probe.due_at_ns == recovery._timer.due_at_ns == ms(300)
         ack(recovery, 1, at_ms=100)
-        assert recovery.probe.due_at_ns() is None
+        assert recovery.probe.due_at_ns is None
 
     def test_before_a_sample_a_probe_is_due_after_a_second(self) -> None:
         recovery = Recovery(TcpSettings.linux(), FixedWindow(1000))
         recovery.on_sent(SentSegment(0, ms(5), 0, 10, [], []))
         assert recovery.probe is not None
-        assert recovery.probe.due_at_ns() == ms(1005)
+        assert recovery.probe.due_at_ns == ms(1005)
 
     def test_one_probe_at_a_time(self) -> None:
         recovery, _ = sending(2, TcpSettings.linux())
         assert recovery.probe is not None
-        recovery.on_timer(recovery.probe.due_at_ns() or 0)
+        recovery.on_timer(recovery.probe.due_at_ns or 0)
         assert recovery.probe.is_due
         recovery.probe.arm(ms(300))
-        assert recovery.probe.due_at_ns() is None
+        assert recovery.probe.due_at_ns is None
         recovery.probe.on_sent(2 * SIZE, None)
         recovery.probe.arm(ms(300))
-        assert (recovery.probe.due_at_ns(), recovery.probe.is_due) == (None, False)
+        assert (recovery.probe.due_at_ns, recovery.probe.is_due) == (None, False)
         recovery.probe.forget()
         recovery.probe.arm(ms(300))
-        assert recovery.probe.due_at_ns() == ms(300 + 200)
+        assert recovery.probe.due_at_ns == ms(300 + 200)
 
 
 def rtt_of(*samples_ms: float) -> RttEstimator:

@@ -185,10 +185,10 @@ class TestTimers:
         sender = self.after_an_episode()
         probe = sender.recovery.probe
         assert probe is not None
-        assert probe.due_at_ns() == ms(206 + 100 + 200)
+        assert probe.due_at_ns == ms(206 + 100 + 200)
         sender.recovery.on_timer(ms(230))
         assert sender.lost() == [6]
-        assert probe.due_at_ns() is None
+        assert probe.due_at_ns is None
 
     def after_an_episode(self) -> Sender:
         """0 and 1 are lost and go again, 6 in between; 6 is out alone as the episode ends."""
@@ -242,7 +242,7 @@ class TestProbes:
         sender.send_again(0, at_ms=502)
         sender.ack(1, at_ms=602)
         # 1 and 2 are left: in a quiet sender a probe would follow after two round trips.
-        assert sender.recovery.probe.due_at_ns() is None
+        assert sender.recovery.probe.due_at_ns is None
 
     @pytest.mark.parametrize("begins_an_episode", [False, True])
     def test_a_probe_cuts_no_window_that_an_episode_has_cut_since(

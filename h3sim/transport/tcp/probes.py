@@ -51,8 +51,9 @@ class TailLossProbe:
         self.is_due = False
         """Whether a probe has to leave now."""
 
+    @property
     def due_at_ns(self) -> int | None:
-        """Return when a probe is due: outside recovery, with data in flight (RFC 8985 § 7.2)."""
+        """When a probe is due: outside recovery, with something in flight (RFC 8985 § 7.2)."""
         from_ns = self._from_ns
         if from_ns is None:
             return None

@@ -73,6 +73,8 @@ class Recovery:
         if self._timer.due_at_ns is None:  # RFC 6298 § 5.1: not anew for each
             self._timer.start(segment.sent_at_ns)
         self._on_transmission(segment)
+        if self.probe is not None:
+            self.probe.arm(segment.sent_at_ns)
 
     def on_resent(self, segment: SentSegment, number: int, now_ns: int) -> None:
         """Take a segment into account that leaves again, as *number*."""
@@ -159,7 +161,7 @@ class Recovery:
         if due_at_ns is not None and due_at_ns <= now_ns:
             self._detect([], is_advance=False, now_ns=now_ns)
         if self.probe is not None:
-            due_at_ns = self.probe.due_at_ns()
+            due_at_ns = self.probe.due_at_ns
             if due_at_ns is not None and due_at_ns <= now_ns:
                 self.probe.on_due()
                 # The probe's own timeout: this also puts off one that was due at the same time.
@@ -175,7 +177,7 @@ class Recovery:
         if not self.board.sent:  # as nearly always at a client: nothing that a timer could be for
             return None
         # A probe that is due never is so after the timeout.
-        at_ns = None if self.probe is None else self.probe.due_at_ns()
+        at_ns = None if self.probe is None else self.probe.due_at_ns
         if at_ns is None:
             at_ns = self._timer.due_at_ns
         due_at_ns = self._detector.due_at_ns
@@ -195,7 +197,6 @@ class Recovery:
         if self._prr.is_active:
             self._prr.on_sent(segment.size_bytes)
         if self.probe is not None:
-            self.probe.arm(segment.sent_at_ns)
             self._detector.on_sent(segment)
         self.controller.on_sent(segment, in_flight)
 
