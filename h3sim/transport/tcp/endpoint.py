@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.quic.handshake import Mode, Role
+    from h3sim.transport.rtt import RttEstimator
     from h3sim.transport.tcp.probes import TailLossProbe
     from h3sim.transport.tcp.records import Message, TlsRecord
     from h3sim.transport.tcp.segments import SentSegment
@@ -64,13 +65,7 @@ class TcpEndpoint(Endpoint[Segment]):
         self._board = self.recovery.board
         self._episode = self.recovery.episode
         self._probe = self.recovery.probe
-        self._pacer = Pacer(
-            controller,
-            self.recovery.rtt,
-            gain=settings.pacing_gain,
-            burst_bytes=settings.pacing_burst_segments * settings.mss_bytes,
-            packet_bytes=settings.mss_bytes,
-        )
+        self._pacer = _make_pacer(settings, controller, self.recovery.rtt)
         self._source = source
         self._is_settled = False
         """Whether recovery knows that nothing waits to be sent, and nothing has changed since."""
@@ -97,8 +92,13 @@ class TcpEndpoint(Endpoint[Segment]):
                 return []
         ack = packet.ack
         assert ack is not None  # noqa: S101 - only a first SYN comes without
-        if packet.sack or ack > self._board.una:  # else it is an old one and says nothing
-            self._on_ack(packet, ack, now_ns)
+        is_advance = ack > self._board.una
+        if is_advance or packet.sack:  # else it is an old one and says nothing
+            self._is_settled = False
+            self.recovery.on_ack(packet, now_ns)
+            if is_advance:
+                self._right_edge = ack + packet.window_bytes
+                self._stream.on_acked(ack)
         if not packet.length:
             return []
         records = received.on_segment(packet, now_ns)
@@ -252,15 +252,6 @@ class TcpEndpoint(Endpoint[Segment]):
 
     # Receiving
 
-    def _on_ack(self, packet: Segment, ack: int, now_ns: int) -> None:
-        """Take in what is acknowledged for the first time, or said once more."""
-        is_advance = ack > self._board.una
-        self._is_settled = False
-        self.recovery.on_ack(packet, now_ns)
-        if is_advance:
-            self._right_edge = ack + packet.window_bytes
-            self._stream.on_acked(ack)
-
     def _read(self, records: list[TlsRecord]) -> list[StreamBytes]:
         """Return what records hold for the application; answer those of the handshake."""
         frames: list[StreamBytes] = []
@@ -289,3 +280,14 @@ class TcpEndpoint(Endpoint[Segment]):
     def _write(self, message: Message | None) -> None:
         if message is not None:
             self._stream.write_message(message, self._handshake.length_of(message))
+
+
+def _make_pacer(
+    settings: TcpSettings, controller: CongestionController, rtt: RttEstimator
+) -> Pacer:
+    """Return what paces an end with these settings."""
+    mss_bytes = settings.mss_bytes
+    burst_bytes = settings.pacing_burst_segments * mss_bytes
+    return Pacer(
+        controller, rtt, gain=settings.pacing_gain, burst_bytes=burst_bytes, packet_bytes=mss_bytes
+    )

@@ -43,10 +43,9 @@ class Recovery:
         """Whether the window was not full when last there was nothing more to send."""
         self.episode = Episode(settings, controller, self.board)
         self._timer = RetransmissionTimer(settings)
-        self._is_linux = settings.recovery is LossDetection.RACK
         self.probe: TailLossProbe | None = None
         self._usage: WindowUsage | None = None
-        if self._is_linux:
+        if settings.recovery is LossDetection.RACK:
             self.probe = TailLossProbe(self.board, self.rtt, self._timer, self.episode)
             self._usage = WindowUsage(self.board, controller, settings.mss_bytes)
         self._detector = _make_detector(settings, self.board, self.rtt)
@@ -56,8 +55,7 @@ class Recovery:
         self._resent_to = 0
         """Nothing from here on was ever sent again."""
         self._due_at_ns: int | None = None
-        self._is_due_known = True
-        """Whether that is when `on_timer` wants to be called, as nothing has happened since."""
+        self._is_due_known = True  # that is, when `on_timer` wants to be called
 
     # What leaves
 
@@ -137,8 +135,7 @@ class Recovery:
             self.probe.arm(now_ns)
         if self._prr.is_active:
             n_bytes = sum(segment.size_bytes for segment in news)
-            is_safe = is_advance and not lost
-            self._prr.on_ack(n_bytes, pipe_bytes=board.pipe_bytes, is_safe=is_safe)
+            self._prr.on_ack(n_bytes, pipe_bytes=board.pipe_bytes, is_safe=is_advance and not lost)
         is_held = was_held or self.episode.holds_window or not is_advance
         self._on_delivered(news, in_flight, now_ns, is_held=is_held)
 
@@ -147,7 +144,9 @@ class Recovery:
     def timer_at_ns(self) -> int | None:
         """Return when `on_timer` wants to be called."""
         if not self._is_due_known:
-            self._due_at_ns = self._work_out_due()
+            self._due_at_ns = None
+            if self.board.sent:  # as nearly never at a client: else there is nothing to wait for
+                self._due_at_ns = _soonest(self._timer, self.probe, self._detector)
             self._is_due_known = True
         return self._due_at_ns
 
@@ -172,18 +171,6 @@ class Recovery:
             self._on_timeout(now_ns)
 
     # Inside
-
-    def _work_out_due(self) -> int | None:
-        if not self.board.sent:  # as nearly always at a client: nothing that a timer could be for
-            return None
-        # A probe that is due never is so after the timeout.
-        at_ns = None if self.probe is None else self.probe.due_at_ns
-        if at_ns is None:
-            at_ns = self._timer.due_at_ns
-        due_at_ns = self._detector.due_at_ns
-        if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
-            at_ns = due_at_ns
-        return at_ns
 
     def _on_transmission(self, segment: SentSegment) -> None:
         """Note the state of delivery-rate sampling, and tell whom it concerns."""
@@ -219,7 +206,7 @@ class Recovery:
 
         Linux counts what has gone again and is still out (lost_out in tcp_time_to_recover).
         """
-        lost = self.board.lost(with_resent=self._is_linux)
+        lost = self.board.lost(with_resent=self.probe is not None)
         if not lost:
             return
         in_flight = self.board.pipe_bytes
@@ -235,9 +222,8 @@ class Recovery:
             news.sort(key=_BY_NUMBER)  # what was sent again has a later number than what follows it
         if self._sampler is not None:
             self._sampler.on_delivered(news, now_ns)
-        usage = self._usage
         is_underutilized = is_held or (
-            self.is_cwnd_underutilized and (usage is None or not usage.may_double())
+            self.is_cwnd_underutilized and (self._usage is None or not self._usage.may_double())
         )
         self.controller.on_acked(news, now_ns, self.rtt, in_flight, is_underutilized)
 
@@ -297,6 +283,20 @@ def _make_detector(settings: TcpSettings, board: Scoreboard, rtt: RttEstimator) 
     if settings.recovery is LossDetection.RACK:
         return RackDetector(board, rtt)
     return SackDetector(board, rtt, settings.mss_bytes)
+
+
+def _soonest(
+    timer: RetransmissionTimer, probe: TailLossProbe | None, detector: Detector
+) -> int | None:
+    """Return when the first of them is due."""
+    # A probe that is due never is so after the timeout.
+    at_ns = None if probe is None else probe.due_at_ns
+    if at_ns is None:
+        at_ns = timer.due_at_ns
+    due_at_ns = detector.due_at_ns
+    if due_at_ns is not None and (at_ns is None or due_at_ns < at_ns):
+        at_ns = due_at_ns
+    return at_ns
 
 
 def _duplicate_of(ack: int, blocks: tuple[tuple[int, int], ...]) -> tuple[int, int] | None:
