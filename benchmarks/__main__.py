@@ -1,4 +1,4 @@
-"""`make bench`: what a packet costs, as ratios to the probes of the same run.
+"""`python -m benchmarks`: what a packet costs, as ratios to the probes of the same run.
 
 Everything that is compared is timed in turns, many times over, and the least time of each counts:
 so a machine that slows down for a while slows both sides of a ratio.
@@ -22,6 +22,7 @@ from benchmarks.growth import growth
 from benchmarks.headers import headers
 from benchmarks.links import over_links
 from benchmarks.memory import memory
+from benchmarks.options import parser_of
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.picks import picks
 from benchmarks.probes import with_heapq, with_plain_simpy, with_simpy
@@ -149,6 +150,7 @@ def _headers() -> str:
 
 def main() -> None:
     """Print all of it."""
+    parser_of(__doc__).parse_args()
     for part in (
         ratios,
         _against_probes,

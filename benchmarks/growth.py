@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 import h3sim
+from benchmarks.options import parser_of
 from benchmarks.pages import concurrent_page
 from benchmarks.timing import least_seconds
 from h3sim import metrics
@@ -93,4 +94,5 @@ def _exponents(
 
 
 if __name__ == "__main__":
+    parser_of(__doc__).parse_args()
     print(growth())

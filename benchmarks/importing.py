@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from benchmarks.options import parser_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -62,6 +64,7 @@ def _html() -> Iterable[str]:
 
 def main() -> None:
     """Make the files, import them, and print what that took."""
+    parser_of(__doc__).parse_args()
     latin = '<p class="a">text\n</p><img src="a.png">\n' * (_BODY_CHARACTERS // 40)
     other = "<p>\u0442\u0435\u043a\u0441\u0442 \U0001f600</p>\n" * (_BODY_CHARACTERS // 16)
     rows = []

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from benchmarks.options import parser_of
+
 __all__ = ["memory"]
 
 _CASES: dict[str, tuple[int, dict[str, object]]] = {
@@ -62,4 +64,5 @@ def memory() -> str:
 
 
 if __name__ == "__main__":
+    parser_of(__doc__).parse_args()
     print(memory())

@@ -1,4 +1,4 @@
-"""`make bench-million`: a study of a million loads is planned, interrupted, resumed and summed up.
+"""`python -m benchmarks.million`: a study of a million loads, planned, interrupted, summed up.
 
 What stands in for a load only says which it is: measured is what studies add. Each step is a
 process of its own, and prints the most memory that it held.
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.options import parser_of
 from h3sim.study import Results, Study, read_results, study_of
 
 if TYPE_CHECKING:
@@ -115,13 +116,24 @@ def main(loads: int = LOADS) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "study.db"
         for name in STEPS:
-            command = [sys.executable, "-m", "benchmarks.million", name, str(loads), str(store)]
-            subprocess.run(command, check=True)
+            step = (str(loads), "--step", name, "--store", str(store))
+            subprocess.run([sys.executable, "-m", "benchmarks.million", *step], check=True)
         print(f"the store: {store.stat().st_size / 1e6:,.0f} MB")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        print(run_step(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
+    parser = parser_of(__doc__)
+    parser.add_argument(
+        "loads", nargs="?", type=int, default=LOADS, help="how many; default: %(default)s"
+    )
+    parser.add_argument(
+        "--step", choices=STEPS, metavar="NAME", help=f"one step alone: {'; '.join(STEPS)}"
+    )
+    parser.add_argument(
+        "--store", type=Path, default="study.db", help="its store; default: %(default)s"
+    )
+    options = parser.parse_args()
+    if options.step is None:
+        main(options.loads)
     else:
-        main(int(sys.argv[1]) if len(sys.argv) == 2 else LOADS)
+        print(run_step(options.step, options.loads, options.store))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
+from benchmarks.options import parser_of
 from h3sim.capture.markup.references import read_markup
 from h3sim.capture.markup.selectors import StyledDocument
 from h3sim.capture.markup.tags import scan
@@ -120,6 +121,7 @@ def _ratios(readers: Mapping[str, Callable[[], object]]) -> list[tuple[str, str]
 
 def main() -> int:
     """Print the table."""
+    parser_of(__doc__).parse_args()
     html = _html()
     try:
         groups = (_json_readers(_har()), _html_readers(html), _selector_readers(html))

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tabulate import tabulate
 
 import h3sim
+from benchmarks.options import parser_of
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.probes import with_heapq, with_plain_simpy, with_simpy
 from h3sim import engine
@@ -276,9 +277,14 @@ def _answer(worker: subprocess.Popen[str]) -> list[str]:
 
 def main() -> None:
     """Print the table, or write it into the docs."""
+    parser = parser_of(__doc__)
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into docs/validation.md, too"
+    )
+    options = parser.parse_args()
     table = ratios()
     print(table)
-    if "--write" in sys.argv[1:]:
+    if options.write:
         put("python -m benchmarks.ratios --write", f"```text\n{table}\n```")
 
 

@@ -9,7 +9,6 @@ something up, `min` or `max` as forty, and an object of a class of one's own as 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 import h3sim
+from benchmarks.options import parser_of
 from benchmarks.pages import reference_page
 from h3sim import engine
 from h3sim.transport import Protocol
@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 
 __all__ = ["steps"]
 
-_SHOWN = 75
+_SHOWN = 40
 
 
 def steps(profile: str = "default", controller: str = "cubic") -> str:
     """Return the table."""
     stack = replace(h3sim.load_profile(profile), cc=controller)
     network, scheme = h3sim.load_network("sander-2mbps-100ms-2pct"), h3sim.load_scheme("rr")
+    page = reference_page()
 
     def load() -> int:
         done = engine.simulate(
-            reference_page(),
+            page,
             scheme=scheme,
             network=network,
             profile=stack,
@@ -97,9 +98,19 @@ def _native_calls(load: Callable[[], object]) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.steps")
+    parser = parser_of(__doc__)
     names = [profile.name for profile in h3sim.list_profiles()]
-    parser.add_argument("profile", nargs="?", default="default", choices=names)
-    parser.add_argument("controller", nargs="?", default="cubic", choices=controller_names())
+    shown = "%(choices)s; default: %(default)s"
+    parser.add_argument(
+        "profile", nargs="?", default="default", choices=names, metavar="profile", help=shown
+    )
+    parser.add_argument(
+        "controller",
+        nargs="?",
+        default="cubic",
+        choices=controller_names(),
+        metavar="controller",
+        help=shown,
+    )
     options = parser.parse_args()
     print(steps(options.profile, options.controller))

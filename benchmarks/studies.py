@@ -1,4 +1,4 @@
-"""What a sweep adds to a load, and what a second worker is worth."""
+"""`python -m benchmarks.studies`: what a sweep adds to a load, and what a worker more saves."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tabulate import tabulate
 
 import h3sim
+from benchmarks.options import parser_of
 from benchmarks.probes import with_heapq
 from h3sim import engine
 from h3sim.study import LoadConfig, Range
@@ -133,4 +134,5 @@ def _own_settings() -> str:
 
 
 if __name__ == "__main__":
+    parser_of(__doc__).parse_args()
     print(studies())
