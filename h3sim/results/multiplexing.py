@@ -46,7 +46,7 @@ def multiplexing_of(
     sent = metrics.sent_bytes(trace)
     order = [row.stream_id for row in sent]
     window_ns = rtt_ns or _usual_window_ns(sent)
-    spans = _spans(page, trace, sent)
+    spans = _spans(page, trace)
     signals = [(told.at_ns, told.element_id, told.signal) for told in trace.signals]
     delays_ns = metrics.reprioritization_delays_ns(sent, signals)
     n_runs = sum(1 for i, stream_id in enumerate(order) if not i or order[i - 1] != stream_id)
@@ -70,9 +70,22 @@ def _usual_window_ns(sent: Sequence[metrics.Sent]) -> int:
     return max(1, span_ns * _LEAST_WINDOW_PACKETS // max(1, len(sent) - 1))
 
 
-def _spans(page: Page, trace: Trace, sent: Sequence[metrics.Sent]) -> dict[int, tuple[int, int]]:
-    """Return from when each response was ready until its last packet left."""
-    ended_at_ns = {row.stream_id: row.at_ns for row in sent}
+def _spans(page: Page, trace: Trace) -> dict[int, tuple[int, int]]:
+    """Return from when each response was ready until the last of its bytes first left.
+
+    What was lost is nothing to send until that is known, and a server hears of it a round trip
+    later: a response that waits for that holds nobody back.
+    """
+    ended_at_ns: dict[int, int] = {}
+    reached: dict[int, int] = {}
+    sent_at_ns, _, streams, offsets, lengths, *_ = trace.packet_rows.columns
+    for at_ns, stream_id, offset, n_bytes in zip(
+        sent_at_ns, streams, offsets, lengths, strict=True
+    ):
+        # Of a response without bytes a frame with its end leaves all the same.
+        if offset + n_bytes > reached.get(stream_id, -1):
+            reached[stream_id] = offset + n_bytes
+            ended_at_ns[stream_id] = at_ns
     return {
         request.stream_id: (
             request.arrived_at_ns + page.resources[request.resource].server_ns,

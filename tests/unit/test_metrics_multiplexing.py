@@ -16,7 +16,10 @@ from h3sim.metrics.multiplexing import (
     slope,
 )
 from h3sim.metrics.paint import Element, seen_at_ns
+from h3sim.metrics.timings import timings
+from h3sim.results.multiplexing import multiplexing_of
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, Signal, StrictPriority
+from h3sim.trace import Delivery, PacketRows, Request, SignalSent, Trace
 from tests.helpers import page_of, replay
 
 TWO = [(0, "document", 8), (0, "image", 8)]
@@ -168,6 +171,30 @@ class TestInversions:
         assert inversion_bytes(sent, self.SPANS, [(0, -1, StrictPriority())]) is None
         assert inversion_bytes(sent, self.SPANS, [(0, 0, H2Priority())]) is None
         assert inversion_bytes(sent, self.SPANS, []) is None
+
+    def test_a_response_that_waits_to_hear_of_a_loss_has_nothing_to_send(self) -> None:
+        """Stream 0 has left at 2; that its first packet was lost is known at 5, and 4 goes on."""
+        rows = [
+            (1, None, 0, 0, 10, 0, None),
+            (2, 4, 0, 10, 10, 1, 7),
+            *((at_ns, at_ns + 2, 4, 10 * at_ns - 30, 10, at_ns - 1, at_ns + 2) for at_ns in (3, 4)),
+            (5, 7, 0, 0, 10, 4, 7),
+            (6, 8, 4, 20, 10, 5, 8),
+        ]
+        trace = Trace(
+            delivery=Delivery.STREAM,
+            requests=(Request(0, 0, 0, 0, 20), Request(4, 1, 0, 0, 30)),
+            signals=(SignalSent(0, 0, Eps(urgency=1)), SignalSent(0, 4, Eps(urgency=3))),
+            packet_rows=PacketRows.of(rows),
+        )
+        page = page_of(
+            {"id": "/", "kind": "document", "bytes": 20},
+            {"id": "a", "kind": "image", "bytes": 30, "discovered": {"by": "/", "at": "request"}},
+        )
+        found = multiplexing_of(page, trace, timings(trace), rtt_ns=3)
+        assert found.inversion_bytes == 0
+        # No window of 3 ns lies within the times of both; were 0 ready until 5, the first would.
+        assert found.jain_index is None
 
 
 def test_all_of_it_is_in_the_json() -> None:
