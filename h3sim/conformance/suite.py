@@ -5,6 +5,7 @@ All three read the one list, `Law`. The fixture of the pytest plugin calls the f
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,10 @@ from h3sim.conformance import claim_checks, contract_checks, cost_checks, share_
 from h3sim.conformance.candidate import Candidate
 from h3sim.conformance.laws import Check, ConformanceReport, Law, LawVerdict, NotCheckedError
 from h3sim.conformance.search import usual_settings
-from h3sim.errors import needing_extra
+from h3sim.errors import InputError, Problem, needing_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     import hypothesis
     import pytest
@@ -107,9 +108,9 @@ def _pytest() -> Any:
 
 
 def parametrize_with_checks(
-    schedulers: Iterable[SchedulerLike | Candidate],
+    schedulers: Iterable[SchedulerLike | Candidate] | SchedulerLike | Candidate,
 ) -> pytest.MarkDecorator:
-    """Return a mark that makes a test of each law for each of *schedulers*.
+    """Return a mark that makes a test of each law for each of *schedulers*, which may be one.
 
     The test takes `scheduler` and `check`, and calls `check(scheduler)`. Its id names scheduler and
     law: `MyScheduler-strict-order`. A law that is not claimed is skipped, with that as the reason.
@@ -120,8 +121,10 @@ def parametrize_with_checks(
     ...     check(scheduler)
     """
     made = _pytest()
+    is_many = isinstance(schedulers, Iterable) and not isinstance(schedulers, str | type)
+    several: Any = schedulers if is_many else [schedulers]
     candidates = [
-        entry if isinstance(entry, Candidate) else Candidate(factory=entry) for entry in schedulers
+        entry if isinstance(entry, Candidate) else Candidate(factory=entry) for entry in several
     ]
     rows = [
         made.param(candidate, _check_of(law), id=f"{candidate.label}-{law.value}")
@@ -164,7 +167,14 @@ class SchedulerSuite:
     skip: Mapping[Law, str] = {}
 
     def candidate(self) -> Candidate:
-        """Return what is put to the test."""
+        """Return what is put to the test.
+
+        Raises:
+            InputError: if nothing makes a scheduler, or an attribute is misspelt: a claim that
+                nobody reads would be checked by nobody.
+        """
+        if problems := _attribute_mistakes(type(self)):
+            raise InputError(problems, type(self).__name__)
         made = Candidate(
             factory=self.make_scheduler,
             claims=tuple(self.claims),
@@ -173,6 +183,27 @@ class SchedulerSuite:
             name=type(self).__name__,
         )
         return made if self.signals is None else replace(made, signals=self.signals)
+
+
+_ATTRIBUTES = tuple(SchedulerSuite.__annotations__)
+_ALIKE = 0.75
+"""From which likeness on an attribute is taken for a misspelt one: claim, scheduler, signal."""
+
+
+def _attribute_mistakes(cls: type[SchedulerSuite]) -> list[Problem]:
+    """Return what is missing, or misspelt, among the attributes of a suite."""
+    import difflib  # on use: importing should stay quick
+
+    problems = []
+    for name in (name for base in cls.__mro__ for name in vars(base) if base is not object):
+        near = difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=_ALIKE)
+        if near and name not in _ATTRIBUTES:
+            message = f"there is no such attribute; did you mean {near[0]}?"
+            problems.append(Problem(key=name, message=message))
+    if not problems and not hasattr(cls, "make_scheduler"):
+        message = "is missing: a class, a method or a name that makes the scheduler"
+        problems.append(Problem(key="make_scheduler", message=message))
+    return problems
 
 
 def _add_test(law: Law) -> None:

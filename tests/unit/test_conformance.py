@@ -46,7 +46,7 @@ from h3sim.conformance import (
 from h3sim.conformance.cost_checks import operations_of, reachable
 from h3sim.conformance.histories import valid_history
 from h3sim.conformance.search import shortened
-from h3sim.errors import H3SimError
+from h3sim.errors import H3SimError, InputError
 from h3sim.page import Page, Resource
 from h3sim.schedulers import (
     EpsScheduler,
@@ -569,3 +569,27 @@ def test_a_pick_that_is_no_stream_id_is_told_as_it_was_returned() -> None:
     said = str(caught.value)
     assert "stream '0' is picked, which is no id of a stream" in said
     assert said.endswith("pick() -> '0'")
+
+
+def test_a_suite_without_a_scheduler_or_with_a_misspelt_claim_is_told() -> None:
+    class Empty(SchedulerSuite):
+        pass
+
+    class Misspelt(SchedulerSuite):
+        scheduler = FifoScheduler
+        claim = (NoStarvation(rounds=2),)
+
+    with pytest.raises(InputError, match=r"Empty: make_scheduler: is missing"):
+        Empty().candidate()
+    with pytest.raises(InputError) as caught:
+        Misspelt().candidate()
+    assert caught.value.lines() == [
+        "Misspelt: scheduler: there is no such attribute; did you mean make_scheduler?",
+        "Misspelt: claim: there is no such attribute; did you mean claims?",
+    ]
+
+
+@pytest.mark.parametrize("one", [FifoScheduler, "eps", Candidate(factory=FifoScheduler)])
+def test_one_scheduler_may_be_given_without_a_list(one: Any) -> None:
+    ids = [row.id for row in parametrize_with_checks(one).args[1]]
+    assert ids == [row.id for row in parametrize_with_checks([one]).args[1]]
