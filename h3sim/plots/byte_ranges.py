@@ -143,7 +143,11 @@ def _dress(ax: Axes, labels: Sequence[str], title: str, *, end_ms: float) -> Non
 
 
 def _legend(ax: Axes, lines: Mapping[str, Sequence[object]]) -> None:
-    texts = {_NEW: "arrived", _AGAIN: "arrived again", _WAITED: "waited\nfor bytes\nbefore it"}
+    texts = {
+        _NEW: "arrived",
+        _AGAIN: "sent again,\narrived",
+        _WAITED: "waited\nfor bytes\nbefore it",
+    }
     handles: list[Artist] = [
         Line2D([], [], color=colour, linewidth=_WIDTHS[colour], label=text)
         for colour, text in texts.items()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.documents import shown
 from h3sim.documents.declared import keys_of, says, settle
 from h3sim.documents.nested import Inline, Table
-from h3sim.documents.refused import RefusedError
+from h3sim.documents.refused import ABSENT, RefusedError
 from h3sim.documents.values import ListOf, MegabitsPerSecond, Milliseconds, Number, ValueType, Whole
 from h3sim.errors import NetworkError, Problem
 from h3sim.transport.jitter import Jitter, LinkJitter
@@ -116,8 +116,8 @@ class _Trace(ListOf):
         return {"anyOf": [{"type": "string"}, super().schema()]}
 
 
-def _optional(kind: ValueType, about: str) -> Any:
-    return field(default=None, metadata=says(kind, about))
+def _optional(kind: ValueType, about: str, stand_in: Any = ABSENT) -> Any:
+    return field(default=None, metadata=says(kind, about, stand_in=stand_in))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,10 +146,14 @@ class LinkProfile:
     """
 
     rate_bps: int | None = _optional(
-        MegabitsPerSecond(low=1e-6, high=1e7), "what the bottleneck passes, in Mbit/s on the wire"
+        MegabitsPerSecond(low=1e-6, high=1e7),
+        "what the bottleneck passes, in Mbit/s on the wire",
+        stand_in=1_000_000,  # a wrong rate is still a rate: what needs one has it
     )
     mahimahi: tuple[int, ...] | None = _optional(
-        _Trace(), "in place of rate_mbps: a trace, as milliseconds or as the path of a file"
+        _Trace(),
+        "in place of rate_mbps: a trace, as milliseconds or as the path of a file",
+        stand_in=(1,),
     )
     burst_bytes: int = field(
         default=PACKET_BYTES, metadata=says(Whole(low=0, high=10**9), "what it passes at once")

@@ -328,3 +328,12 @@ def test_an_access_network_has_the_rates_of_its_source_and_a_modem_s_queue(
         assert link.rate_bps == pytest.approx(mbps * 1e6)  # a decimal of the file
         bdp_bytes = math.ceil(Fraction(link.rate_bps * rtt_ms, 8000))  # type: ignore[arg-type]
         assert link.queue_limit_bytes(network.rtt_ns) == max(65_536, bdp_bytes)
+
+
+@pytest.mark.parametrize("wrong", ["rate_mbps = -5", 'mahimahi = "nosuch.trace"'])
+def test_of_a_wrong_rate_it_is_not_said_that_there_is_none(tmp_path: Path, wrong: str) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(HEAD + f"[down]\n{wrong}\nqueue_bytes = 50000\n")
+    with pytest.raises(NetworkError) as caught:
+        read_network(file)
+    assert [problem.key for problem in caught.value.problems] == [f"down.{wrong.split()[0]}"]
