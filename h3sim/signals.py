@@ -82,8 +82,8 @@ class BucketPriority:
     Raises:
         ValueError: if the bucket is outside 0 to 63 or the level outside 1 to 3.
 
-    >>> BucketPriority(bucket=63, level=3).wire_byte
-    255
+    >>> BucketPriority(bucket=63, level=3)
+    BucketPriority(bucket=63, level=3)
     """
 
     bucket: int
@@ -94,11 +94,6 @@ class BucketPriority:
             raise ValueError(f"bucket must be 0 to {_MAX_BUCKET}, is {self.bucket}")
         if self.level not in _LEVELS:
             raise ValueError(f"level must be 1, 2 or 3, is {self.level}")
-
-    @property
-    def wire_byte(self) -> int:
-        """The byte that carries the signal."""
-        return self.bucket * 4 + self.level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

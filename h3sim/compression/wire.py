@@ -77,18 +77,18 @@ def encode_integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
 
 
 @functools.lru_cache(maxsize=_STRINGS_KEPT)
-def encode_string(value: bytes, prefix_bits: int = 7, first: int = 0) -> bytes:
+def encode_string(value: bytes) -> bytes:
     """Return *value* as a string literal, Huffman coded where that is shorter (RFC 7541 § 5.2).
 
-    The bit that says so stands before a length with a prefix of so many bits.
+    The bit that says so stands before the length.
 
     >>> encode_string(b"www.example.com").hex()
     '8cf1e3c2e5f23a6ba0ab90f4ff'
     """
     huffman: bytes = _huffman_encoder().encode(value)
     if len(huffman) < len(value):
-        return encode_integer(len(huffman), prefix_bits, first | 1 << prefix_bits) + huffman
-    return encode_integer(len(value), prefix_bits, first) + value
+        return encode_integer(len(huffman), 7, 1 << 7) + huffman
+    return encode_integer(len(value), 7) + value
 
 
 class WireReader:

@@ -132,12 +132,11 @@ class Number(ValueType):
         is_below: bool = False,
         hint: str = "",
         example: str = "",
-        stand_in: float | None = None,
     ) -> None:
         self.low, self.high, self.is_above, self.is_below = low, high, is_above, is_below
         self.hint = f" ({hint or example})" if hint or example else ""
         self._example = f" ({example})" if example else ""
-        self.stand_in = (low or 0) if stand_in is None else stand_in
+        self.stand_in = low or 0
 
     def accept(self, value: Any) -> float:
         value = plain_number(value)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from h3sim.results import Load
 
-__all__ = ["ORDERS", "Flight", "LostPacket", "Scene", "held_at", "scene_of", "state_of"]
+__all__ = ["ORDERS", "Flight", "LostPacket", "Scene", "scene_of", "state_of"]
 
 ORDERS = ("QUIC: each stream in its own order", "TCP: all streams in one order")
 _LEAST_FLIGHTS = 6
@@ -161,9 +161,3 @@ def state_of(flight: Flight, order: int, at_ms: float) -> str:
     if given_ms is None:
         return "copy"
     return "given" if at_ms >= given_ms else "held"
-
-
-def held_at(scene: Scene, order: int, at_ms: float) -> tuple[int, int]:
-    """Return how many packets, and bytes, have come by then and are held back."""
-    held = [each for each in scene.flights if state_of(each, order, at_ms) == "held"]
-    return len(held), sum(each.n_bytes for each in held)

@@ -40,11 +40,6 @@ class Race:
     n_measured: int
 
     @property
-    def is_sure(self) -> bool:
-        """Whether every other arm is surely behind the best."""
-        return all(row.is_worse for row in self.rows if row.arm != self.best)
-
-    @property
     def level_with_best(self) -> tuple[int, ...]:
         """The arms that may be as good as the best, itself among them."""
         return tuple(row.arm for row in self.rows if row.arm == self.best or not row.is_worse)

@@ -224,18 +224,6 @@ class Network:
         return self.rtt_ns // 2
 
     @property
-    def pace(self) -> ConstantRate:
-        """The constant rate.
-
-        Raises:
-            NetworkError: if the network consists of links.
-        """
-        if self.constant_rate is None:
-            message = "is not constant: this network consists of links"
-            raise NetworkError([Problem(key="constant_rate", message=message)], self.name)
-        return self.constant_rate
-
-    @property
     def packet_interval_ns(self) -> float:
         """The time between two full packets at the pace, or at the rate of the link down.
 

@@ -67,12 +67,6 @@ def test_the_link_upward_is_as_the_one_downward_unless_it_is_given() -> None:
     assert Network(name="x", down=down, up=up).up == up
 
 
-def test_a_network_of_links_has_no_pace() -> None:
-    assert Network(name="x", constant_rate=CONSTANT_RATE).pace is CONSTANT_RATE
-    with pytest.raises(NetworkError, match="x: constant_rate: is not constant"):
-        _ = Network(name="x", down=LinkProfile()).pace
-
-
 def test_a_constant_pace_becomes_links_that_deliver_at_its_ticks() -> None:
     network = replace(SHIPPED["marx-2019-jitter-fixed"], rtt_ns=ms(30), cc="newreno").as_links()
     assert (network.constant_rate, network.jitter, network.cc) == (None, None, "newreno")

@@ -254,10 +254,6 @@ class TestSignals:
         with pytest.raises(ValueError, match="must be"):
             BucketPriority(bucket=bucket, level=level)
 
-    @pytest.mark.parametrize(("bucket", "level", "byte"), [(0, 1, 1), (31, 2, 126), (63, 3, 255)])
-    def test_bucket_and_level_share_a_byte(self, bucket: int, level: int, byte: int) -> None:
-        assert BucketPriority(bucket=bucket, level=level).wire_byte == byte
-
 
 def test_a_stream_that_was_closed_may_be_opened_again() -> None:
     tree = TreeScheduler()

@@ -45,7 +45,7 @@ def work_of(trace: Iterable[dict[str, Any]]) -> dict[str, CpuTime]:
     ...        "args": {"data": {"url": "a.js"}}}
     >>> compiled = run | {"name": "v8.compile", "ts": 10, "dur": 2000}
     >>> work_of([run, compiled])
-    {'a.js': Work(parse_ms=2.0, execute_ms=3.0, started_us=0)}
+    {'a.js': CpuTime(parse_ms=2.0, execute_ms=3.0, started_us=0)}
     """
     threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for event in trace:

@@ -52,12 +52,8 @@ class Visit:
     onload_ms: float | None = None
 
 
-def visit(
-    address: str, url: str, patience: Patience, *, extra: tuple[ProtocolEvent, ...] = ()
-) -> Visit:
+def visit(address: str, url: str, patience: Patience) -> Visit:
     """Load *url* in the Chromium behind the DevTools socket at *address*.
-
-    *extra* are commands (method and parameters) given before the navigation.
 
     Raises:
         ChromiumError: if the page does not load.
@@ -65,7 +61,7 @@ def visit(
     with DevTools(address) as devtools:
         version = devtools.call("Browser.getVersion")["product"]
         tab = _Tab(devtools, Visit(browser=version), patience)
-        tab.open(extra)
+        tab.open()
         tab.navigate(url)
         tab.wait()
         tab.measure()
@@ -85,7 +81,7 @@ class _Tab:
         self._loaded_at: float | None = None
         self._html: list[str] = []
 
-    def open(self, extra: tuple[ProtocolEvent, ...]) -> None:
+    def open(self) -> None:
         target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -106,8 +102,6 @@ class _Tab:
             source = _script(name)
             more = {"worldName": world} if world else {}
             self._call("Page.addScriptToEvaluateOnNewDocument", source=source, **more)
-        for method, params, _ in extra:
-            self._call(method, **params)
         # Without a session: all of the browser is traced, the process of the tab with it.
         self._devtools.call(
             "Tracing.start",

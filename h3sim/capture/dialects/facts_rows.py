@@ -51,13 +51,6 @@ class _Type(Choice):
         return _KINDS[self.accept(given)]
 
 
-class _OrNull(OrNone):
-    """A value, or null where the recording does not say; the key must stand there."""
-
-    def read(self, given: Any) -> Any:
-        return None if given is None else self.of.read(given)
-
-
 class _Host(ValueType):
     """Any name, which is not kept; what is none says nothing."""
 
@@ -91,9 +84,9 @@ class FactsRow:
     """One resource as it was recorded; None where the recording does not say."""
 
     id: str = field(metadata=says(_Id(is_needed=True)))
-    parent: str | None = field(metadata=says(_OrNull(Text())))
+    parent: str | None = field(metadata=says(OrNone(Text(), none=None)))
     kind: Kind = field(metadata=says(_Type(_KINDS), key="type", stand_in=Kind.OTHER))
-    body_bytes: int | None = field(metadata=says(_OrNull(_SIZE)))
+    body_bytes: int | None = field(metadata=says(OrNone(_SIZE, none=None)))
     start_ns: int = field(metadata=says(DELAY))
     basis: str = _known(Text(), "parent_basis", "")
     """How the recorder, or who made the table, knew the parent: "initiator", "referer", ..."""

@@ -55,18 +55,15 @@ def sizes_inferred_in(requests: Sequence[Observed]) -> Counter[str]:
 
 def missing_in(requests: Sequence[Observed]) -> list[str]:
     """Return what nothing is known of, with the number of requests that lack it."""
-    missing = []
-    for what, number in (
-        ("body sizes", sum(request.body_bytes is None for request in requests)),
-        ("header sizes", sum(request.header_bytes is None for request in requests)),
-        ("request sizes", sum(request.request_bytes is None for request in requests)),
-    ):
-        if number:
-            missing.append(f"{what} of {number:,}, taken as 0")
-    for what, number in (
-        ("times", sum(request.start_ms is None for request in requests)),
-        ("media types", sum(not plain_mime(request.mime) for request in requests)),
-    ):
-        if number:
-            missing.append(f"{what} of {number:,}")
-    return missing
+    counted = (
+        ("body sizes", ", taken as 0", lambda request: request.body_bytes is None),
+        ("header sizes", ", taken as 0", lambda request: request.header_bytes is None),
+        ("request sizes", ", taken as 0", lambda request: request.request_bytes is None),
+        ("times", "", lambda request: request.start_ms is None),
+        ("media types", "", lambda request: not plain_mime(request.mime)),
+    )
+    return [
+        f"{what} of {number:,}{instead}"
+        for what, instead, is_missing in counted
+        if (number := sum(map(is_missing, requests)))
+    ]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.documents import is_quantity, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from h3sim.capture.source.parts import JsonPart
 
@@ -56,10 +56,9 @@ class Fields:
         """Return the text under the first of *names* that has one, "" if none has."""
         for name in names:
             value = self._entry.get(name)
-            if isinstance(value, str):
-                if value:
-                    return value
-            elif value is not None:
+            if isinstance(value, str) and value:
+                return value
+            if value not in (None, ""):
                 self.wrong(name, f"must be text, is {shown(value)}")
         return ""
 
@@ -67,10 +66,9 @@ class Fields:
         """Return the text or number under the first of *names* that has one, "" for none."""
         for name in names:
             value = self._entry.get(name)
-            if isinstance(value, str):
-                if value:
-                    return value
-            elif is_quantity(value):
+            if isinstance(value, str) and value:
+                return value
+            if is_quantity(value):
                 return f"{value:.15g}"
         return ""
 
@@ -113,33 +111,23 @@ class Fields:
 
     def tables(self, name: str) -> list[Fields]:
         """Return the objects of the list there; what is none is noted and left out."""
-        value = self._entry.get(name)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            self.wrong(name, f"must be a list, is {shown(value)}")
-            return []
-        found = []
-        for index, item in enumerate(value):
-            key = f"{self._key_of(name)}[{index}]"
-            if isinstance(item, dict):
-                found.append(Fields(item, key, self._note))
-            else:
-                self._note(key, f"must be an object, is {shown(item)}")
-        return found
+        return [Fields(item, key, self._note) for key, item in self._items(name, dict, "an object")]
 
     def texts(self, name: str) -> list[str]:
         """Return the texts of the list there; what is none is noted and left out."""
+        return [item for _, item in self._items(name, str, "text")]
+
+    def _items(self, name: str, kind: type, noun: str) -> Iterator[tuple[str, Any]]:
         value = self._entry.get(name)
         if value is not None and not isinstance(value, list):
             self.wrong(name, f"must be a list, is {shown(value)}")
-        found = []
-        for index, item in enumerate(value if isinstance(value, list) else []):
-            if isinstance(item, str):
-                found.append(item)
+            return
+        for index, item in enumerate(value or ()):
+            key = f"{self._key_of(name)}[{index}]"
+            if isinstance(item, kind):
+                yield key, item
             else:
-                self._note(f"{self._key_of(name)}[{index}]", f"must be text, is {shown(item)}")
-        return found
+                self._note(key, f"must be {noun}, is {shown(item)}")
 
     def wrong(self, name: str, message: str) -> None:
         """Note what is wrong with the value under *name*."""

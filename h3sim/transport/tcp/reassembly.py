@@ -66,11 +66,6 @@ class Reassembly:
         self.wants_sack = False
         """Whether an ACK says more than its number; asked with each segment, so kept."""
 
-    @property
-    def has_holes(self) -> bool:
-        """Whether something came early."""
-        return bool(self._early)
-
     def on_segment(self, segment: Segment, now_ns: int) -> list[TlsRecord]:
         """Take a segment with data; return the records that are whole now, in order."""
         seq = segment.seq
