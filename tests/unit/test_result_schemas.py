@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -66,6 +68,18 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-server-check/1": lambda: check_server("fifo").to_dict(),
     "h3sim-what-if/1": lambda: h3sim.study.what_if(PAGE).to_dict(),
 }
+
+
+def test_every_format_that_is_named_in_the_code_has_a_schema() -> None:
+    named = {
+        node.value
+        for path in Path(h3sim.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"h3sim-[a-z-]+/\d+", node.value)
+    }
+    assert named == set(SCHEMAS)
 
 
 def test_every_format_of_results_is_made_here() -> None:

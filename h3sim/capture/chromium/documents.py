@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from h3sim.capture.inference.urls import joined, without_fragment
+from h3sim.capture.inference.urls import without_fragment
 from h3sim.capture.markup.references import read_markup
 from h3sim.capture.markup.tags import scan
 
@@ -43,9 +43,7 @@ class Document:
         """What its tags name, by the URL without fragment."""
         found: dict[str, Reference] = {}
         for reference in read_markup(scan(self.data), is_every=True).references:
-            base = joined(self._url, reference.base) or self._url
-            url = joined(base, reference.url)
-            if url:
+            if url := reference.url_in(self._url):
                 # What is named twice is asked for at the first place.
                 found.setdefault(url, reference)
         return found

@@ -135,11 +135,10 @@ class _Site:
         named: list[Reference | Style] = [*markup.references, *markup.styles]
         # In the order in which a parser meets them.
         for each in sorted(named, key=lambda each: each.offset_bytes):
-            base = joined(own, each.base) or own
             if isinstance(each, Reference):
-                self._follow(each, base, file)
+                self._follow(each, own, file)
             else:
-                self._take_style(each, base, file)
+                self._take_style(each, joined(own, each.base) or own, file)
         self._read_all_sheets(document)
         if not document.is_parsed:
             self._recording.inferred["documents too long or deep, all rules taken to apply"] += 1
@@ -153,10 +152,10 @@ class _Site:
         for url in read_declarations(style.text).urls:
             self._ask(joined(base, url), Kind.IMAGE, key, trigger, {})
 
-    def _follow(self, reference: Reference, base: str, file: _File) -> None:
+    def _follow(self, reference: Reference, own: str, file: _File) -> None:
         key = f"{file.path}: byte {reference.offset_bytes}: {reference.tag}"
-        url, at = joined(base, reference.url), self._at(file, reference.offset_bytes)
-        self._ask(url, reference.kind, key, at, reference.flags)
+        at = self._at(file, reference.offset_bytes)
+        self._ask(reference.url_in(own), reference.kind, key, at, reference.flags)
 
     def _at(self, file: _File, offset_bytes: int) -> Trigger:
         offset = file.served.wire(offset_bytes)

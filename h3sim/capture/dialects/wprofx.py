@@ -28,7 +28,6 @@ class WprofxGraph:
         self._owner: dict[str, int] = {}
         self._url_of: dict[str, str] = {}
         self._executed_ms: dict[str, float] = defaultdict(float)
-        self._from_script: dict[int, str] = {}
         self._deps: list[Fields] = []
         self._critical: list[str] = []
         self._n_read = 0
@@ -77,7 +76,8 @@ class WprofxGraph:
         request.status = None if status is None else int(status)
         if request.status is not None and request.status <= 0:
             request.outcome = RequestOutcome.FAILED
-        self._from_script[len(self._recording.requests)] = activity.text("fromScript")
+        script = activity.text("fromScript")
+        request.initiator = script if "://" in script and script != url else ""
         self._recording.requests.append(request)
 
     def finish(self) -> None:
@@ -91,10 +91,7 @@ class WprofxGraph:
                 latest[index] = (begun, source)
         done: set[str] = set()
         for index, request in enumerate(requests):
-            script = self._from_script[index]
-            if "://" in script and script != request.url:
-                request.initiator = script
-            elif index in latest:
+            if not request.initiator and index in latest:
                 request.initiator = self._url_of[latest[index][1]]
             if request.url not in done:  # what a URL executes is told once for all its downloads
                 done.add(request.url)

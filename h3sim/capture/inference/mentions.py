@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.inference.urls import joined, without_fragment
+from h3sim.capture.inference.urls import without_fragment
 from h3sim.capture.markup.references import read_markup
 from h3sim.capture.markup.tags import scan
 
@@ -64,7 +64,7 @@ def _named(data: bytes, own: str) -> dict[str, tuple[int, dict[str, Any]]]:
     markup = read_markup(scan(data))
     named: dict[str, tuple[int, dict[str, Any]]] = {}
     for reference in markup.references:
-        url = joined(joined(own, reference.base) or own, reference.url)
+        url = reference.url_in(own)
         offset, flags = named.get(url, (reference.offset_bytes, {}))
         # Of a flag that several tags have the first one counts.
         named[url] = (offset, reference.flags | flags)

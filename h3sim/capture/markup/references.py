@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.inference.kinds import kind_of_word
+from h3sim.capture.inference.urls import joined
 from h3sim.capture.markup.media import candidates, chosen, matches
 from h3sim.page import FetchPriority, Kind
 
@@ -60,6 +61,10 @@ class Reference:
     """What a `base` element before it says; as it stands, "" for none."""
     flags: dict[str, Any] = field(default_factory=dict)
     """What its tag says, as fields of a `Resource`; what is not so is left out, but for hints."""
+
+    def url_in(self, document_url: str) -> str:
+        """Return its URL, absolute and without fragment, in a document; "" for what is none."""
+        return joined(joined(document_url, self.base) or document_url, self.url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
