@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.browser.first_view import HEURISTIC
 from h3sim.capture import DIALECTS, import_page
+from h3sim.cli.outputs import check_outputs_differ
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
 from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, fitted, terminal_width
@@ -78,6 +79,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _import(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     mistakes.collect(lambda: _check_output(options))
+    mistakes.collect(lambda: check_outputs_differ(options, output="-o"))
     imported = mistakes.collect(
         lambda: import_page(
             options.file,

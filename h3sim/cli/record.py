@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from h3sim.cli.outputs import check_outputs_differ
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, check_choice, with_choice
 from h3sim.cli.tables import in_ms, plural, table
@@ -84,6 +85,7 @@ def _record(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_choice(options.above_the_fold))
     for key, path in _outputs(options):
         mistakes.collect(lambda key=key, path=path: check_output(path, key=key))  # type: ignore[misc]
+    mistakes.collect(lambda: check_outputs_differ(options, output="--output", log="--log"))
     if source is None or mistakes.lines:
         return mistakes.tell("record")
     said = {"source": options.source, "licence": options.licence, "notes": options.notes}

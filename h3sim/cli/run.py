@@ -16,7 +16,7 @@ from h3sim.cli.load_tables import (
     roots_table,
 )
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config, switch_of
-from h3sim.cli.outputs import check_plot_path
+from h3sim.cli.outputs import check_outputs_differ, check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, named_page
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, table, terminal_width
@@ -214,6 +214,8 @@ def _run(options: argparse.Namespace) -> int:
 
         mistakes.collect(lambda: check_har_path(options.har, key="--har"))
     mistakes.collect(lambda: _check_animation(options.animate))
+    outputs = {name: f"--{name}" for name in ("plot", "qlog", "animate", "har")}
+    mistakes.collect(lambda: check_outputs_differ(options, **outputs))
     other = mistakes.collect(lambda: _other_page(options))
     if cell is None or mistakes.lines:
         return mistakes.tell("run")

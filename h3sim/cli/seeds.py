@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from h3sim.cli.outputs import check_outputs_differ
 from h3sim.cli.parsing import progress_bar
 from h3sim.cli.tables import fitted, plural, ratio, table, terminal_width
 from h3sim.documents import check_output
@@ -69,6 +70,7 @@ def check_seed_options(options: argparse.Namespace) -> None:
         raise InputError(problems)
     if options.csv is not None:
         check_output(options.csv, key="--csv")
+        check_outputs_differ(options, csv="--csv")
 
 
 def compare_over_seeds(

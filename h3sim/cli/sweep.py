@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.options import share
+from h3sim.cli.outputs import check_outputs_differ
 from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, with_choice
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
@@ -96,6 +97,8 @@ def _sweep(options: argparse.Namespace) -> int:
         path = getattr(options, name)
         if path is not None:
             mistakes.collect(partial(check_output, path, key=f"--{name}"))
+    outputs = {name: f"--{name}" for name in ("store", "csv", "parquet", "save")}
+    mistakes.collect(lambda: check_outputs_differ(options, **outputs))
     if study is not None and options.metrics is not None:
         mistakes.collect(partial(study.ask_for, options.metrics.split(",")))
     if study is None or mistakes.lines:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import h3sim
 from h3sim.cli import main
+from h3sim.page import page_to_dict
+from h3sim.results.har import load_to_har
 from tests.helpers import page_file
 
 ROOT = {"id": "/", "kind": "document", "bytes": 10}
@@ -426,3 +429,38 @@ def test_a_recording_in_the_place_of_a_page_is_told_how_to_be_imported(
         f"h3sim {command[0]}: {path}: is no page file:"
         f" `h3sim import {path} -o page.json` makes one of it\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["import", "shop.har", "-o", "./shop.har"], "import: -o: './shop.har' is what is read"),
+        (["run", "shop.har", "--har", "shop.har"], "run: --har: 'shop.har' is what is read"),
+        (["sweep", "study.toml", "--csv", "study.toml"], "sweep: --csv: 'study.toml' is what is"),
+        (
+            ["sweep", "study.toml", "--csv", "rows", "--save", "rows"],
+            "sweep: --save: 'rows' is --csv, too: name another file",
+        ),
+        (["compare", "page.json", "--seeds", "2", "--csv", "page.json"], "--csv: 'page.json' is"),
+        (["record", "site.html", "-o", "site.html"], "record: --output: 'site.html' is what is"),
+    ],
+)
+def test_no_output_takes_the_place_of_what_is_read_or_of_another(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "shop.har": json.dumps(load_to_har(h3sim.simulate("davies-meenan"))),
+        "study.toml": 'format = "h3sim-study/1"\npages = "davies-meenan"\n',
+        "page.json": json.dumps(page_to_dict(h3sim.load_page("davies-meenan"))),
+        "site.html": "<p>",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    (line,) = complaints(capsys, *arguments)
+    assert said in line
+    assert {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()} == files
