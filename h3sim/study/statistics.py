@@ -114,8 +114,9 @@ def compare_schemes(
 
     - Interval: of the mean logarithm, by `h3sim.study.intervals.mean_interval`: the studentized
       bootstrap over clusters, or with *interval* "bca" the bias-corrected and accelerated one.
-    - Test: Wilcoxon's signed ranks, two-sided, zeros split (Pratt 1959); it assumes that the
-      differences lie symmetrically about their median. Corrected over schemes as Holm 1979.
+    - Test: Wilcoxon's signed ranks, two-sided; it assumes that the differences lie symmetrically
+      about their median. Zeros are ranked, and half of their ranks counts for either side, where
+      Pratt 1959 leaves those out: p is rather too large. Corrected over schemes as Holm 1979.
     - Effect: matched-pairs rank-biserial correlation (Kerby 2014), -1 to 1; above 0 is faster.
     - Wins and losses count pairs whose speedup lies beyond 5 % and 25 %.
 
