@@ -111,13 +111,16 @@ def test_a_client_is_done_when_its_finished_is_acknowledged_too() -> None:
     [
         ((0, 100), [(0, 100)]),
         ((100, 100), [(100, 100)]),  # up to where the acknowledged ones begin
-        ((100, 101), []),
+        ((100, 101), [(100, 100)]),
+        ((150, 200), [(150, 50), (300, 50)]),  # on either side of them
+        ((299, 2), [(300, 1)]),
+        ((200, 100), []),
         ((210, 20), []),
         ((299, 1), []),
         ((300, 50), [(300, 50)]),  # and from their end on
     ],
 )
-def test_lost_bytes_go_again_unless_some_of_them_arrived(
+def test_lost_bytes_go_again_but_for_those_that_arrived(
     lost: tuple[int, int], again: list[tuple[int, int]]
 ) -> None:
     server = made(Role.SERVER)

@@ -114,12 +114,19 @@ class Handshake:
         self.is_over = self.is_complete and self._acked.contiguous >= self._end
 
     def on_lost(self, offset: int, n_bytes: int) -> None:
-        """Send these handshake bytes again, unless they arrived after all."""
-        known = [(a, b) for a, b in self._acked.spans() if a < offset + n_bytes and b > offset]
-        if not known:
-            self._to_send.append((offset, offset + n_bytes))
-            # Lowest first: the other end can use handshake bytes only in order.
-            self._to_send.sort()
+        """Send these handshake bytes again, but for those that arrived after all."""
+        stop = offset + n_bytes
+        for start, end in self._acked.spans():
+            if start >= stop:
+                break
+            # A probe may have brought a part of them: what is left is known to nobody else.
+            if start > offset:
+                self._to_send.append((offset, start))
+            offset = max(offset, end)
+        if offset < stop:
+            self._to_send.append((offset, stop))
+        # Lowest first: the other end can use handshake bytes only in order.
+        self._to_send.sort()
 
     def fill(self, crypto: list[tuple[int, int]], used: int, room: int) -> int:
         """Put handshake bytes that wait into *crypto*; return how much of *room* is used then."""
