@@ -114,7 +114,8 @@ class BbrController(CongestionController):
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Restart from idle at the rate of the path (§ 4.3.4.4)."""
-        self._model.on_sent(packet.number)
+        if self._model.limited_until_bytes is not None:  # else it would do nothing
+            self._model.on_sent(packet.number)
         if bytes_in_flight <= packet.size_bytes and packet.is_app_limited:
             self._is_idle_restart = True
             if self.state is _PROBE_BW:

@@ -19,6 +19,8 @@ _BANDWIDTH_FILTER_ROUNDS: Final = 10
 _MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
 _FULL_GROWTH: Final = 1.25
 _FULL_ROUNDS: Final = 3
+_NOT_YET: Final = 1 << 62
+"""Above the number of any packet."""
 
 
 class PathModel:
@@ -34,10 +36,8 @@ class PathModel:
         "_full_bandwidth_bps",
         "_full_rounds",
         "_largest_acked",
-        "_largest_sent",
         "_limited_from",
         "_limited_to",
-        "_limited_until_bytes",
         "_product_bytes",
         "_round_ends_at_bytes",
         "bandwidth_bps",
@@ -45,6 +45,7 @@ class PathModel:
         "is_full",
         "is_min_rtt_expired",
         "is_round_start",
+        "limited_until_bytes",
         "min_rtt_at_ns",
         "min_rtt_ns",
         "round_count",
@@ -66,8 +67,8 @@ class PathModel:
         self._full_bandwidth_bps = 0
         self._full_rounds = 0
         self._largest_acked = -1
-        self._largest_sent = -1
-        self._limited_until_bytes: int | None = None
+        self.limited_until_bytes: int | None = None
+        """Until so much is delivered, low rates say more of the sender; None: they count."""
         # The packets that were sent meanwhile; none if the first number is above the last.
         self._limited_from = 0
         self._limited_to = -1
@@ -85,15 +86,17 @@ class PathModel:
 
     def ignore_low_rates(self, bytes_in_flight: int) -> None:
         """Count what is sent as limited by the sender until all that is in flight has arrived."""
-        if self._limited_until_bytes is None:
-            self._limited_from = self._largest_sent + 1
-        self._limited_until_bytes = self.delivered_bytes + bytes_in_flight
+        if self.limited_until_bytes is None:
+            self._limited_from = _NOT_YET
+        self.limited_until_bytes = self.delivered_bytes + bytes_in_flight
 
     def on_sent(self, number: int) -> None:
-        """Take note of a packet that leaves."""
-        self._largest_sent = number
-        if self._limited_until_bytes is not None:
-            self._limited_to = number
+        """Take note of a packet that leaves, which matters only while low rates are ignored."""
+        if self.limited_until_bytes is None:
+            return
+        if self._limited_from > number:
+            self._limited_from = number
+        self._limited_to = number
 
     def on_acked(self, packets: Sequence[SentPacket], now_ns: int, rtt: RttEstimator) -> None:
         """Count rounds, and measure bandwidth by the packet sent last (§ 4.1.1)."""
@@ -107,9 +110,9 @@ class PathModel:
         if self.is_round_start:
             self._round_ends_at_bytes = delivered_bytes
             self.round_count += 1
-        limit_bytes = self._limited_until_bytes
+        limit_bytes = self.limited_until_bytes
         if limit_bytes is not None and delivered_bytes > limit_bytes:
-            self._limited_until_bytes = None
+            self.limited_until_bytes = None
         is_cwnd_underutilized = newest.is_app_limited or (
             self._limited_from <= newest.number <= self._limited_to
         )

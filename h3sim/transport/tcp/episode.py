@@ -27,6 +27,7 @@ class Episode:
         "_board",
         "_controller",
         "_has_prr",
+        "holds_window",
         "is_timed_out",
         "may_exceed_window",
         "point",
@@ -44,17 +45,15 @@ class Episode:
         """The recovery point: where what was sent before ends; None outside an episode."""
         self.is_timed_out = False
         """Whether a timeout began this episode, or took it over."""
+        self.holds_window = False
+        """Whether the window may not grow: in an episode that no timeout took over."""
         self.may_exceed_window = False
         """Whether its first retransmission is still to go, whatever the window."""
-
-    @property
-    def holds_window(self) -> bool:
-        """Whether the window may not grow."""
-        return self.point is not None and not self.is_timed_out
 
     def begin(self) -> None:
         """Begin with all that was sent so far."""
         self.point = self._board.next_seq
+        self.holds_window = True
 
     def reduce(self, news: Iterable[SentSegment]) -> None:
         """Spread the reduction of the window, if there was one; *news* came with the loss."""
@@ -77,10 +76,11 @@ class Episode:
         # The window falls below what is in flight by old count: the first segment must go all the
         # same.
         self.is_timed_out = self.may_exceed_window = True
+        self.holds_window = False
         self.prr.end()
 
     def end(self) -> None:
         """End: the window rules again."""
         self.point = None
-        self.is_timed_out = self.may_exceed_window = False
+        self.is_timed_out = self.holds_window = self.may_exceed_window = False
         self.prr.end()
