@@ -142,7 +142,7 @@ def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
                 configuration=None,
             )
         ),
-        "above_the_fold": UNKNOWN_FOLD,
+        "above_the_fold": {**UNKNOWN_FOLD},
         **document_of(Measurement(log)),
         "resources": RESOURCES.write(_resource(log, row) for row in metrics.timings(log.trace)),
     }

@@ -69,6 +69,13 @@ def test_a_log_of_a_load_gives_exactly_the_figures_of_the_load(
     assert measured(load, tmp_path / "load.sqlog", dialect="draft") == expected
 
 
+def test_what_is_done_to_one_document_changes_no_other(tmp_path: Path) -> None:
+    load = h3sim.simulate("davies-meenan")
+    before = json.dumps(measured(load, tmp_path / "load.qlog"))
+    measured(load, tmp_path / "load.qlog")["above_the_fold"]["bytes"] = 1
+    assert json.dumps(measured(load, tmp_path / "load.qlog")) == before
+
+
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> None:
     load = engine.simulate(
