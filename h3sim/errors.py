@@ -30,6 +30,7 @@ __all__ = [
     "UnknownNameError",
     "UnknownOptionError",
     "needing_extra",
+    "require_extra",
 ]
 
 
@@ -218,6 +219,18 @@ def needing_extra(package: str, extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtraError(package, extra) from error
+
+
+def require_extra(package: str, extra: str) -> None:
+    """Refuse work whose end needs *package*, of the *extra* of h3sim, before it is begun.
+
+    Raises:
+        MissingExtraError: if *package* is not installed.
+    """
+    from importlib.util import find_spec  # on use: importing h3sim should stay quick
+
+    if find_spec(package) is None:
+        raise MissingExtraError(package, extra)
 
 
 class Terminated(SystemExit):

@@ -9,7 +9,7 @@ from h3sim.cli.outputs import check_outputs_differ
 from h3sim.cli.parsing import progress_bar
 from h3sim.cli.tables import fitted, plural, ratio, table, terminal_width
 from h3sim.documents import check_output
-from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.errors import InputError, NothingToMeasureError, Problem, require_extra
 from h3sim.results.figures import FIGURES
 from h3sim.study import study_of
 
@@ -82,6 +82,7 @@ def compare_over_seeds(
     buffers_kb: Sequence[float],
 ) -> int:
     """Run the loads, and print how each scheme fares against the baseline."""
+    require_extra("scipy", "study")  # for the intervals, when all loads have run
     changed: dict[str, Any] = {
         field.name: getattr(config, field.name)
         for field in fields(config)

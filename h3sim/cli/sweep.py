@@ -14,7 +14,7 @@ from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, with_choice
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
 from h3sim.documents import check_output
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, Problem, require_extra
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.study.executors import dask_client
 from h3sim.study.sequential import run_until
@@ -103,6 +103,8 @@ def _sweep(options: argparse.Namespace) -> int:
         mistakes.collect(partial(study.ask_for, options.metrics.split(",")))
     if study is None or mistakes.lines:
         return mistakes.tell("sweep")
+    if options.parquet is not None:
+        require_extra("pyarrow", "study")  # when all loads have run
     study.has_resources = study.has_resources or options.resources
     if options.until_width is not None:
         study.stopping = _with_width(study, options.until_width)

@@ -18,7 +18,7 @@ import pytest
 
 from h3sim.cli import main
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import Store, StoreError, study_of, sweep
+from h3sim.study import Store, StoreError, Study, study_of, sweep
 from tests import standins
 from tests.helpers import page_file, page_of
 
@@ -258,3 +258,27 @@ def test_values_that_cannot_be_are_told_with_names_and_keys_that_nobody_knows(
         *("cells[1].buffer_kb", "pages[0]", "schemes[0]", "settings.network", "cells[1].cc"),
     ]
     assert told[2][1] == "'sctp' is not one of quic, tcp"
+
+
+@pytest.mark.parametrize(
+    ("package", "command"),
+    [
+        ("scipy", ["compare", "davies-meenan", "--seeds", "2"]),
+        ("pyarrow", ["sweep", "study.toml", "--parquet", "rows.parquet"]),
+    ],
+)
+def test_a_library_that_the_end_needs_is_asked_for_before_anything_runs(
+    package: str,
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "study.toml").write_text('format = "h3sim-study/1"\npages = "davies-meenan"\n')
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(Study, "run", None)  # would raise if it were called
+    assert main(command) == 1
+    told = capsys.readouterr()
+    assert told.err == f"h3sim: this needs {package}: pip install 'h3sim[study]'\n"
+    assert told.out == ""
