@@ -92,12 +92,12 @@ class ParseBrowser(Browser):
         return self._record.activities()
 
     def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
-        """Return what is asked for since *now_ns* whatever happens: the root; what has a time."""
+        """Return what is asked for since *now_ns* whatever happens: the root, then by the clock."""
+        self._requests.ask(self._page.root, now_ns, 0, after=None)
         for index, resource in enumerate(self._page.resources):
-            discovery = resource.discovered
-            if discovery is None or discovery.at is At.TIME:
-                delay_ns = 0 if discovery is None else max(0, discovery.delay_ns - now_ns)
-                self._requests.ask(index, now_ns, delay_ns, after=None)
+            found = resource.discovered
+            if found is not None and found.at is At.TIME:
+                self._requests.ask(index, now_ns, max(0, found.delay_ns - now_ns), after=None)
         return self._run(now_ns)
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:

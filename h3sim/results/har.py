@@ -100,7 +100,7 @@ def load_to_har(load: Load) -> dict[str, Any]:
             "version": "1.2",
             "creator": {"name": "h3sim", "version": __version__},
             "pages": [_page(load, page_id, tabs) for page_id in tabs],
-            "entries": [_entry(load, entry, addresses) for entry in _entries(load, tabs)],
+            "entries": [_entry(load, entry, addresses) for entry in _from_the_oldest(load, tabs)],
         }
     }
 
@@ -209,6 +209,16 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
         )
 
 
+def _from_the_oldest(load: Load, tabs: dict[str, list[RootRow]]) -> list[_Entry]:
+    """Return the entries as HAR 1.2 prefers them: by when they started."""
+    return sorted(_entries(load, tabs), key=_started_us)
+
+
+def _started_us(entry: _Entry) -> int:
+    # The root waits for the connection, which a HAR counts to the first request.
+    return 0 if entry.resource.discovered is None else _us(entry.timing.requested_at_ns)
+
+
 def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
     """Return for each stream when how many bytes of its body were delivered."""
     columns = load.trace.packet_rows.columns
@@ -239,9 +249,8 @@ def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
 
 def _entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, Any]:
     resource, timing = entry.resource, entry.timing
-    # The root waits for the connection, which a HAR counts to the first request.
     requested_us, first_byte_us, finished_us = map(_us, timing[2:])
-    start_us = 0 if resource.discovered is None else requested_us
+    start_us = _started_us(entry)
     version = "h2" if load.protocol is Protocol.TCP else "h3"
     header_bytes = entry.stream_bytes - resource.size_bytes
     return {

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import h3sim
 from h3sim.capture import import_page
 from h3sim.capture.dialects.har import HarReader
 from h3sim.capture.inference.observed import Recording
 from h3sim.capture.source.parts import JsonPart
-from h3sim.page import RecordedPriority
+from h3sim.page import At, Discovery, Kind, Page, RecordedPriority, Resource
 from h3sim.results.har import level_of
 from h3sim.signals import Eps
 from tests.effort import law
@@ -46,6 +47,13 @@ def imported(document: dict[str, Any]) -> Any:
         return import_page(path)
 
 
+def by_start(load: Load) -> list[tuple[Any, Any]]:
+    """Return requests with their times as entries are sorted: the root's begins to connect."""
+    asked = list(zip(load.trace.requests, load.timings, strict=True))
+    root = load.page.root
+    return sorted(asked, key=lambda row: 0 if row[0].resource == root else row[1].requested_ms)
+
+
 def recorded(load: Load, stream_id: int) -> tuple[RecordedPriority, ...]:
     """Return what a reader must find of what was said first of a stream."""
     signal = next(each for _, id_, each in load.trace.signals if id_ == stream_id)
@@ -64,17 +72,32 @@ def test_times_sizes_and_priorities_come_back(case: Any, scheme: str) -> None:
     document = load.to_har()
     assert list(jsonschema.Draft202012Validator(HAR_SCHEMA).iter_errors(document)) == []
     seen = observed(document)
-    for request, timing in zip(seen[1:], load.timings[1:], strict=True):
+    asked = by_start(load)
+    for request, (_, timing) in zip(seen[1:], asked[1:], strict=True):
         assert request.start_ms == pytest.approx(timing.requested_ms, abs=US)
-    for request, timing in zip(seen, load.timings, strict=True):
+    for request, (_, timing) in zip(seen, asked, strict=True):
         assert request.first_byte_ms == pytest.approx(timing.first_byte_ms, abs=US)
         assert request.end_ms == pytest.approx(timing.finished_ms, abs=US)
         assert sum(n_bytes for _, n_bytes in request.pieces) == timing.bytes
     read = imported(document)
     assert read.skipped == ()
-    for resource, request in zip(read.page.resources, load.trace.requests, strict=True):
+    for resource, (request, _) in zip(read.page.resources, asked, strict=True):
         original = load.page.resources[request.resource]
         assert (resource.size_bytes, resource.kind) == (original.size_bytes, original.kind)
         assert resource.header_bytes == request.length_bytes - original.size_bytes
         assert resource.request_bytes == (original.request_bytes or 100)
         assert resource.recorded == recorded(load, request.stream_id)
+
+
+def test_the_entry_that_connects_is_first_wherever_the_page_has_its_root() -> None:
+    by_the_clock = Resource(
+        id="a", kind=Kind.DOCUMENT, size_bytes=9, discovered=Discovery(at=At.TIME)
+    )
+    page = Page(
+        name="p", resources=(by_the_clock, Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9))
+    )
+    load = h3sim.simulate(page, scheme="rr", rtt_ms=10)
+    entries = load.to_har()["log"]["entries"]
+    assert [timing.id for timing in load.timings] == ["a", "/"]
+    assert [entry["timings"]["connect"] for entry in entries] == [10, -1]
+    assert [request.start_ms for request in observed(load.to_har())] == [0, 10]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
 from h3sim.conformance import pages
-from h3sim.page import At, Discovery, Kind, Opened, Resource, beside
+from h3sim.page import At, Discovery, Kind, Opened, Page, Resource, beside
 from h3sim.page.roots import parts_of
 from h3sim.units import ms
 from tests.effort import law
-
-if TYPE_CHECKING:
-    from h3sim import Page
 
 BROWSERS = st.sampled_from(["replay", "parse"])
 
@@ -66,3 +61,12 @@ def test_a_page_beside_another_changes_nothing_of_one_that_is_over(
     assert load.timings[: len(alone.timings)] == alone.timings[:]
     assert both.total_bytes == page.total_bytes + other.total_bytes
     assert sum(row.bytes for row in load.roots) == both.total_bytes
+
+
+def test_a_root_that_is_not_listed_first_leaves_first_alone_and_beside_another() -> None:
+    by_the_clock = Resource(id="a", kind=Kind.IMAGE, size_bytes=9, discovered=Discovery(at=At.TIME))
+    root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9)
+    page = Page(name="p", resources=(by_the_clock, root))
+    for both in (page, beside(page, page, after_ms=1000)):
+        load = h3sim.simulate(both, scheme="rr", browser="parse")
+        assert [timing.id for timing in load.timings][:2] == ["/", "a"]
