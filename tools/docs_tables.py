@@ -20,8 +20,8 @@ from h3sim.findings.declared import FindingsFile
 from h3sim.findings.headers import HeaderExperiment
 from h3sim.findings.reproduce import REPRODUCTION
 from h3sim.page import Resource
-from h3sim.results.document import WRITTEN as OF_LOAD
 from h3sim.results.figures import FIGURES
+from h3sim.results.load_document import WRITTEN as OF_LOAD
 from h3sim.study.load_option import option_of
 from h3sim.study.saved import LoadDocument
 from h3sim.study.schemas import WRITTEN

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import metrics
-from h3sim.documents.values import ListOf
-from h3sim.documents.written import COUNT, NUMBER, TEXT, Key, Keys, row_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from h3sim.trace import Trace
 
-__all__ = ["CONNECTION", "Connection", "PacketCount"]
+__all__ = ["Connection", "PacketCount"]
 
 
 class PacketCount(NamedTuple):
@@ -77,15 +75,3 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<Connection {self.number} to {', '.join(self.hosts)}: {self.n_requests} requests>"
-
-
-CONNECTION = Keys(
-    Key("hosts", ListOf(TEXT, "names")),
-    Key("rtt_ms", NUMBER),
-    Key("opened_ms", NUMBER),
-    Key("ready_ms", NUMBER),
-    Key("requests", COUNT, of="n_requests"),
-    Key("stream_bytes", COUNT),
-    Key("packets", row_of(PacketCount)),
-)
-"""A connection in a document of format `h3sim-load/1`."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.documents.written import COUNT, NUMBER_OR_NONE, TEXT, Key, Keys
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.cross_traffic import CrossFlow
 
-__all__ = ["CARRIED_FLOW", "CarriedFlow"]
+__all__ = ["CarriedFlow"]
 
 
 class CarriedFlow(NamedTuple):
@@ -26,11 +25,3 @@ class CarriedFlow(NamedTuple):
         if not self.span_ns:
             return None
         return self.n_bytes * BITS_PER_BYTE * NS_PER_S / self.span_ns / 10**6
-
-
-CARRIED_FLOW = Keys(
-    Key("flow", TEXT, of="flow.text"),
-    Key("bytes", COUNT, of="n_bytes"),
-    Key("rate_mbps", NUMBER_OR_NONE),
-)
-"""It in a document of format `h3sim-load/1`."""

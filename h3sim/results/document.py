@@ -12,27 +12,10 @@ from h3sim._version import __version__
 from h3sim.documents.declared import says, write_table
 from h3sim.documents.nested import Embedded
 from h3sim.documents.values import Choice, ListOf, OrNone, Scalar, TableOf, Text, Whole
-from h3sim.documents.written import (
-    COUNT,
-    NUMBER,
-    NUMBER_OR_NONE,
-    TEXT,
-    TEXT_OR_NONE,
-    Key,
-    Keys,
-    row_of,
-    rows_of,
-)
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.page.model import FORMAT as PAGE
 from h3sim.results.configuration import build, configuration, in_words, notes
-from h3sim.results.connections import CONNECTION
-from h3sim.results.cross_traffic import CARRIED_FLOW
-from h3sim.results.figures import document_of
-from h3sim.results.milestones import Visual
-from h3sim.results.multiplexing import Multiplexing
 from h3sim.results.requests import request_sizer
-from h3sim.results.roots import RootRow
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.schemes.reader import FORMAT as SCHEME
 from h3sim.transport import Protocol, network_from_dict, network_to_dict
@@ -40,7 +23,7 @@ from h3sim.transport.reader import FORMAT as NETWORK
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from h3sim.page import Page
     from h3sim.results.connections import Connection
@@ -51,14 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMAT",
-    "RESOURCES",
-    "UNKNOWN_FOLD",
-    "WRITTEN",
     "LoadIdentity",
     "LoadInputs",
     "hol_figures",
     "identity",
-    "load_to_dict",
     "told",
     "write_load_qlog",
 ]
@@ -127,50 +106,6 @@ class LoadInputs:
     )
 
 
-_COUNT_OR_NONE = OrNone(COUNT, none=None)
-_FOLD = Keys(
-    Key(
-        "above_the_fold",
-        Keys(
-            Key("resources", _COUNT_OR_NONE),
-            Key("bytes", _COUNT_OR_NONE),
-            Key("from", TEXT_OR_NONE),
-        ),
-        "how much is there, and who says so; nulls where nobody does",
-    )
-)
-UNKNOWN_FOLD = {"resources": None, "bytes": None, "from": None}
-RESOURCES = ListOf(
-    Keys(
-        Key("id", TEXT),
-        Key("stream_id", COUNT),
-        Key("requested_ms", NUMBER),
-        Key("first_byte_ms", NUMBER),
-        Key("finished_ms", NUMBER),
-        Key("bytes", COUNT),
-        Key("connection", COUNT, is_optional=True),
-    ),
-    "rows",
-)
-_BESIDE = Keys(
-    Key("visual", OrNone(row_of(Visual), none=None)),
-    Key("image_index_ms", NUMBER_OR_NONE),
-    Key("multiplexing", row_of(Multiplexing)),
-    Key("priority_frames", Keys(Key("sent", COUNT), Key("bytes", COUNT))),
-    Key("resources", RESOURCES, "one a resource, in the order of requests"),
-)
-_TABLES = Keys(
-    Key("roots", rows_of(RootRow), "one a root, where there are several", is_optional=True),
-    Key(
-        "cross_traffic", ListOf(CARRIED_FLOW, "rows"), "what other flows carried", is_optional=True
-    ),
-    Key("connections", ListOf(CONNECTION, "rows"), "where there are several", is_optional=True),
-    Key("order", ListOf(COUNT, "ids"), "the stream of each packet sent", is_optional=True),
-)
-WRITTEN = Keys(*_FOLD.entries, *_BESIDE.entries, *_TABLES.entries)
-"""What a document has beside its identity, its inputs, and what is a figure of logs, too."""
-
-
 def identity(load: Load) -> dict[str, Any]:
     """Return what was run: by name, by digest, and with every setting as resolved."""
     found = LoadIdentity(
@@ -186,66 +121,6 @@ def identity(load: Load) -> dict[str, Any]:
         notes=tuple(notes(load)),
     )
     return write_table(found, is_whole=True)
-
-
-def _inputs(load: Load) -> dict[str, Any]:
-    """Return what is needed to run the load again; the scheme is None if it is code."""
-    return write_table(
-        LoadInputs(
-            page=load.page,
-            scheme=load.scheme,
-            network=load.network,
-            transport_profile=load.profile,
-        )
-    )
-
-
-def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
-    """Return *load* as a document; *order* adds the stream id of each packet in the order sent.
-
-    Times are ms since navigation start. What is not modelled or not defined for the page is None.
-    """
-    is_computed = load.first_paint_ms is not None
-    tables = {
-        "roots": load.roots if len(load.page.roots) > 1 else (),
-        "cross_traffic": load.cross_traffic,
-        "connections": load.connections if load.trace.connection_of else (),
-        "order": load.trace.order if order else (),
-    }
-    frames = {
-        "sent": sum(connection.n_frames for connection in load.connections),
-        "bytes": sum(connection.frame_bytes for connection in load.connections),
-    }
-    return {
-        "format": FORMAT,
-        **identity(load),
-        **_FOLD.write({"above_the_fold": _above_the_fold(load)}),
-        **document_of(load),
-        **_BESIDE.write(load, priority_frames=frames, resources=_resources(load)),
-        **(document_of(load, is_computed=True) if is_computed else {}),
-        **_TABLES.write(tables),
-        "inputs": _inputs(load),
-    }
-
-
-def _resources(load: Load) -> Iterator[dict[str, Any]]:
-    """Yield the rows of resources, of several connections with the number of theirs."""
-    numbers = load.trace.connection_of or [None] * len(load.timings)
-    for row, number in zip(load.timings, numbers, strict=True):
-        yield {**row._asdict(), "connection": number}
-
-
-def _above_the_fold(load: Load) -> dict[str, Any]:
-    """Return how much is above the fold, None where nobody said: that is not nothing."""
-    if not load.page.knows_above_the_fold:
-        return UNKNOWN_FOLD
-    marked = [resource for resource in load.page.resources if resource.above_the_fold]
-    n_bytes = sum(resource.size_bytes for resource in marked)
-    return {
-        "resources": len(marked),
-        "bytes": n_bytes,
-        "from": load.page.above_the_fold_from.value,
-    }
 
 
 def hol_figures(*traces: Trace) -> dict[str, Any]:

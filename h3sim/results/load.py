@@ -17,7 +17,7 @@ from h3sim.page import Kind
 from h3sim.provided import provided
 from h3sim.results.configuration import configuration, in_words, notes
 from h3sim.results.connections import Connection, PacketCount
-from h3sim.results.document import hol_figures, identity, load_to_dict
+from h3sim.results.document import hol_figures, identity
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import Milestones, WithMilestones
 from h3sim.trace import Rows
@@ -242,6 +242,8 @@ class Load(WithMilestones):
 
     def to_dict(self, *, order: bool = False) -> dict[str, Any]:
         """Return the load as a document of format `h3sim-load/1`; *order* adds that of packets."""
+        from h3sim.results.load_document import load_to_dict  # on use: few are written
+
         return load_to_dict(self, order=order)
 
     def to_har(self) -> dict[str, Any]:

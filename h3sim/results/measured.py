@@ -12,9 +12,10 @@ from h3sim.documents.declared import write_table
 from h3sim.provided import provided
 from h3sim.qlog import read_qlog
 from h3sim.results.connections import PacketCount
-from h3sim.results.document import FORMAT, RESOURCES, UNKNOWN_FOLD, LoadIdentity, hol_figures
+from h3sim.results.document import FORMAT, LoadIdentity, hol_figures
 from h3sim.results.figures import document_of
 from h3sim.results.load import Hol, Which
+from h3sim.results.load_document import RESOURCES, UNKNOWN_FOLD
 from h3sim.trace import Delivery
 from h3sim.units import NS_PER_MS, ms, to_ms
 

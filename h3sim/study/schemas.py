@@ -7,8 +7,8 @@ from typing import Any
 from h3sim.capture.chromium.page_builder import RECORDING
 from h3sim.documents.schema import merged, schema_of
 from h3sim.results import FORMAT as LOAD
-from h3sim.results.document import WRITTEN as OF_LOAD
 from h3sim.results.figures import FIGURES
+from h3sim.results.load_document import WRITTEN as OF_LOAD
 from h3sim.study.advise import ADVICE
 from h3sim.study.compare import COMPARISON
 from h3sim.study.export import FORMAT as RESULTS

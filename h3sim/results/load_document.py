@@ -1,0 +1,149 @@
+"""What a load is as a document of format `h3sim-load/1`, beside what it shares with logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from h3sim.documents.declared import write_table
+from h3sim.documents.values import ListOf, OrNone
+from h3sim.documents.written import (
+    COUNT,
+    NUMBER,
+    NUMBER_OR_NONE,
+    TEXT,
+    TEXT_OR_NONE,
+    Key,
+    Keys,
+    row_of,
+    rows_of,
+)
+from h3sim.results.connections import PacketCount
+from h3sim.results.document import FORMAT, LoadInputs, identity
+from h3sim.results.figures import document_of
+from h3sim.results.milestones import Visual
+from h3sim.results.multiplexing import Multiplexing
+from h3sim.results.roots import RootRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.results.load import Load
+
+__all__ = ["RESOURCES", "UNKNOWN_FOLD", "WRITTEN", "load_to_dict"]
+
+_CONNECTION = Keys(
+    Key("hosts", ListOf(TEXT, "names")),
+    Key("rtt_ms", NUMBER),
+    Key("opened_ms", NUMBER),
+    Key("ready_ms", NUMBER),
+    Key("requests", COUNT, of="n_requests"),
+    Key("stream_bytes", COUNT),
+    Key("packets", row_of(PacketCount)),
+)
+_CARRIED_FLOW = Keys(
+    Key("flow", TEXT, of="flow.text"),
+    Key("bytes", COUNT, of="n_bytes"),
+    Key("rate_mbps", NUMBER_OR_NONE),
+)
+_COUNT_OR_NONE = OrNone(COUNT, none=None)
+_FOLD = Keys(
+    Key(
+        "above_the_fold",
+        Keys(
+            Key("resources", _COUNT_OR_NONE),
+            Key("bytes", _COUNT_OR_NONE),
+            Key("from", TEXT_OR_NONE),
+        ),
+        "how much is there, and who says so; nulls where nobody does",
+    )
+)
+UNKNOWN_FOLD = {"resources": None, "bytes": None, "from": None}
+RESOURCES = ListOf(
+    Keys(
+        Key("id", TEXT),
+        Key("stream_id", COUNT),
+        Key("requested_ms", NUMBER),
+        Key("first_byte_ms", NUMBER),
+        Key("finished_ms", NUMBER),
+        Key("bytes", COUNT),
+        Key("connection", COUNT, is_optional=True),
+    ),
+    "rows",
+)
+_BESIDE = Keys(
+    Key("visual", OrNone(row_of(Visual), none=None)),
+    Key("image_index_ms", NUMBER_OR_NONE),
+    Key("multiplexing", row_of(Multiplexing)),
+    Key("priority_frames", Keys(Key("sent", COUNT), Key("bytes", COUNT))),
+    Key("resources", RESOURCES, "one a resource, in the order of requests"),
+)
+_TABLES = Keys(
+    Key("roots", rows_of(RootRow), "one a root, where there are several", is_optional=True),
+    Key(
+        "cross_traffic", ListOf(_CARRIED_FLOW, "rows"), "what other flows carried", is_optional=True
+    ),
+    Key("connections", ListOf(_CONNECTION, "rows"), "where there are several", is_optional=True),
+    Key("order", ListOf(COUNT, "ids"), "the stream of each packet sent", is_optional=True),
+)
+WRITTEN = Keys(*_FOLD.entries, *_BESIDE.entries, *_TABLES.entries)
+"""What a document has beside its identity, its inputs, and what is a figure of logs, too."""
+
+
+def _inputs(load: Load) -> dict[str, Any]:
+    """Return what is needed to run the load again; the scheme is None if it is code."""
+    return write_table(
+        LoadInputs(
+            page=load.page,
+            scheme=load.scheme,
+            network=load.network,
+            transport_profile=load.profile,
+        )
+    )
+
+
+def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
+    """Return *load* as a document; *order* adds the stream id of each packet in the order sent.
+
+    Times are ms since navigation start. What is not modelled or not defined for the page is None.
+    """
+    is_computed = load.first_paint_ms is not None
+    tables = {
+        "roots": load.roots if len(load.page.roots) > 1 else (),
+        "cross_traffic": load.cross_traffic,
+        "connections": load.connections if load.trace.connection_of else (),
+        "order": load.trace.order if order else (),
+    }
+    frames = {
+        "sent": sum(connection.n_frames for connection in load.connections),
+        "bytes": sum(connection.frame_bytes for connection in load.connections),
+    }
+    return {
+        "format": FORMAT,
+        **identity(load),
+        **_FOLD.write({"above_the_fold": _above_the_fold(load)}),
+        **document_of(load),
+        **_BESIDE.write(load, priority_frames=frames, resources=_resources(load)),
+        **(document_of(load, is_computed=True) if is_computed else {}),
+        **_TABLES.write(tables),
+        "inputs": _inputs(load),
+    }
+
+
+def _resources(load: Load) -> Iterator[dict[str, Any]]:
+    """Yield the rows of resources, of several connections with the number of theirs."""
+    numbers = load.trace.connection_of or [None] * len(load.timings)
+    for row, number in zip(load.timings, numbers, strict=True):
+        yield {**row._asdict(), "connection": number}
+
+
+def _above_the_fold(load: Load) -> dict[str, Any]:
+    """Return how much is above the fold, None where nobody said: that is not nothing."""
+    if not load.page.knows_above_the_fold:
+        return UNKNOWN_FOLD
+    marked = [resource for resource in load.page.resources if resource.above_the_fold]
+    n_bytes = sum(resource.size_bytes for resource in marked)
+    return {
+        "resources": len(marked),
+        "bytes": n_bytes,
+        "from": load.page.above_the_fold_from.value,
+    }
