@@ -98,6 +98,17 @@ def draw(
         lines[colour].append([(part.arrived_ms, low), (part.arrived_ms, high)])
     for stream_id, points in edges.items():
         _draw_delivered(ax, points, bottoms[stream_id], end_ms)
+    _draw_marks(ax, lines)
+    _dress(ax, [labels[stream_id] for stream_id in streams], title, end_ms=end_ms)
+    more = len(trace.requests) - len(streams)
+    told = f"; the largest of {len(trace.requests)} streams" if more else ""
+    cut = f"; {note}" if note else ""
+    ax.set_xlabel(f"time since navigation start in ms{told}{cut}")
+    _legend(ax, lines)
+
+
+def _draw_marks(ax: Axes, lines: Mapping[str, Sequence[Sequence[tuple[float, float]]]]) -> None:
+    """Draw the lines of each colour, each in front of those before it."""
     for order, (colour, drawn) in enumerate(lines.items()):
         collection = LineCollection(
             drawn,
@@ -105,17 +116,13 @@ def draw(
             linewidths=_WIDTHS[colour],
             # The few bytes that a packet is of a large stream stay in sight.
             capstyle="projecting",
+            # Else those of less than a pixel are moved to no length at all, and not drawn.
+            snap=False,
             zorder=3 + order,
         )
         collection.set_gid(f"ranges-{('waited', 'new', 'again')[order]}")
         # The limits are known; matplotlib would go through every line to find them.
         ax.add_collection(collection, autolim=False)
-    _dress(ax, [labels[stream_id] for stream_id in streams], title, end_ms=end_ms)
-    more = len(trace.requests) - len(streams)
-    told = f"; the largest of {len(trace.requests)} streams" if more else ""
-    cut = f"; {note}" if note else ""
-    ax.set_xlabel(f"time since navigation start in ms{told}{cut}")
-    _legend(ax, lines)
 
 
 def _draw_delivered(

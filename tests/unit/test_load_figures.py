@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
@@ -96,6 +99,21 @@ def test_a_range_says_when_it_came_when_it_was_of_use_and_whether_it_was_sent_ag
         (4, 40.0, 40.0, 0, 500, False),
         (0, 60.0, 60.0, 0, 1000, True),
     ]
+
+
+def test_what_was_sent_again_is_drawn_where_it_is_less_than_a_pixel_of_its_stream() -> None:
+    again = [part for part in byte_ranges.ranges_of(lossy().trace) if part.is_again]
+    axes = lossy().plot.byte_ranges()
+    (marks,) = (each for each in axes.collections if each.get_gid() == "ranges-again")
+    axes.figure.set_dpi(60)
+    canvas: Any = FigureCanvasAgg(axes.figure)
+    canvas.draw()
+    picture = numpy.asarray(canvas.buffer_rgba()).astype(int)[::-1, :, :3]
+    colour = [round(255 * part) for part in to_rgb(marks.get_color()[0])]
+    x, y = axes.transData.transform([line.mean(axis=0) for line in marks.get_segments()]).T
+    found = picture[y.astype(int), x.astype(int)]
+    assert len(found) == len(again) > 5
+    assert abs(found - colour).max() < 20
 
 
 def test_of_many_streams_the_largest_are_shown_in_request_order() -> None:
