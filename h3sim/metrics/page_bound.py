@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
+from fractions import Fraction
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from h3sim.metrics.bound import tick_sums
@@ -129,26 +131,61 @@ def _allowed(parts: Sequence[Part], moved: list[float]) -> list[float]:
 
 
 def _levelled(parts: Sequence[Part]) -> list[float]:
-    """Return what to move so that each part, from the end on, is level with what it waits for.
+    """Return what to move so that no part has more weight a packet than what it waits for.
 
-    Where it has more weight a packet: without lags it is then sent as one with that, by the mean
-    weight of both (Horn 1972). What came behind it before is not asked anew, so this is where the
-    steps begin, and no optimum; whatever is moved, the bound holds.
+    Without lags nothing is better: what waits is then sent as one with what it waits for, by the
+    mean weight of both, and what waits for that is asked anew (Horn 1972).
     """
-    weights = [float(part.weight) for part in parts]
+    weights = [part.weight for part in parts]
     sizes = [part.n_packets for part in parts]
-    moved = [0.0] * len(parts)
+    joined = [False] * len(parts)
+    """Whether a part is sent as one with what it waits for."""
+    behind: list[list[tuple[float, int]]] = [[] for _ in parts]
+    """What waits for each, or for what is sent as one with it: the densest first."""
+    for index in range(len(parts) - 1, -1, -1):
+        waiting = behind[index]
+        # In whole numbers: equal densities stay apart, however they would be rounded.
+        while waiting and _is_denser(waiting[0][1], index, weights, sizes):
+            other = heappop(waiting)[1]
+            joined[other] = True
+            weights[index] += weights[other]
+            sizes[index] += sizes[other]
+            for each in behind[other]:
+                heappush(waiting, each)
+            behind[other] = []
+        after = parts[index].after
+        if after is not None:
+            heappush(behind[after], (-weights[index] / sizes[index], index))
+    return _moved_within(parts, joined, weights, sizes)
+
+
+def _is_denser(index: int, other: int, weights: Sequence[int], sizes: Sequence[int]) -> bool:
+    return weights[index] * sizes[other] > weights[other] * sizes[index]
+
+
+def _moved_within(
+    parts: Sequence[Part], joined: Sequence[bool], weights: Sequence[int], sizes: Sequence[int]
+) -> list[float]:
+    """Return what moves up where all that are sent as one get the mean weight a packet of these.
+
+    *weights* and *sizes* are those of all of them, by the one that waits for none of them.
+    """
+    density: list[Fraction] = []
+    for index, part in enumerate(parts):
+        if part.after is not None and joined[index]:
+            density.append(density[part.after])
+        else:
+            density.append(Fraction(weights[index], sizes[index]))
+    moved = [Fraction(0)] * len(parts)
+    over = [part.weight - density[index] * part.n_packets for index, part in enumerate(parts)]
+    # From the end, as in `_allowed`: with what comes from behind.
     for index in range(len(parts) - 1, -1, -1):
         after = parts[index].after
-        if after is None:
-            continue
-        together = sizes[index] + sizes[after]
-        stays = (weights[index] + weights[after]) * sizes[index] / together
-        if weights[index] > stays:
-            moved[index] = weights[index] - stays
-            weights[after] += weights[index]
-            sizes[after] = together
-    return _allowed(parts, moved)
+        if after is not None and joined[index]:
+            moved[index] = over[index]
+            over[after] += over[index]
+    # Rounding may leave a little more than there is.
+    return _allowed(parts, [float(weight) for weight in moved])
 
 
 def _ends(parts: Sequence[Part], weights: Sequence[float]) -> list[float]:

@@ -102,16 +102,25 @@ def test_where_nothing_waits_there_is_nothing_to_seek(monkeypatch: pytest.Monkey
     assert least_mean_tick([Part(None, 1, 1, 2, 3), Part(None, 1, 1, 1, 3)]) == (3 + 1) / 2
 
 
-def test_what_hangs_behind_what_hangs_is_made_level_from_its_end_on() -> None:
-    """Horn 1972: of three of one packet each the last two, of weight 1 and 8, come to 4.5 each.
-
-    So 3.5 move up from the last. Then they are one of weight 9 and 2 packets behind one of weight
-    0: 6 for 2 of 3 packets stay, 3 go up. The last two are not made level anew.
-    """
-    chain = [Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 1), Part(1, 1, 3, 1, 8)]
-    assert page_bound._levelled(chain) == pytest.approx([0, 3, 3.5])
-    # Where less is behind than before, nothing moves: 8 for 2 packets before 3 for 1.
-    assert page_bound._levelled([Part(None, 1, 1, 2, 8), Part(0, 1, 3, 1, 3)]) == [0, 0]
+@pytest.mark.parametrize(
+    ("parts", "moved"),
+    [
+        # Of one packet each and 0, 1 and 8 heavy, in a chain. The last two are one, of 9 for 2; so
+        # they join the first, and all three come to 3 each: 5 move up from the last, then 3.
+        ([Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 1), Part(1, 1, 3, 1, 8)], [0, 3, 5]),
+        # Two behind one: 9 joins 0, which makes 4.5 for each, and 3 does not join that.
+        ([Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 3), Part(0, 1, 2, 1, 9)], [0, 0, 4.5]),
+        # 4 does not join 5; but 5 joins 0, which makes 2.5 each, and then 4 does: 9 for 3.
+        ([Part(None, 1, 1, 1, 0), Part(0, 1, 2, 1, 5), Part(1, 1, 3, 1, 4)], [0, 3, 1]),
+        # Less behind than before, or as much, moves nothing: 8 for 2 packets before 4 for 1.
+        ([Part(None, 1, 1, 2, 8), Part(0, 1, 3, 1, 4)], [0, 0]),
+    ],
+)
+def test_what_hangs_behind_is_made_level_with_all_that_it_is_sent_as_one_with(
+    parts: list[Part], moved: list[float]
+) -> None:
+    """Horn 1972: merged again upwards, by the mean weight of all that were merged."""
+    assert page_bound._levelled(parts) == pytest.approx(moved)
 
 
 # When each response is ready
