@@ -61,6 +61,7 @@ from tests.effort import law
 
 FEW = settings(max_examples=2, deadline=None, derandomize=True, database=None)
 OPENING = settings(FEW, phases=[Phase.generate], max_examples=40)
+USUAL = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 SEEN = settings(max_examples=10, deadline=None, derandomize=True, database=None)
 
 
@@ -144,7 +145,8 @@ def test_a_failure_is_the_law_a_sentence_and_the_shortest_history() -> None:
     candidate = Candidate(factory=ForgetsUpdates, signals=signals(Urgency))
     claimed = replace(candidate, claims=(StrictOrder(rank=by_urgency),))
     with pytest.raises(BrokenLawError) as caught:
-        check_law(claimed, Law.UPDATES_AT_ONCE)
+        # Of shortest histories there are several: which is found hangs on what was tried.
+        check_law(claimed, Law.UPDATES_AT_ONCE, settings=USUAL)
     assert str(caught.value).splitlines() == [
         "updates-at-once: stream 0 of rank 1 is picked before stream 4 of rank 0",
         "  open(0, Urgency(urgency=0, incremental=False))",
@@ -538,7 +540,7 @@ def test_pytest_runs_the_suite_and_reads_well(tmp_path: Path) -> None:
     done = subprocess.run(
         [*command, "--h3sim-profile=quick"],
         cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "150"},
+        env={**os.environ, "COLUMNS": "150", "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -26,6 +26,7 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli import main
 from h3sim.cli.options import switch
+from h3sim.conformance import search
 from h3sim.documents.declared import declared, keys_of
 from h3sim.http import Retransmit
 from h3sim.page import Page, page_from_dict, schema
@@ -129,7 +130,14 @@ def test_every_command_prints_what_is_shown(
             )
 
 
+@pytest.fixture
+def as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try laws on the examples that a reader's are tried on, also in a thorough run."""
+    monkeypatch.setattr(search, "_profile", "default")
+
+
 @docs_with("python")
+@pytest.mark.usefixtures("as_usual")
 def test_every_python_example_prints_what_is_shown(path: Any) -> None:
     blocks = [*blocks_of(path), None]
     text = path.read_text("utf-8")
