@@ -124,7 +124,9 @@ def _show(held: Regret, options: argparse.Namespace) -> None:
         over = f" {printable(network)}," if len(held.configurations) > 1 else ""
         if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
             for page in pages:
-                print(f"\n{printable(page)},{over} given the {here[0].given}:\n")
+                # Other commands show those that are sampled every 100 ms: larger by some 50.
+                told = f"{printable(page)},{over} exact ByteIndexes, given the {here[0].given}"
+                print(f"\n{told}:\n")
                 print(_page_table([row for row in here if row.page == page], width))
         told = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
         print(f"\n{told}:\n")

@@ -8,12 +8,15 @@ from h3sim.errors import NothingToMeasureError
 from h3sim.plots import LoadPlots
 from h3sim.plots.labels import lane_labels
 from h3sim.plots.progress import curve, shown_set
+from h3sim.plots.window import window_of
 from h3sim.reporting.document import ReportTable, Section
 from h3sim.reporting.drawing import picture
 from h3sim.reporting.load_pictures import NamedLoad, pictures_of_one, pictures_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
 
     from h3sim.reporting.document import Picture
     from h3sim.results import Load, Which
@@ -173,9 +176,10 @@ def _strip_and_curves(pairs: Sequence[NamedLoad]) -> list[Picture]:
 def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
     if len(pairs) > _MAX_WATERFALLS:
         return []
+    end_ms = window_of([pair.load for pair in pairs]).end_ms
     return [
         picture(
-            pair.load.plot.waterfall(),
+            _waterfall(pair.load, end_ms),
             title=f"{pair.load.page.name}: waterfall with {pair.name}",
             data=ReportTable(
                 title=f"Resources with {pair.name}, in request order, times in ms",
@@ -194,6 +198,13 @@ def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
         )
         for pair in pairs
     ]
+
+
+def _waterfall(load: Load, end_ms: float) -> Axes:
+    ax: Axes = load.plot.waterfall(until_ms=end_ms)
+    # One end for all, which are compared: a bar twice as long took twice the time.
+    ax.set_xlim(0, end_ms)
+    return ax
 
 
 def _by_resource(pairs: Sequence[NamedLoad]) -> ReportTable:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
+from h3sim.cli import main
 from h3sim.errors import InputError, NothingToMeasureError
 from tests.helpers import page_of
 from tests.schemas import schema_problems
@@ -124,3 +125,11 @@ def test_equal_regrets_are_drawn_as_equal_bytes(
     over_two_networks.plot.save(first, by="resources")
     over_two_networks.plot.save(again, by="resources")
     assert first.read_bytes() == again.read_bytes()
+
+
+def test_a_table_says_that_its_byte_indexes_are_exact(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["regret", "davies-meenan", "--scheme", "fifo", "--given", "requests"]) == 0
+    told = capsys.readouterr().out
+    exact_ms = h3sim.simulate("davies-meenan", scheme="fifo").byte_index(sample_ms=None)
+    assert "davies-meenan, exact ByteIndexes, given the requests:" in told
+    assert f"{exact_ms:,.1f}" in told

@@ -14,6 +14,7 @@ from h3sim.capture.chromium import find_chromium
 from h3sim.cli import main
 from h3sim.errors import H3SimError, InputError
 from h3sim.page import page_from_dict
+from h3sim.reporting import drawing
 from h3sim.reporting.html import MAX_ROWS
 
 if TYPE_CHECKING:
@@ -153,6 +154,22 @@ def test_each_figure_says_in_words_what_it_shows_and_has_its_data(made: Report) 
     assert {(each.get("tabindex"), bool(each.get("aria-label"))) for each in scrolled} == {
         ("0", True)
     }
+
+
+def test_waterfalls_beside_each_other_share_an_axis(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+
+    def noting(ax: Any, **words: Any) -> Any:
+        drawn.append(ax)
+        return drawing.picture(ax, **words)
+
+    monkeypatch.setattr("h3sim.reporting.loads.picture", noting)
+    slow = h3sim.simulate("davies-meenan", scheme="rr")
+    fast = h3sim.simulate("davies-meenan", scheme="rr", network="cable")
+    assert slow.page_load_ms > 2 * fast.page_load_ms
+    h3sim.report([slow, fast])
+    ends = [ax.get_xlim() for ax in drawn if ax.get_title("left").startswith("Waterfall")]
+    assert ends == [(0, pytest.approx(slow.page_load_ms * 1.005))] * 2
 
 
 def test_equal_things_give_equal_bytes() -> None:
