@@ -83,7 +83,7 @@ class AckState:
         if is_ack_eliciting:
             self._eliciting = eliciting = self._eliciting + 1
             # Also where a gap is filled: the sender learns soonest that its loss was reordering (§
-            # 13.2.1).
+            # 13.2.1). Narrower than there: a gap in front of one that elicits nothing is forgotten.
             if eliciting >= self._every or (not is_next and self._gaps_at_once):
                 self.due_at_ns = now_ns
             # Not moved on by later packets: max_ack_delay is a promise about the first of them.

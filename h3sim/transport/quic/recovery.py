@@ -131,7 +131,8 @@ class Recovery:
         newest = acked[-1]
         if newest.number > self._largest_acked:
             self._largest_acked = newest.number
-            if newest.number == spans[0][1]:  # § 5.1
+            # Narrower than § 5.1: packets that elicit no ACK are not kept, nor when they were sent.
+            if newest.number == spans[0][1]:
                 if self._first_sample_at_ns is None:
                     self._first_sample_at_ns = now_ns
                 if delay_ns > self._peer_max_ack_delay_ns:
