@@ -256,6 +256,18 @@ def test_the_smallest_image_that_is_large_enough_is_chosen(
         ("<video preload=none src=a><source src=b></video>", ""),
         ("<link rel='alternate stylesheet' href=a><link rel=icon href=b>", ""),
         ("<img src=a&amp;b>", "a&b"),
+        ("<video src=a><source src=b></video><img src=c>", "ac"),
+        ("<video><source media=print src=a><source src=b></video>", "b"),
+        ("<iframe srcdoc='<p>' src=a></iframe><iframe src=b></iframe>", "b"),
+        ("<link rel=stylesheet type=text/less href=a><link rel=stylesheet type=text/CSS href=b>",
+         "b"),
+        ("<script type=text/x-javascript src=a></script><script type=text/ld src=b></script>", "a"),
+        ("<script type='text/javascript; charset=utf-8' src=a></script>", ""),
+        ("<script type=module nomodule src=a></script>", "a"),
+        ("<template shadowrootmode=open><img src=a><template><img src=b></template></template>",
+         "a"),
+        ("<template><template shadowrootmode=open></template><img src=a></template><img src=b>",
+         "b"),
     ],
 )  # fmt: skip
 def test_tags_name_what_is_loaded(html: str, urls: str) -> None:
@@ -270,6 +282,19 @@ def test_a_missing_library_is_named_with_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'h3sim\[import\]'"):
         site_of(tmp_path, "<style>p {}</style><p>")
+
+
+def test_a_script_that_is_named_as_blocking_blocks_rendering_in_the_head_alone() -> None:
+    html = "<script async blocking='x Render' src=a></script>"
+    for document, blocks in ((f"<head>{html}</head>", True), (f"<body>{html}", False)):
+        (reference,) = read_markup(scan(document.encode())).references
+        assert reference.flags.get("render_blocking", False) is blocks
+
+
+def test_an_import_behind_other_rules_is_none() -> None:
+    css = b"""@charset "utf-8"; @import "a.css"; @layer x; @import "b.css"; @media screen {
+    @import "c.css"; } @import "d.css"; p { color: red } @import "e.css";"""
+    assert read_sheet(css).imports == ["a.css", "b.css"]
 
 
 def test_images_are_lazy_where_they_say_so(tmp_path: Path) -> None:

@@ -126,3 +126,11 @@ def test_places_are_counted_in_the_bytes_that_came(charset: str) -> None:
     assert document.mention("http://x/b.png") == before + len("<img src=a.png> url(b.png")
     assert document.script_end(3) == len(document.data) - 1
     assert document.position(99, 0) == document.position(3, 0)
+
+
+def test_what_a_person_names_is_found_as_the_browser_calls_it() -> None:
+    html = "<img src='caf\u00e9 1.png'><style>p { background: url('caf\u00e9 2.png') }</style>"
+    document = Document(html, "http://x/")
+    assert list(document.references) == ["http://x/caf%C3%A9%201.png"]
+    end = len(html[: html.index("2.png") + len("2.png")].encode())
+    assert document.mention("http://x/caf%C3%A9%202.png") == end

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from h3sim.capture.inference.urls import without_fragment
 from h3sim.capture.markup.references import read_markup
@@ -65,9 +66,12 @@ class Document:
     def mention(self, url: str) -> int | None:
         """Return the place behind the first mention of the last part of *url*, as in inline CSS."""
         name = without_fragment(url).partition("?")[0].rsplit("/", 1)[-1]
-        part = name.encode(self._charset, "replace")
-        index = self.data.find(part) if part else -1
-        return None if index < 0 else index + len(part)
+        # As browsers write it, then as a person does.
+        for part in (each.encode(self._charset, "replace") for each in (name, unquote(name))):
+            index = self.data.find(part) if part else -1
+            if index >= 0:
+                return index + len(part)
+        return None
 
     def script_end(self, line: int) -> int:
         """Return the place behind the inline script that reaches over *line*, from 0."""

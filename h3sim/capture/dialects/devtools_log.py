@@ -118,7 +118,8 @@ def _observed(exchange: RecordedExchange) -> Observed:
     got = {name.lower(): value for name, value in exchange.response_fields}
     take_fields(request, sent, got)
     if request.status in REDIRECTS:
-        request.redirect_to = joined(request.url, got.get("location", ""))
+        location = got.get("location", "")
+        request.redirect_to = joined(request.url, location) if location else ""
     _take_sizes(request, exchange)
     return request
 
@@ -126,6 +127,8 @@ def _observed(exchange: RecordedExchange) -> Observed:
 def _outcome(exchange: RecordedExchange, request: Observed) -> RequestOutcome:
     if request.kind is None and exchange.type == "WebSocket":
         return RequestOutcome.NOT_HTTP
+    if exchange.is_internal:
+        return RequestOutcome.INTERNAL
     if exchange.from_service_worker:
         return RequestOutcome.SERVICE_WORKER
     if exchange.from_cache:

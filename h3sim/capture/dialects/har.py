@@ -20,7 +20,13 @@ from h3sim.capture.dialects.har_fields import (
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.dialects.reached import reached_by_entry
 from h3sim.capture.inference.kinds import kind_of_word, plain_mime
-from h3sim.capture.inference.observed import REDIRECTS, Observed, RequestOutcome
+from h3sim.capture.inference.observed import (
+    INTERNAL_REDIRECT,
+    REDIRECTS,
+    Observed,
+    RequestOutcome,
+    by_time,
+)
 from h3sim.capture.inference.recorded import frame_of, take_fields
 from h3sim.capture.inference.urls import joined, without_fragment
 from h3sim.capture.source.fields import Fields
@@ -97,7 +103,10 @@ class HarReader:
         read_sizes(request, entry)
         request.outcome = _outcome(request, entry)
         if request.status in REDIRECTS:
-            request.redirect_to = joined(url, answer.text("redirectURL"))
+            # Some recorders leave the member empty: the field says it as well.
+            fields = dict(headers_of(answer))
+            location = answer.text("redirectURL") or fields.get("location", "")
+            request.redirect_to = joined(url, location) if location else ""
         read_initiator_fields(request, entry)
         request.priority = entry.text("_priority", "_initialPriority").lower()
         request.frame = frame_of(entry)
@@ -127,20 +136,28 @@ class HarReader:
             self._evidence = "har-devtools" if is_devtools else next(found, "")
 
     def _choose_page(self, number: int) -> None:
-        """Leave out what belongs to another page than the one that is asked for."""
-        used = dict.fromkeys(request.page for request in self._recording.requests if request.page)
-        # In the order of the log's pages, but only those that have entries.
-        ids = [page for page in self._page_ids if page in used] or list(used)
+        """Leave out what belongs to another page than the one that is asked for.
+
+        Nothing follows from it: its scripts and documents have long gone.
+        """
+        recording = self._recording
+        used = dict.fromkeys(request.page for request in recording.requests if request.page)
+        # In the order of the log's pages, but only those that have entries; then those that it
+        # does not list.
+        ids = [page for page in {**self._page_ids, **used} if page in used]
         if number > max(1, len(ids)):
             have = "one page" if len(ids) < 2 else f"{len(ids)} pages"
-            raise self._recording.refuse(f"has {have}; there is no page {number}", "log.pages")
-        for request in self._recording.requests if ids else ():
-            if request.page not in ("", ids[number - 1]):
-                request.outcome = RequestOutcome.OTHER_PAGE
-        if ids:
-            self._recording.times_ms |= self._page_ids.get(ids[number - 1], {})
+            raise recording.refuse(f"has {have}; there is no page {number}", "log.pages")
+        if not ids:
+            return
+        recording.times_ms |= self._page_ids.get(ids[number - 1], {})
         if len(ids) > 1:
-            self._recording.found["pages"] = len(ids)
+            recording.found["pages"] = len(ids)
+        kept = [each for each in recording.requests if each.page in ("", ids[number - 1])]
+        n_others = len(recording.requests) - len(kept)
+        recording.left_out["of another page of the recording"] += n_others
+        recording.found["requests"] += n_others
+        recording.requests = kept
 
     def _read_times(self, request: Observed, entry: Fields) -> None:
         at_us = self._microseconds(entry)
@@ -209,6 +226,10 @@ def _outcome(request: Observed, entry: Fields) -> RequestOutcome:
     answer = entry.table("response")
     if entry.raw("_resourceType") == "websocket" or request.status == 101:
         return RequestOutcome.NOT_HTTP
+    if request.status in REDIRECTS and answer.raw("statusText") == INTERNAL_REDIRECT:
+        return RequestOutcome.INTERNAL
+    if answer.raw("_error") or answer.raw("_failureText"):
+        return RequestOutcome.FAILED
     if entry.flag("_fetchedViaServiceWorker") or answer.flag("_fetchedViaServiceWorker"):
         return RequestOutcome.SERVICE_WORKER
     transfer = answer.size("_transferSize")
@@ -234,7 +255,8 @@ def _outcome(request: Observed, entry: Fields) -> RequestOutcome:
 def _join_redirects(requests: list[Observed]) -> None:
     """Note for what came of a redirect which one: the nearest before it that names its URL."""
     waiting: dict[str, int] = {}
-    for index, request in enumerate(requests):
+    for index in by_time(requests):
+        request = requests[index]
         url = without_fragment(request.url)
         # Taken out: a redirect leads to one request, and the next of that URL is another.
         if url in waiting:

@@ -6,13 +6,14 @@ a wrong type are noted and not used.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.dialects.initiators import Initiator, read_initiator
 from h3sim.capture.dialects.reached import reached_by_response
-from h3sim.capture.inference.observed import Reached
-from h3sim.capture.inference.sizes import request_text_bytes
+from h3sim.capture.inference.observed import INTERNAL_REDIRECT, Reached
+from h3sim.capture.inference.sizes import NOT_MODIFIED, request_text_bytes
 from h3sim.capture.inference.urls import without_fragment
 from h3sim.units import MS_PER_S
 
@@ -74,6 +75,8 @@ class RecordedExchange:
     from_service_worker: bool = False
     is_pushed: bool = False
     is_internal: bool = False
+    has_extra: bool = True
+    """Whether events of its own tell its header as it was sent and received."""
     failed: str = ""
     redirected_from: RecordedExchange | None = None
     pieces: list[tuple[float, int, int]] = field(default_factory=list)
@@ -108,6 +111,14 @@ class RecordedExchange:
         return self.finished_ms is not None and not is_cached and bool(self.status)
 
 
+class _ExtraInfo(NamedTuple):
+    """What was received as it was: before the cache had its say."""
+
+    fields: Headers
+    text_bytes: int
+    status: float | None
+
+
 class NetworkEvents:
     """Takes the events one after the other; a request that is redirected keeps its id."""
 
@@ -119,7 +130,7 @@ class NetworkEvents:
         self._n_pieces = 0
         # Extra events come before or behind those that they belong to: hops join them at the end.
         self._sent: dict[str, list[Headers]] = {}
-        self._got: dict[str, list[tuple[Headers, int]]] = {}
+        self._got: dict[str, list[_ExtraInfo]] = {}
 
     def add(self, method: str, params: Fields) -> None:
         """Take in an event; those of other domains, and of unknown requests, are passed over."""
@@ -136,7 +147,8 @@ class NetworkEvents:
         elif event == "responseReceivedExtraInfo":
             text = params.raw("headersText")
             n_bytes = len(text) if isinstance(text, str) else 0
-            self._got.setdefault(number, []).append((_headers(params), n_bytes))
+            extra = _ExtraInfo(_headers(params), n_bytes, params.number("statusCode"))
+            self._got.setdefault(number, []).append(extra)
         elif number in self._open:
             self._go_on(event, params, self._open[number])
 
@@ -160,15 +172,24 @@ class NetworkEvents:
 
     def finish(self) -> list[RecordedExchange]:
         """Return the exchanges in the order of their requests, header lists added."""
+        hops: Counter[str] = Counter()
         for exchange in self.exchanges:
-            number, _, hop = exchange.key.rpartition("/")
-            sent, got = self._sent.get(number, []), self._got.get(number, [])
-            if int(hop) < len(sent):
-                exchange.request_fields = sent[int(hop)]
-            if int(hop) < len(got):
-                exchange.response_fields, text_bytes = got[int(hop)]
+            if not exchange.has_extra:
+                continue
+            number = exchange.key.rpartition("/")[0]
+            sent, got, hop = self._sent.get(number, []), self._got.get(number, []), hops[number]
+            hops[number] += 1
+            if hop < len(sent):
+                exchange.request_fields = sent[hop]
+            if hop < len(got):
+                extra = got[hop]
+                exchange.response_fields = extra.fields
                 # For a synchronous request Chromium counts the body as header, too.
-                exchange.header_bytes = text_bytes or exchange.header_bytes
+                exchange.header_bytes = extra.text_bytes or exchange.header_bytes
+                if extra.status == NOT_MODIFIED:
+                    # Chromium then tells of the answer that it has in its cache, and that all of
+                    # that was sent.
+                    exchange.status, exchange.wire_bytes = NOT_MODIFIED, exchange.header_bytes
         return self.exchanges
 
     def _will_be_sent(self, params: Fields, number: str) -> None:
@@ -207,8 +228,9 @@ class NetworkEvents:
     def _take_answer(self, exchange: RecordedExchange, answer: Fields, params: Fields) -> None:
         status = answer.number("status")
         exchange.status = None if status is None else int(status)
-        # Chromium itself moves an address to https (HSTS): nothing goes over the network.
-        exchange.is_internal = answer.raw("statusText") == "Internal Redirect"
+        exchange.is_internal = answer.raw("statusText") == INTERNAL_REDIRECT
+        told = (params.raw("hasExtraInfo"), params.raw("redirectHasExtraInfo"))
+        exchange.has_extra = not exchange.is_internal and False not in told
         exchange.mime = answer.text("mimeType")
         exchange.charset = answer.text("charset")
         exchange.protocol = answer.text("protocol")

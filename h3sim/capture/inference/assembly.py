@@ -7,22 +7,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.capture.imported import ImportedPage, RecordingError
-from h3sim.capture.inference.counts import NOT_MODIFIED, found_in, missing_in, sizes_inferred_in
+from h3sim.capture.inference.counts import found_in, missing_in, sizes_inferred_in
 from h3sim.capture.inference.estimates import path_of, recorded_load, server_times
 from h3sim.capture.inference.flags import flags_of
 from h3sim.capture.inference.hosts import hosts_of
 from h3sim.capture.inference.kinds import kind_of, plain_mime
 from h3sim.capture.inference.mentions import apply_markup
-from h3sim.capture.inference.observed import LONGEST_MS, RequestOutcome, first_of, recorded_ns
+from h3sim.capture.inference.observed import (
+    LONGEST_MS,
+    RequestOutcome,
+    by_time,
+    first_of,
+    recorded_ns,
+)
 from h3sim.capture.inference.parents import Basis, find_parents
 from h3sim.capture.inference.recorded import priorities_of, recorded_frames, words_of
+from h3sim.capture.inference.sizes import NOT_MODIFIED
 from h3sim.capture.inference.triggers import Found, trigger_of
-from h3sim.capture.inference.urls import address, ids_of
+from h3sim.capture.inference.urls import address, ascii_host, ids_of
 from h3sim.documents import shown_path
 from h3sim.page import At, Discovery, Kind, Page, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from h3sim.capture.inference.estimates import EstimatedPath
     from h3sim.capture.inference.observed import Observed, Recording
@@ -116,11 +123,11 @@ class _Assembly:
     def __init__(self, recording: Recording, entries: list[_Entry], host: str | None) -> None:
         self._recording = recording
         self._entries = entries
-        self._host = host.lower() if host is not None else None
+        self._host = ascii_host(host) if host is not None else None
         self._requests = [entry.request for entry in entries]
         self._kinds = [entry.kind for entry in entries]
         self._inferred = recording.inferred
-        self._order = _by_time(self._requests)
+        self._order = by_time(self._requests)
         kept = [index for index in self._order if _is_kept(entries[index], self._host)]
         if not kept:
             raise recording.refuse(
@@ -134,11 +141,12 @@ class _Assembly:
 
     def _redirected(self) -> set[int]:
         """Return the documents that redirects of the root led to, each another root."""
-        found: dict[int, None] = {self._root: None}
-        for index in self._kept:
+        found = {self._root}
+        # Of all: one on the way may have come from the cache, or from the browser itself.
+        for index in self._order:
             if self._requests[index].redirect_of in found:
-                found[index] = None
-        return set(found) - {self._root}
+                found.add(index)
+        return found.intersection(self._kept) - {self._root}
 
     def imported(self) -> ImportedPage:
         recording, inferred = self._recording, self._inferred
@@ -348,16 +356,6 @@ class _Assembly:
 def _clean(text: str) -> str:
     """Return text without lone halves of characters."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _by_time(requests: Sequence[Observed]) -> list[int]:
-    """Return the places by start; what has none goes with what stands before it in the file."""
-    keys, last_ms = [], float("-inf")
-    for index, request in enumerate(requests):
-        if request.start_ms is not None:
-            last_ms = request.start_ms
-        keys.append((last_ms, index))
-    return [index for _, index in sorted(keys)]
 
 
 def _offsets(request: Observed) -> tuple[int, ...]:

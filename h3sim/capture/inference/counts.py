@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from h3sim.capture.inference.kinds import plain_mime
 from h3sim.capture.inference.observed import Size
+from h3sim.capture.inference.sizes import NOT_MODIFIED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.capture.inference.observed import Observed
 
-__all__ = ["NOT_MODIFIED", "found_in", "missing_in", "sizes_inferred_in"]
-
-NOT_MODIFIED = 304
+__all__ = ["found_in", "missing_in", "sizes_inferred_in"]
 
 
 def found_in(requests: Sequence[Observed]) -> Counter[str]:

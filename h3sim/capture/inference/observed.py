@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from h3sim.page import At, Kind
 
 __all__ = [
-    *("LONGEST_MS", "REDIRECTS", "Observed", "RequestOutcome", "Reached", "Recording", "Size"),
-    *("Trigger", "first_of", "recorded_ns"),
+    *("INTERNAL_REDIRECT", "LONGEST_MS", "REDIRECTS", "Observed", "RequestOutcome", "Reached"),
+    *("Recording", "Size", "Trigger", "by_time", "first_of", "recorded_ns"),
 ]
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 """The statuses that send the browser elsewhere."""
+INTERNAL_REDIRECT = "Internal Redirect"
+"""What Chromium writes where it goes elsewhere by itself (HSTS): nothing is sent for that."""
 LONGEST_MS = to_ms(MAX_TIME_NS)
 """A day: longer times are mistakes of a clock."""
 _MOST_PROBLEMS = 50
@@ -45,6 +47,16 @@ _MOST_TEXTS = 50
 def recorded_ns(time_ms: float) -> int:
     """Return a time in whole ns; clocks of recorders do not tell more than a microsecond."""
     return ms(round(time_ms, 3))
+
+
+def by_time(requests: Sequence[Observed]) -> list[int]:
+    """Return the indexes by start; what has none goes with what stands before it in the file."""
+    keys, last_ms = [], float("-inf")
+    for index, request in enumerate(requests):
+        if request.start_ms is not None:
+            last_ms = request.start_ms
+        keys.append((last_ms, index))
+    return [index for _, index in sorted(keys)]
 
 
 def first_of(problems: Sequence[Problem], n_problems: int | None = None) -> tuple[Problem, ...]:
@@ -78,7 +90,7 @@ class RequestOutcome(enum.Enum):
     FAILED = "failed or were blocked"
     NOT_HTTP = "not over HTTP"
     INLINE = "data: and blob: URLs"
-    OTHER_PAGE = "of another page of the recording"
+    INTERNAL = "redirects of the browser itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

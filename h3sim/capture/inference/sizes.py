@@ -9,9 +9,10 @@ from h3sim.capture.inference.urls import request_target
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["NO_BODY", "request_text_bytes", "response_text_bytes"]
+__all__ = ["NOT_MODIFIED", "NO_BODY", "request_text_bytes", "response_text_bytes"]
 
-NO_BODY = frozenset((204, 205, 304))
+NOT_MODIFIED = 304
+NO_BODY = frozenset((204, 205, NOT_MODIFIED))
 """The statuses that come without a body (RFC 9110 § 15)."""
 _STATUS_LINE = "HTTP/1.1 200\r\n"
 _FRAMING = len(": \r\n")

@@ -12,17 +12,26 @@ Resources are named by what is kept, each name once.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Address", "address", "ids_of", "joined", "request_target", "without_fragment"]
+__all__ = [
+    *("Address", "address", "ascii_host", "ids_of", "joined", "request_target", "without_fragment")
+]
 
 _PARAMETERS = re.compile(r";[^/]*")
 _UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
 _LONGEST_ID = 200
+_SCHEMES = ("http", "https")
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+_IN_PATH, _IN_QUERY = (
+    "".join(each for each in _ASCII if each not in escaped) for escaped in ('"<>`{}', "\"<>'")
+)
+"""What stands for itself there (URL Standard § 1.3), a % too: it may begin an escape already."""
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
 
 
@@ -46,6 +55,8 @@ def address(url: str) -> Address | None:
     Address(scheme='https', host='shop.example:8443', path='/a/b.css')
     >>> address("data:image/png;base64,AAAA")
     Address(scheme='data', host='', path='')
+    >>> address("https://bücher.example/").host
+    'xn--bcher-kva.example'
     """
     scheme, colon, rest = url.strip().partition(":")
     if not colon or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme):
@@ -54,7 +65,7 @@ def address(url: str) -> Address | None:
         return Address(scheme.lower(), "", "")
     try:
         parts = urlsplit(url.strip())
-        host = (parts.hostname or "").lower()
+        host = ascii_host(_UNFIT.sub("", parts.hostname or ""))
         port = parts.port
     except ValueError:
         return None
@@ -63,7 +74,21 @@ def address(url: str) -> Address | None:
     if port is not None and port != default:
         host = f"{host}:{port}"
     path = _UNFIT.sub("", _PARAMETERS.sub("", parts.path))
-    return Address(scheme.lower(), _UNFIT.sub("", host), path or "/")
+    return Address(scheme.lower(), host, path or "/")
+
+
+def ascii_host(host: str) -> str:
+    """Return a host's name in lower case as the DNS has it (RFC 3492, UTS #46).
+
+    >>> ascii_host("CDN.Example"), ascii_host("straße.example")
+    ('cdn.example', 'xn--strae-oqa.example')
+    """
+    if host.isascii():
+        return host.lower()
+    labels = unicodedata.normalize("NFKC", host.lower()).split(".")
+    return ".".join(
+        label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels
+    )
 
 
 def without_fragment(url: str) -> str:
@@ -78,15 +103,33 @@ def request_target(url: str) -> str:
 
 
 def joined(base: str, url: str) -> str:
-    """Return *url* as seen from *base*, "" where that makes no sense.
+    r"""Return *url* as seen from *base*, "" where that makes no sense.
+
+    Addresses of the web are as browsers send and record them (URL Standard § 4).
 
     >>> joined("https://a.example/css/main.css?v=1", "../i.png#x")
     'https://a.example/i.png'
+    >>> joined("https://a.example/", "//B.Example:443"), joined("https://a.example/", r"é\ü ü.png")
+    ('https://b.example/', 'https://a.example/%C3%A9/%C3%BC%20%C3%BC.png')
     """
     try:
-        return without_fragment(urljoin(base, url.strip()))
+        if urlsplit(base).scheme in _SCHEMES:
+            # Browsers take a backslash in a path for a slash.
+            path, *rest = re.split("(?=[?#])", url, maxsplit=1)
+            url = "".join([path.replace("\\", "/"), *rest])
+        return _as_sent(without_fragment(urljoin(base, url.strip())))
     except ValueError:
         return ""
+
+
+def _as_sent(url: str) -> str:
+    """Return an absolute URL with the default port left out, and everything in ASCII."""
+    parts, kept = urlsplit(url), address(url)
+    if kept is None or kept.scheme not in _SCHEMES or not kept.host:
+        return url
+    user, at, _ = parts.netloc.rpartition("@")
+    path, query = quote(parts.path or "/", safe=_IN_PATH), quote(parts.query, safe=_IN_QUERY)
+    return urlunsplit((kept.scheme, f"{user}{at}{kept.host}", path, query, ""))
 
 
 def ids_of(urls: Sequence[str], root: str) -> list[str]:

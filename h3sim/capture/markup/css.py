@@ -125,7 +125,14 @@ def _is_too_deep(css: bytes) -> bool:
 
 
 def _read_rules(rules: Iterable[Any], sheet: Sheet, depth: int) -> None:
+    may_import = depth == 0
     for rule in rules:
+        # What imports stands in front of all else but layers (CSS Cascade 5 § 2).
+        is_in_front = rule.type == "at-rule" and (
+            rule.lower_at_keyword in ("charset", "import")
+            or (rule.lower_at_keyword == "layer" and rule.content is None)
+        )
+        may_import = may_import and (is_in_front or rule.type not in ("at-rule", "qualified-rule"))
         if rule.type == "qualified-rule":
             parts = _parts(rule.content)
             found = _rule(_text(rule.prelude).strip(), parts)
@@ -134,14 +141,14 @@ def _read_rules(rules: Iterable[Any], sheet: Sheet, depth: int) -> None:
             if depth < _DEEPEST:
                 _read_rules(parts, sheet, depth + 1)
         elif rule.type == "at-rule":
-            _read_at_rule(rule, sheet, depth)
+            _read_at_rule(rule, sheet, depth, may_import=may_import)
 
 
-def _read_at_rule(rule: Any, sheet: Sheet, depth: int) -> None:
+def _read_at_rule(rule: Any, sheet: Sheet, depth: int, *, may_import: bool) -> None:
     word = rule.lower_at_keyword
     if word == "import":
         url, rest = _import(rule.prelude)
-        if url and matches(_text(rest)):
+        if url and may_import and matches(_text(rest)):
             sheet.imports.append(url)
     elif rule.content is None or depth >= _DEEPEST:
         return

@@ -21,10 +21,17 @@ _PRELOADED = frozenset(["style", "script", "font", "image", "fetch", "video", "a
 """What a preload may be for, in the words of its `as`."""
 _SCRIPT_TYPES = frozenset(
     (
-        *("", "text/javascript", "application/javascript", "text/ecmascript"),
-        *("application/ecmascript", "application/x-javascript", "text/jscript", "module"),
+        *("", "module", "text/jscript", "text/livescript"),
+        *(
+            f"{kind}/{x}{name}script"
+            for kind in ("application", "text")
+            for x in ("", "x-")
+            for name in ("java", "ecma")
+        ),
+        *(f"text/javascript1.{number}" for number in range(6)),
     )
 )
+"""JavaScript's types as they stand (WHATWG MIME Sniffing § 4.6): with a parameter it is none."""
 _IMAGE_TYPES = frozenset(
     (
         *("image/avif", "image/webp", "image/png", "image/apng", "image/jpeg", "image/jpg"),
@@ -108,7 +115,9 @@ class _Reader:
         self._head_end = found.head_end
         self._base = ""
         self._after_image = False
-        self._depth = {"template": 0, "picture": 0, "video": 0, "audio": 0}
+        self._depth = {"picture": 0, "video": 0, "audio": 0}
+        self._templates: list[bool] = []
+        """Those that are open, and of each whether what is in it stays out of the document."""
         self._named: set[tuple[str, Kind, bool]] = set()
         self._source = ""
         """What the picture or the media element that is open has chosen so far."""
@@ -117,7 +126,9 @@ class _Reader:
         for tag in tags:
             if tag.name in self._depth:
                 self._open_or_close(tag)
-            if self._depth["template"] or tag.is_end:
+            elif tag.name == "template":
+                self._open_or_close_template(tag)
+            if any(self._templates) or tag.is_end:
                 continue
             self._read_style(tag)
             for each in [*self._of(tag), *(self._rest_of(tag) if self._is_every else ())]:
@@ -131,6 +142,14 @@ class _Reader:
     def _open_or_close(self, tag: Tag) -> None:
         self._depth[tag.name] = max(0, self._depth[tag.name] + (-1 if tag.is_end else 1))
         self._source = ""
+
+    def _open_or_close_template(self, tag: Tag) -> None:
+        if not tag.is_end:
+            # What is in that of a shadow root is shown (HTML standard § 4.12.3).
+            mode = tag.attributes.get("shadowrootmode", "").lower()
+            self._templates.append(mode not in ("open", "closed"))
+        elif self._templates:
+            self._templates.pop()
 
     def _read_style(self, tag: Tag) -> None:
         style = tag.attributes.get("style", "")
@@ -164,10 +183,15 @@ class _Reader:
         elif tag.name == "img":
             yield from self._of_image(tag)
         elif tag.name in _FRAMES:
-            yield self._reference(tag, url, Kind.DOCUMENT)
+            # Its own text goes before an address (HTML standard § 4.8.5).
+            if "srcdoc" in values:
+                self._markup.passed_over.append("frames that hold their document")
+            else:
+                yield self._reference(tag, url, Kind.DOCUMENT)
         elif tag.name in ("video", "audio"):
             yield self._reference(tag, values.get("poster", ""), Kind.IMAGE)
             if self._plays(tag):
+                self._source = url  # before its sources (HTML standard § 4.8.11.5)
                 yield self._reference(tag, url, Kind.MEDIA)
         elif tag.name in ("embed", "object"):
             yield self._reference(tag, values.get("data", "") or url, Kind.OTHER)
@@ -182,7 +206,9 @@ class _Reader:
     def _of_link(self, tag: Tag) -> Iterator[Reference]:
         values = tag.attributes
         words, href = values.get("rel", "").lower().split(), values.get("href", "")
-        if "stylesheet" in words and "alternate" not in words and "disabled" not in values:
+        is_css = values.get("type", "").partition(";")[0].strip().lower() in ("", "text/css")
+        is_off = "alternate" in words or "disabled" in values
+        if "stylesheet" in words and is_css and not is_off:
             is_for_screen = matches(values.get("media", ""))
             yield self._reference(
                 tag, href, Kind.STYLESHEET, render_blocking=is_for_screen and self._is_in_head(tag)
@@ -201,22 +227,26 @@ class _Reader:
 
     def _of_script(self, tag: Tag, url: str) -> Iterator[Reference]:
         values = tag.attributes
-        type_ = values.get("type", "").partition(";")[0].strip().lower()
+        type_ = values.get("type", "").strip().lower()
+        is_module = type_ == "module"
         if not url:
             return
-        if type_ not in _SCRIPT_TYPES or "nomodule" in values:
+        if type_ not in _SCRIPT_TYPES or ("nomodule" in values and not is_module):
             self._markup.passed_over.append("scripts that are not run")
             return
         is_async = "async" in values
         # A module is deferred as it stands (HTML standard § 4.12.1).
-        is_defer = not is_async and ("defer" in values or type_ == "module")
+        is_defer = not is_async and ("defer" in values or is_module)
+        is_waited_for = not (is_async or is_defer)
+        # Any script in the head may be named as one that rendering waits for (§ 2.5.9).
+        is_waited_for |= "render" in values.get("blocking", "").lower().split()
         yield self._reference(
             tag,
             url,
             Kind.SCRIPT,
             is_async=is_async,
             is_defer=is_defer,
-            render_blocking=self._is_in_head(tag) and not is_async and not is_defer,
+            render_blocking=self._is_in_head(tag) and is_waited_for,
         )
 
     def _of_source(self, tag: Tag, url: str) -> Iterator[Reference]:
@@ -227,7 +257,7 @@ class _Reader:
             type_ = values.get("type", "").lower()
             if not self._source and is_for_screen and (not type_ or type_ in _IMAGE_TYPES):
                 self._source = chosen(values.get("srcset", ""), values.get("sizes", ""))
-        elif (self._depth["video"] or self._depth["audio"]) and not self._source:
+        elif (self._depth["video"] or self._depth["audio"]) and is_for_screen and not self._source:
             self._source = url
             yield self._reference(tag, url, Kind.MEDIA)
 

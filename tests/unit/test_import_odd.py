@@ -1,0 +1,173 @@
+"""Recordings that are odd and valid: redirects, caches, several pages, unusual addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from h3sim.capture import import_page
+from tests.recordings import SAMPLES, SITE, entry, har, resources_of, write_recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = entry("/", 0, 100, mime="text/html")
+MOVED = {"response_status": 302, "response_bodySize": 0}
+AFTER_A = {"by": "a.png", "at": "complete", "delay_ms": 1.0}
+ROOT = SAMPLES["devtools-log"][:6]
+"""The events of a page's document, of which the last ends at 5.2 s."""
+
+
+def image(path: str, start_ms: float, **more: Any) -> dict[str, Any]:
+    return entry(path, start_ms, 60, mime="image/png", **more)
+
+
+def moved(path: str, start_ms: float, **more: Any) -> dict[str, Any]:
+    return entry(path, start_ms, 30, mime="", **{**MOVED, **more})
+
+
+def in_page(page: str, *entries: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**each, "pageref": page} for each in entries]
+
+
+def test_a_redirect_behind_what_came_of_it_is_joined_by_time(tmp_path: Path) -> None:
+    hop = moved("/a.png", 120, response_redirectURL="/b.png")
+    found = resources_of(tmp_path, har(image("/b.png", 151), hop, PAGE))
+    assert found["b.png"]["discovered"] == AFTER_A
+
+
+def test_a_redirect_without_a_redirect_url_leads_where_its_field_says(tmp_path: Path) -> None:
+    field = [{"name": "Location", "value": "/b.png"}]
+    hop = moved("/a.png", 120, response_redirectURL="", response_headers=field)
+    found = resources_of(tmp_path, har(PAGE, hop, image("/b.png", 151)))
+    assert found["b.png"]["discovered"] == AFTER_A
+
+
+def test_a_redirect_that_leads_nowhere_does_not_lead_to_itself(tmp_path: Path) -> None:
+    hop = moved("/a.png", 120, response_redirectURL="")
+    found = resources_of(tmp_path, har(PAGE, hop, image("/a.png", 500)))
+    assert found["a.png (2)"]["discovered"]["by"] == "/"
+
+
+@pytest.mark.parametrize(
+    ("status_text", "more", "what"),
+    [
+        ("Internal Redirect", {}, "redirects of the browser itself"),
+        ("Moved", {"_fromCache": "disk"}, "from the cache"),
+    ],
+)
+def test_a_redirect_that_was_not_sent_is_left_out_and_its_target_is_the_page(
+    tmp_path: Path, status_text: str, more: dict[str, Any], what: str
+) -> None:
+    first = moved("http://shop.example/old", 0, response_redirectURL="http://shop.example/")
+    hop = moved("http://shop.example/", 31, response_redirectURL=f"{SITE}/",
+                response_statusText=status_text, **more)  # fmt: skip
+    page = entry("/", 62, 90, mime="text/html")
+    for entries, root in (([first, hop, page], ["old", "/"]), ([hop, page], ["/"])):
+        imported = import_page(write_recording(tmp_path, har(*entries, image("/a.png", 160))))
+        assert imported.left_out == {what: 1}
+        assert [imported.page.resources[index].id for index in imported.page.roots] == root
+
+
+def test_a_log_leaves_out_what_the_browser_redirects_by_itself(tmp_path: Path) -> None:
+    upgraded = {"status": 307, "statusText": "Internal Redirect", "headers": {}}
+    events = [
+        asked("http://shop.example/a.png", 5.3),
+        extra("responseReceivedExtraInfo", 200, 90),
+        asked(f"{SITE}/a.png", 5.3, redirectResponse=upgraded, redirectHasExtraInfo=False),
+        answered(5.4),
+        log_event("loadingFinished", 5.5, encodedDataLength=700),
+    ]
+    imported = import_page(write_recording(tmp_path, [*ROOT, *events]))
+    assert imported.left_out == {"redirects of the browser itself": 1}
+    # The header as it was received belongs to the only request that was sent.
+    assert imported.page.resources[-1].header_bytes == 90
+
+
+@pytest.mark.parametrize("name", ["response__error", "response__failureText"])
+def test_what_failed_on_its_way_is_left_out_of_a_har_as_of_a_log(tmp_path: Path, name: str) -> None:
+    ended = image("/a.png", 120, **{name: "net::ERR_ABORTED"})
+    result = import_page(write_recording(tmp_path, har(PAGE, ended, image("/b.png", 130))))
+    assert [resource.id for resource in result.page.resources] == ["/", "b.png"]
+    assert result.left_out == {"failed or were blocked": 1}
+
+
+def test_a_page_load_takes_no_part_in_another_of_the_same_file(tmp_path: Path) -> None:
+    hop = moved("/a.png", 120, response_redirectURL="/b.png")
+    script = entry("/app.js", 130, 40, mime="text/javascript")
+    later = [
+        entry("/two", 1000, 100, mime="text/html"),
+        image("/b.png", 1200),
+        image("/c.png", 1200, _initiator={"type": "script", "url": f"{SITE}/app.js"}),
+    ]
+    document = har(*in_page("one", PAGE, hop, script), *in_page("two", *later))
+    document["log"]["pages"] = [{"id": "one"}, {"id": "two"}]
+    imported = import_page(write_recording(tmp_path, document), page=2)
+    assert imported.found["requests"] == 6
+    assert imported.left_out == {"of another page of the recording": 3}
+    found = [resource.discovered for resource in imported.page.resources[1:]]
+    assert [each and (each.by, each.at.value) for each in found] == [("two", "complete")] * 2
+
+
+def test_a_page_load_that_the_list_of_pages_leaves_out_can_be_taken(tmp_path: Path) -> None:
+    two = entry("/two", 1000, 100, mime="text/html")
+    document = har(*in_page("unlisted", two), *in_page("listed", PAGE), pages=[{"id": "listed"}])
+    pages = [resources_of(tmp_path, document, page=number) for number in (1, 2)]
+    assert [list(page) for page in pages] == [["/"], ["two"]]
+
+
+def test_addresses_in_markup_are_those_that_browsers_send(tmp_path: Path) -> None:
+    text = (
+        "<img src='caf\u00e9 1.png'><img src='img\\2.png'><script async src='HTTPS://Shop.Example:443"
+        "/3.js?n=\u00e9'></script><img src='//b\u00fccher.example/4.png'>"
+    )
+    content = {"size": len(text.encode()), "mimeType": "text/html", "text": text}
+    page = entry("/", 0, 100, mime="text/html", response_content=content)
+    sent = ["/caf%C3%A9%201.png", "/img/2.png", "/3.js?n=%C3%A9",
+            "https://xn--bcher-kva.example/4.png"]  # fmt: skip
+    found = resources_of(tmp_path, har(page, *(image(url, 120) for url in sent)))
+    assert [each["discovered"]["at"] for each in list(found.values())[1:]] == ["offset"] * 4
+
+
+def test_a_host_is_one_however_its_name_is_written(tmp_path: Path) -> None:
+    document = har(
+        entry("https://b\u00fccher.example/", 0, 100, mime="text/html"),
+        image("https://xn--bcher-kva.example/a.png", 120),
+    )
+    for host in (None, "b\u00fccher.example", "XN--bcher-kva.example"):
+        assert list(resources_of(tmp_path, document, host=host)) == ["/", "a.png"]
+
+
+def log_event(name: str, second: float, **params: Any) -> dict[str, Any]:
+    params = {"requestId": "9", "timestamp": second, **params}
+    return {"method": f"Network.{name}", "params": params}
+
+
+def asked(url: str, second: float, **params: Any) -> dict[str, Any]:
+    request = {"url": url, "method": "GET", "headers": {}}
+    return log_event("requestWillBeSent", second, request=request, type="Image", **params)
+
+
+def answered(second: float) -> dict[str, Any]:
+    response = {"status": 200, "headers": {}, "encodedDataLength": 100, "mimeType": "image/png"}
+    return log_event("responseReceived", second, response=response, type="Image")
+
+
+def extra(name: str, status: int, n_bytes: int) -> dict[str, Any]:
+    return log_event(name, 0.0, headers={}, statusCode=status, headersText="x" * n_bytes)
+
+
+def test_a_log_tells_of_an_answer_304_where_chromium_shows_what_it_had(tmp_path: Path) -> None:
+    # So Chromium 156 tells of a revalidated image: all of its 5,000 bytes are counted as sent.
+    events = [
+        asked(f"{SITE}/a.png", 5.3),
+        extra("responseReceivedExtraInfo", 304, 113),
+        answered(5.4),
+        log_event("dataReceived", 5.5, dataLength=5000, encodedDataLength=0),
+        log_event("loadingFinished", 5.5, encodedDataLength=5000),
+    ]
+    result = import_page(write_recording(tmp_path, [*ROOT, *events]))
+    image = result.page.resources[-1]
+    assert (image.size_bytes, image.header_bytes) == (0, 113)
+    assert result.found["answers 304"] == 1
