@@ -51,7 +51,9 @@ class QcramEncoder:
         self._capacity = settings.table_bytes
         self._coordinates_packets = coordinates_packets
         self._entries: deque[_Entry] = deque()
-        self._found: dict[Field | bytes, _Entry] = {}
+        self._found: dict[Field, _Entry] = {}
+        self._named: dict[bytes, deque[_Entry]] = {}
+        """The entries of a name, oldest first."""
         self._bytes = 0
         self._n_inserted = 0
         self._n_blocks = 0
@@ -123,8 +125,12 @@ class QcramEncoder:
         fixed = static_index(name)
         if fixed is not None:
             return fixed
-        entry = self._found.get(name)
-        return self._index(entry) if entry and self._is_safe(entry, sequence) else 0
+        # The newest may not yet be referred to where an older one may: a name comes again with other
+        # values.
+        for entry in reversed(self._named.get(name, ())):
+            if self._is_safe(entry, sequence):
+                return self._index(entry)
+        return 0
 
     def _index(self, entry: _Entry) -> int:
         # Relative to the newest entry of this moment: it moves with each insert of the block.
@@ -145,15 +151,14 @@ class QcramEncoder:
         self._entries.append(entry)
         self._bytes += size
         self._found[field] = entry
-        # An older name that is safe serves better than a new one that is not.
-        older = self._found.get(field[0])
-        if older is None or self._is_safe(older, sequence) == self._is_safe(entry, sequence):
-            self._found[field[0]] = entry
+        self._named.setdefault(field[0], deque()).append(entry)
 
     def _evict(self) -> None:
         entry = self._entries.popleft()
         self._bytes -= entry_bytes(*entry.field)
         self._has_evicted = True
-        for key in (entry.field, entry.field[0]):
-            if self._found.get(key) is entry:
-                del self._found[key]
+        del self._found[entry.field]  # no field is inserted that is there already
+        named = self._named[entry.field[0]]
+        named.popleft()
+        if not named:
+            del self._named[entry.field[0]]

@@ -155,6 +155,23 @@ def test_qcram_counts_an_acknowledgement_only_once_all_before_it_have_come() -> 
     assert len(encoder.encode(12, (AGENT,)).section) == 3
 
 
+def test_qcram_takes_the_name_of_an_older_entry_where_the_newer_is_not_acknowledged() -> None:
+    encoder, _ = sent("qcram", [(TRACE,)])
+    encoder.on_acked(0)
+    named = [encoder.encode(4 * n, ((b"x-trace", b"%d" % n),)).section for n in (1, 2, 3)]
+    # An insert (01) with the name of entry 62, of 63 once another one is newer, of 64 then; a value.
+    assert named == [b"\1\1\x7e\x01\x31", b"\2\2\x7f\0\x01\x32", b"\3\3\x7f\1\x01\x33"]
+
+
+def test_qcram_takes_the_name_of_what_is_left_where_the_oldest_entry_was_evicted() -> None:
+    encoder, _ = sent("qcram", [((b"x-trace", b"%d" % n),) for n in range(3)], table_bytes=80)
+    for stream_id in (0, 4, 8):
+        encoder.on_acked(stream_id)
+    # The first left for the third: what the second and the third brought is there.
+    assert encoder.table_bytes == 80
+    assert encoder.encode(12, (TRACE,)).section == b"\3\x83\x7e\x01\x37"
+
+
 def test_qcram_with_packets_refers_to_what_the_same_packet_brings() -> None:
     encoder, (_, second) = sent("qcram-packets", [(TRACE,), (TRACE,)])
     assert second.section == bytes((1, 1, 0x80 | 62))
