@@ -143,7 +143,9 @@ def _response(answer: Fields, got: Headers) -> FieldSection:
 
 def _pseudo(method: str, url: str) -> Headers:
     parts = urlsplit(url)
-    named = [(":method", method), (":scheme", parts.scheme), (":authority", parts.netloc)]
+    # Without user and password, which an authority must not have (RFC 9114 § 4.3.1).
+    authority = parts.netloc.rpartition("@")[2]
+    named = [(":method", method), (":scheme", parts.scheme), (":authority", authority)]
     return [*named, (":path", request_target(url))]
 
 

@@ -56,6 +56,8 @@ _MOST_RUNS = 10_000
 _SOME_LOSS = 0.1
 """Any loss turns a constant rate into links; so the network is checked as it will be used."""
 _LARGEST_RTT_MS = 60_000.0
+_LARGEST_TABLE_BYTES = 2**30 - 1
+"""What ls-qpack can be told of: it takes a larger capacity for a broken encoder stream."""
 
 
 def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> None:
@@ -84,7 +86,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="whose header lists (default: %(default)s)",
     )
     _add_path(parser)
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    parser.add_argument("--seed", default="0", metavar="N", help="default: %(default)s")
     parser.add_argument("--json", action="store_true", help="print h3sim-headers/1 instead")
     parser.add_argument(
         "--plot", metavar="FILE", help="draw HOL delay and ratio: FILE.png, .svg or .pdf"
@@ -106,8 +108,7 @@ def _add_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network",
         metavar="NAME",
-        default=DEFAULT_NETWORK,
-        help="with --over quic: rate and queue of the path (default: %(default)s)",
+        help=f"with --over quic: rate and queue of the path (default: {DEFAULT_NETWORK})",
     )
     for option, default, metavar, text in (
         ("--rtt-ms", "100", "MS", "round-trip times, with commas between"),
@@ -139,20 +140,33 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 def _headers(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     wanted = _wanted(options, mistakes)
-    network = options.network if options.over == "quic" else None
-    if network is not None:
-        mistakes.collect(partial(LoadConfig, network=network, loss=_SOME_LOSS))
+    interval_ms = _Numbers(options, mistakes).one("interval_ms", most=_LARGEST_RTT_MS)
+    network = mistakes.collect(partial(_network, options))
     mistakes.collect(lambda: check_plot_path(options.plot))
-    interval_ms = _Numbers(options, mistakes).several("interval_ms", most=_LARGEST_RTT_MS) or [0.0]
-    exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms[0])))
+    exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
     if mistakes.lines or exchanges is None:
         return mistakes.tell("headers")
     source, settings = Path(options.file).name, wanted["settings"]
     rows = _run(partial(_study(exchanges, options.of, network), name=source, **wanted), options)
     if options.plot is not None and rows:
         _draw(list(rows), options.plot)
-    _print(rows, options, source, settings, network)
+    _print(rows, options, source, settings, wanted["seed"], network)
     return _tell(rows, options)
+
+
+def _network(options: argparse.Namespace) -> str | None:
+    """Return the network that lists go over, None for the model.
+
+    Raises:
+        InputError: if one is given for the model, or cannot be used.
+    """
+    if options.over == "model":
+        if options.network is not None:
+            raise InputError([Problem(key="--network", message="goes only with --over quic")])
+        return None
+    network: str = options.network or DEFAULT_NETWORK
+    LoadConfig(network=network, loss=_SOME_LOSS)
+    return network
 
 
 def _run(study: Callable[..., HeaderRows], options: argparse.Namespace) -> HeaderRows:
@@ -185,12 +199,11 @@ def _print(
     options: argparse.Namespace,
     source: str,
     settings: CodecSettings,
+    seed: int,
     network: str | None,
 ) -> None:
     if options.json:
-        document = rows_to_dict(
-            rows, source=source, settings=settings, seed=options.seed, network=network
-        )
+        document = rows_to_dict(rows, source=source, settings=settings, seed=seed, network=network)
         print(json.dumps(document, allow_nan=False))
         return
     if not rows:
@@ -215,10 +228,10 @@ def _wanted(options: argparse.Namespace, mistakes: Mistakes) -> dict[str, Any]:
         "losses": numbers.several("loss", below=1.0),
         "runs": numbers.whole("runs", least=1, most=_MOST_RUNS),
         "settings": CodecSettings(
-            table_bytes=numbers.whole("table_bytes", most=2**30),
+            table_bytes=numbers.whole("table_bytes", most=_LARGEST_TABLE_BYTES),
             blocked_streams=numbers.whole("blocked_streams", most=2**30),
         ),
-        "seed": options.seed,
+        "seed": numbers.whole("seed", most=2**63 - 1),
     }
 
 
@@ -233,8 +246,7 @@ def _study(
 
 
 def _sections(exchanges: Sequence[Exchange], what: str) -> tuple[TimedSection, ...]:
-    choose = requests_of if what == "requests" else responses_of
-    return tuple(section for section in choose(exchanges) if section.fields)
+    return (requests_of if what == "requests" else responses_of)(exchanges)
 
 
 def _read(given: str, what: str, interval_ns: int) -> tuple[Exchange, ...]:
@@ -272,16 +284,22 @@ class _Numbers:
         self._mistakes = mistakes
 
     def several(self, name: str, *, most: float = 1.0, below: float | None = None) -> list[float]:
-        """Return the numbers of an option; a percent sign divides by a hundred."""
-        found = []
-        for text in getattr(self._options, name).split(","):
-            value = _number(text.strip())
-            if value is None or value < 0 or (value >= below if below else value > most):
-                limit = f"below {below:g}" if below else f"at most {most:g}"
-                self._wrong(name, f"must be at least 0 and {limit}, is {shown(text)}")
-            else:
-                found.append(value)
-        return found
+        """Return the numbers of an option, each once; a percent sign divides by a hundred."""
+        texts = getattr(self._options, name).split(",")
+        found = [self._number(name, text, most, below) for text in texts]
+        return list(dict.fromkeys(value for value in found if value is not None))
+
+    def one(self, name: str, *, most: float) -> float:
+        """Return the number of an option; 0 where it is wrong."""
+        return self._number(name, getattr(self._options, name), most, None) or 0.0
+
+    def _number(self, name: str, text: str, most: float, below: float | None) -> float | None:
+        value = _number(text.strip())
+        if value is None or value < 0 or (value >= below if below else value > most):
+            limit = f"below {below:g}" if below else f"at most {most:g}"
+            self._wrong(name, f"must be at least 0 and {limit}, is {shown(text)}")
+            return None
+        return value
 
     def whole(self, name: str, *, least: int = 0, most: int) -> int:
         """Return the whole number of an option."""

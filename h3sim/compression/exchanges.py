@@ -15,7 +15,10 @@ __all__ = ["Exchange", "TimedSection", "requests_of", "responses_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A request with its response; times count from the first request."""
+    """A request with its response; times count from the first request.
+
+    Either may be empty: a file of header lists may hold those of one direction only.
+    """
 
     requested_at_ns: int
     request: FieldSection
@@ -32,7 +35,7 @@ class TimedSection(NamedTuple):
 
 def requests_of(exchanges: Iterable[Exchange]) -> tuple[TimedSection, ...]:
     """Return the requests in the order in which they are made; equal times as they stand."""
-    timed = (TimedSection(entry.requested_at_ns, entry.request) for entry in exchanges)
+    timed = (TimedSection(e.requested_at_ns, e.request) for e in exchanges if e.request)
     return tuple(sorted(timed, key=lambda section: section.at_ns))
 
 

@@ -125,8 +125,8 @@ class QcramEncoder:
         fixed = static_index(name)
         if fixed is not None:
             return fixed
-        # The newest may not yet be referred to where an older one may: a name comes again with other
-        # values.
+        # A name comes again with other values: the newest entry may not yet be referred to where an
+        # older one may.
         for entry in reversed(self._named.get(name, ())):
             if self._is_safe(entry, sequence):
                 return self._index(entry)

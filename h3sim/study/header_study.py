@@ -156,10 +156,14 @@ def header_loads(
 ) -> HeaderRows:
     """Return the rows of `header_study` for lists that go over QUIC, next to response bodies.
 
-    Packets are those of the whole connection down, with the bodies.
+    Exchanges go in the order of their requests; those without a list of that direction are left
+    out, as `header_study` has none of them. Packets are those of the whole connection down, with
+    the bodies.
     """
+    listed = [entry for entry in exchanges if (entry.response if of_responses else entry.request)]
+    listed.sort(key=lambda entry: entry.requested_at_ns)
     cells = HeaderCells(
-        path=OverQuic(tuple(exchanges), load_network(network), of_responses),
+        path=OverQuic(tuple(listed), load_network(network), of_responses),
         schemes=tuple(schemes),
         rtts_ms=tuple(rtts_ms),
         losses=tuple(losses),

@@ -65,15 +65,18 @@ def test_a_figure_is_drawn_over_round_trip_times_or_losses(
 
 def test_every_mistake_is_told_in_one_line(lists: Any, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["headers", lists, "--schemes", "hpak,qpack", "--rtt-ms", "x", "--loss", "2"]
-    code = main([*argv, "--runs", "0", "--table-bytes", "-1", "--of", "responses"])
-    assert code == 2
+    argv += ["--runs", "0", "--table-bytes", "-1", "--seed", "-5", "--interval-ms", "1,2"]
+    assert main([*argv, "--of", "responses", "--network", "fibre"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "h3sim headers: no codec is called 'hpak'; did you mean hpack or qpack?"
         " (`h3sim headers --help` shows all)",
         "h3sim headers: --rtt-ms: must be at least 0 and at most 60000, is 'x'",
         "h3sim headers: --loss: must be at least 0 and below 1, is '2'",
         "h3sim headers: --runs: must be a whole number from 1 to 10,000, is '0'",
-        "h3sim headers: --table-bytes: must be a whole number from 0 to 1,073,741,824, is '-1'",
+        "h3sim headers: --table-bytes: must be a whole number from 0 to 1,073,741,823, is '-1'",
+        f"h3sim headers: --seed: must be a whole number from 0 to {2**63 - 1:,}, is '-5'",
+        "h3sim headers: --interval-ms: must be at least 0 and at most 60000, is '1,2'",
+        "h3sim headers: --network: goes only with --over quic",
         f"h3sim headers: {lists}: has header lists of requests only (--of requests)",
     ]
 
@@ -86,3 +89,31 @@ def test_lists_go_over_quic_where_that_is_asked_for(
     assert ", QUIC over 4g\n" in capsys.readouterr().out
     assert main([*argv, "--network", "nowhere"]) == 2
     assert "no network is called 'nowhere'" in capsys.readouterr().err
+
+
+def test_a_path_that_is_given_twice_is_run_once(
+    lists: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["headers", lists, "--schemes", "hpack,hpack", "--runs", "1", "--rtt-ms", "20,20.0"]
+    assert main([*argv, "--loss", "2%,0.02"]) == 0
+    assert capsys.readouterr().out.count("\nhpack ") == 1
+
+
+def test_the_largest_table_that_may_be_asked_for_can_be_used(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    argv = ["headers", "creative", "--schemes", "qpack", "--runs", "1"]
+    assert main([*argv, "--table-bytes", str(2**30 - 1)]) == 0
+    assert ", table of 1,073,741,823 bytes\n" in capsys.readouterr().out
+
+
+def test_both_paths_take_the_lists_of_one_direction_by_their_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "both.qif"
+    path.write_bytes(b"# at_ms 5\nx\tlate\n\n:status\t200\n\n# at_ms 1\nx\tsoon\n")
+    for over in ("model", "quic"):
+        for of, whole in (("requests", "2 requests"), ("responses", "1 response")):
+            argv = ["headers", str(path), "--schemes", "static", "--runs", "1", "--over", over]
+            assert main([*argv, "--of", of]) == 0
+            assert f"both.qif: {whole}, 1 run" in capsys.readouterr().out

@@ -57,6 +57,12 @@ def test_requests_come_by_start_time_with_pseudo_fields_in_front(tmp_path: Path)
     )
 
 
+def test_an_authority_has_no_user_and_no_password(tmp_path: Path) -> None:
+    path = har(tmp_path, entry(1.0, url="https://user:secret@h.example:8443/a"))
+    (found,) = read_exchanges(path, interval_ns=0)
+    assert dict(found.request)[b":authority"] == b"h.example:8443"
+
+
 def test_pseudo_fields_that_were_recorded_are_kept_as_they_are(tmp_path: Path) -> None:
     sent = [("accept", "*/*"), (":path", "/x"), (":method", "POST")]
     (found,) = read_exchanges(har(tmp_path, entry(1.0, sent=sent)), interval_ns=0)

@@ -109,7 +109,11 @@ def test_other_lists_and_another_path_are_other_cells(store: Path) -> None:
     study(store=store)
     edited = [*SECTIONS[:-1], SECTIONS[-1]._replace(at_ns=ms(1000))]
     assert header_study(edited, store=store, executor="serial", **PATHS).counts.reused == 0
-    exchanges = [Exchange(requested_at_ns=at_ns, request=fields) for at_ns, fields in SECTIONS]
+    answer = ((b":status", b"200"),)
+    exchanges = [
+        Exchange(requested_at_ns=at_ns, request=fields, response=answer)
+        for at_ns, fields in SECTIONS
+    ]
     path: dict[str, Any] = {
         "schemes": ["hpack"],
         "rtts_ms": [20],
