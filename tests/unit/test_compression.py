@@ -159,7 +159,7 @@ def test_qcram_takes_the_name_of_an_older_entry_where_the_newer_is_not_acknowled
     encoder, _ = sent("qcram", [(TRACE,)])
     encoder.on_acked(0)
     named = [encoder.encode(4 * n, ((b"x-trace", b"%d" % n),)).section for n in (1, 2, 3)]
-    # An insert (01) with the name of entry 62, of 63 once another one is newer, of 64 then; a value.
+    # An insert (01) with the name of entry 62, of 63 once another one is newer, of 64 then.
     assert named == [b"\1\1\x7e\x01\x31", b"\2\2\x7f\0\x01\x32", b"\3\3\x7f\1\x01\x33"]
 
 
