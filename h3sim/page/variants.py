@@ -174,7 +174,12 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
     """
     check_arguments(InputError, page=(_PAGE, page), share=(_SHARE, share))
     root = page.resources[page.root]
-    own = [r for r, of in zip(page.resources, page.root_of, strict=True) if of == page.root]
+    # Without the root, which may be of any kind: nothing is in front of it, or waits for it here.
+    own = [
+        r
+        for index, (r, of) in enumerate(zip(page.resources, page.root_of, strict=True))
+        if of == page.root != index
+    ]
     inlined = [r for r in own if r.kind is Kind.STYLESHEET and r.in_head]
     front_bytes = round(share * sum(style.size_bytes for style in inlined))
     behind_styles = Discovery(by=root.id, at=At.OFFSET, offset_bytes=front_bytes)

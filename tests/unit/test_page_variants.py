@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -106,6 +107,17 @@ def test_a_document_with_its_styles_in_it_names_what_they_and_scripts_asked_for(
     # The styles are its first packet. What they name is asked for then, after their parsing; what
     # the script asked for then, too; the script itself when the document is whole.
     assert requested(page) == {"/": 0, "f/a.woff2": 108, "a.js": 200, "b.png": 100}
+
+
+@pytest.mark.parametrize("of", [STYLE, SCRIPT])
+def test_a_root_that_is_a_style_or_a_script_stays_what_it_was(of: dict[str, Any]) -> None:
+    kept = {key: of[key] for key in of if key != "discovered"}
+    root = {**kept, "id": "/", "bytes": 14_000}
+    before = page_of(root, STYLE, {**IMAGE, "discovered": {"by": "/", "at": "executed"}})
+    own, style, image = before.resources
+    page = variants.with_inlined_styles(before)
+    grown = replace(own, size_bytes=own.size_bytes + style.size_bytes)
+    assert page.resources == (grown, image)
 
 
 def test_what_a_fresh_copy_asks_for_is_asked_for_where_that_was() -> None:
