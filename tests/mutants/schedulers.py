@@ -53,9 +53,18 @@ class ForgetfulTree(TreeScheduler):
 class FreePlaceholders(TreeScheduler):
     """Charges a stream, and nothing to the placeholders above it."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._queueing.turn_bytes = 0
+    def open(self, stream_id: int, signal: Any) -> None:
+        super().open(stream_id, signal)
+        self._make_free(stream_id)
+
+    def update(self, stream_id: int, signal: Any) -> None:
+        super().update(stream_id, signal)
+        self._make_free(stream_id)
+
+    def _make_free(self, stream_id: int) -> None:
+        node = self._nodes[stream_id]
+        if node.is_placeholder:
+            node.cost_per_byte = 0
 
 
 class BackwardTies(TreeScheduler):

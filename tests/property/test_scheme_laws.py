@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from h3sim.conformance import pages
 from h3sim.page import At
+from h3sim.units import ms
 from tests.effort import law
-from tests.helpers import replay
+from tests.helpers import page_of, replay
 from tests.property import laws
 from tests.property.runs import Case, usual_scheduler
 from tests.property.scheduler_laws import check_pick_is_pure
@@ -132,6 +133,20 @@ def test_a_buffer_larger_than_the_page_makes_every_scheme_fifo(scheme: Any, case
     laws.check_large_buffers_hide_the_scheme(
         case.but(scheme=scheme).run(), case.but(scheme="fifo").run()
     )
+
+
+def test_of_two_that_are_ready_at_once_the_first_may_decide_what_is_asked_for_next() -> None:
+    """The one that has no bytes, and is there at once, names a third."""
+    done = {"by": "/", "at": "complete"}
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 8000},
+        {"id": "a", "kind": "document", "bytes": 0, "server_ms": 10, "discovered": done},
+        {"id": "b", "kind": "document", "bytes": 8000, "discovered": {**done, "delay_ms": 10}},
+        {"id": "c", "kind": "document", "bytes": 0, "discovered": {"by": "a", "at": "complete"}},
+    )
+    loads = {s: Case(page, s, buffer_kb=1000).but(rtt_ms=0).run() for s in ("nghttp2", "fifo")}
+    assert [laws.when_ready(load)[12] / ms(1) for load in loads.values()] == [70, 130]
+    laws.check_large_buffers_hide_the_scheme(loads["nghttp2"], loads["fifo"])
 
 
 @law(40)
