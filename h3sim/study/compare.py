@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.study.config import LoadConfig
     from h3sim.study.run import PageLike, SchemeLike
+    from h3sim.transport import Network, TransportProfile
 
 __all__ = [
     "COMPARISON",
@@ -290,19 +291,20 @@ def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
     return found
 
 
-def check_names(*, pages: Sequence[Page], schemes: Sequence[Scheme]) -> None:
-    """Refuse what a table could not tell apart.
+def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -> None:
+    """Refuse what a table could not tell apart: *given* by key, as `pages=[...]`.
 
     Raises:
-        InputError: for each name that several pages, or several schemes, have.
+        InputError: for each name that several pages, say, or several schemes, have.
     """
     problems: list[Problem] = []
-    for key, names in (
-        ("pages", [page.name for page in pages]),
-        ("schemes", [scheme.name for scheme in schemes]),
-    ):
+    for key, values in given.items():
+        names = [value.name for value in values]
         twice = dict.fromkeys(name for name in names if names.count(name) > 1)
-        problems += (Problem(key=key, message=f"two {key} are called {name!r}") for name in twice)
+        several = f"{key.removesuffix('s')}s".replace("_", " ")
+        problems += (
+            Problem(key=key, message=f"two {several} are called {name!r}") for name in twice
+        )
     if problems:
         raise InputError(problems)
 

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import metadata, resources
 from typing import TYPE_CHECKING, Any
 
+from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
 from h3sim.compression.wire import LIBRARIES
@@ -28,14 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["CellKeys", "digest", "model_version"]
 
 _NO_SAY = ("capture", "cli", "conformance", "findings", "plots", "study", "corpora", "models")
-"""The packages that have no say in what a load comes to; what is shipped is in the cells."""
+"""The packages that have no say in what a load comes to; what is shipped is told elsewhere."""
 _OF_STUDY = (
+    "study/cells.py",
     "study/config.py",
     "study/network_changes.py",
     "study/recorded_network.py",
     "study/run.py",
 )
-"""What of a study has: it makes a load of names and options."""
+"""What of a study has: it makes a load of names and options, and a row of the load."""
 _GROUPS = ("h3sim.schedulers", "h3sim.congestion")
 _KEY_BYTES = 16
 
@@ -44,7 +46,8 @@ _KEY_BYTES = 16
 def model_version() -> str:
     """Return h3sim's version, a digest of the source of its model, and what else it rests on.
 
-    That is the plug-ins that are there, and the libraries that compress headers.
+    The digest is of the shipped networks and profiles as well; the rest is the plug-ins that are
+    there, and the libraries that compress headers.
 
     Results of another model are not reused, even between two commits of one version.
     """
@@ -52,6 +55,9 @@ def model_version() -> str:
     # Sorted: folders list their files in no order.
     for name, source in sorted(_sources(resources.files("h3sim"), "")):
         digest.update(name.encode() + b"\0" + source + b"\0")
+    # Read by names that no cell says: the usual network, and the profiles that networks name.
+    for named in (*catalog.list_networks(), *catalog.list_profiles()):
+        digest.update(_plain_text(named).encode() + b"\0")
     others = sorted({*_plugins(), *_codecs()})
     found = (f"h3sim {__version__}", digest.hexdigest(), *others)
     return " ".join(found)
@@ -131,6 +137,10 @@ def digest(*parts: str) -> bytes:
 
 def _settings(options: dict[str, Any]) -> str:
     return json.dumps({name: _plain(value) for name, value in sorted(options.items())})
+
+
+def _plain_text(value: Any) -> str:
+    return json.dumps(_plain(value))
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from h3sim.errors import InputError, Problem, needing_extra
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["METHODS", "Method", "mean_interval"]
+__all__ = ["METHODS", "Method", "mean_interval", "ratio_end"]
 
 Method: TypeAlias = Literal["bootstrap-t", "bca"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -27,6 +27,8 @@ _BEYOND = 20
 """So many resamples lie beyond each end, so that it is no matter of a few of them."""
 _AT_ONCE = 1_000_000
 """So many numbers are drawn at a time: 8 MB, however many values and resamples there are."""
+_MOST_LOG = 700.0
+"""More than that overflows; an interval that ends there says nothing of its upper end."""
 
 
 def mean_interval(
@@ -75,6 +77,15 @@ def mean_interval(
     mean, error = float(np.mean(known)), float(np.std(known, ddof=1)) / math.sqrt(len(known))
     # The upper tail says how far the mean may lie below, and the other way round.
     return mean - tails[1] * error, mean - tails[0] * error
+
+
+def ratio_end(log_end: float) -> float:
+    """Return the end of an interval of a ratio, by that of an interval of its logarithm.
+
+    >>> ratio_end(0.0), ratio_end(40_000.0) < float("inf")
+    (1.0, True)
+    """
+    return math.exp(min(log_end, _MOST_LOG))
 
 
 def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float, float] | None:

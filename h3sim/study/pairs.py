@@ -10,6 +10,8 @@ from h3sim.documents.values import Text
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from h3sim.study.results import Results
 
 __all__ = ["Pair", "check_columns", "pairs_by_scheme"]
@@ -45,7 +47,8 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
     Loads without the value, or with 0, have no pair.
 
     Raises:
-        InputError: if there is no such scheme or column.
+        InputError: if there is no such scheme or column, or loads of the baseline differ that no
+            axis tells apart.
     """
     check_columns(results, baseline=baseline, value=value)
     # Page and seed are columns even of studies that have one of each, where they are no axes.
@@ -57,7 +60,11 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in cell)
 
-    base = {key(row): row[value] for row in rows if row[_SCHEME] == baseline}
+    base: dict[tuple[Any, ...], Any] = {}
+    for row in rows:
+        # Of two loads that no axis tells apart one would stand for both, over another network, say.
+        if row[_SCHEME] == baseline and base.setdefault(key(row), row[value]) != row[value]:
+            raise InputError([_not_apart(row, cell)])
     found: dict[str, list[Pair]] = {}
     for row in rows:
         before = base.get(key(row))
@@ -65,3 +72,10 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
             pair = Pair(row["page"], row["seed"], before / row[value])
             found.setdefault(row[_SCHEME], []).append(pair)
     return found
+
+
+def _not_apart(row: dict[str, Any], cell: Sequence[str]) -> Problem:
+    """Return the mistake that loads like that of *row* differ in what is not in *cell*."""
+    alike = ", ".join(f"{name} {shown(row[name])}" for name in cell)
+    message = f"several loads of {shown(row[_SCHEME])} have {alike}, and differ: compare them apart"
+    return Problem(key="axes", message=message)

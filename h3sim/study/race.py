@@ -63,10 +63,12 @@ def race(
     one hard is no noise.
 
     What is claimed rests on Student's intervals of the paired differences to the best on the
-    instances that both had. Each is at a level that is divided by the number of arms and, since
-    every round looks again, by the number of rounds (Bonferroni). So no arm that is called worse is
-    better in truth, with probability *confidence* or more, if differences are about normal. Where
-    they are all equal and not 0, nothing is random, and the sign decides.
+    instances that both had. Each is at a level that is divided by the number of the other arms and,
+    since every round looks again, by the number of rounds (Bonferroni). So the arm that is best in
+    truth is not called worse, with probability *confidence* or more, if differences are about
+    normal: it is among those that may be as good (a selected subset, as Gupta 1965 has it). Of two
+    others, both behind it, nothing is claimed. Where differences are all equal and not 0, nothing
+    is random, and the sign decides.
 
     >>> times = [[5, 6, 5, 7], [4, 5, 4, 6], [9, 9, 8, 9]]
     >>> found = race(3, lambda arm, instance: times[arm][instance], 4, first_batch=2)

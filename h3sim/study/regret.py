@@ -251,9 +251,9 @@ def regret(
     found_pages = resolve_pages(pages)
     found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
     check_some(pages=found_pages, schemes=found_schemes)
-    check_names(pages=found_pages, schemes=found_schemes)
     settings = [replace(run_with, network=name) for name in dict.fromkeys(networks)] or [run_with]
-    _check_apart([setting.resolved_network().name for setting in settings])
+    over = [setting.resolved_network() for setting in settings]
+    check_names(pages=found_pages, schemes=found_schemes, networks=over)
     n_loads = len(settings) * len(found_pages) * len(found_schemes)
     rows: list[RegretRow] = []
     first_of: dict[str, Load] = {}
@@ -288,14 +288,6 @@ def _check(networks: object, given: object, config: object, progress: object) ->
         config=(CONFIG, config),
         **{} if progress is None else {"progress": (CALLABLE, progress)},
     )
-
-
-def _check_apart(names: Sequence[str]) -> None:
-    """Refuse networks that share a name: a table could not tell them apart."""
-    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
-    if twice:
-        problems = (Problem(key="networks", message=f"two are called {name}") for name in twice)
-        raise InputError(problems)
 
 
 Bounds = dict["Which", float | None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
@@ -103,7 +102,9 @@ class StudyRows:
         Raises:
             NothingToMeasureError: if the study did not keep them (`sweep(..., resources=True)`).
         """
-        if not any(text is not None for _, text, _ in itertools.islice(self._source(), 1)):
+        # Of loads that failed there are none; what another study kept of a few would not be all.
+        kept = {text is not None for row_text, text, _ in self._source() if row_text is not None}
+        if kept != {True}:
             raise NothingToMeasureError("the resources were not kept: sweep(..., resources=True)")
 
         def source() -> Iterator[Stored]:

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
+from h3sim.study.intervals import ratio_end
 from h3sim.study.pairs import pairs_by_scheme
 from h3sim.study.stopping import StoppingRule
 from h3sim.study.store import Store
@@ -152,7 +153,8 @@ def run_until(
             done = results.counts.reused + results.counts.ran
             results.counts = results.counts._replace(reused=done - ran, ran=ran)
         rows = _rows(results, rule)
-        is_narrow = all(row.high / row.low - 1 < rule.width for row in rows)
+        # Not by their ratio: the lower end of a very wide one is 0.
+        is_narrow = all(row.high - row.low < rule.width * row.low for row in rows)
         if is_narrow:
             break
     found = Rows(SequentialRow, rows)
@@ -197,7 +199,7 @@ def _rows(results: Results, rule: StoppingRule) -> list[SequentialRow]:
         means = _means_of_seeds(pairs)
         if len(means) > 1:
             middle = math.fsum(means) / len(means)
-            ends = (math.exp(end) for end in seed_interval(means, rule.level))
+            ends = map(ratio_end, seed_interval(means, rule.level))
             rows.append(SequentialRow(scheme, len(means), math.exp(middle), *ends))
     if not rows:
         raise NothingToMeasureError(f"no load has {rule.value} beside one of {rule.baseline}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.documents.arguments import check_arguments
 from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
 from h3sim.study.arguments import LEVEL, SEED
-from h3sim.study.intervals import mean_interval
+from h3sim.study.intervals import mean_interval, ratio_end
 from h3sim.study.pairs import check_columns, pairs_by_scheme
 from h3sim.trace import Rows
 
@@ -36,8 +36,6 @@ __all__ = [
 
 EPSILON = 1e-10
 """Keeps Sander 2022's relative medians finite (printed "1-10" there)."""
-_MOST_LOG = 700.0
-"""More than that overflows; an interval that ends there says nothing of its upper end."""
 _SMALL, _LARGE = 0.05, 0.25
 """A speedup counts as a win beyond these (Sander 2022 § 5)."""
 _FIELLER = 0.437
@@ -163,8 +161,8 @@ def _scheme_row(
         clusters=len(logs),
         arithmetic=math.fsum(every) / len(every),
         geometric=math.exp(math.fsum(logs) / len(logs)),
-        low=None if low is None else math.exp(low),
-        high=None if high is None else math.exp(min(high, _MOST_LOG)),
+        low=None if low is None else ratio_end(low),
+        high=None if high is None else ratio_end(high),
         p=_wilcoxon(logs),
         p_holm=None,
         effect=rank_biserial(logs),

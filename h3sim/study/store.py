@@ -50,6 +50,19 @@ CREATE TABLE IF NOT EXISTS study_cells (
 """
 
 
+_PUT = """
+INSERT INTO cells (key, model, row, resources, error, seconds) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET
+    row = excluded.row, resources = coalesce(excluded.resources, resources),
+    error = excluded.error, seconds = excluded.seconds
+WHERE excluded.error IS NULL OR cells.error IS NOT NULL
+"""
+"""What another process put there meanwhile is not lost.
+
+A failure does not take the place of a row, nor a row without resources that of one with them.
+"""
+
+
 class StoreError(H3SimError):
     """A store cannot be read or written; the message says what to do."""
 
@@ -235,7 +248,7 @@ class Store:
     def put(self, outcomes: Iterable[CellOutcome]) -> None:
         """Keep what cells came to: all of them, or, if that fails, none."""
         with self._told(), self._db:
-            self._db.executemany("INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?)", outcomes)
+            self._db.executemany(_PUT, outcomes)
 
     # What is there
 

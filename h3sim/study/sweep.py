@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
@@ -22,10 +23,9 @@ from h3sim.study.plan import plan_cells
 from h3sim.study.recorded_network import RECORDED, recorded_network
 from h3sim.study.results import Results
 from h3sim.study.run import resolve_pages, resolve_schemes
+from h3sim.transport import Network, TransportProfile
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from h3sim.page import Page
     from h3sim.study.plan import StudyPlan
     from h3sim.study.run import PageLike, SchemeLike
@@ -303,9 +303,12 @@ def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
 
 def _named(key: str, value: Any) -> Any:
     """Return what is meant by a name: it is read once, and what it says tells the cell."""
-    if key == "network" and isinstance(value, str) and value != RECORDED:
+    # A path as well: of a file that is changed later the cells are others.
+    if not isinstance(value, str | Path):
+        return value
+    if key == "network" and value != RECORDED:
         return catalog.load_network(value)
-    if key == "transport_profile" and isinstance(value, str):
+    if key == "transport_profile":
         return catalog.load_profile(value)
     return value
 
@@ -319,6 +322,17 @@ def _combined(
     )
 
 
+def _parts(settings: Combinations) -> dict[str, list[Any]]:
+    """Return the networks and the profiles that are values, each once: rows have their names."""
+    found: dict[str, list[Any]] = {"network": [], "transport_profile": []}
+    for key, values in found.items():
+        given = [cell[key] for cell in settings.listed if key in cell]
+        for value in (*given, *settings.axes.get(key, ())):
+            if isinstance(value, Network | TransportProfile) and value not in values:
+                values.append(value)
+    return found
+
+
 def _check_some(**given: Sequence[object]) -> None:
     problems = [
         Problem(key=key, message="at least one is needed") for key in given if not len(given[key])
@@ -328,7 +342,8 @@ def _check_some(**given: Sequence[object]) -> None:
 
 
 def _check_settings(settings: Combinations, pages: Sequence[Page]) -> None:
-    """Refuse settings that cannot be loaded over, each mistake once."""
+    """Refuse settings that cannot be told apart, or not be loaded over, each mistake once."""
+    check_names(**_parts(settings))
     # Pages without a network of their own meet the same one: the first stands for them.
     # Backwards, so that of pages alike the first one stays.
     differing = {repr(recorded_network(page)): page for page in reversed(pages)}

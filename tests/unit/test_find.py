@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -67,6 +67,15 @@ def test_of_equals_none_is_called_best() -> None:
     assert called_worse <= 0.05 * _N_RACES
 
 
+def test_the_best_of_many_arms_that_are_level_is_not_called_worse() -> None:
+    n_races = scaled(40)
+    missed = 0
+    for seed in range(n_races):
+        ended = race(60, noisy(seed, [0.0] + [1e-9] * 59), 8)
+        missed += 0 not in ended.level_with_best
+    assert missed <= 0.05 * n_races
+
+
 def test_what_is_far_behind_leaves_early() -> None:
     seen: list[int] = []
 
@@ -110,6 +119,28 @@ def test_where_seeds_make_no_difference_one_load_a_scheme_is_enough() -> None:
         assert row.ratio == pytest.approx(indexes[row.scheme] / indexes["bucket-html"])
     assert found.gain == pytest.approx(indexes["chrome-eps"] / indexes["bucket-html"])
     assert found.verdict.startswith("bucket-html is best above the fold (nothing of it is random).")
+
+
+def test_where_two_seeds_happen_to_lose_nothing_others_are_asked() -> None:
+    image: dict[str, Any] = {
+        "id": "a.png",
+        "kind": "image",
+        "bytes": 30_000,
+        "above_the_fold": True,
+    }
+    image["discovered"] = {"by": "/", "at": "complete"}
+    page = page_of({"id": "/", "kind": "document", "bytes": 5000}, image)
+    told: Any = {"network": "cable", "loss": 0.007}
+    digests = [h3sim.simulate(page, scheme="rr", seed=n, **told).trace.digest() for n in range(12)]
+    assert digests[0] == digests[1] != digests[-1]
+    found = h3sim.find(page, schemes=["rr", "fifo"], n_seeds=12, networks=None, **told)
+    assert found.rows[0].pairs > 1
+
+
+def test_an_interval_that_says_nothing_is_no_error() -> None:
+    told: Any = {"rtt_ms": 50, "loss": 0.02, "confidence": 1 - 1e-10, "networks": None}
+    found = h3sim.find("davies-meenan", schemes=["rr", "fifo"], n_seeds=3, **told)
+    assert found.rows[-1].high < float("inf")
 
 
 def test_schemes_that_do_the_same_are_level() -> None:

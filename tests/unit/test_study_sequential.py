@@ -175,3 +175,20 @@ def test_every_mistake_of_a_rule_in_a_file_is_a_line(
     told = capsys.readouterr().err
     assert message in told
     assert "Traceback" not in told
+
+
+def test_an_interval_that_says_nothing_is_no_error() -> None:
+    # One degree of freedom, nearly certain: the exponential of such a quantile overflows.
+    found = h3sim.study.sweep_until(
+        "creative",
+        width=0.1,
+        schemes=["rr", "fifo"],
+        most_seeds=2,
+        confidence=1 - 1e-8,
+        executor="serial",
+        rtt_ms=50,
+        loss=0.02,
+    )
+    (row,) = found.rows
+    assert not found.is_narrow
+    assert row.low == 0 < row.geometric < row.high < float("inf")

@@ -204,3 +204,12 @@ def test_a_studentized_interval_of_many_normal_values_is_that_of_student() -> No
 def test_an_interval_that_is_not_known_is_told() -> None:
     with pytest.raises(InputError, match="interval: must be bootstrap-t or bca, is 'z'"):
         FAST.compare("rr", value="ms", interval="z")
+
+
+def test_loads_of_the_baseline_that_no_axis_tells_apart_are_refused() -> None:
+    # Over two networks of one name, say: each pair would meet the baseline of the second.
+    one, two = (results_of({("p", "rr", 0): 100.0 * n, ("p", "x", 0): 50.0 * n}) for n in (1, 2))
+    for alone in (one, two, one.join(one)):
+        assert {row.geometric for row in alone.compare("rr", value="ms")} == {1, 2}
+    with pytest.raises(InputError, match="axes: several loads of 'rr' have page 'p', seed 0"):
+        one.join(two).compare("rr", value="ms")

@@ -11,11 +11,13 @@ import pytest
 
 import h3sim
 from benchmarks import million
+from h3sim import catalog
 from h3sim.cli import main
 from h3sim.errors import InputError
 from h3sim.schedulers import FifoScheduler
 from h3sim.study import Store, StoreError, read_results, study_of, sweep
 from h3sim.study.identity import model_version
+from h3sim.study.store import CellOutcome
 from tests import standins
 from tests.helpers import page_file, page_of
 
@@ -141,6 +143,46 @@ def test_two_drivers_on_one_store_do_not_harm_each_other(store: Any) -> None:
     with Store(store, may_write=False) as kept:
         assert kept.verify() == []
         assert [stored.done for stored in kept.studies()] == [20, 16]
+
+
+def _outcome(row: str | None, resources: str | None, error: str | None) -> CellOutcome:
+    return CellOutcome(b"key", "model", row, resources, error, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("later", "left"),
+    [
+        (_outcome(None, None, "killed"), ('{"a": 1}', "[1]", None)),
+        (_outcome('{"a": 1}', None, None), ('{"a": 1}', "[1]", None)),
+        (_outcome('{"a": 2}', "[2]", None), ('{"a": 2}', "[2]", None)),
+    ],
+)
+def test_what_another_process_finished_is_not_lost_to_a_failure(
+    later: CellOutcome, left: tuple[str | None, ...]
+) -> None:
+    with Store(":memory:") as kept:
+        number = kept.begin_study("token", "", 1, [])
+        kept.place(number, 0, [b"key"])
+        for outcome in (_outcome(None, None, "died"), _outcome('{"a": 1}', "[1]", None), later):
+            kept.put([outcome])
+        assert list(kept.rows(number)) == [left]
+
+
+def test_a_plan_counts_loads_whose_resources_are_missing(store: Any) -> None:
+    sweep(PAGE, schemes=["rr", "fifo"], executor="serial", store=store)
+    assert study_of(PAGE, schemes=["rr", "fifo"]).plan(store=store).to_run == 0
+    wanted = study_of(PAGE, schemes=["rr", "fifo"], resources=True)
+    assert wanted.plan(store=store).to_run == 2
+    assert wanted.run(store=store, executor="serial").counts == (0, 2, 0)
+
+
+def test_a_network_file_that_was_changed_is_another_network(store: Any, tmp_path: Path) -> None:
+    path = tmp_path / "slow.toml"
+    for rtt_ms in (10, 200):
+        text = catalog.text_of("network", "marx-2019").replace("rtt_ms = 0", f"rtt_ms = {rtt_ms}")
+        path.write_text(text, encoding="utf-8")
+        found = sweep(PAGE, schemes="rr", network=path, executor="serial", store=store)
+        assert (found.counts, found.column("rtt_ms")) == ((0, 1, 0), [rtt_ms])
 
 
 def test_a_scheme_that_is_code_is_known_by_its_source(store: Any) -> None:

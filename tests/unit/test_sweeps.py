@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -362,3 +363,30 @@ def test_a_plan_says_how_many_loads_and_how_long() -> None:
     assert (plan.loads, plan.reused, plan.to_run) == (100, 0, 100)
     assert plan.seconds > 0
     assert str(plan).startswith("100 loads: 0 known, 100 to run, about ")
+
+
+def _stored(texts: Any) -> Results:
+    return Results(lambda: iter(texts))
+
+
+def test_resources_are_those_of_all_loads_and_a_failed_one_has_none() -> None:
+    row = '{"page": "p", "scheme": "rr", "network": "n", "seed": 0}'
+    kept, lost, bare = (row, '[{"id": "a"}]', None), (None, None, "it failed"), (row, None, None)
+    found = _stored([lost, kept]).resources()
+    assert found.column("id") == ["a"]
+    for texts in ([kept, bare], [bare, kept], [lost], []):
+        with pytest.raises(NothingToMeasureError, match="were not kept"):
+            _stored(texts).resources()
+
+
+def test_networks_that_share_a_name_are_refused() -> None:
+    near = h3sim.load_network("cable")
+    far = replace(near, rtt_ns=2 * near.rtt_ns)
+    with pytest.raises(InputError, match="network: two networks are called 'cable'"):
+        study_of(PAGE, network=[near, far])
+    with pytest.raises(InputError, match="network: two networks are called 'cable'"):
+        study_of(PAGE, cells=[{"network": "cable"}, {"network": far}])
+    assert (
+        len(study_of(PAGE, schemes="rr", cells=[{"network": near, "loss": 0}, {"network": near}]))
+        == 2
+    )
