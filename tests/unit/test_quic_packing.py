@@ -83,10 +83,30 @@ def test_limits_take_six_bytes_each_and_ask_for_an_ack() -> None:
     assert (packet.limits, packet.frames) == ([(None, 160), (0, 160)], [])
     assert (packet.size_bytes, packet.is_ack_eliciting) == (44, True)
     assert client.recovery.bytes_in_flight == 44
-    # What is lost of them is announced again, each limit once.
     client.on_packet(stream_packet(1, 60, 60), ms(2))
     [newer] = client.packets_to_send(ms(3))
     assert newer.limits == [(None, 220), (0, 220)]
+
+
+def test_of_lost_limits_only_those_are_announced_again_that_were_not_raised_since() -> None:
+    """RFC 9000 § 13.3: if the packet with the most recent frame is declared lost."""
+    client = idle(9000, stream_window_bytes=100, connection_window_bytes=1000)
+    sent = []
+    for number, at in enumerate((0, 60, 120, 180, 240)):
+        client.on_packet(stream_packet(number, at, 60), ms(number))
+        sent += client.packets_to_send(ms(number))
+    assert [packet.limits for packet in sent] == [
+        [(0, end + 100)] for end in (60, 120, 180, 240, 300)
+    ]
+    # Packets 0 and 1 count as lost by number: both limits have been raised since.
+    client.on_packet(peer_packet(5, [(4, 4)], is_ack_eliciting=False), ms(100))
+    assert client.recovery.declared_lost == [0, 1]
+    assert client.packets_to_send(ms(100)) == []
+    newest = idle(9000, stream_window_bytes=100)
+    newest.on_packet(stream_packet(0, 0, 60), 0)
+    [lost] = newest.packets_to_send(0)
+    newest._on_lost(lost)
+    assert newest.packets_to_send(ms(1))[0].limits == [(0, 160)]
 
 
 def test_at_half_of_a_window_no_limit_is_raised() -> None:

@@ -94,7 +94,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         for stream_id, offset, n_bytes in packet.frames:
             raised = self._flow.on_bytes(stream_id, offset + n_bytes)
             if raised:
-                self._packer.limits += raised
+                self._packer.limits.update(raised)
                 self._is_settled = False
         return packet.frames
 
@@ -275,9 +275,10 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             self._source.on_lost(stream_id, offset, n_bytes)
         for offset, n_bytes in packet.crypto:
             self._handshake.on_lost(offset, n_bytes)
-        # A limit is announced again as it is now; the flow receiver knows the newest (§ 13.3).
-        waiting = self._packer.limits
-        waiting += [limit for limit in packet.limits if limit not in waiting]
+        for limited, limit in packet.limits:
+            # Where a higher one was announced since, that one counts, and is on its way (§ 13.3).
+            if limit == self._flow.limit(limited):
+                self._packer.limits[limited] = limit
 
 
 def _make_pacer(

@@ -22,6 +22,8 @@ class FlowReceiver:
     >>> flow = FlowReceiver(stream_window=100, connection_window=150)
     >>> flow.on_bytes(0, 60), flow.on_bytes(0, 80)
     ([(0, 160)], [(None, 230)])
+    >>> flow.limit(0), flow.limit(None)
+    (160, 230)
     """
 
     __slots__ = (
@@ -68,6 +70,13 @@ class FlowReceiver:
         if total <= self._connection_half and end <= self._stream_half:
             return _NOTHING
         return self._raised(stream_id, end)
+
+    def limit(self, stream_id: int | None) -> int:
+        """Return the limit of a stream, or (None) of all together, as it was last announced."""
+        if stream_id is None:
+            return self._connection_half + self._connection_window // 2
+        half = self._stream_halves.get(stream_id, self._stream_half)
+        return half + self._stream_window // 2
 
     def _raised(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
         raised: list[tuple[int | None, int]] = []

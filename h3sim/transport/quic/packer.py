@@ -61,8 +61,8 @@ class Packer:
         self._acks = acks
         self._recovery = recovery
         self.header = StreamFrameHeader()
-        self.limits: list[tuple[int | None, int]] = []
-        """Raised limits that wait to be announced."""
+        self.limits: dict[int | None, int] = {}
+        """Raised limits that wait to be announced, the newest of each stream."""
         self.probes = 0
         """So many probes are to leave."""
 
@@ -144,8 +144,8 @@ class Packer:
         """Return a packet with these frames, limits that wait, and an ACK if one goes with it."""
         limits: Sequence[tuple[int | None, int]] = ()
         if self.limits:
-            # A new list: the packet keeps the old one, to announce them again if it is lost.
-            limits, self.limits = self.limits, []
+            limits = [*self.limits.items()]
+            self.limits.clear()
             used += _LIMIT_FRAME_BYTES * len(limits)
         is_eliciting = bool(frames or crypto or limits)
         ack = None
