@@ -22,7 +22,7 @@ from tools.sites import build, read_sources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from h3sim.capture.dialects.network_events import RecordedExchange
+    from h3sim.capture.dialects.exchange import RecordedExchange
 
 PAGES = ("creative", "gentelella-index", "material-dashboard", "sneat-cards", "tabler-gallery")
 HEADERS = CORPORA / "headers"

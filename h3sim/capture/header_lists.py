@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from h3sim.capture.dialects.har_fields import headers_of, started_at
+from h3sim.capture.dialects.har_fields import Headers, headers_of, started_at
 from h3sim.capture.inference.urls import request_target
 from h3sim.capture.source.fields import Fields
 from h3sim.capture.source.json_cursor import BrokenJsonError, JsonCursor
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
-    from h3sim.capture.dialects.network_events import RecordedExchange
+    from h3sim.capture.dialects.exchange import RecordedExchange
     from h3sim.compression.base import Field, FieldSection
 
 __all__ = ["read_exchanges", "read_har_exchanges", "request_lists", "response_lists", "to_qif"]
 
-Headers = list[tuple[str, str]]
 _SECRETS = {"authorization", "cookie", "proxy-authorization", "set-cookie"}
 _ADDRESSES = {"location", "referer"}
 

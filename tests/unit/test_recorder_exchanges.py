@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.chromium.connection import ProtocolEvent
 from h3sim.capture.dialects.initiators import CallFrame
-from h3sim.capture.dialects.network_events import NetworkEvents, RecordedExchange
+from h3sim.capture.dialects.network_events import NetworkEvents
 from h3sim.capture.source.fields import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from h3sim.capture.dialects.exchange import RecordedExchange
 
 
 def exchanges_of(events: Iterable[ProtocolEvent]) -> list[RecordedExchange]:
@@ -56,9 +58,9 @@ def test_sizes_are_those_on_the_wire_and_the_header_is_not_part_of_the_body() ->
         event("dataReceived", "1", timestamp=1.4, dataLength=600, encodedDataLength=0),
         event("loadingFinished", "1", timestamp=1.5, encodedDataLength=680),
     )
-    assert (exchange.header_bytes, exchange.body_bytes, exchange.plain_bytes) == (180, 500, 1000)
-    assert exchange.pieces == [(1300.0, 0, 400), (1400.0, 0, 600)]
-    assert (exchange.requested_ms, exchange.finished_ms) == (1000.0, 1500.0)
+    assert (exchange.header_bytes, exchange.body_bytes, exchange.decoded_bytes) == (180, 500, 1000)
+    assert exchange.chunks == [(1300.0, 0, 400), (1400.0, 0, 600)]
+    assert (exchange.requested_ms, exchange.end_ms) == (1000.0, 1500.0)
     assert exchange.is_whole
 
 
@@ -81,7 +83,7 @@ def test_each_hop_of_a_redirection_is_an_exchange() -> None:
         ]
     )
     assert (first.url, first.status, first.body_bytes) == ("http://x/a", 302, 0)
-    assert first.finished_ms == 1100.0
+    assert first.end_ms == 1100.0
     assert (second.url, second.redirected_from) == ("http://x/b", first)
     assert second.body_bytes == 200
 
@@ -114,7 +116,7 @@ def test_a_stack_goes_on_over_timers_and_promises() -> None:
         "parent": {"callFrames": [call("http://x/b.js", 2)], "description": "setTimeout"},
     }
     exchange = only(asked("1", "http://x/a.png", 1.0, initiator={"type": "script", "stack": stack}))
-    assert exchange.initiator.stack == (
+    assert exchange.asked_by.stack == (
         CallFrame(url="http://x/a.js", line=1, function="f"),
         CallFrame(url="http://x/b.js", line=2, function="f"),
     )

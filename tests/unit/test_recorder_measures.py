@@ -8,8 +8,7 @@ from typing import Any
 from h3sim.capture.chromium.repeat import differences, merged
 from h3sim.capture.chromium.tracing import CpuTime, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
-from h3sim.capture.dialects.initiators import Initiator
-from h3sim.capture.dialects.network_events import RecordedExchange
+from h3sim.capture.dialects.exchange import RecordedExchange
 from h3sim.capture.header_lists import request_lists, response_lists, to_qif
 from h3sim.page import At, Discovery, Kind, Page, Resource
 
@@ -56,6 +55,8 @@ FACES = [
     {"fontFamily": "Lato", "fontWeight": "400", "fontStyle": "normal", "src": "lato-400"},
     {"fontFamily": "Lato", "fontWeight": "700", "fontStyle": "normal", "src": "lato-700"},
     {"fontFamily": "Lato", "fontWeight": "400", "fontStyle": "italic", "src": "lato-italic"},
+    {"fontFamily": "Between", "fontWeight": "600", "fontStyle": "normal", "src": "between-600"},
+    {"fontFamily": "Between", "fontWeight": "400", "fontStyle": "normal", "src": "between-400"},
     {"fontFamily": '"Wide"', "fontWeight": "100 900", "fontStyle": "normal", "src": "wide"},
 ]
 
@@ -74,6 +75,9 @@ def test_a_text_belongs_to_the_first_web_font_of_its_list_in_the_nearest_weight(
     assert font_of('"Lato"', "600") == ["lato-700"]
     assert font_of("Lato", "700", "italic") == ["lato-italic"]
     assert font_of("Wide", "350") == ["wide"]
+    # Of faces as far off on either side the browser takes one (CSS Fonts 4 § 5.2).
+    assert font_of("Between", "500") == ["between-400"]
+    assert font_of("Between", "550") == ["between-600"]
     assert font_of("Georgia, serif", "400") == []
 
 
@@ -123,12 +127,12 @@ def test_a_resource_that_is_not_in_every_recording_is_told() -> None:
 
 def exchange(**more: Any) -> RecordedExchange:
     made = RecordedExchange(
-        key="1/0",
+        key="",
+        hop_id="1/0",
         url="https://x/a?secret=1",
         type="Document",
-        frame="f",
-        asked_ms=0.0,
-        initiator=Initiator(type="other"),
+        frame_id="f",
+        start_ms=0.0,
         priorities=[(0.0, "VeryHigh")],
         status=200,
     )

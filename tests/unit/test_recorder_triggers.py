@@ -6,8 +6,8 @@ from typing import Any
 
 from h3sim.capture.chromium.causes import Cause, Causes, ReceivedDocument
 from h3sim.capture.chromium.tracing import CpuTime
+from h3sim.capture.dialects.exchange import RecordedExchange
 from h3sim.capture.dialects.initiators import CallFrame, Initiator
-from h3sim.capture.dialects.network_events import RecordedExchange
 from h3sim.page import At
 
 ROOT = "http://x/"
@@ -22,14 +22,16 @@ HTML = (
 def exchange(name: str, at_ms: float, initiator: Initiator, **more: Any) -> RecordedExchange:
     made = RecordedExchange(
         key=name,
+        hop_id=name,
         url=f"{ROOT}{name}",
         type="Script",
-        frame="f",
-        asked_ms=at_ms,
-        initiator=initiator,
+        frame_id="f",
+        start_ms=at_ms,
+        asked_by=initiator,
+        initiator_type=initiator.type,
         priorities=[(at_ms, "High")],
     )
-    made.finished_ms = at_ms + 10
+    made.end_ms = at_ms + 10
     for field, value in more.items():
         setattr(made, field, value)
     return made
@@ -38,9 +40,9 @@ def exchange(name: str, at_ms: float, initiator: Initiator, **more: Any) -> Reco
 def document() -> RecordedExchange:
     """It comes in two pieces of 100 and the rest, at 5 and 8 ms, and is not compressed."""
     root = exchange("", 0.0, Initiator(type="other"), type="Document")
-    root.pieces = [(5.0, 0, 100), (8.0, 0, len(HTML) - 100)]
-    root.finished_ms = 9.0
-    root.wire_bytes = len(HTML)
+    root.chunks = [(5.0, 0, 100), (8.0, 0, len(HTML) - 100)]
+    root.end_ms = 9.0
+    root.body_bytes = len(HTML)
     return root
 
 
@@ -49,7 +51,7 @@ def trigger(
 ) -> Cause:
     """Return the trigger of the last one."""
     root = document()
-    documents = {root.key: ReceivedDocument(root, HTML)}
+    documents = {root.hop_id: ReceivedDocument(root, HTML)}
     return Causes([root, *exchanges], documents, work or {}, **more).of(exchanges[-1])
 
 
@@ -62,18 +64,18 @@ def script(*names: str, line: int = 0) -> Initiator:
     return Initiator(type="script", stack=frames)
 
 
-def said(found: Cause) -> tuple[str, At, int | None, float]:
-    return found.parent.key, found.at, found.offset_bytes, found.delay_ms
+def said(found: Cause) -> tuple[int, At, int | None, float]:
+    return found.by, found.at, found.offset_bytes, found.delay_ms
 
 
 def test_what_a_tag_names_waits_for_the_bytes_of_the_tag() -> None:
     end = HTML.index('"a.css">') + len('"a.css">')
     css = exchange("a.css", 7.0, parser())
-    assert said(trigger(css)) == ("", At.OFFSET, end, 2.0)
+    assert said(trigger(css)) == (0, At.OFFSET, end, 2.0)
     end = HTML.index('"b.png">') + len('"b.png">')
     image = exchange("b.png", 8.5, parser())
     assert end > 100  # so it came with the second piece, at 8 ms
-    assert said(trigger(image)) == ("", At.OFFSET, end, 0.5)
+    assert said(trigger(image)) == (0, At.OFFSET, end, 0.5)
 
 
 def test_a_request_ahead_of_its_bytes_has_no_delay() -> None:
@@ -82,26 +84,26 @@ def test_a_request_ahead_of_its_bytes_has_no_delay() -> None:
 
 def test_what_inline_style_names_waits_for_its_place() -> None:
     end = HTML.index("back.png") + len("back.png")
-    assert said(trigger(exchange("back.png", 20.0, parser(line=3)))) == ("", At.OFFSET, end, 15.0)
+    assert said(trigger(exchange("back.png", 20.0, parser(line=3)))) == (0, At.OFFSET, end, 15.0)
 
 
 def test_what_no_tag_names_waits_for_the_place_that_the_browser_tells() -> None:
     end = HTML.index("\n") + 1 + 4
     found = trigger(exchange("other.png", 20.0, parser(line=1, column=4)))
-    assert said(found)[:3] == ("", At.OFFSET, end)
+    assert said(found)[:3] == (0, At.OFFSET, end)
 
 
 def test_what_a_stylesheet_names_waits_for_all_of_it() -> None:
     css = exchange("a.css", 5.0, parser())
     font = exchange("f.woff2", 18.0, parser(f"{ROOT}a.css"))
-    assert said(trigger(css, font)) == ("a.css", At.COMPLETE, None, 3.0)
+    assert said(trigger(css, font)) == (1, At.COMPLETE, None, 3.0)
 
 
 def test_what_a_script_asks_for_waits_until_it_has_run() -> None:
     js = exchange("a.js", 5.0, parser())
     image = exchange("b.png", 30.0, script("a.js"))
     work = {f"{ROOT}a.js": CpuTime(parse_ms=2.0, execute_ms=4.0)}
-    assert said(trigger(js, image, work=work)) == ("a.js", At.EXECUTED, None, 9.0)
+    assert said(trigger(js, image, work=work)) == (1, At.EXECUTED, None, 9.0)
 
 
 def test_of_the_scripts_on_a_stack_the_one_that_ran_last_counts() -> None:
@@ -111,22 +113,22 @@ def test_of_the_scripts_on_a_stack_the_one_that_ran_last_counts() -> None:
     image = exchange("b.png", 90.0, script("library.js", "deferred.js", "bottom.js"))
     started = {"library.js": 10.0, "bottom.js": 20.0, "deferred.js": 30.0}
     work = {f"{ROOT}{name}": CpuTime(started_us=at) for name, at in started.items()}
-    assert trigger(library, deferred, bottom, image, work=work).parent is deferred
+    assert trigger(library, deferred, bottom, image, work=work).by == 2
     # Without a trace the one that was asked for last counts.
-    assert trigger(library, deferred, bottom, image).parent is bottom
+    assert trigger(library, deferred, bottom, image).by == 3
 
 
 def test_what_an_inline_script_asks_for_waits_for_the_end_of_that_script() -> None:
     end = HTML.index("</script") + len("</script")
     line = HTML[: HTML.index("fetch(")].count("\n")
     found = trigger(exchange("c.json", 12.0, script("", line=line)))
-    assert said(found) == ("", At.OFFSET, end, 4.0)
+    assert said(found) == (0, At.OFFSET, end, 4.0)
 
 
 def test_what_a_module_imports_waits_for_all_of_the_module() -> None:
     module = exchange("m.js", 5.0, parser())
     imported = exchange("n.js", 16.0, Initiator(type="script", url=f"{ROOT}m.js"))
-    assert said(trigger(module, imported)) == ("m.js", At.COMPLETE, None, 1.0)
+    assert said(trigger(module, imported)) == (1, At.COMPLETE, None, 1.0)
 
 
 def test_what_follows_a_synchronous_request_waits_for_its_answer() -> None:
@@ -134,16 +136,16 @@ def test_what_follows_a_synchronous_request_waits_for_its_answer() -> None:
     first = exchange("one.json", 20.0, script("a.js"), type="XHR")
     second = exchange("two.json", 31.0, script("a.js"), type="XHR")
     found = trigger(js, first, second, waited=[first.url])
-    assert said(found) == ("one.json", At.COMPLETE, None, 1.0)
-    assert trigger(js, first, second).parent is js
+    assert said(found) == (2, At.COMPLETE, None, 1.0)
+    assert trigger(js, first, second).by == 1
 
 
 def test_a_redirection_leads_from_the_answer_to_the_next_request() -> None:
     first = exchange("old.css", 5.0, parser(), status=302)
     second = exchange("new.css", 16.0, parser(), redirected_from=first)
-    assert said(trigger(first, second)) == ("old.css", At.COMPLETE, None, 1.0)
+    assert said(trigger(first, second)) == (1, At.COMPLETE, None, 1.0)
 
 
 def test_what_nobody_names_waits_for_the_document() -> None:
     found = trigger(exchange("beacon", 30.0, Initiator(type="other")))
-    assert said(found) == ("", At.COMPLETE, None, 21.0)
+    assert said(found) == (0, At.COMPLETE, None, 21.0)

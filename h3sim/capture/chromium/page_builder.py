@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from h3sim.capture.chromium.visit import Visit
-    from h3sim.capture.dialects.network_events import RecordedExchange
+    from h3sim.capture.dialects.exchange import RecordedExchange
     from h3sim.page import Page
 
 __all__ = ["RECORDING", "Recorded", "RecordedTiming", "recorded_of"]
@@ -129,12 +129,12 @@ def _timing(exchange: RecordedExchange, id_: str, start_ms: float) -> RecordedTi
         protocol=exchange.protocol,
         requested_ms=_since(exchange.requested_ms, start_ms),
         first_byte_ms=_since(exchange.first_byte_ms, start_ms),
-        finished_ms=_since(exchange.finished_ms, start_ms),
+        finished_ms=_since(exchange.end_ms, start_ms),
         priorities=tuple((_since(at, start_ms), name) for at, name in exchange.priorities),
-        initiator=exchange.initiator.type,
+        initiator=exchange.initiator_type,
         stack=tuple(
             f"{name or 'inline'}:{frame.line + 1} {frame.function}".rstrip()
-            for frame in exchange.initiator.stack
+            for frame in exchange.asked_by.stack
             for name in [frame.url.partition("?")[0].rpartition("/")[2]]
         ),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from h3sim.capture.markup.fonts import BOLD, NORMAL
+from h3sim.capture.markup.fonts import BOLD, NORMAL, nearest_weights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,27 +45,31 @@ def largest_url(measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]])
 
 
 def _font_urls(style: Sequence[str], fonts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the files of the first family in the list that is a loaded web font."""
+    """Return the files of the first family in the list that is a loaded web font.
+
+    Of its faces those count that the browser takes: by slant, then by weight.
+    """
     families, weight, slope = style
     for family in families.split(","):
         name = family.strip().strip("\"'").casefold()
         faces = [face for face in fonts if face["fontFamily"].strip("\"'").casefold() == name]
         if faces:
-            best = min(_distance(face, weight, slope) for face in faces)
-            near = [face["src"] for face in faces if _distance(face, weight, slope) == best]
+            alike = [face for face in faces if _slant(face["fontStyle"]) == _slant(slope)] or faces
+            best = nearest_weights(
+                [_weights(face["fontWeight"]) for face in alike], _weight(weight)
+            )
+            near = [face["src"] for face in alike if _weights(face["fontWeight"]) == best]
             return sorted(dict.fromkeys(near))
     return []
 
 
-def _distance(face: Mapping[str, Any], weight: str, slope: str) -> tuple[bool, float]:
-    """Return how far a face is from what is wanted: its slope first, then its weight."""
-    ends = [_weight(word) for word in str(face["fontWeight"]).split()] or [NORMAL]
-    wanted = _weight(weight)
-    inside = min(ends) <= wanted <= max(ends)
-    return (
-        str(face["fontStyle"]).split()[0] != slope.split()[0],
-        0.0 if inside else min(abs(end - wanted) for end in ends),
-    )
+def _slant(style: object) -> str:
+    return str(style).split()[0]
+
+
+def _weights(given: object) -> tuple[float, float]:
+    ends = [_weight(word) for word in str(given).split()] or [NORMAL]
+    return min(ends), max(ends)
 
 
 def _weight(word: str) -> float:

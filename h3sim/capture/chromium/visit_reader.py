@@ -12,7 +12,7 @@ from h3sim.capture.chromium.browser import ChromiumError
 from h3sim.capture.chromium.causes import Causes, ReceivedDocument
 from h3sim.capture.chromium.tracing import CpuTime, work_of
 from h3sim.capture.chromium.visibility import largest_url, visible_shares
-from h3sim.capture.dialects.devtools_log import requests_of
+from h3sim.capture.dialects.exchange import join_redirects
 from h3sim.capture.dialects.network_events import NetworkEvents
 from h3sim.capture.inference.kinds import kind_of
 from h3sim.capture.inference.observed import REDIRECTS
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from h3sim.capture.chromium.causes import Cause
     from h3sim.capture.chromium.visit import Visit
-    from h3sim.capture.dialects.network_events import RecordedExchange
-    from h3sim.capture.inference.observed import Observed, Recording
+    from h3sim.capture.dialects.exchange import RecordedExchange
+    from h3sim.capture.inference.observed import Recording
 
 __all__ = ["VisitReader", "exchanges_of", "is_favicon", "whole"]
 
@@ -52,18 +52,18 @@ def _is_over_http(exchange: RecordedExchange) -> bool:
 
 def is_favicon(exchange: RecordedExchange) -> bool:
     """Return whether the browser asks for the icon of its tab, which no page waits for."""
-    return exchange.type == "Other" and exchange.initiator.type == "other"
+    return exchange.type == "Other" and exchange.initiator_type == "other"
 
 
 def whole(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
     """Return what a page consists of: answers that came, and no redirection to what did not."""
     kept = [e for e in everything if e.is_whole and not e.failed and not is_favicon(e)]
-    there = {exchange.key for exchange in kept}
+    there = {exchange.hop_id for exchange in kept}
     # Backwards, so that a whole chain of redirections that leads to nothing goes.
     for exchange in reversed(everything):
-        if exchange.redirected_from is not None and exchange.key not in there:
-            there.discard(exchange.redirected_from.key)
-    return [exchange for exchange in kept if exchange.key in there]
+        if exchange.redirected_from is not None and exchange.hop_id not in there:
+            there.discard(exchange.redirected_from.hop_id)
+    return [exchange for exchange in kept if exchange.hop_id in there]
 
 
 class VisitReader:
@@ -75,21 +75,20 @@ class VisitReader:
 
     def __init__(self, visit: Visit, kept: Sequence[RecordedExchange]) -> None:
         self._visit, self._kept = visit, kept
-        self._requests = dict(zip((each.key for each in kept), requests_of(kept), strict=True))
-        self._kinds = {key: kind_of(request)[0] for key, request in self._requests.items()}
+        join_redirects(kept)
+        self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in kept}
         self._work = work_of(visit.trace)
         self._documents = {
-            exchange.key: ReceivedDocument(exchange, visit.documents[number])
+            exchange.hop_id: ReceivedDocument(exchange, visit.documents[exchange.number])
             for exchange in kept
-            if (number := exchange.key.rpartition("/")[0]) in visit.documents
-            and exchange.status not in REDIRECTS
+            if exchange.number in visit.documents and exchange.status not in REDIRECTS
         }
         # The document behind the redirections of the root.
         self._first = next((e for e in kept if e.status not in REDIRECTS), kept[-1])
-        if self._first.key not in self._documents:
+        if self._first.hop_id not in self._documents:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
         causes = Causes(kept, self._documents, self._work, visit.measured["waited"])
-        self._causes = {exchange.key: causes.of(exchange) for exchange in kept[1:]}
+        self._causes = {exchange.hop_id: causes.of(exchange) for exchange in kept[1:]}
         self._shares = visible_shares(visit.measured, visit.fonts)
         self._blocking = visit.measured["blocking"]
         self._hero = largest_url(visit.measured, visit.fonts) or self._first.url
@@ -104,34 +103,32 @@ class VisitReader:
             recording.times_ms["load_event"] = visit.onload_ms - start_ms
         if largest := visit.measured["largest"]:
             recording.times_ms["largest_paint"] = largest["at_ms"]
-        index_of = {exchange.key: index for index, exchange in enumerate(self._kept)}
         for exchange in self._kept:
-            request, cause = self._requests[exchange.key], self._causes.get(exchange.key)
-            if cause is not None:
-                request.trigger = cause.trigger(index_of, _DIGITS)
-            self._add_paint(request, exchange)
-            self._add_work(request, exchange)
-            request.flags = self._flags(exchange, cause)
-            recording.requests.append(request)
+            cause = self._causes.get(exchange.hop_id)
+            exchange.trigger = cause
+            self._add_paint(exchange)
+            self._add_work(exchange)
+            exchange.flags = self._flags(exchange, cause)
+            recording.requests.append(exchange)
 
-    def _add_paint(self, request: Observed, exchange: RecordedExchange) -> None:
-        is_painted = self._kinds[exchange.key] in _PAINTED
-        request.viewport = self._shares.get(exchange.url) if is_painted else None
-        request.is_above_the_fold = exchange.key in self._seen
-        request.is_hero = exchange.url == self._hero
-        request.is_critical = exchange is self._first or self._is_blocking(exchange)
+    def _add_paint(self, exchange: RecordedExchange) -> None:
+        is_painted = self._kinds[exchange.hop_id] in _PAINTED
+        exchange.viewport = self._shares.get(exchange.url) if is_painted else None
+        exchange.is_above_the_fold = exchange.hop_id in self._seen
+        exchange.is_hero = exchange.url == self._hero
+        exchange.is_critical = exchange is self._first or self._is_blocking(exchange)
 
-    def _add_work(self, request: Observed, exchange: RecordedExchange) -> None:
-        if self._kinds[exchange.key] in _WORKED_ON:
+    def _add_work(self, exchange: RecordedExchange) -> None:
+        if self._kinds[exchange.hop_id] in _WORKED_ON:
             work = self._work.get(exchange.url, CpuTime())
-            request.parse_ms = round(work.parse_ms, _DIGITS)
-            request.execute_ms = round(work.execute_ms, _DIGITS)
+            exchange.parse_ms = round(work.parse_ms, _DIGITS)
+            exchange.execute_ms = round(work.execute_ms, _DIGITS)
 
     def _flags(self, exchange: RecordedExchange, cause: Cause | None) -> dict[str, object]:
         flags: dict[str, object] = {}
         if cause is not None and cause.reference is not None:
             flags |= cause.reference.flags
-        elif self._kinds[exchange.key] is Kind.SCRIPT and exchange.initiator.type == "script":
+        elif self._kinds[exchange.hop_id] is Kind.SCRIPT and exchange.initiator_type == "script":
             flags[FLAGS["async"]] = exchange.priorities[0][1] == _LOW
         # Chromium knows better than the tag what blocks, and what the first image is.
         flags["render_blocking"] = self._is_blocking(exchange)
@@ -139,28 +136,28 @@ class VisitReader:
         return flags
 
     def _is_blocking(self, exchange: RecordedExchange) -> bool:
-        return exchange.render_blocking == "Blocking" or exchange.url in self._blocking
+        return exchange.blocking == "blocking" or exchange.url in self._blocking
 
     def _is_after_image(self, cause: Cause) -> bool:
         """By its place in the document; what others bring comes after all that stands there."""
-        first = self._documents[self._first.key].html.first_image_bytes
+        first = self._documents[self._first.hop_id].html.first_image_bytes
         if first is None:
             return False
-        if cause.reference is None or cause.parent is not self._first:
+        if cause.reference is None or self._kept[cause.by] is not self._first:
             return True
         return cause.reference.offset_bytes > first
 
     def _above_the_fold(self) -> set[str]:
         """What is seen, what painting waits for, and what brings either."""
         # Also where a way up ends: whatever stands here has all that brings it in here.
-        seen: set[str] = {self._first.key, self._kept[0].key}
+        seen: set[str] = {self._first.hop_id, self._kept[0].hop_id}
         for exchange in self._kept:
-            is_painted = self._kinds[exchange.key] in _PAINTED
+            is_painted = self._kinds[exchange.hop_id] in _PAINTED
             shown = is_painted and exchange.url in self._shares
             if shown or self._is_blocking(exchange):
-                key: str | None = exchange.key
+                key: str | None = exchange.hop_id
                 while key is not None and key not in seen:
                     seen.add(key)
                     cause = self._causes.get(key)
-                    key = None if cause is None else cause.parent.key
+                    key = None if cause is None else self._kept[cause.by].hop_id
         return seen

@@ -33,6 +33,9 @@ from h3sim.capture.source.fields import Fields
 from h3sim.documents import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from h3sim.capture.dialects.har_fields import Headers
     from h3sim.capture.inference.observed import Recording
     from h3sim.capture.source.parts import JsonPart
 
@@ -99,12 +102,14 @@ class HarReader:
         status = answer.number("status")
         request.status = None if status is None else int(status)
         self._read_times(request, entry)
-        self._read_type(request, entry)
-        read_sizes(request, entry)
+        sent, got = headers_of(entry.table("request")), headers_of(answer)
+        fields = dict(got)
+        take_fields(request, dict(sent), fields)
+        _read_type(request, entry, sent, fields)
+        read_sizes(request, entry, sent, got)
         request.outcome = _outcome(request, entry)
         if request.status in REDIRECTS:
             # Some recorders leave the member empty: the field says it as well.
-            fields = dict(headers_of(answer))
             location = answer.text("redirectURL") or fields.get("location", "")
             request.redirect_to = joined(url, location) if location else ""
         read_initiator_fields(request, entry)
@@ -185,20 +190,6 @@ class HarReader:
         self._recording.recorded = self._recording.recorded or started.day
         return started.at_us
 
-    def _read_type(self, request: Observed, entry: Fields) -> None:
-        sent = headers_of(entry.table("request"))
-        fields = dict(sent)
-        request.is_xhr = _XHR_FIELD in sent
-        answer = entry.table("response")
-        request.protocol = answer.text("httpVersion").lower()
-        got = dict(headers_of(answer))
-        take_fields(request, fields, got)
-        request.mime = answer.table("content").text("mimeType")
-        if not plain_mime(request.mime):
-            request.mime = got.get("content-type", "")
-        word = entry.text("_resourceType", "_request_type") or fields.get("sec-fetch-dest", "")
-        request.kind = kind_of_word(word)
-
     def _text(self, request: Observed, answer: Fields) -> str:
         content = answer.table("content")
         text = content.raw("text")
@@ -220,6 +211,17 @@ def _dialect_of(name: str) -> str:
         if pattern and re.search(pattern, name, re.IGNORECASE)
     )
     return next(found, "")
+
+
+def _read_type(request: Observed, entry: Fields, sent: Headers, got: Mapping[str, str]) -> None:
+    request.is_xhr = _XHR_FIELD in sent
+    answer = entry.table("response")
+    request.protocol = answer.text("httpVersion").lower()
+    request.mime = answer.table("content").text("mimeType")
+    if not plain_mime(request.mime):
+        request.mime = got.get("content-type", "")
+    word = entry.text("_resourceType", "_request_type") or dict(sent).get("sec-fetch-dest", "")
+    request.kind = kind_of_word(word)
 
 
 def _outcome(request: Observed, entry: Fields) -> RequestOutcome:

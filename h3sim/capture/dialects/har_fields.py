@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
     from h3sim.capture.source.fields import Fields
 
-__all__ = ["headers_of", "read_sizes", "read_timings", "started_at", "times_of_page"]
+__all__ = ["Headers", "headers_of", "read_sizes", "read_timings", "started_at", "times_of_page"]
 
+Headers = list[tuple[str, str]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _PARTS = ("blocked", "dns", "connect", "send", "wait", "receive")
@@ -79,7 +80,7 @@ def times_of_page(page: Fields) -> dict[str, float]:
     return {name: time_ms for name, time_ms in found.items() if time_ms}
 
 
-def headers_of(message: Fields) -> list[tuple[str, str]]:
+def headers_of(message: Fields) -> Headers:
     """Return the fields of a request or a response, names in lower case."""
     return [
         (name.lower(), value)
@@ -88,10 +89,9 @@ def headers_of(message: Fields) -> list[tuple[str, str]]:
     ]
 
 
-def read_sizes(request: Observed, entry: Fields) -> None:
-    """Take over the sizes of an entry."""
+def read_sizes(request: Observed, entry: Fields, sent: Headers, got: Headers) -> None:
+    """Take over the sizes of an entry, of which the fields *sent* and *got* are read already."""
     asked, answer = entry.table("request"), entry.table("response")
-    sent, got = headers_of(asked), headers_of(answer)
     # `or`, here and below: recorders write 0, too, where they know nothing.
     transfer = answer.size("_transferSize") or entry.size("_bytesIn")
     header = answer.size("headersSize") or None

@@ -7,13 +7,13 @@ a wrong type are noted and not used.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.capture.dialects.initiators import Initiator, read_initiator
+from h3sim.capture.dialects.exchange import Headers, RecordedExchange
+from h3sim.capture.dialects.initiators import read_initiator, take_initiator
 from h3sim.capture.dialects.reached import reached_by_response
-from h3sim.capture.inference.observed import INTERNAL_REDIRECT, Reached
-from h3sim.capture.inference.sizes import NOT_MODIFIED, request_text_bytes
+from h3sim.capture.inference.observed import INTERNAL_REDIRECT, Size
+from h3sim.capture.inference.sizes import NOT_MODIFIED
 from h3sim.capture.inference.urls import without_fragment
 from h3sim.units import MS_PER_S
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from h3sim.capture.source.fields import Fields
 
-__all__ = ["NetworkEvents", "RecordedExchange"]
+__all__ = ["NetworkEvents"]
 
 _EVENTS = frozenset(
     (
@@ -33,82 +33,6 @@ _EVENTS = frozenset(
 )
 _MOST_PIECES = 2_000_000
 """When more pieces of bodies came is not kept."""
-Headers = tuple[tuple[str, str], ...]
-
-
-@dataclass(slots=True, kw_only=True)
-class RecordedExchange:
-    """One request and its answer; times in ms on Chromium's clock, sizes in bytes.
-
-    `priorities` holds when each was given and what it was, the first of them with the request.
-    `pieces` holds when how many bytes came: as they were sent, and plain. *wire_bytes* counts
-    header and body as they were sent; None where no end of the body was told.
-    """
-
-    key: str
-    url: str
-    source_key: str = ""
-    """Where its request stands in a file."""
-    type: str = ""
-    frame: str = ""
-    asked_ms: float | None = None
-    """When it was asked for; None where the log does not say."""
-    wall_time_s: float | None = None
-    initiator: Initiator = field(default_factory=Initiator)
-    priorities: list[tuple[float | None, str]] = field(default_factory=list)
-    render_blocking: str = ""
-    is_link_preload: bool = False
-    method: str = "GET"
-    post_bytes: int = 0
-    status: int | None = None
-    mime: str = ""
-    charset: str = ""
-    protocol: str = ""
-    reached: Reached = field(default_factory=Reached)
-    sent_ms: float | None = None
-    first_byte_ms: float | None = None
-    finished_ms: float | None = None
-    header_bytes: int = 0
-    wire_bytes: int | None = None
-    plain_bytes: int | None = None
-    from_cache: bool = False
-    from_service_worker: bool = False
-    is_pushed: bool = False
-    is_internal: bool = False
-    has_extra: bool = True
-    """Whether events of its own tell its header as it was sent and received."""
-    failed: str = ""
-    redirected_from: RecordedExchange | None = None
-    pieces: list[tuple[float, int, int]] = field(default_factory=list)
-    request_fields: Headers = ()
-    response_fields: Headers = ()
-
-    @property
-    def requested_ms(self) -> float:
-        """When it was asked for, 0 where that is not known."""
-        return self.asked_ms or 0.0
-
-    @property
-    def request_bytes(self) -> int:
-        """The request as HTTP/1.1 would write it: nothing compressed."""
-        return request_text_bytes(self.method, self.url, self.request_fields)
-
-    @property
-    def body_bytes(self) -> int:
-        """The body on the wire: what came in all, less the header."""
-        return max((self.wire_bytes or 0) - self.header_bytes, 0)
-
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether neither an end nor a reason for none was told."""
-        is_over = self.failed or self.from_cache or self.from_service_worker
-        return self.finished_ms is None and not is_over
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether an answer came over the network, to its end."""
-        is_cached = self.from_cache or self.from_service_worker
-        return self.finished_ms is not None and not is_cached and bool(self.status)
 
 
 class _ExtraInfo(NamedTuple):
@@ -165,7 +89,7 @@ class NetworkEvents:
             case "dataReceived":
                 self._data_received(params, exchange)
             case "loadingFinished":
-                exchange.finished_ms = _ms(params)
+                exchange.end_ms = _ms(params)
                 exchange.wire_bytes = params.size("encodedDataLength")
             case _:
                 exchange.failed = params.text("errorText") or "canceled"
@@ -176,7 +100,7 @@ class NetworkEvents:
         for exchange in self.exchanges:
             if not exchange.has_extra:
                 continue
-            number = exchange.key.rpartition("/")[0]
+            number = exchange.number
             sent, got, hop = self._sent.get(number, []), self._got.get(number, []), hops[number]
             hops[number] += 1
             if hop < len(sent):
@@ -190,6 +114,11 @@ class NetworkEvents:
                     # Chromium then tells of the answer that it has in its cache, and that all of
                     # that was sent.
                     exchange.status, exchange.wire_bytes = NOT_MODIFIED, exchange.header_bytes
+        for exchange in self.exchanges:
+            exchange.settle()
+            if exchange.redirected_from is not None:  # which came before, and so is settled
+                exchange.redirected_from.body_bytes = 0
+                exchange.redirected_from.body_from = Size.RECORDED
         return self.exchanges
 
     def _will_be_sent(self, params: Fields, number: str) -> None:
@@ -203,25 +132,26 @@ class NetworkEvents:
         is_redirected = before is not None and "redirectResponse" in params
         if before is not None and is_redirected:
             self._take_answer(before, params.table("redirectResponse"), params)
-            before.finished_ms = now_ms
+            before.end_ms = now_ms
         hop = self._hops[number] = self._hops.get(number, -1) + 1
         exchange = RecordedExchange(
-            key=f"{number}/{hop}",
-            source_key=params.key.removesuffix(".params"),
+            hop_id=f"{number}/{hop}",
+            key=params.key.removesuffix(".params"),
             url=without_fragment(url),
             type=params.text("type"),
-            frame=params.text("frameId"),
-            asked_ms=now_ms,
+            frame_id=params.text("frameId"),
+            start_ms=now_ms,
             wall_time_s=params.duration("wallTime"),
-            initiator=read_initiator(params.table("initiator")),
+            asked_by=read_initiator(params.table("initiator")),
             priorities=[(now_ms, asked.text("initialPriority"))],
-            render_blocking=params.text("renderBlockingBehavior"),
-            is_link_preload=asked.flag("isLinkPreload"),
+            blocking=params.text("renderBlockingBehavior").lower(),
             method=asked.text("method").upper() or "GET",
             post_bytes=len(asked.text("postData")),
             redirected_from=before if is_redirected else None,
             request_fields=_headers(asked),
         )
+        take_initiator(exchange, exchange.asked_by)
+        exchange.is_preload = asked.flag("isLinkPreload") or exchange.initiator_type == "preload"
         self._open[number] = exchange
         self.exchanges.append(exchange)
 
@@ -233,7 +163,7 @@ class NetworkEvents:
         exchange.has_extra = not exchange.is_internal and False not in told
         exchange.mime = answer.text("mimeType")
         exchange.charset = answer.text("charset")
-        exchange.protocol = answer.text("protocol")
+        exchange.protocol = answer.text("protocol").lower()
         exchange.header_bytes = answer.size("encodedDataLength") or 0
         exchange.response_fields = _headers(answer)
         exchange.from_cache |= answer.flag("fromDiskCache", "fromPrefetchCache")
@@ -253,11 +183,11 @@ class NetworkEvents:
 
     def _data_received(self, params: Fields, exchange: RecordedExchange) -> None:
         n_plain, n_sent = params.size("dataLength") or 0, params.size("encodedDataLength") or 0
-        exchange.plain_bytes = (exchange.plain_bytes or 0) + n_plain
+        exchange.decoded_bytes = (exchange.decoded_bytes or 0) + n_plain
         at_ms = _ms(params)
         if at_ms is not None and self._n_pieces < _MOST_PIECES:
             self._n_pieces += 1
-            exchange.pieces.append((at_ms, n_sent, n_plain))
+            exchange.chunks.append((at_ms, n_sent, n_plain))
 
 
 def _ms(params: Fields) -> float | None:

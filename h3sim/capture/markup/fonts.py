@@ -34,7 +34,7 @@ def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: b
     return [face for face in faces if face in kept]
 
 
-def nearest_weights(given: Sequence[tuple[int, int]], wanted: int) -> tuple[int, int]:
+def nearest_weights(given: Sequence[tuple[float, float]], wanted: float) -> tuple[float, float]:
     """Return the range of weights that is taken for *wanted*.
 
     >>> nearest_weights([(300, 300), (500, 500), (700, 700)], 400)
@@ -43,7 +43,7 @@ def nearest_weights(given: Sequence[tuple[int, int]], wanted: int) -> tuple[int,
     (700, 700)
     """
 
-    def rank(weights: tuple[int, int]) -> tuple[int, int]:
+    def rank(weights: tuple[float, float]) -> tuple[float, float]:
         low, high = weights
         if low <= wanted <= high:
             return (0, 0)
