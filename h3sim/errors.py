@@ -72,6 +72,9 @@ class InputError(H3SimError, ValueError):
     ['a.toml: rtt_ms: must not be negative']
     """
 
+    argument = ""
+    """The argument that named the file in which it is wrong, where that is known."""
+
     def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
         self.source = source if isinstance(source, str) else repr(source)[:_SHOWN_KEY]
@@ -118,6 +121,9 @@ class UnknownNameError(H3SimError, KeyError):
     >>> print(UnknownNameError("scheme", "buket", ["bucket", "fifo", "rr"]))
     no scheme is called 'buket'; did you mean bucket? (`h3sim list schemes` shows all)
     """
+
+    argument = ""
+    """The argument that was given so, where that is known."""
 
     def __init__(
         self, kind: str, name: str, known: Sequence[str], shown_by: str | None = None

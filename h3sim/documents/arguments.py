@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.documents.refused import RefusedError, collected
 from h3sim.documents.shown import shown
 from h3sim.documents.values import ValueType
+from h3sim.errors import InputError, Problem, UnknownNameError, UnknownOptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
 
-    from h3sim.errors import InputError
+__all__ = ["CALLABLE", "PATH", "GatheredMistakes", "Only", "check_arguments"]
 
-__all__ = ["CALLABLE", "PATH", "Only", "check_arguments"]
+ValueT = TypeVar("ValueT")
 
 
 def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> None:
@@ -33,6 +35,61 @@ def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> 
     _, problems = collected((key, kind.accept, value) for key, (kind, value) in given.items())
     if problems:
         raise error(problems)
+
+
+class GatheredMistakes:
+    """Reads several things, and raises where its block ends what was wrong with any of them.
+
+    One error is raised as it is. Several become one `InputError`, or `UnknownOptionError` where one
+    of them is that, which lists the mistakes of all.
+
+    >>> with GatheredMistakes() as mistakes:
+    ...     seed = mistakes.of("seed", lambda: int("7"))
+    >>> seed
+    7
+    """
+
+    def __init__(self) -> None:
+        self._found: list[InputError | UnknownNameError] = []
+
+    def of(self, key: str, read: Callable[[], ValueT], *, instead: Any = None) -> ValueT:
+        """Return what *read* returns, or *instead* after noting what is wrong with *key*.
+
+        What is wrong with an argument that says its own key is told by that.
+        """
+        try:
+            return read()
+        except (InputError, UnknownNameError) as error:
+            error.argument = key or error.argument
+            self._found.append(error)
+        # Only what is read in the same block may see it: at its end there is an error.
+        value: ValueT = instead
+        return value
+
+    def __enter__(self) -> GatheredMistakes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if kind is not None or not self._found:
+            return
+        errors = {(type(found), str(found)): found for found in self._found}
+        first = next(iter(errors.values()))
+        if len(errors) == 1:  # found once, or again and again
+            raise first
+        is_call = any(isinstance(found, UnknownOptionError) for found in errors.values())
+        problems = dict.fromkeys(problem for found in self._found for problem in _told(found))
+        raise (UnknownOptionError if is_call else InputError)(problems) from first
+
+
+def _told(error: InputError | UnknownNameError) -> Iterator[Problem]:
+    """Yield the mistakes of *error*; those of a file are told with its name."""
+    if isinstance(error, InputError) and not error.source:
+        yield from error.problems
+    else:
+        for line in error.lines() if isinstance(error, InputError) else [str(error)]:
+            yield Problem(key=error.argument, message=line)
 
 
 class Only(ValueType):

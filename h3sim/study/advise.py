@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,14 +13,14 @@ from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.capture import ImportedPage, import_page
 from h3sim.capture.imported import IMPORT
-from h3sim.documents.arguments import PATH, check_arguments
+from h3sim.documents.arguments import PATH, GatheredMistakes, check_arguments
 from h3sim.documents.values import ListOf, Number, OrNone
 from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError
 from h3sim.page import Page
-from h3sim.study.compare import COMPARISON, CONFIG, baseline_of, compare
+from h3sim.study.compare import COMPARISON, baseline_of, compare
 from h3sim.study.config import config_for
-from h3sim.study.find import FOUND, find
+from h3sim.study.find import FOUND, check_race, find
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.replayed import ReplayedRow, replayed
 from h3sim.study.run import resolve_schemes
@@ -191,30 +192,26 @@ def advise(
 
     Raises:
         InputError: listing every mistake in what was given.
-        UnknownNameError, NothingToMeasureError: if a name is not known, or no byte counts.
+        UnknownNameError, NothingToMeasureError: if only a name is not known, or no byte counts.
 
     >>> advice = advise("davies-meenan", schemes=["fifo", "chrome-eps", "h3sim-1"], n_seeds=4)
     >>> advice.sentence.partition(":")[0]
     'fifo serves davies-meenan best'
     """
-    check_arguments(InputError, config=(CONFIG, config))
-    subject, imported = _subject(page)
-    given = config_for(subject, config_of(options, known=_ARGUMENTS, changed=config))
-    what = _schemes(schemes, baseline) | {"config": given}
+    racing: dict[str, Any] = {"n_seeds": n_seeds, "confidence": confidence, "progress": progress}
+    racing["network_within"] = network_within
+    with GatheredMistakes() as mistakes:
+        subject, imported = mistakes.of("page", lambda: _subject(page), instead=(None, None))
+        given = mistakes.of("", partial(config_of, options, known=_ARGUMENTS, changed=config))
+        mistakes.of("", partial(check_race, **racing))
+        what = mistakes.of("", lambda: _schemes(schemes, baseline))
+    what["config"] = given = config_for(subject, given)
+    compared = which or ("all" if subject.why_nothing_visible else "atf")
     return Advice(
         page=subject,
         imported=imported,
         replayed=replayed(subject),
-        found=find(
-            subject,
-            which=which or ("all" if subject.why_nothing_visible else "atf"),
-            n_seeds=n_seeds,
-            confidence=confidence,
-            networks=None,
-            network_within=network_within,
-            progress=progress,
-            **what,
-        ),
+        found=find(subject, which=compared, networks=None, **racing, **what),
         comparison=compare(subject, buffers_kb=[given.buffer_kb], keep_loads=keep_loads, **what),
         network_within=network_within,
     )
@@ -222,8 +219,9 @@ def advise(
 
 def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -> dict[str, Any]:
     """Return what is compared with what, the baseline among it."""
-    wanted = list(dict.fromkeys(resolve_schemes(schemes)))
-    base = baseline_of(baseline, wanted)
+    with GatheredMistakes() as mistakes:
+        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=[])
+        base = mistakes.of("baseline", lambda: baseline_of(baseline, wanted))
     return {"schemes": wanted + ([] if base in wanted else [base]), "baseline": base}
 
 

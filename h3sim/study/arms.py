@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import shown
+from h3sim.documents.arguments import Only
 from h3sim.errors import InputError, Problem, SchemeError
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from h3sim.schemes import Scheme
     from h3sim.study.config import LoadConfig
 
-__all__ = ["OF_SERVER", "Arm", "arms_of"]
+__all__ = ["OF_SERVER", "VARY", "Arm", "arms_of"]
 
 OF_SERVER = ("buffer_kb", "buffer_model", "retransmit", "cc")
 """The options of a load that a server chooses: what else a load has is not up to a scheme."""
+VARY = Only(
+    "lists of values by key",
+    lambda value: (
+        value is None
+        or (
+            isinstance(value, Mapping)
+            and all(
+                isinstance(key, str) and isinstance(values, list | tuple)
+                for key, values in value.items()
+            )
+        )
+    ),
+)
+"""The values that are tried, by what they are values of."""
 _MOST_ARMS = 1000
 
 

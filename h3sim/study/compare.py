@@ -6,15 +6,17 @@ import html
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
-from h3sim.documents.arguments import CALLABLE, Only, check_arguments
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.values import ListOf, TableOf
 from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
+from h3sim.study.arguments import check_progress, check_some
+from h3sim.study.config import LoadConfig
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
 from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, VERSION, Told
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import Scheme
-    from h3sim.study.config import LoadConfig
     from h3sim.study.run import PageLike, SchemeLike
     from h3sim.transport import Network, TransportProfile
 
@@ -33,10 +34,12 @@ __all__ = [
     "Comparison",
     "ComparisonRow",
     "MeanRow",
+    "Subjects",
     "baseline_of",
     "check_names",
-    "check_some",
     "compare",
+    "resolve_compared",
+    "resolve_subjects",
 ]
 
 _ARGUMENTS = ("schemes", "config", "buffers_kb", "baseline", "keep_loads", "progress")
@@ -151,20 +154,10 @@ class Comparison(Told):
         )
 
 
-CONFIG = Only("a LoadConfig", lambda value: value is None or hasattr(value, "resolved_network"))
 _BUFFERS = Only(
     "a list of numbers",
     lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
 )
-
-
-def _check_kinds(config: object, buffers_kb: object, progress: object) -> None:
-    check_arguments(
-        InputError,
-        config=(CONFIG, config),
-        buffers_kb=(_BUFFERS, buffers_kb),
-        **{} if progress is None else {"progress": (CALLABLE, progress)},
-    )
 
 
 @with_options
@@ -188,24 +181,24 @@ def compare(
     is given.
 
     Raises:
-        InputError: listing every mistake in what was given, pages or schemes that share a name
-            among them: a table could not tell them apart.
-        UnknownNameError: if a name is not known.
+        InputError: listing every mistake, pages or schemes that share a name among them.
+        UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such argument.
 
     >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], buffers_kb=[0])
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.4]
     """
-    _check_kinds(config, buffers_kb, progress)
-    given = config_of(options, known=_ARGUMENTS, changed=config)
-    grid = _grid(given, buffers_kb, pages, schemes, baseline)
+    given = partial(config_of, options, known=_ARGUMENTS, changed=config)
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_progress(progress))
+        grid = mistakes.of("", lambda: _grid(pages, schemes, given, buffers_kb, baseline))
     rows: list[ComparisonRow] = []
     loads: list[Load] = []
     common: dict[str, Any] = {}
     notes: dict[str, list[str]] = {}
     for load, base, buffer_kb in grid.loads():
-        common = common or _common(grid, base, given)
+        common = common or _common(grid, base, grid.configs[0])
         notes[base.page.name] = base.notes
         rows.append(_row(load, base, buffer_kb))
         loads += [load] if keep_loads else []
@@ -242,20 +235,70 @@ class _Grid:
 
 
 def _grid(
-    config: LoadConfig,
-    buffers_kb: Sequence[float],
     pages: PageLike | Iterable[PageLike],
     schemes: SchemeLike | Iterable[SchemeLike],
+    config: Callable[[], LoadConfig],
+    buffers_kb: Iterable[float],
     baseline: SchemeLike,
 ) -> _Grid:
     """Return what is meant, checked before anything is loaded."""
-    configs = [replace(config, buffer_kb=buffer_kb) for buffer_kb in buffers_kb]
-    found_pages = resolve_pages(pages)
-    # A set and one of its schemes may both have been named.
-    found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
-    check_some(pages=found_pages, schemes=found_schemes, buffers_kb=configs)
-    check_names(pages=found_pages, schemes=found_schemes)
-    return _Grid(found_pages, configs, found_schemes, baseline_of(baseline, found_schemes))
+    with GatheredMistakes() as mistakes:
+        given = mistakes.of("", config, instead=LoadConfig())
+        configs = mistakes.of("", lambda: _buffered(given, buffers_kb))
+        found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
+    subjects, relative_to = found
+    return _Grid(subjects.pages, configs, subjects.schemes, relative_to)
+
+
+def _buffered(config: LoadConfig, buffers_kb: Iterable[float]) -> list[LoadConfig]:
+    """Return *config* with each of the send buffers."""
+    check_arguments(InputError, buffers_kb=(_BUFFERS, buffers_kb))
+    with GatheredMistakes() as mistakes:
+        configs = [
+            mistakes.of("", partial(replace, config, buffer_kb=buffer_kb))
+            for buffer_kb in buffers_kb
+        ]
+    check_some(buffers_kb=configs)
+    return configs
+
+
+class Subjects(NamedTuple):
+    """What is loaded with what."""
+
+    pages: list[Page]
+    schemes: list[Scheme]
+
+
+def resolve_subjects(
+    pages: PageLike | Iterable[PageLike], schemes: SchemeLike | Iterable[SchemeLike]
+) -> Subjects:
+    """Return what is meant, where a table can tell all of it apart.
+
+    Raises:
+        InputError: listing every mistake: names that are not known, nothing at all, a name twice.
+    """
+    with GatheredMistakes() as mistakes:
+        found = mistakes.of("pages", lambda: resolve_pages(pages), instead=(None,))
+        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        mistakes.of("", lambda: check_some(pages=found, schemes=wanted))
+    check_names(pages=found, schemes=wanted)
+    return Subjects(found, wanted)
+
+
+def resolve_compared(
+    pages: PageLike | Iterable[PageLike],
+    schemes: SchemeLike | Iterable[SchemeLike],
+    baseline: SchemeLike,
+) -> tuple[Subjects, Scheme]:
+    """Return what is meant, and the scheme that it is relative to.
+
+    Raises:
+        InputError: listing every mistake, as `resolve_subjects` and `baseline_of` have them.
+    """
+    with GatheredMistakes() as mistakes:
+        found = mistakes.of("", lambda: resolve_subjects(pages, schemes), instead=Subjects([], []))
+        relative_to = mistakes.of("baseline", lambda: baseline_of(baseline, found.schemes))
+    return found, relative_to
 
 
 def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
@@ -305,21 +348,6 @@ def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -
         problems += (
             Problem(key=key, message=f"two {several} are called {name!r}") for name in twice
         )
-    if problems:
-        raise InputError(problems)
-
-
-def check_some(**given: Sequence[object]) -> None:
-    """Refuse what is empty.
-
-    Raises:
-        InputError: for each of *given* that has nothing.
-    """
-    problems = [
-        Problem(key=key, message="at least one is needed")
-        for key, values in given.items()
-        if not values
-    ]
     if problems:
         raise InputError(problems)
 

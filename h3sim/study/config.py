@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim import catalog
 from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
+from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.declared import declared, settled
 from h3sim.documents.values import Number, Text, Whole
 from h3sim.engine import MAX_LOAD_NS
@@ -36,7 +38,7 @@ from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from h3sim.compression import HeaderCompression
@@ -71,7 +73,8 @@ class LoadConfig:
 
     Raises:
         InputError: listing every value that is out of range.
-        UnknownNameError: if the network, the profile or the controller is not known.
+        UnknownNameError: if the network, the profile or the controller is not known, and all else
+            is right.
     """
 
     network: NetworkLike = option(NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED)
@@ -208,13 +211,11 @@ class LoadConfig:
 
     def __post_init__(self) -> None:
         problems = settled(self)
-        names = {key for key in ("network", "transport_profile", "cc") if not _told(problems, key)}
-        unknown = [item for item in _unknown_names(self) if item[0] in names]
-        if unknown and not problems and len(unknown) == 1:  # alone it keeps its own type
-            raise unknown[0][1]
-        problems += (Problem(key=key, message=str(error)) for key, error in unknown)
-        if problems:
-            raise InputError(problems)
+        with GatheredMistakes() as mistakes:
+            mistakes.of("", lambda: _refuse(problems))
+            for key, find in _FINDS.items():  # all of them: a network's own names follow
+                if not _told(problems, key):
+                    mistakes.of(key, partial(find, getattr(self, key)))
         refuse_what_the_network_lacks(self)  # needs known names and values in range
         if has_profile(self):
             self.resolved_profile()
@@ -320,19 +321,19 @@ def _mistakes(config: LoadConfig) -> Iterator[Problem]:
                 yield Problem(key=key, message="goes only with browser = 'parse'")
 
 
-def _unknown_names(config: LoadConfig) -> Iterator[tuple[str, UnknownNameError]]:
-    """Yield what is given by name and not known, all of it: a network's own names follow."""
-    for key, named, load in (
-        ("network", _shipped(config.network), catalog.load_network),
-        ("transport_profile", config.transport_profile, catalog.load_profile),
-    ):
-        if isinstance(named, str):
-            try:
-                load(named)
-            except UnknownNameError as error:
-                yield key, error
-    if isinstance(config.cc, str) and not is_controller(config.cc):
-        yield "cc", UnknownNameError("controller", config.cc, controller_names())
+def _refuse(problems: list[Problem]) -> None:
+    if problems:
+        raise InputError(problems)
+
+
+def _find_profile(named: ProfileLike | None) -> None:
+    if isinstance(named, str | os.PathLike):
+        catalog.load_profile(named)
+
+
+def _find_controller(name: str | None) -> None:
+    if name is not None and not is_controller(name):
+        raise UnknownNameError("controller", name, controller_names())
 
 
 def has_profile(config: LoadConfig) -> bool:
@@ -361,6 +362,14 @@ def config_for(page: Page, config: LoadConfig) -> LoadConfig:
     if config.network != RECORDED:
         return config
     return replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
+
+
+_FINDS: dict[str, Callable[[Any], object]] = {
+    "network": _load_network,
+    "transport_profile": _find_profile,
+    "cc": _find_controller,
+}
+"""How what is given by name is found."""
 
 
 def _told(problems: list[Problem], key: str) -> bool:

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.documents.arguments import check_arguments
 from h3sim.documents.declared import says, settle
 from h3sim.documents.values import Flag, Number
-from h3sim.errors import InputError, Problem, UnknownOptionError, needing_extra
+from h3sim.errors import InputError, Problem, needing_extra
 from h3sim.study.arguments import N_SAMPLES, SAMPLING
 from h3sim.study.config import LoadConfig
-from h3sim.study.options import unknown_option
 
 if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
-__all__ = ["OPTIONS", "Cell", "Combinations", "Design", "Range", "check_axes", "sampled"]
+__all__ = ["OPTIONS", "Cell", "Combinations", "Design", "Range", "sampled", "values_of_axis"]
 
 OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
 """What may be an axis beside pages, schemes and seeds: every option of a load."""
@@ -154,32 +153,23 @@ class Design(Sequence[Cell]):
         )
 
 
-def check_axes(axes: Mapping[str, Any], known: Sequence[str] = ()) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each axis as a tuple, in the order given; one value is an axis too.
+def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:
+    """Return the values of an axis in the order given; one value is an axis too.
 
     Raises:
-        UnknownOptionError: naming each axis that is no option of a load.
-        InputError: for each axis without a value, or with one twice.
+        InputError: if it has no value, or one twice.
     """
-    unknown = [name for name in axes if name not in OPTIONS]
-    if unknown:
-        raise UnknownOptionError(unknown_option(name, (*OPTIONS, *known)) for name in unknown)
-    found: dict[str, tuple[Any, ...]] = {}
-    problems: list[Problem] = []
-    for name, given in axes.items():
-        is_many = isinstance(given, Sequence | Iterator) and not isinstance(given, str)
-        values = tuple(given) if is_many or hasattr(given, "tolist") else (given,)
-        if any(isinstance(value, Range) for value in values):
-            problems.append(Problem(key=name, message="a range needs samples=: how many to draw"))
-        if not values:
-            problems.append(Problem(key=name, message="at least one value is needed"))
-        for index, value in enumerate(values):
-            if any(value is other or value == other for other in values[:index]):
-                problems.append(Problem(key=name, message=f"{value!r} is given twice"))
-        found[name] = tuple(v.item() if hasattr(v, "item") else v for v in values)
-    if problems:
-        raise InputError(problems)
-    return found
+    is_many = isinstance(given, Sequence | Iterator) and not isinstance(given, str)
+    values = tuple(given) if is_many or hasattr(given, "tolist") else (given,)
+    messages = [] if values else ["at least one value is needed"]
+    if any(isinstance(value, Range) for value in values):
+        messages.append("a range needs samples=: how many to draw")
+    for index, value in enumerate(values):
+        if any(value is other or value == other for other in values[:index]):
+            messages.append(f"{value!r} is given twice")
+    if messages:
+        raise InputError(Problem(key=name, message=message) for message in messages)
+    return tuple(value.item() if hasattr(value, "item") else value for value in values)
 
 
 def sampled(

@@ -6,23 +6,24 @@ import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
-from h3sim.documents.arguments import CALLABLE, Only, check_arguments
-from h3sim.documents.values import Number, Whole
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
+from h3sim.documents.values import Number, ValueType, Whole
 from h3sim.documents.written import COUNT, TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.results import in_words
-from h3sim.study.arguments import LEVEL, NETWORKS
-from h3sim.study.arms import Arm, arms_of
-from h3sim.study.compare import CONFIG, baseline_of, check_names, check_some
-from h3sim.study.config import config_for
+from h3sim.study.arguments import LEVEL, check_progress
+from h3sim.study.arms import VARY, Arm, arms_of
+from h3sim.study.compare import Subjects, check_names, resolve_compared
+from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.intervals import ratio_end
 from h3sim.study.misjudged import elsewhere, with_drawn_network
-from h3sim.study.options import LoadOptions, config_of, with_options
+from h3sim.study.options import LoadOptions, config_of, over_networks, with_options
 from h3sim.study.race import race
-from h3sim.study.run import resolve_pages, resolve_schemes, run_config
+from h3sim.study.run import run_config
 from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, VERSION, WHICH, Told
 from h3sim.trace import Rows
 
@@ -32,18 +33,17 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.results.load import Which
-    from h3sim.study.config import LoadConfig
+    from h3sim.schemes import Scheme
     from h3sim.study.race import ArmRow, Race
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["FOUND", "FoundRow", "FoundScheme", "RobustnessRow", "find"]
+__all__ = ["FOUND", "FoundRow", "FoundScheme", "RobustnessRow", "check_race", "find"]
 
 _ARGUMENTS = (
     *("schemes", "vary", "which", "baseline", "n_seeds", "confidence", "networks"),
     *("network_within", "config", "progress"),
 )
 _MOST_SEEDS = 10_000
-_WITHIN = Number(low=1, high=100)
 _ROBUST_SEEDS = 3
 _LEAST_PAGES_TO_SPLIT = 4
 
@@ -186,42 +186,48 @@ def find(
     Raises:
         InputError: listing every mistake in what was given.
         NothingToMeasureError: if no page has bytes that count.
-        UnknownNameError: if a name is not known.
+        UnknownNameError: if only a name is not known.
 
     >>> found = find("davies-meenan", schemes=["fifo", "bucket-html"], networks=[])
     >>> found.best, round(found.gain, 2), found.level_with_best
     ('bucket-html', 3.22, ())
     """
-    _check(which, n_seeds, confidence, networks, progress)
-    kinds = {"config": (CONFIG, config), "vary": (_VARY, vary)}
-    check_arguments(InputError, network_within=(_WITHIN, network_within), **kinds)
-    given = config_of(options, known=_ARGUMENTS, changed=config)
-    ground = _ground(pages, schemes, vary or {}, baseline, which, progress)
-    ground.within = network_within
+    racing = {"which": which, "n_seeds": n_seeds, "confidence": confidence, "progress": progress}
+    read = partial(config_of, options, known=_ARGUMENTS, changed=config)
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", partial(check_race, network_within=network_within, vary=vary, **racing))
+        given = mistakes.of("", lambda: _config(read, networks))
+        found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
+    ground = _ground(*found, vary or {}, which, progress, within=network_within)
     return ground.found(given, n_seeds, confidence, networks)
 
 
+def _config(given: Callable[[], LoadConfig], networks: Sequence[str] | None) -> LoadConfig:
+    """Return the config; that it goes with each of *networks* is seen before anything is loaded."""
+    with GatheredMistakes() as mistakes:
+        config = mistakes.of("", given, instead=LoadConfig())
+        mistakes.of("networks", lambda: over_networks(config, () if networks is None else networks))
+    return config
+
+
 def _ground(
-    pages: PageLike | Iterable[PageLike],
-    schemes: SchemeLike | Iterable[SchemeLike],
+    given: Subjects,
+    base: Scheme,
     vary: Mapping[str, Sequence[Any]],
-    baseline: SchemeLike,
     which: Which,
     progress: Callable[[int, int], None] | None,
+    *,
+    within: float,
 ) -> _Ground:
     """Return what is compared, checked before anything is loaded."""
-    found = resolve_pages(pages)
-    wanted = list(dict.fromkeys(resolve_schemes(schemes)))
-    check_some(pages=found, schemes=wanted)
-    known = [page for page in found if _has_bytes(page, which)]
+    known = [page for page in given.pages if _has_bytes(page, which)]
     if not known:
         raise NothingToMeasureError(f"no page has bytes that count for {which!r}")
-    base = baseline_of(baseline, wanted)
-    arms = arms_of(wanted, vary)
+    arms = arms_of(given.schemes, vary)
     if base not in (arm.scheme for arm in arms):
         arms.append(Arm(base.name, base))  # as it is, whatever is tried
     check_names(pages=known, schemes=[arm.scheme for arm in arms])
-    return _Ground(known, arms, base.name, which, progress)
+    return _Ground(known, arms, base.name, which, progress, within=within)
 
 
 def _found_row(arm: Arm, row: ArmRow) -> FoundRow:
@@ -229,33 +235,25 @@ def _found_row(arm: Arm, row: ArmRow) -> FoundRow:
     return FoundRow(arm.name, row.n, math.exp(row.mean), low, high, row.is_worse)
 
 
-_VARY = Only(
-    "lists of values by key",
-    lambda value: (
-        value is None
-        or (
-            isinstance(value, Mapping)
-            and all(
-                isinstance(key, str) and isinstance(values, list | tuple)
-                for key, values in value.items()
-            )
-        )
-    ),
-)
-_WHICH = Only("'all' or 'atf'", lambda value: value in ("all", "atf"))
+_TAKEN: dict[str, ValueType] = {
+    "which": Only("'all' or 'atf'", lambda value: value in ("all", "atf")),
+    "n_seeds": Whole(low=1, high=_MOST_SEEDS),
+    "confidence": LEVEL,
+    "network_within": Number(low=1, high=100),
+    "vary": VARY,
+}
 
 
-def _check(
-    which: object, n_seeds: object, confidence: object, networks: object, progress: object
-) -> None:
-    check_arguments(
-        InputError,
-        which=(_WHICH, which),
-        n_seeds=(Whole(low=1, high=_MOST_SEEDS), n_seeds),
-        confidence=(LEVEL, confidence),
-        networks=(NETWORKS, () if networks is None else networks),
-        **{} if progress is None else {"progress": (CALLABLE, progress)},
-    )
+def check_race(*, progress: object, **given: object) -> None:
+    """Refuse arguments of `find` that cannot be.
+
+    Raises:
+        InputError: listing every one of them.
+    """
+    taken = {key: (_TAKEN[key], value) for key, value in given.items()}
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_arguments(InputError, **taken))
+        mistakes.of("", lambda: check_progress(progress))
 
 
 def _has_bytes(page: Page, which: Which) -> bool:
@@ -278,13 +276,15 @@ class _Ground:
         baseline: str,
         which: Which,
         progress: Callable[[int, int], None] | None,
+        *,
+        within: float,
     ) -> None:
         self._pages = pages
         self._arms = arms
         self._baseline = baseline
         self._which = which
         self._progress = progress
-        self.within = 1.0
+        self.within = within
         """How far the network of a seed may be from what is said, as a factor."""
         self.n_loads = 0
         self._n_most = 0

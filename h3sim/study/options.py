@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from h3sim.errors import Problem, UnknownOptionError
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
+from h3sim.errors import InputError, Problem, UnknownOptionError
+from h3sim.study.arguments import NETWORKS
 from h3sim.study.config import LoadConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from h3sim.browser import BrowserModel
     from h3sim.transport import Network, TransportProfile
 
-__all__ = ["LoadOptions", "config_of", "unknown_option", "with_options"]
+__all__ = [
+    "LoadOptions",
+    "config_of",
+    "over_networks",
+    "refuse_options",
+    "unknown_option",
+    "with_options",
+]
 
 CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
+_CONFIG = Only("a LoadConfig", lambda value: value is None or isinstance(value, LoadConfig))
 
 
 class LoadOptions(TypedDict, total=False):
@@ -78,9 +89,39 @@ def config_of(
     """
     names = [field.name for field in fields(LoadConfig)]
     unknown = [name for name in options if name not in names]
+    given: dict[str, Any] = {name: options[name] for name in options if name in names}  # type: ignore[literal-required]
+    base = changed if isinstance(changed, LoadConfig) else None
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_arguments(InputError, config=(_CONFIG, changed)))
+        mistakes.of("", partial(refuse_options, unknown, (*names, *known)))
+        return mistakes.of(
+            "", lambda: LoadConfig(**given) if base is None else replace(base, **given)
+        )
+
+
+def refuse_options(unknown: Sequence[str], known: tuple[str, ...]) -> None:
+    """Refuse options that there are not.
+
+    Raises:
+        UnknownOptionError: naming each of *unknown*, with those of *known* that are spelt alike.
+    """
     if unknown:
-        raise UnknownOptionError(unknown_option(name, (*names, *known)) for name in unknown)
-    return LoadConfig(**options) if changed is None else replace(changed, **options)
+        raise UnknownOptionError(unknown_option(name, known) for name in unknown)
+
+
+def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfig]:
+    """Return *config* over each of *networks*, each once.
+
+    Raises:
+        InputError: listing every name that is not known, and options that a network has no use for.
+        UnknownNameError: if only a name is not known.
+    """
+    check_arguments(InputError, networks=(NETWORKS, networks))
+    with GatheredMistakes() as mistakes:
+        return [
+            mistakes.of("networks", partial(replace, config, network=name))
+            for name in dict.fromkeys(networks)
+        ]
 
 
 def with_options(function: CallableT) -> CallableT:

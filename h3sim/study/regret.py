@@ -5,23 +5,24 @@ from __future__ import annotations
 import html
 import math
 import statistics
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
 from h3sim.documents import shown
-from h3sim.documents.arguments import CALLABLE, check_arguments
+from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.values import Choice, TableOf
 from h3sim.documents.written import Key, Keys, WrittenFormat, rows_of
 from h3sim.errors import InputError, Problem
 from h3sim.page.classes import PAGE_CLASSES, classes_of
 from h3sim.provided import provided
 from h3sim.results import in_words
-from h3sim.study.arguments import NETWORKS
-from h3sim.study.compare import CONFIG, check_names, check_some
-from h3sim.study.options import LoadOptions, config_of, with_options
-from h3sim.study.run import resolve_pages, resolve_schemes, run_config
+from h3sim.study.arguments import check_progress
+from h3sim.study.compare import check_names, resolve_subjects
+from h3sim.study.config import LoadConfig
+from h3sim.study.options import LoadOptions, config_of, over_networks, with_options
+from h3sim.study.run import run_config
 from h3sim.study.told import COMMON, SETTINGS, WHICH, Told
 from h3sim.trace import Rows
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from h3sim.results.bounds import Given
     from h3sim.results.load import Which
     from h3sim.schemes import Scheme
-    from h3sim.study.config import LoadConfig
     from h3sim.study.run import PageLike, SchemeLike
 
 __all__ = ["REGRET", "ClassRegretRow", "Regret", "RegretRow", "SchemeRegretRow", "regret"]
@@ -239,30 +239,32 @@ def regret(
     Raises:
         InputError: listing every mistake in what was given.
         NothingToMeasureError: if the page is to be given where it cannot be.
-        UnknownNameError: if a name is not known.
+        UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such argument.
 
     >>> rows = regret("davies-meenan", schemes=["rr", "atf-first"]).schemes
     >>> [(row.scheme, row.which, round(row.mean, 2)) for row in rows if row.which == "atf"]
     [('rr', 'atf', 3.78), ('atf-first', 'atf', 1.0)]
     """
-    _check(networks, given, config, progress)
-    run_with = config_of(options, known=_ARGUMENTS, changed=config)
-    found_pages = resolve_pages(pages)
-    found_schemes = list(dict.fromkeys(resolve_schemes(schemes)))
-    check_some(pages=found_pages, schemes=found_schemes)
-    settings = [replace(run_with, network=name) for name in dict.fromkeys(networks)] or [run_with]
-    over = [setting.resolved_network() for setting in settings]
-    check_names(pages=found_pages, schemes=found_schemes, networks=over)
-    n_loads = len(settings) * len(found_pages) * len(found_schemes)
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: _check_given(given))
+        mistakes.of("", lambda: check_progress(progress))
+        run_with = mistakes.of(
+            "", partial(config_of, options, known=_ARGUMENTS, changed=config), instead=LoadConfig()
+        )
+        over = mistakes.of("networks", lambda: over_networks(run_with, networks), instead=[])
+        settings = over or [run_with]
+        found = mistakes.of("", lambda: resolve_subjects(pages, schemes))
+        mistakes.of("", lambda: check_names(networks=[one.resolved_network() for one in settings]))
+    n_loads = len(settings) * len(found.pages) * len(found.schemes)
     rows: list[RegretRow] = []
     first_of: dict[str, Load] = {}
-    for load, bounds, used in _held(found_pages, found_schemes, settings, given):
+    for load, bounds, used in _held(*found, settings, given):
         rows.append(_row(load, bounds, used))
         first_of.setdefault(load.network.name, load)
         if progress is not None:
             progress(len(rows), n_loads)
-    return _regret(rows, first_of, found_pages)
+    return _regret(rows, first_of, found.pages)
 
 
 def _regret(rows: list[RegretRow], first_of: dict[str, Load], pages: list[Page]) -> Regret:
@@ -278,16 +280,10 @@ def _regret(rows: list[RegretRow], first_of: dict[str, Load], pages: list[Page])
     )
 
 
-def _check(networks: object, given: object, config: object, progress: object) -> None:
+def _check_given(given: object) -> None:
     if given not in (None, "page", "requests"):
         message = f"must be 'page' or 'requests', is {shown(given)}"
         raise InputError([Problem(key="given", message=message)])
-    check_arguments(
-        InputError,
-        networks=(NETWORKS, networks),
-        config=(CONFIG, config),
-        **{} if progress is None else {"progress": (CALLABLE, progress)},
-    )
 
 
 Bounds = dict["Which", float | None]

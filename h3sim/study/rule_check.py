@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
+from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.written import COUNT, TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, Problem
 from h3sim.page import AS_WRITTEN, Kind
@@ -100,21 +101,19 @@ def check_rules(
 
     Raises:
         InputError: if the scheme's clients say nothing that was recorded.
-        UnknownNameError: if a name is not known.
+        UnknownNameError: if only a name is not known.
 
     >>> check_rules("davies-meenan")
     <RuleCheck of chrome-eps: 0 of 0 agree>
     """
-    wanted = resolve_scheme(scheme)
-    if wanted.mechanism.signal_kind not in (SignalKind.EPS, SignalKind.TREE) or not wanted.rules:
-        message = f"{wanted.name!r} has no rules for urgencies or a tree, which are recorded"
-        raise InputError([Problem(key="scheme", message=message)])
+    with GatheredMistakes() as mistakes:
+        wanted = mistakes.of("scheme", lambda: _ruled(scheme))
+        found = mistakes.of("pages", lambda: resolve_pages(pages))
     # What was recorded goes before rules: without it the rules speak, with it the browser.
     plain = replace(wanted, recorded=None)
     theirs = replace(wanted, recorded=_browser_of(wanted))
     counts: dict[Kind, list[int]] = {}
     disagreements: list[Disagreement] = []
-    found = resolve_pages(pages)
     recorded_pages = 0
     for page in found:
         compared = [*_compared(page, plain, theirs)]
@@ -138,6 +137,15 @@ def check_rules(
             for resource in page.resources
         ),
     )
+
+
+def _ruled(scheme: SchemeLike) -> Scheme:
+    """Return the scheme that is meant, which has rules for what is recorded."""
+    wanted = resolve_scheme(scheme)
+    if wanted.mechanism.signal_kind not in (SignalKind.EPS, SignalKind.TREE) or not wanted.rules:
+        message = f"{wanted.name!r} has no rules for urgencies or a tree, which are recorded"
+        raise InputError([Problem(key="scheme", message=message)])
+    return wanted
 
 
 def _browser_of(scheme: Scheme) -> RecordedBy:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from h3sim import catalog, engine
-from h3sim.documents.arguments import Only, check_arguments
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.values import Flag
 from h3sim.errors import InputError, Problem
 from h3sim.http import BufferModel, Retransmit
@@ -79,7 +80,7 @@ def simulate(
 
     Raises:
         InputError: listing every mistake in what was given.
-        UnknownNameError: if a name is not known.
+        UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such argument.
         StalledError: if the load cannot come to its end.
 
@@ -90,17 +91,23 @@ def simulate(
     >>> simulate("davies-meenan", scheduler=FifoScheduler).trace == load.trace
     True
     """
-    check_arguments(
-        InputError, processes=(_PROCESSES, processes), records_wire=(Flag(), records_wire)
-    )
+    taken = {"processes": (_PROCESSES, processes), "records_wire": (Flag(), records_wire)}
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_arguments(InputError, **taken))
+        wanted = mistakes.of("scheme", lambda: _scheduled(scheme, scheduler))
+        config = mistakes.of("", lambda: config_of(options, known=("scheme", "scheduler", *taken)))
+        found = mistakes.of("page", lambda: resolve_page(page))
+    return run_config(found, wanted, config, records_wire=records_wire, processes=processes)
+
+
+def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Scheme:
+    """Return the scheme that is meant, with a scheduler of its own where one is given."""
     if scheduler is None:
-        wanted = resolve_scheme("rr" if scheme is None else scheme)
-    else:
-        wanted = with_scheduler(resolve_scheme("fifo" if scheme is None else scheme), scheduler)
-    config = config_of(options, known=("scheme", "scheduler", "records_wire", "processes"))
-    return run_config(
-        resolve_page(page), wanted, config, records_wire=records_wire, processes=processes
-    )
+        return resolve_scheme("rr" if scheme is None else scheme)
+    with GatheredMistakes() as mistakes:
+        wanted = mistakes.of("scheme", lambda: resolve_scheme("fifo" if scheme is None else scheme))
+        mistakes.of("scheduler", lambda: scheduler_named(scheduler))
+    return with_scheduler(wanted, scheduler)
 
 
 def run_config(
@@ -229,19 +236,23 @@ def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
     given: object = pages  # whatever the annotation says
     one = isinstance(pages, Page | str | os.PathLike) or not isinstance(given, Iterable)
     several: Any = [pages] if one else pages
-    for page in several:
-        names = catalog.page_set(page) if isinstance(page, str) else None
-        found += map(resolve_page, names or (page,))
+    with GatheredMistakes() as mistakes:
+        for page in several:
+            names = catalog.page_set(page) if isinstance(page, str) else None
+            found += [mistakes.of("pages", partial(resolve_page, p)) for p in names or (page,)]
     return found
 
 
 def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
-    """Return the schemes that are meant; a name may be that of a set."""
+    """Return the schemes that are meant, each once; a name may be that of a set."""
     found: list[Scheme] = []
-    for scheme in _listed(schemes):
-        names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
-        found += map(resolve_scheme, names or (scheme,))
-    return found
+    with GatheredMistakes() as mistakes:
+        for scheme in _listed(schemes):
+            names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
+            several = names or (scheme,)
+            found += [mistakes.of("schemes", partial(resolve_scheme, one)) for one in several]
+    # A set and one of its schemes may both have been named.
+    return list(dict.fromkeys(found))
 
 
 def _listed(schemes: SchemeLike | Iterable[SchemeLike]) -> list[SchemeLike]:

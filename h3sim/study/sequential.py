@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.documents.arguments import GatheredMistakes
 from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
 from h3sim.study.intervals import ratio_end
 from h3sim.study.pairs import pairs_by_scheme
@@ -22,7 +23,7 @@ from h3sim.study.sweep import study_of
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from h3sim.study.driver import Progress
@@ -98,6 +99,7 @@ def sweep_until(
 
     Raises:
         InputError: listing every mistake in what was given.
+        UnknownNameError: if only a name is not known.
         NothingToMeasureError: if no pair has the value.
         StoreError: if the store cannot be read or written.
         MissingExtraError: if scipy is not installed.
@@ -108,25 +110,21 @@ def sweep_until(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 8)
     """
-    wanted = {"width": width, "baseline": baseline, "value": value}
-    rule = _rule(options, **wanted, confidence=confidence, most_seeds=most_seeds)
-    study = study_of(pages, schemes=schemes, **options)
+    wanted: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
+    wanted |= {"confidence": confidence, "most_seeds": most_seeds}
+    own = {name: given for name, given in options.items() if name != "seeds"}
+    with GatheredMistakes() as mistakes:
+        rule = mistakes.of("", lambda: StoppingRule(**wanted))
+        mistakes.of("", lambda: _refuse_seeds(options))
+        study = mistakes.of("", lambda: study_of(pages, schemes=schemes, **own))
     return run_until(
         study, rule, store=store, executor=executor, workers=workers, progress=progress
     )
 
 
-def _rule(options: dict[str, Any], **wanted: Any) -> StoppingRule:
-    """Return the rule that is meant, where *options* do not say the seeds themselves."""
-    message = Problem(key="seeds", message=SEEDS_ARE_ADDED)
-    problems = [message] if "seeds" in options else []
-    try:
-        rule = StoppingRule(**wanted)
-    except InputError as error:
-        raise InputError([*error.problems, *problems]) from error
-    if problems:
-        raise InputError(problems)
-    return rule
+def _refuse_seeds(options: Mapping[str, Any]) -> None:
+    if "seeds" in options:
+        raise InputError([Problem(key="seeds", message=SEEDS_ARE_ADDED)])
 
 
 def run_until(

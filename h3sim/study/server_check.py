@@ -8,17 +8,17 @@ or had filled their buffers by then.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
-from h3sim.documents import not_one_of
-from h3sim.documents.arguments import check_arguments
-from h3sim.documents.values import Number
+from h3sim.documents.arguments import GatheredMistakes, check_arguments
+from h3sim.documents.values import Choice, Number
 from h3sim.documents.written import COUNT, TEXT, Key, Keys, WrittenFormat, rows_of
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError
 from h3sim.page import page_from_dict
 from h3sim.results import in_words
-from h3sim.study.compare import CONFIG
+from h3sim.study.arguments import check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_schemes, run_config
 from h3sim.study.told import CONFIGURATION, VERSION
@@ -130,18 +130,18 @@ def check_server(
 
     Raises:
         InputError: listing every mistake in what was given.
-        UnknownNameError: if a name is not known.
+        UnknownNameError: if only a name is not known.
 
     >>> check_server(["chrome-eps", "rr"]).rows[0].passes
     True
     """
-    if late not in LATE_KINDS:
-        raise InputError([Problem(key="late", message=not_one_of(late, LATE_KINDS))])
-    check_arguments(InputError, config=(CONFIG, config))
-    given = config_of(options, known=("schemes", "late", "config"), changed=config)
-    wanted = list(dict.fromkeys(resolve_schemes(schemes)))
-    if not wanted:
-        raise InputError([Problem(key="schemes", message="at least one is needed")])
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
+        given = mistakes.of(
+            "", partial(config_of, options, known=("schemes", "late", "config"), changed=config)
+        )
+        wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
+        mistakes.of("", lambda: check_some(schemes=wanted))
     page, alone = server_test_page(late), server_test_page(late, n_early=0)
     rows, load = [], None
     for scheme in wanted:

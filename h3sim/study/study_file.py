@@ -250,12 +250,13 @@ class StudyFile:
             study = study_of(**self._arguments(folder))
         except (UnknownNameError, InputError) as error:
             known = getattr(error, "problems", ()) or [Problem(key="", message=str(error))]
-            # It is the first of them; whoever wrote the file wants to know of all.
+            # The same with the keys of this file.
             unknown = self.unknown_names(folder)
             # Only a page's file, say, is wrong: the error tells that file's keys.
             if getattr(error, "source", "") and len(unknown) <= len(known):
                 raise
-            raise StudyError(unknown or known, source) from error
+            others = (found for found in known if not (unknown and found.key in ("", *_FINDS)))
+            raise StudyError([*unknown, *others], source) from error
         return replace(study, stopping=self.until)
 
     def _given(self) -> Iterator[tuple[str, str, Any]]:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
-from h3sim.documents.arguments import Only, check_arguments
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.errors import InputError, Problem
 from h3sim.results.figures import ON_DEMAND
 from h3sim.study.arguments import SEED
 from h3sim.study.cells import LoadWork
-from h3sim.study.compare import check_names
+from h3sim.study.compare import Subjects, check_names, resolve_subjects
 from h3sim.study.config import LoadConfig, config_for
-from h3sim.study.design import Combinations, Design, Range, check_axes, sampled
+from h3sim.study.design import OPTIONS, Combinations, Design, Range, sampled, values_of_axis
 from h3sim.study.driver import Progress, run_cells
 from h3sim.study.identity import CellKeys, model_version
+from h3sim.study.options import refuse_options
 from h3sim.study.plan import plan_cells
 from h3sim.study.recorded_network import RECORDED, recorded_network
 from h3sim.study.results import Results
-from h3sim.study.run import resolve_pages, resolve_schemes
 from h3sim.transport import Network, TransportProfile
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def sweep(
 
     Raises:
         InputError: listing every mistake in what was given.
-        UnknownNameError: if a name is not known.
+        UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such axis.
         StoreError: if the store cannot be read or written.
 
@@ -228,26 +229,20 @@ def study_of(
 
     Raises:
         InputError: listing every mistake in what was given.
-        UnknownNameError: if a name is not known.
+        UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such axis.
     """
-    given = {"cells": cells, "sampling_seed": sampling_seed, "resources": resources}
-    _check(**given, metrics=metrics, timeout_s=timeout_s, name=name)
-    ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
-    plain = {key: value for key, value in axes.items() if key not in ranges}
-    listed = _listed(cells, ranges, samples, axes)
-    if ranges:
-        drawn = sampled(ranges, samples or 0, method=sampling, seed=sampling_seed)
-        listed = tuple({**cell, **point} for cell in listed for point in drawn)
-    found_pages, found_schemes = resolve_pages(pages), [*dict.fromkeys(resolve_schemes(schemes))]
-    wanted = check_axes(plain, _ARGUMENTS)
-    chosen = _seeds(seeds)
-    _check_some(pages=found_pages, schemes=found_schemes, seeds=chosen, cells=listed)
-    check_names(pages=found_pages, schemes=found_schemes)
-    settings = _combined(listed, wanted)
-    _check_settings(settings, found_pages)
+    taken = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
+    drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: _check(**taken))
+        found = mistakes.of("", lambda: resolve_subjects(pages, schemes), instead=Subjects([], []))
+        chosen = mistakes.of("", lambda: _seeds(seeds))
+        settings = mistakes.of(
+            "", lambda: _settings(axes, cells, found.pages, seed=sampling_seed, **drawing)
+        )
     design = Design(
-        pages=tuple(found_pages), schemes=tuple(found_schemes), settings=settings, seeds=chosen
+        pages=tuple(found.pages), schemes=tuple(found.schemes), settings=settings, seeds=chosen
     )
     study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
     study.ask_for(metrics)
@@ -258,39 +253,80 @@ def _check(**given: Any) -> None:
     check_arguments(InputError, **{key: (_TAKEN[key], value) for key, value in given.items()})
 
 
-def _listed(
+def _settings(
+    axes: Mapping[str, Any],
+    cells: Sequence[Mapping[str, Any]] | None,
+    pages: Sequence[Page],
+    *,
+    samples: int | None,
+    sampling: str,
+    seed: int,
+) -> Combinations:
+    """Return every setting of a study; what is wrong with one does not hide another."""
+    _check(cells=cells, sampling_seed=seed)
+    ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
+    names = dict.fromkeys(name for table in (axes, *(cells or ())) for name in table)
+    unknown = [name for name in names if name not in OPTIONS]
+    listed = tuple({name: cell[name] for name in cell if name in OPTIONS} for cell in cells or ())
+    plain = {name: axes[name] for name in axes if name in OPTIONS and name not in ranges}
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: refuse_options(unknown, (*OPTIONS, *_ARGUMENTS)))
+        mistakes.of("", lambda: _check_beside(axes, cells, ranges, samples))
+        listed = ({},) if cells is None else listed
+        if ranges and samples is not None:
+            drawn = mistakes.of(
+                "",
+                lambda: sampled(ranges, samples, method=sampling, seed=seed),
+                instead=({},),
+            )
+            listed = tuple({**cell, **point} for cell in listed for point in drawn)
+        values = {
+            name: mistakes.of("", partial(values_of_axis, name, value), instead=())
+            for name, value in plain.items()
+        }
+        known = {name: value for name, value in values.items() if value}
+        given = Combinations(listed=listed, axes=known)
+        mistakes.of("", lambda: _check_settings(given, pages))
+        return mistakes.of("", lambda: _named(given))
+
+
+def _check_beside(
+    axes: Mapping[str, Any],
     cells: Sequence[Mapping[str, Any]] | None,
     ranges: Mapping[str, Range],
     samples: int | None,
-    axes: Mapping[str, Any],
-) -> tuple[dict[str, Any], ...]:
-    """Return the settings that go together, once their names and those of *ranges* are checked."""
-    if samples is None and ranges:
+) -> None:
+    """Refuse what does not go together."""
+    problems = []
+    if cells is not None and not cells:
+        problems.append(Problem(key="cells", message="at least one is needed"))
+    if samples is None:
         message = "a range needs samples=, how many settings to draw from it"
-        raise InputError(Problem(key=key, message=message) for key in ranges)
-    listed: tuple[dict[str, Any], ...] = ({},) if cells is None else tuple(map(dict, cells))
-    check_axes({**dict.fromkeys(ranges, 0), **{k: 0 for cell in listed for k in cell}}, _ARGUMENTS)
-    twice = dict.fromkeys(name for cell in listed for name in cell if name in axes)
-    if twice:  # what is beside the cells would win, and nobody know
-        message = "is given in cells and beside them: give it once"
-        raise InputError(Problem(key=name, message=message) for name in twice)
-    return listed
+        problems += (Problem(key=key, message=message) for key in ranges)
+    # What is beside the cells would win, and nobody know.
+    twice = dict.fromkeys(name for cell in cells or () for name in cell if name in axes)
+    message = "is given in cells and beside them: give it once"
+    problems += (Problem(key=name, message=message) for name in twice)
+    if problems:
+        raise InputError(problems)
 
 
 def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         if seeds > _MOST_SEEDS:
             raise InputError([Problem(key="seeds", message=f"must be at most {_MOST_SEEDS:,}")])
-        return range(max(0, seeds))
+        seeds = range(max(0, seeds))
     chosen: Sequence[Any]
     if isinstance(seeds, range):
         chosen = seeds
     else:
         chosen = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
+    if not chosen:
+        raise InputError([Problem(key="seeds", message="at least one is needed")])
     problems = [
         Problem(key="seeds", message=f"must be whole numbers from 0 on, is {seed!r}")
         # Of a range the ends say it all; it may have a billion numbers.
-        for seed in ([chosen[0], chosen[-1]] if isinstance(chosen, range) and chosen else chosen)
+        for seed in ([chosen[0], chosen[-1]] if isinstance(chosen, range) else chosen)
         if type(seed) is not int or seed < 0
     ]
     # By `repr`: what is wrong already, as True beside 1 or a list, is told as that.
@@ -301,25 +337,24 @@ def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     return chosen
 
 
-def _named(key: str, value: Any) -> Any:
-    """Return what is meant by a name: it is read once, and what it says tells the cell."""
-    # A path as well: of a file that is changed later the cells are others.
-    if not isinstance(value, str | Path):
-        return value
-    if key == "network" and value != RECORDED:
-        return catalog.load_network(value)
-    if key == "transport_profile":
-        return catalog.load_profile(value)
-    return value
+def _named(given: Combinations) -> Combinations:
+    """Return the settings with what is meant by names: it is read once, and tells the cell."""
+    with GatheredMistakes() as mistakes:
 
+        def meant(key: str, value: Any) -> Any:
+            finds = {"network": catalog.load_network, "transport_profile": catalog.load_profile}
+            # A path as well: of a file that is changed later the cells are others.
+            is_name = isinstance(value, str | Path) and value != RECORDED
+            if key not in finds or not is_name:
+                return value
+            return mistakes.of(key, lambda: finds[key](value))
 
-def _combined(
-    listed: Iterable[Mapping[str, Any]], axes: Mapping[str, Iterable[Any]]
-) -> Combinations:
-    return Combinations(
-        listed=tuple({key: _named(key, value) for key, value in cell.items()} for cell in listed),
-        axes={key: tuple(_named(key, v) for v in values) for key, values in axes.items()},
-    )
+        named = Combinations(
+            listed=tuple({key: meant(key, cell[key]) for key in cell} for cell in given.listed),
+            axes={key: tuple(meant(key, v) for v in values) for key, values in given.axes.items()},
+        )
+    check_names(**_parts(named))
+    return named
 
 
 def _parts(settings: Combinations) -> dict[str, list[Any]]:
@@ -333,28 +368,20 @@ def _parts(settings: Combinations) -> dict[str, list[Any]]:
     return found
 
 
-def _check_some(**given: Sequence[object]) -> None:
-    problems = [
-        Problem(key=key, message="at least one is needed") for key in given if not len(given[key])
-    ]
-    if problems:
-        raise InputError(problems)
-
-
-def _check_settings(settings: Combinations, pages: Sequence[Page]) -> None:
-    """Refuse settings that cannot be told apart, or not be loaded over, each mistake once."""
-    check_names(**_parts(settings))
+def _check_settings(settings: Sequence[Mapping[str, Any]], pages: Sequence[Page]) -> None:
+    """Refuse settings that cannot be loaded over, each mistake once."""
     # Pages without a network of their own meet the same one: the first stands for them.
     # Backwards, so that of pages alike the first one stays.
     differing = {repr(recorded_network(page)): page for page in reversed(pages)}
     if len(settings) > _CHECKED:
         return
-    found: dict[Problem, None] = {}
-    for options in settings:
-        try:
-            for page in differing.values():
-                config_for(page, LoadConfig(**options))
-        except InputError as error:
-            found |= dict.fromkeys(error.problems)
-    if found:
-        raise InputError(list(found)[:_TOLD])
+    with GatheredMistakes() as mistakes:
+        for options in settings:
+            mistakes.of("", partial(_check_setting, options, differing.values()))
+
+
+def _check_setting(options: Mapping[str, Any], pages: Iterable[Page]) -> None:
+    config = LoadConfig(**options)
+    with GatheredMistakes() as mistakes:
+        for page in pages:
+            mistakes.of("", partial(config_for, page, config))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
-from h3sim.documents.arguments import CALLABLE, check_arguments
+from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.written import Key, WrittenFormat, rows_of
-from h3sim.errors import InputError
 from h3sim.page.variants import with_cached
 from h3sim.results import in_words
-from h3sim.study.compare import CONFIG, check_names, check_some
+from h3sim.study.arguments import check_progress
+from h3sim.study.compare import resolve_subjects
 from h3sim.study.config import LoadConfig
 from h3sim.study.options import LoadOptions, config_of, with_options
-from h3sim.study.run import resolve_pages, resolve_schemes, run_config
+from h3sim.study.run import resolve_scheme, run_config
 from h3sim.study.told import COMMON, Told
 from h3sim.trace import Rows
 from h3sim.units import to_ms
@@ -104,28 +104,23 @@ def what_if(
 
     Raises:
         InputError: listing every mistake in what was given.
-        UnknownNameError: if a name is not known.
+        UnknownNameError: if only a name is not known.
         UnknownOptionError: if there is no such argument.
 
     >>> found = what_if("davies-meenan", scheme="dfifo", network="cable")
     >>> [round(row.part, 2) for row in found.rows]
     [1.0, 1.0, 0.0, 0.96, 0.05]
     """
-    check_arguments(
-        InputError,
-        config=(CONFIG, config),
-        **{} if progress is None else {"progress": (CALLABLE, progress)},
-    )
-    wanted = config_of(options, known=_ARGUMENTS, changed=config)
-    run_with = replace(wanted, browser=replace(wanted.browser_model, mode=BrowserMode.PARSE))
-    found = resolve_pages(pages)
-    schemes = resolve_schemes(scheme)
-    check_some(pages=found, schemes=schemes)
-    check_names(pages=found, schemes=schemes)
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_progress(progress))
+        given = mistakes.of("", lambda: config_of(options, known=_ARGUMENTS, changed=config))
+        used = mistakes.of("scheme", lambda: resolve_scheme(scheme), instead="rr")
+        found = mistakes.of("", lambda: resolve_subjects(pages, used).pages)
+    run_with = replace(given, browser=replace(given.browser_model, mode=BrowserMode.PARSE))
     rows: list[WhatIfRow] = []
     as_they_are: list[Load] = []
     for page in found:
-        for row, load in _asked(page, schemes[0], run_with):
+        for row, load in _asked(page, used, run_with):
             rows.append(row)
             if row.what == WHAT_IFS[0]:
                 as_they_are.append(load)
