@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -28,7 +27,7 @@ from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, VERSION, WHICH, Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page
     from h3sim.results import Load
