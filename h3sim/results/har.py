@@ -141,8 +141,7 @@ def _tabs(load: Load) -> dict[str, list[RootRow]]:
 
 def _page(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dict[str, Any]:
     rows, title = tabs[page_id], load.page.name
-    # The root waits for the connection, which a HAR counts to the page.
-    begun_ms = 0 if page_id == next(iter(tabs)) else rows[0].requested_ms
+    begun_ms = _begun_ms(page_id, tabs)
     told = [load.scheme.name, *in_words(load).values(), f"page {load.page.digest}"]
     return {
         "id": page_id,
@@ -151,6 +150,11 @@ def _page(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dict[str,
         "pageTimings": _page_timings(load) if len(tabs) == 1 else _tab_timings(rows, begun_ms),
         "comment": ", ".join(told),
     }
+
+
+def _begun_ms(page_id: str, tabs: dict[str, list[RootRow]]) -> float:
+    # The root waits for the connection, which a HAR counts to the page.
+    return 0.0 if page_id == next(iter(tabs)) else tabs[page_id][0].requested_ms
 
 
 def _tab_timings(rows: list[RootRow], begun_ms: float) -> dict[str, float]:
@@ -186,6 +190,7 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
     """Yield what was asked for, in that order."""
     page_ids = {load.page.index[row.id]: id_ for id_, rows in tabs.items() for row in rows}
     chunks = _chunks(load)
+    begun_ms = {id_: _begun_ms(id_, tabs) for id_ in tabs}
     said: dict[int, list[tuple[int, Signal]]] = {}
     for at_ns, element_id, signal in load.trace.signals:
         said.setdefault(element_id, []).append((at_ns, signal))
@@ -197,14 +202,19 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
     for request, timing, connection in rows:
         resource = load.page.resources[request.resource]
         stream_id = request.stream_id
+        page_id = page_ids[load.page.root_of[request.resource]]
+        came = [
+            {**chunk, "ts": round(chunk["ts"] - begun_ms[page_id], 3)}
+            for chunk in chunks.get(stream_id, ())
+        ]
         yield _Entry(
             resource,
             timing,
-            page_ids[load.page.root_of[request.resource]],
+            page_id,
             connection,
             request.length_bytes,
             request_bytes(resource),
-            chunks.get(stream_id, []),
+            came,
             said.get(stream_id, []),
         )
 

@@ -201,6 +201,9 @@ def test_each_tab_is_a_page_with_milestones_of_its_own(browser: str) -> None:
     assert second["pageTimings"]["onLoad"] == (
         load.roots[1].load_event_ms or load.roots[1].finished_ms
     )
+    # The last piece of a page's root is there when the root is, counted from where the page began.
+    root = next(each for each in document["log"]["entries"] if each["pageref"] == "page_2")
+    assert root["_chunks"][-1]["ts"] == pytest.approx(root["time"])
     of_page = [each["pageref"] for each in document["log"]["entries"]]
     assert {name: of_page.count(name) for name in of_page} == {"page_1": 9, "page_2": 9}
 

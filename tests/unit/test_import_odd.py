@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PAGE = entry("/", 0, 100, mime="text/html")
 MOVED = {"response_status": 302, "response_bodySize": 0}
+EARLY = {"send": 0, "wait": 15, "receive": 80}
 AFTER_A = {"by": "a.png", "at": "complete", "delay_ms": 1.0}
 ROOT = SAMPLES["devtools-log"][:6]
 """The events of a page's document, of which the last ends at 5.2 s."""
@@ -171,3 +172,84 @@ def test_a_log_tells_of_an_answer_304_where_chromium_shows_what_it_had(tmp_path:
     image = result.page.resources[-1]
     assert (image.size_bytes, image.header_bytes) == (0, 113)
     assert result.found["answers 304"] == 1
+
+
+def test_pieces_are_counted_from_the_beginning_of_their_page(tmp_path: Path) -> None:
+    # So chrome-har counts: its second page begins 10 s behind the first entry of the file.
+    page = entry("/two", 10_005, 95, mime="text/html", timings=EARLY,
+                 _chunks=[{"ts": 40, "bytes": 600}, {"ts": 100, "bytes": 400}])  # fmt: skip
+    pages = [
+        {"id": "one", "startedDateTime": "2026-03-04T05:06:00Z"},
+        {"id": "two", "startedDateTime": "2026-03-04T05:06:10Z"},
+    ]
+    later = in_page("two", page, image("/a.png", 10_050))
+    found = resources_of(tmp_path, har(*in_page("one", PAGE), *later, pages=pages), page=2)
+    trigger = {"by": "two", "at": "offset", "offset_bytes": 600, "delay_ms": 10.0}
+    assert found["a.png"]["discovered"] == trigger
+
+
+def test_pieces_of_a_decoded_body_are_stretched_to_what_was_sent(tmp_path: Path) -> None:
+    # A body of 1,000 bytes that are 2,000 plain ones.
+    chunks = [{"ts": 30, "bytes": 1500}, {"ts": 80, "bytes": 500}]
+    page = entry("/", 0, 100, mime="text/html", timings=EARLY, _chunks=chunks)
+    found = resources_of(tmp_path, har(page, image("/a.png", 40)))
+    trigger = {"by": "/", "at": "offset", "offset_bytes": 750, "delay_ms": 10.0}
+    assert found["a.png"]["discovered"] == trigger
+    assert found["/"]["response_offsets"] == [0, 750]
+
+
+def test_a_request_that_the_browser_held_back_was_made_before_it_started(tmp_path: Path) -> None:
+    held = image("/a.png", 160)
+    held["timings"]["_queued"] = 40
+    found = resources_of(tmp_path, har(PAGE, held))
+    assert found["a.png"]["discovered"]["delay_ms"] == 20.0
+
+
+def test_the_first_of_two_priorities_is_that_of_the_request(tmp_path: Path) -> None:
+    raised = image("/a.png", 120, _initialPriority="Low", _priority="High")
+    found = resources_of(tmp_path, har(PAGE, raised))["a.png"]
+    said = [(each["level"], each.get("when", {}).get("delay_ms")) for each in found["recorded"]]
+    assert said == [("Low", None), ("High", 60.0)]
+    assert "fetchpriority" not in found
+
+
+@pytest.mark.parametrize(
+    ("length", "size"), [([], 1100), ([{"name": "Content-Length", "value": "980"}], 980)]
+)
+def test_a_body_that_is_all_that_was_transferred_has_the_header_in_it(
+    tmp_path: Path, length: list[Any], size: int
+) -> None:
+    told = {"response_headersSize": -1, "response_bodySize": 1100, "response__transferSize": 1100}
+    found = resources_of(tmp_path, har(PAGE, image("/a.png", 120, response_headers=length, **told)))
+    assert found["a.png"]["bytes"] == size
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("fromServiceWorker", "from a service worker"), ("fromPrefetchCache", "from the cache")],
+)
+def test_where_an_answer_came_from_is_told_as_the_protocol_names_it(
+    tmp_path: Path, name: str, what: str
+) -> None:
+    served = image("/a.png", 120, **{f"response_{name}": True})
+    assert import_page(write_recording(tmp_path, har(PAGE, served))).left_out == {what: 1}
+
+
+def test_what_early_hints_preloaded_is_in_the_page(tmp_path: Path) -> None:
+    # Chromium shows it as from its cache, where it was put behind the hint.
+    hinted = {"fromDiskCache": True, "fromEarlyHints": True}
+    response = {"status": 200, "mimeType": "text/css", "encodedDataLength": 0, **hinted}
+    answer = log_event("responseReceived", 5.31, type="Stylesheet",
+                       response={**response, "headers": {"content-length": "321"}})  # fmt: skip
+    data = log_event("dataReceived", 5.32, dataLength=900, encodedDataLength=0)
+    end = log_event("loadingFinished", 5.32, encodedDataLength=0)
+    sheet = resources_of(tmp_path, [*ROOT, asked(f"{SITE}/a.css", 5.3), answer, data, end])["a.css"]
+    assert (sheet["preload"], sheet["bytes"], sheet["kind"]) == (True, 321, "stylesheet")
+    told = {f"response_{name}": value for name, value in hinted.items()}
+    found = resources_of(tmp_path, har(PAGE, entry("/a.css", 120, 30, mime="text/css", **told)))
+    assert found["a.css"]["preload"] is True
+
+
+def test_a_preload_link_is_told_at_the_request_of_an_entry(tmp_path: Path) -> None:
+    found = resources_of(tmp_path, har(PAGE, image("/a.png", 120, request__isLinkPreload=True)))
+    assert found["a.png"]["preload"] is True

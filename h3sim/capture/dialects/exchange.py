@@ -9,7 +9,12 @@ from h3sim.capture.dialects.initiators import Initiator
 from h3sim.capture.inference.kinds import kind_of_word
 from h3sim.capture.inference.observed import Observed, RequestOutcome, Size
 from h3sim.capture.inference.recorded import take_fields
-from h3sim.capture.inference.sizes import NO_BODY, request_text_bytes, response_text_bytes
+from h3sim.capture.inference.sizes import (
+    NO_BODY,
+    length_of,
+    request_text_bytes,
+    response_text_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +87,7 @@ class RecordedExchange(Observed):
             (at_ms, level.lower()) for at_ms, level in self.priorities[1:] if at_ms is not None
         )
         self.outcome = self._outcome()
-        self._settle_sizes()
+        self._settle_sizes(got.get("content-length", ""))
 
     def _outcome(self) -> RequestOutcome:
         if self.kind is None and self.type == "WebSocket":
@@ -97,7 +102,7 @@ class RecordedExchange(Observed):
         is_answered = self.status is not None and not self.failed
         return RequestOutcome.ANSWERED if is_answered else RequestOutcome.FAILED
 
-    def _settle_sizes(self) -> None:
+    def _settle_sizes(self, content_length: str) -> None:
         text_bytes = request_text_bytes(self.method, self.url, self.request_fields)
         self.request_bytes, self.request_from = text_bytes + self.post_bytes, Size.FIELDS
         header_bytes, self.header_from = self.header_bytes or 0, Size.RECORDED
@@ -115,6 +120,8 @@ class RecordedExchange(Observed):
         elif self.pieces:
             self.body_bytes = sum(n_sent for _, n_sent in self.pieces)
             self.body_from = Size.PIECES
+        elif (length := length_of(content_length)) is not None:
+            self.body_bytes, self.body_from = length, Size.CONTENT_LENGTH
         elif self.decoded_bytes is not None:
             self.body_bytes, self.body_from = self.decoded_bytes, Size.DECODED
 

@@ -33,7 +33,7 @@ from h3sim.capture.source.fields import Fields
 from h3sim.documents import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from h3sim.capture.dialects.har_fields import Headers
     from h3sim.capture.inference.observed import Recording
@@ -65,7 +65,7 @@ class HarReader:
     def __init__(self, recording: Recording) -> None:
         self._head: dict[str, Any] = {}
         self._recording = recording
-        self._page_ids: dict[str, dict[str, float]] = {}
+        self._pages: dict[str, Fields] = {}
         self._evidence = ""
         self._zero_us: int | None = None
 
@@ -86,7 +86,7 @@ class HarReader:
 
     def _add_page(self, page: Fields) -> None:
         if id_ := page.text("id"):
-            self._page_ids[id_] = times_of_page(page)
+            self._pages[id_] = page
 
     def _add_entry(self, entry: Fields) -> None:
         if not self._recording.has_room():
@@ -113,10 +113,15 @@ class HarReader:
             location = answer.text("redirectURL") or fields.get("location", "")
             request.redirect_to = joined(url, location) if location else ""
         read_initiator_fields(request, entry)
-        request.priority = entry.text("_priority", "_initialPriority").lower()
+        _read_priority(request, entry)
         request.frame = frame_of(entry)
         request.blocking = entry.text("_renderBlocking", "_render_blocking").lower()
-        request.is_preload = entry.flag("_isLinkPreload") or request.initiator_type == "preload"
+        request.is_preload = (
+            entry.flag("_isLinkPreload")
+            or entry.table("request").flag("_isLinkPreload")
+            or answer.flag("fromEarlyHints")
+            or request.initiator_type == "preload"
+        )
         request.is_pushed = entry.flag("_was_pushed", "_wasPushed")
         request.text = self._text(request, answer)
         self._recording.requests.append(request)
@@ -149,13 +154,14 @@ class HarReader:
         used = dict.fromkeys(request.page for request in recording.requests if request.page)
         # In the order of the log's pages, but only those that have entries; then those that it
         # does not list.
-        ids = [page for page in {**self._page_ids, **used} if page in used]
+        ids = [page for page in {**self._pages, **used} if page in used]
         if number > max(1, len(ids)):
             have = "one page" if len(ids) < 2 else f"{len(ids)} pages"
             raise recording.refuse(f"has {have}; there is no page {number}", "log.pages")
         if not ids:
             return
-        recording.times_ms |= self._page_ids.get(ids[number - 1], {})
+        page = self._pages.get(ids[number - 1])
+        recording.times_ms |= {} if page is None else times_of_page(page)
         if len(ids) > 1:
             recording.found["pages"] = len(ids)
         kept = [each for each in recording.requests if each.page in ("", ids[number - 1])]
@@ -163,6 +169,9 @@ class HarReader:
         recording.left_out["of another page of the recording"] += n_others
         recording.found["requests"] += n_others
         recording.requests = kept
+        at_us = None if page is None else self._microseconds(page)
+        if at_us is not None and self._zero_us is not None:
+            _move_pieces(kept, (at_us - self._zero_us) / 1000)
 
     def _read_times(self, request: Observed, entry: Fields) -> None:
         at_us = self._microseconds(entry)
@@ -224,6 +233,21 @@ def _read_type(request: Observed, entry: Fields, sent: Headers, got: Mapping[str
     request.kind = kind_of_word(word)
 
 
+def _read_priority(request: Observed, entry: Fields) -> None:
+    """Take over Chrome's priorities: chrome-har tells the first and the last."""
+    last = entry.text("_priority").lower()
+    request.priority = entry.text("_initialPriority").lower() or last
+    if last not in ("", request.priority) and request.end_ms is not None:
+        # When it changed is not told: then it is known at the end, where it changes nothing more.
+        request.later_priorities = ((request.end_ms, last),)
+
+
+def _move_pieces(requests: Sequence[Observed], by_ms: float) -> None:
+    """Count the times of pieces from where those of requests are counted: they are their page's."""
+    for request in requests:
+        request.pieces = tuple((at_ms + by_ms, n_bytes) for at_ms, n_bytes in request.pieces)
+
+
 def _outcome(request: Observed, entry: Fields) -> RequestOutcome:
     answer = entry.table("response")
     if entry.raw("_resourceType") == "websocket" or request.status == 101:
@@ -232,14 +256,18 @@ def _outcome(request: Observed, entry: Fields) -> RequestOutcome:
         return RequestOutcome.INTERNAL
     if answer.raw("_error") or answer.raw("_failureText"):
         return RequestOutcome.FAILED
-    if entry.flag("_fetchedViaServiceWorker") or answer.flag("_fetchedViaServiceWorker"):
+    via_worker = ("_fetchedViaServiceWorker", "fromServiceWorker")
+    if entry.flag(*via_worker) or answer.flag(*via_worker):
         return RequestOutcome.SERVICE_WORKER
+    if answer.flag("fromEarlyHints"):
+        # Chromium sent for it before anything named it, and puts it into its cache.
+        return RequestOutcome.ANSWERED
     transfer = answer.size("_transferSize")
     is_small = not transfer and (answer.size("bodySize") or 0) == 0
     is_cached = (
         bool(entry.raw("_fromCache"))
         or entry.flag("_fromDiskCache")
-        or answer.flag("fromDiskCache", "_fromDiskCache")
+        or answer.flag("fromDiskCache", "_fromDiskCache", "fromPrefetchCache")
         or (transfer == 0 and is_small and request.status == 200 and bool(request.decoded_bytes))
         or (
             is_small

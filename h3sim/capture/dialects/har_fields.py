@@ -6,12 +6,18 @@ those of HAR 1.2 (`onLoad`), and what Browsertime and WebPageTest add.
 
 from __future__ import annotations
 
+import itertools
 import math
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.capture.inference.observed import REDIRECTS, Size
-from h3sim.capture.inference.sizes import NO_BODY, request_text_bytes, response_text_bytes
+from h3sim.capture.inference.sizes import (
+    NO_BODY,
+    length_of,
+    request_text_bytes,
+    response_text_bytes,
+)
 
 if TYPE_CHECKING:
     from h3sim.capture.inference.observed import Observed
@@ -55,6 +61,7 @@ def read_timings(request: Observed, entry: Fields) -> None:
     total = entry.duration("time")
     if total is None and any(part is not None for part in parts.values()):
         total = math.fsum(part or 0.0 for part in parts.values())
+    queued = timings.duration("_queued")
     if request.start_ms is None or total is None:
         return
     request.end_ms = request.start_ms + total
@@ -63,6 +70,8 @@ def read_timings(request: Observed, entry: Fields) -> None:
         request.first_byte_ms = max(request.start_ms, request.end_ms - receive)
         if wait is not None:
             request.sent_ms = max(request.start_ms, request.first_byte_ms - wait)
+    # chrome-har's entries begin when the browser let go of the request, so long after it was made.
+    request.start_ms -= queued or 0.0
 
 
 def times_of_page(page: Fields) -> dict[str, float]:
@@ -95,10 +104,11 @@ def read_sizes(request: Observed, entry: Fields, sent: Headers, got: Headers) ->
     # `or`, here and below: recorders write 0, too, where they know nothing.
     transfer = answer.size("_transferSize") or entry.size("_bytesIn")
     header = answer.size("headersSize") or None
-    length = _length(dict(got).get("content-length", ""))
+    length = length_of(dict(got).get("content-length", ""))
     body, basis = _body(request, entry, length, transfer, header)
     request.body_bytes, request.body_from = body, basis
     request.decoded_bytes = answer.table("content").size("size")
+    _stretch_pieces(request)
     if header is not None:
         request.header_bytes, request.header_from = header, Size.RECORDED
     elif transfer and body is not None and basis is not Size.WHOLE and transfer > body:
@@ -120,6 +130,8 @@ def _body(
         return 0, Size.RECORDED
     content = entry.table("response").table("content")
     recorded = entry.size("_objectSize") or entry.table("response").size("bodySize")
+    if recorded == transfer and entry.table("response").size("headersSize") is None:
+        recorded = None  # over HTTP/2 chrome-har counts the header as body
     decoded = content.size("size")
     if recorded or (recorded == 0 and request.status in REDIRECTS):
         return recorded, Size.RECORDED
@@ -142,5 +154,19 @@ def _body(
     return None, Size.NONE
 
 
-def _length(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+def _stretch_pieces(request: Observed) -> None:
+    """Count in pieces what was sent: those of chrome-har are of the decoded body.
+
+    As if each part were compressed alike.
+    """
+    body, decoded = request.body_bytes, request.decoded_bytes
+    if not body or not decoded or body == decoded:
+        return
+    if sum(n_bytes for _, n_bytes in request.pieces) != decoded:
+        return
+    ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in request.pieces)]
+    sent = [end * body // decoded for end in ends]
+    request.pieces = tuple(
+        (at_ms, end - begin)
+        for (at_ms, _), begin, end in zip(request.pieces, sent, sent[1:], strict=False)
+    )

@@ -9,7 +9,7 @@ from h3sim.capture.inference.urls import request_target
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["NOT_MODIFIED", "NO_BODY", "request_text_bytes", "response_text_bytes"]
+__all__ = ["NOT_MODIFIED", "NO_BODY", "length_of", "request_text_bytes", "response_text_bytes"]
 
 NOT_MODIFIED = 304
 NO_BODY = frozenset((204, 205, NOT_MODIFIED))
@@ -17,6 +17,12 @@ NO_BODY = frozenset((204, 205, NOT_MODIFIED))
 _STATUS_LINE = "HTTP/1.1 200\r\n"
 _FRAMING = len(": \r\n")
 _END = len("\r\n")
+
+
+def length_of(content_length: str) -> int | None:
+    """Return the length that a Content-Length field tells, None where it is none."""
+    is_number = content_length.isascii() and content_length.isdigit() and len(content_length) < 16
+    return int(content_length) if is_number else None
 
 
 def request_text_bytes(method: str, url: str, fields: Iterable[tuple[str, str]]) -> int:
