@@ -60,9 +60,11 @@ def _disorder(
     turn = _Turn(claim.packets_per_turn)
 
     def look(picked: int | None) -> None:
-        if picked is not None and picked in watched.active and not turn.goes_on(picked):
+        if picked is not None and picked in watched.active:
             broken = _overtaking(watched, claim, picked, law)
-            if broken is not None:
+            if broken is None:
+                turn.may_begin(picked)
+            elif not turn.goes_on(picked):
                 raise broken
 
     try:
@@ -80,19 +82,25 @@ def _disorder(
 
 
 class _Turn:
-    """Says whether a packet belongs to a turn that had begun before."""
+    """Says whether a packet may belong to a turn that had begun rightly."""
 
     def __init__(self, packets: int) -> None:
         self._packets = packets
         self._of: int | None = None
         self._left = 0
 
-    def goes_on(self, picked: int) -> bool:
-        if picked == self._of and self._left:
-            self._left -= 1
-            return True
+    def may_begin(self, picked: int) -> None:
+        """Take each packet that nobody minds for the first of a turn.
+
+        Turns may be shorter than they may be, and end where their stream leaves for a while: which
+        packet was the first cannot be seen from outside.
+        """
         self._of, self._left = picked, self._packets - 1
-        return False
+
+    def goes_on(self, picked: int) -> bool:
+        """Return whether a turn that has begun may still last."""
+        self._left -= 1
+        return picked == self._of and self._left >= 0
 
 
 def _overtaking(

@@ -143,7 +143,8 @@ def _pickled(watched: Watched) -> Scheduler:
 def cheap_picks(candidate: Candidate, budget: settings) -> None:
     """See that the work for a turn hardly grows with the number of active streams.
 
-    Bytecode instructions and comparisons of stream ids are counted, no time is measured. Logarithms
+    Bytecode instructions and comparisons of stream ids are counted, no time is measured, from the
+    second turn on: the first may make up for what was put off while streams joined. Logarithms
     grow by half here, and what looks at every stream tenfold. Signals are those of streams
     alone, so that trees stay flat.
     """
@@ -193,6 +194,8 @@ def _work_for_turns(candidate: Candidate, signals: list[Any], n_streams: int) ->
                 scheduler.charge(picked, PACKET_BYTES)
 
     try:
+        # What it puts off until somebody asks, as sorting all that joined, it does for all of them.
+        watched.turn()
         return operations_of(turns)
     except (Exception, SystemExit) as error:
         raise watched.raised(f"one of {_TURNS} turns", error) from error

@@ -210,6 +210,67 @@ def test_a_turn_of_several_packets_need_not_be_broken_off() -> None:
                 check_law(candidate, Law.STRICT_ORDER)
 
 
+def test_a_turn_that_ends_early_begins_anew() -> None:
+    class OfFour(ReferenceOrder):
+        """One at a time by id, four packets a turn, fewer where the stream leaves."""
+
+        def __init__(self) -> None:
+            super().__init__(by_id)
+            self._kept: list[int] = []
+
+        def pick(self) -> Any:
+            return self._kept[0] if self._kept else super().pick()
+
+        def charge(self, stream_id: int, n_bytes: int) -> None:
+            self._kept = self._kept[1:] if self._kept else [stream_id] * 3
+
+        def deactivate(self, stream_id: int) -> None:
+            super().deactivate(stream_id)
+            self._kept = [key for key in self._kept if key != stream_id]
+
+    urgent, other = (Event(Call.OPEN, key, H2Priority()) for key in (0, 4))
+    leaves, comes = Event(Call.DEACTIVATE, 4), Event(Call.ACTIVATE, 4)
+    two = Event(Call.SERVE, n_turns=2)
+    # Two of four packets, two of the next four; then the urgent one comes, and waits for two more.
+    history = urgent, other, comes, two, leaves, comes, two, Event(Call.ACTIVATE, 0), two
+    for packets in (4, 2):
+        order = StrictOrder(rank=by_id, packets_per_turn=packets)
+        candidate = Candidate(factory=OfFour, claims=(order,), histories=st.just(history))
+        if packets == 4:
+            check_law(candidate, Law.STRICT_ORDER)
+        else:
+            with pytest.raises(BrokenLawError, match="stream 4 of rank 4 is picked before"):
+                check_law(candidate, Law.STRICT_ORDER)
+
+
+def test_what_is_sorted_once_for_all_that_joined_is_cheap() -> None:
+    class Lazy(FifoScheduler):
+        """Sorts those that joined when somebody asks."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._line: list[int] = []
+            self._new: dict[int, None] = {}
+
+        def activate(self, stream_id: int) -> None:
+            self._new[stream_id] = None
+
+        def pick(self) -> int | None:
+            if self._new:
+                self._line, self._new = sorted([*self._line, *self._new]), {}
+            return self._line[0] if self._line else None
+
+    class EachTime(Lazy):
+        """Sorts all of them each time."""
+
+        def charge(self, stream_id: int, n_bytes: int) -> None:
+            self._line.sort()
+
+    check_law(Candidate(factory=Lazy), Law.CHEAP_PICKS)
+    with pytest.raises(BrokenLawError, match="20 turns take"):
+        check_law(Candidate(factory=EachTime), Law.CHEAP_PICKS)
+
+
 def test_a_scheduler_is_given_as_simulate_takes_it() -> None:
     """By name, as a class or function, as an object, and with an argument for packets."""
 
