@@ -77,10 +77,12 @@ def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
     """Return the columns that say what was asked for, so that rows are found by it again."""
     network = given.get("network", setting.network)
     named = {"network": getattr(network, "name", str(network))}
-    # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that;
-    # one that came to its end knows of no limit.
-    asked = {"headers": setting.headers, "max_simulated_s": setting.max_simulated_s}
-    return named | {key: value for key, value in asked.items() if value is not None}
+    # A load has no codec where "none" was asked for, and an axis of codecs needs a name for that.
+    if setting.headers is not None:
+        named["headers"] = setting.headers
+    # One that came to its end knows of no limit; an axis may have None, the usual one.
+    limit = {key: given[key] for key in ("max_simulated_s",) if key in given}
+    return {**named, **limit}
 
 
 def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:

@@ -68,8 +68,9 @@ def write_csv(results: Results, path: str | Path) -> None:
 
     def write(file: BinaryIO) -> None:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        columns = results.columns
-        writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
+        # Of all rows: of studies that were joined, not all need have what the first has.
+        columns = dict.fromkeys(name for row in results for name in row)
+        writer = csv.DictWriter(text, list(columns), lineterminator="\n")
         writer.writeheader()
         writer.writerows(results)
         # Otherwise *text* would close the file when it is collected, before it is moved in place.

@@ -19,7 +19,7 @@ from h3sim.study.arms import VARY, Arm, arms_of
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.intervals import ratio_end
-from h3sim.study.misjudged import elsewhere, with_drawn_network
+from h3sim.study.misjudged import elsewhere, may_lose, with_drawn_network
 from h3sim.study.options import LoadOptions, config_of, over_networks, with_options
 from h3sim.study.race import race
 from h3sim.study.run import run_config
@@ -80,6 +80,8 @@ FOUND = WrittenFormat(
     Key("which", WHICH, "of which ByteIndex: of all resources, or above the fold"),
     Key("baseline", TEXT, "the scheme that the verdict compares with"),
     Key("confidence", LEVEL, "that of the intervals"),
+    Key("n_seeds", COUNT, "how many seeds there were at most"),
+    Key("network_within", Number(low=1), "by which factor RTT and rate may be wrong"),
     Key("n_loads", COUNT, "how many loads it took"),
     CONFIGURATION,
     PAGE_DIGESTS,
@@ -100,6 +102,9 @@ class FoundScheme(Told):
     rows: Rows[FoundRow]
     """The best first, then those that may be as good, then those that are worse."""
     robustness: Rows[RobustnessRow]
+    n_seeds: int
+    """How many there were at most; fewer ran where nothing is random, or all was sure."""
+    network_within: float
     n_loads: int
 
     @property
@@ -197,7 +202,7 @@ def find(
         mistakes.of("", partial(check_race, network_within=network_within, vary=vary, **racing))
         given = mistakes.of("", lambda: _config(read, networks))
         found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
-    ground = _ground(*found, vary or {}, which, progress, within=network_within)
+    ground = _ground(*found, vary or {}, which, progress, within=float(network_within))
     return ground.found(given, n_seeds, confidence, networks)
 
 
@@ -259,12 +264,6 @@ def _has_bytes(page: Page, which: Which) -> bool:
     return page.total_bytes > 0 if which == "all" else not page.why_nothing_visible
 
 
-def _may_lose(config: LoadConfig) -> bool:
-    """Return whether packets are lost at random."""
-    network = config.resolved_network()
-    return any(link is not None and link.loss > 0 for link in (network.down, network.up))
-
-
 class _Ground:
     """Where schemes are compared: loads, which are not made twice."""
 
@@ -310,6 +309,8 @@ class _Ground:
             confidence=confidence,
             rows=Rows(FoundRow, rows),
             robustness=Rows(RobustnessRow, changes),
+            n_seeds=n_seeds,
+            network_within=self.within,
             n_loads=self.n_loads,
             version=__version__,
             configuration=load.configuration,
@@ -335,11 +336,11 @@ class _Ground:
     def _varies(self, pages: Sequence[Page], config: LoadConfig, n_seeds: int) -> bool:
         """Return whether another of so many seeds makes another load of one of *pages*."""
         for number, page in enumerate(pages):
-            is_lossy = _may_lose(config_for(page, config))
+            is_lossy = may_lose(config_for(page, config))
             if number and not is_lossy:
                 continue
             # Two seeds say it but where little is lost: then both may have met no loss at all.
-            seeds = range(1, max(2, n_seeds if is_lossy else 2))
+            seeds = range(1, max(2, n_seeds) if is_lossy else 2)
             first = self._digest(page, config, 0)
             if any(first != self._digest(page, config, seed) for seed in seeds):
                 return True

@@ -1,4 +1,4 @@
-"""What may turn out to be otherwise: networks near one that is known only about, other sizes."""
+"""What may turn out to be otherwise: losses, networks near one known only about, other sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.study.config import LoadConfig
 
-__all__ = ["elsewhere", "with_drawn_network"]
+__all__ = ["elsewhere", "may_lose", "with_drawn_network"]
 
 _MISJUDGED = 2
 """RTT and sizes are guessed wrong by such a factor."""
@@ -52,6 +52,12 @@ def _faster(part: Any, rate: float) -> Any:
     if isinstance(part, LinkProfile) and part.rate_bps is not None:
         return replace(part, rate_bps=max(1, round(part.rate_bps * rate)))
     return part
+
+
+def may_lose(config: LoadConfig) -> bool:
+    """Return whether packets are lost at random."""
+    network = config.resolved_network()
+    return any(link is not None and link.loss > 0 for link in (network.down, network.up))
 
 
 def elsewhere(

@@ -58,7 +58,7 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
         raise InputError([Problem(key="baseline", message=f"no load has scheme {baseline!r}")])
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(row[name] for name in cell)
+        return tuple(row.get(name) for name in cell)
 
     base: dict[tuple[Any, ...], Any] = {}
     for row in rows:
@@ -76,6 +76,6 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
 
 def _not_apart(row: dict[str, Any], cell: Sequence[str]) -> Problem:
     """Return the mistake that loads like that of *row* differ in what is not in *cell*."""
-    alike = ", ".join(f"{name} {shown(row[name])}" for name in cell)
+    alike = ", ".join(f"{name} {shown(row.get(name))}" for name in cell)
     message = f"several loads of {shown(row[_SCHEME])} have {alike}, and differ: compare them apart"
     return Problem(key="axes", message=message)

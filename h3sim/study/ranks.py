@@ -104,7 +104,7 @@ def _blocks(results: Results, value: str) -> tuple[list[str], list[Sequence[floa
     for row in results:
         schemes[row["scheme"]] = None
         if row[value] is not None:
-            block = found.setdefault((row["page"], *(row[name] for name in cell)), {})
+            block = found.setdefault((row["page"], *(row.get(name) for name in cell)), {})
             block.setdefault(row["scheme"], []).append(row[value])
     return list(schemes), [
         [statistics.median(block[name]) for name in schemes]

@@ -113,7 +113,7 @@ class StudyRows:
                     continue
                 row = _read(row_text, dict)
                 if self._wanted is None or self._wanted(row):
-                    load = {key: row[key] for key in dict.fromkeys((*_LOAD, *self.axes))}
+                    load = {key: row.get(key) for key in dict.fromkeys((*_LOAD, *self.axes))}
                     for resource in _read(text, list):
                         yield json.dumps(load | resource), None, None
 
@@ -135,7 +135,7 @@ class StudyRows:
             before = self._wanted is None or self._wanted(row)
             return (
                 before
-                and all(row[name] in values for name, values in allowed.items())
+                and all(row.get(name) in values for name, values in allowed.items())
                 and (wanted is None or wanted(row))
             )
 
@@ -148,7 +148,7 @@ class StudyRows:
             KeyError: if there is no such column.
         """
         self._check_columns(columns)
-        keys = dict.fromkeys(tuple(row[name] for name in columns) for row in self)
+        keys = dict.fromkeys(tuple(row.get(name) for name in columns) for row in self)
         return {key: self.filter(**dict(zip(columns, key, strict=True))) for key in keys}
 
     def join(self, *others: StudyRows) -> Self:
@@ -174,9 +174,9 @@ class StudyRows:
         self._check_columns([value, *by])
         sums: dict[tuple[Any, ...], Moments] = {}
         for row in self:
-            moments = sums.setdefault(tuple(row[name] for name in by), Moments())
-            if row[value] is not None:
-                moments.add(row[value])
+            moments = sums.setdefault(tuple(row.get(name) for name in by), Moments())
+            if (number := row.get(value)) is not None:
+                moments.add(number)
         return self.of(
             dict(zip(by, key, strict=True)) | {"value": value} | moments.told()
             for key, moments in sums.items()

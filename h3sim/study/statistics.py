@@ -246,7 +246,7 @@ def relative_medians(
     groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for row in results:
         if row[value] is not None:
-            by_scheme = groups.setdefault(tuple(row[name] for name in ("page", *axes)), {})
+            by_scheme = groups.setdefault(tuple(row.get(name) for name in ("page", *axes)), {})
             by_scheme.setdefault(row[_SCHEME], []).append(row[value])
     rows = [
         _relative_row(key, axes, scheme, values, by_scheme[baseline])

@@ -104,6 +104,12 @@ def test_a_race_is_the_same_each_time(seed: int) -> None:
     assert race(3, noisy(seed, means), 50) == race(3, noisy(seed, means), 50)
 
 
+IMAGE: dict[str, Any] = {"id": "a.png", "kind": "image", "bytes": 30_000, "above_the_fold": True}
+PAGE = page_of(
+    {"id": "/", "kind": "document", "bytes": 5000},
+    {**IMAGE, "discovered": {"by": "/", "at": "complete"}},
+)
+
 # Schemes
 
 
@@ -122,18 +128,10 @@ def test_where_seeds_make_no_difference_one_load_a_scheme_is_enough() -> None:
 
 
 def test_where_two_seeds_happen_to_lose_nothing_others_are_asked() -> None:
-    image: dict[str, Any] = {
-        "id": "a.png",
-        "kind": "image",
-        "bytes": 30_000,
-        "above_the_fold": True,
-    }
-    image["discovered"] = {"by": "/", "at": "complete"}
-    page = page_of({"id": "/", "kind": "document", "bytes": 5000}, image)
     told: Any = {"network": "cable", "loss": 0.007}
-    digests = [h3sim.simulate(page, scheme="rr", seed=n, **told).trace.digest() for n in range(12)]
+    digests = [h3sim.simulate(PAGE, scheme="rr", seed=n, **told).trace.digest() for n in range(12)]
     assert digests[0] == digests[1] != digests[-1]
-    found = h3sim.find(page, schemes=["rr", "fifo"], n_seeds=12, networks=None, **told)
+    found = h3sim.find(PAGE, schemes=["rr", "fifo"], n_seeds=12, networks=None, **told)
     assert found.rows[0].pairs > 1
 
 
@@ -166,6 +164,25 @@ def test_what_the_choice_loses_elsewhere_is_told() -> None:
     ]
     assert all(row.loss >= 0 for row in found.robustness)
     assert found.to_dict()["best"] == found.best
+
+
+def test_what_was_found_is_found_again_by_its_document_alone() -> None:
+    told: Any = {"network": "cable", "loss": 0.02, "rtt_ms": 30}
+    found = h3sim.find(
+        PAGE, schemes=["rr", "fifo"], n_seeds=9, networks=["4g"], network_within=1.5, **told
+    )
+    said = found.to_dict()
+    loaded = {key: said["configuration"][key] for key in ("loss", "rtt_ms", "seed")}
+    again = h3sim.find(
+        PAGE,
+        schemes=[row["scheme"] for row in said["rows"]],
+        networks=[said["robustness"][0]["changed"].removeprefix("network ")],
+        network=said["configuration"]["network"].partition(" with ")[0],
+        **{key: said[key] for key in ("baseline", "which", "confidence", "n_seeds")},
+        network_within=said["network_within"],
+        **loaded,
+    )
+    assert again.to_dict() == said
 
 
 def test_mistakes_are_told_together() -> None:

@@ -390,3 +390,27 @@ def test_networks_that_share_a_name_are_refused() -> None:
         len(study_of(PAGE, schemes="rr", cells=[{"network": near, "loss": 0}, {"network": near}]))
         == 2
     )
+
+
+def test_an_axis_of_limits_has_a_column_in_all_rows() -> None:
+    results = sweep(
+        PAGE,
+        schemes=["rr", "fifo"],
+        network="cable",
+        max_simulated_s=[None, 500],
+        executor="serial",
+        resources=True,
+    )
+    assert results.column("max_simulated_s") == [None, None, 500, 500]
+    assert [row.pairs for row in results.compare("rr")] == [2, 2]
+    assert results.resources().column("max_simulated_s")[-1] == 500
+
+
+def test_rows_that_lack_a_column_of_others_have_none_of_it(tmp_path: Path) -> None:
+    joined = Results.of([{"scheme": "a", "ms": 1}]).join(Results.of([{"scheme": "b", "kb": 2}]))
+    assert list(joined.filter(ms=1)) == [{"scheme": "a", "ms": 1}]
+    assert joined.summary("ms").column("n") == [1, 0]
+    assert list(joined.group("ms")) == [(1,), (None,)]
+    path = tmp_path / "rows.csv"
+    joined.to_csv(path)
+    assert path.read_text(encoding="utf-8") == "scheme,ms,kb\na,1,\nb,,2\n"
