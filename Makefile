@@ -34,7 +34,7 @@ test: lint ## lint, types, floors, then every test, on all cores
 	$(BIN)/pytest --numprocesses auto
 
 .PHONY: test-thorough
-test-thorough: $(DEV) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (hours; ARGS="tests/stateful" for a part)
+test-thorough: $(DEV) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (most of an hour; ARGS="tests/stateful" for a part)
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --numprocesses auto --dist worksteal --h3sim-profile=thorough $(or $(ARGS),tests/property tests/stateful tests/mutants tests/unit tests/theory)
 
 RUNS ?= 20

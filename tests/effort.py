@@ -1,4 +1,4 @@
-"""How hard the tests look: `make test` for minutes, `make test-thorough` for hours.
+"""How hard the tests look: `make test` for minutes, `make test-thorough` for most of an hour.
 
 `make test` looks at the same examples in every run, so that none comes by luck, and where many
 things are alike at some of them. `HYPOTHESIS_PROFILE=thorough` looks at all, at ten times the
