@@ -89,15 +89,22 @@ def test_times_sizes_and_priorities_come_back(case: Any, scheme: str) -> None:
         assert resource.recorded == recorded(load, request.stream_id)
 
 
-def test_the_entry_that_connects_is_first_wherever_the_page_has_its_root() -> None:
+@pytest.mark.parametrize(
+    ("rtt_ms", "connect_ms", "start_ms"),
+    [(10, 10, 10), (1e-6, -1, 0)],  # dates have no nanoseconds
+)
+def test_the_entry_that_connects_is_first_wherever_the_page_has_its_root(
+    rtt_ms: float, connect_ms: float, start_ms: float
+) -> None:
     by_the_clock = Resource(
-        id="a", kind=Kind.DOCUMENT, size_bytes=9, discovered=Discovery(at=At.TIME)
+        id="a", kind=Kind.DOCUMENT, size_bytes=8, discovered=Discovery(at=At.TIME)
     )
     page = Page(
         name="p", resources=(by_the_clock, Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9))
     )
-    load = h3sim.simulate(page, scheme="rr", rtt_ms=10)
+    load = h3sim.simulate(page, scheme="rr", rtt_ms=rtt_ms)
     entries = load.to_har()["log"]["entries"]
     assert [timing.id for timing in load.timings] == ["a", "/"]
-    assert [entry["timings"]["connect"] for entry in entries] == [10, -1]
-    assert [request.start_ms for request in observed(load.to_har())] == [0, 10]
+    assert [entry["response"]["content"]["size"] for entry in entries] == [9, 8]
+    assert [entry["timings"]["connect"] for entry in entries] == [connect_ms, -1]
+    assert [request.start_ms for request in observed(load.to_har())] == [0, start_ms]
