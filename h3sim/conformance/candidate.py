@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -10,10 +11,13 @@ from h3sim.conformance.histories import PACKET_BYTES, Call, Watched, without
 from h3sim.conformance.laws import Law, NotCheckedError
 from h3sim.conformance.strategies import event_scripts
 from h3sim.conformance.strategies import signals as signals_of
+from h3sim.documents.arguments import Only, check_arguments
+from h3sim.documents.values import Whole
+from h3sim.errors import InputError
 from h3sim.schemes import new_scheduler, scheduler_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from hypothesis.strategies import SearchStrategy
 
@@ -25,6 +29,17 @@ __all__ = ["Candidate"]
 Maker: TypeAlias = "Scheduler | Callable[..., Scheduler]"
 SchedulerLike: TypeAlias = "Maker | str"
 ClaimT = TypeVar("ClaimT", bound=Claim)
+_CLAIMS = Only(
+    "claims in a list or tuple, say [StrictOrder(rank=...)]",
+    lambda value: isinstance(value, tuple) and all(isinstance(claim, Claim) for claim in value),
+)
+_SKIP = Only(
+    "reasons by law, say {Law.PURE_PICK: 'it counts how often it is asked'}",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(isinstance(law, Law) and isinstance(why, str) for law, why in value.items())
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +64,19 @@ class Candidate:
     histories: SearchStrategy[History] | None = None
     skip: Mapping[Law, str] = field(default_factory=dict)
     name: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no law would look at: a claim that nobody reads is checked by nobody.
+
+        Raises:
+            InputError: listing every value that cannot be.
+        """
+        check_arguments(
+            InputError,
+            claims=(_CLAIMS, self.claims),
+            placeholders=(Whole(low=0), self.placeholders),
+            skip=(_SKIP, self.skip),
+        )
 
     @property
     def label(self) -> str:

@@ -68,12 +68,17 @@ def check_scheduler(
         candidate = scheduler
     else:
         candidate = Candidate(
-            factory=scheduler, claims=tuple(claims), placeholders=placeholders, skip=skip or {}
+            factory=scheduler, claims=_several(claims), placeholders=placeholders, skip=skip or {}
         )
         if signals is not None:
             candidate = replace(candidate, signals=signals)
     verdicts = tuple(_verdict(candidate, law, settings) for law in Law)
     return ConformanceReport(scheduler=candidate.label, verdicts=verdicts)
+
+
+def _several(claims: Any) -> Any:
+    """Return *claims* as a tuple; what cannot be one is left for the candidate to refuse."""
+    return tuple(claims) if isinstance(claims, Iterable) and not isinstance(claims, str) else claims
 
 
 def check_law(
@@ -177,7 +182,7 @@ class SchedulerSuite:
             raise InputError(problems, type(self).__name__)
         made = Candidate(
             factory=self.make_scheduler,
-            claims=tuple(self.claims),
+            claims=_several(self.claims),
             placeholders=self.placeholders,
             skip=self.skip,
             name=type(self).__name__,
@@ -195,12 +200,18 @@ def _attribute_mistakes(cls: type[SchedulerSuite]) -> list[Problem]:
     import difflib  # on use: importing should stay quick
 
     problems = []
+    is_made = hasattr(cls, "make_scheduler")
     for name in (name for base in cls.__mro__ for name in vars(base) if base is not object):
         near = difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=_ALIKE)
-        if near and name not in _ATTRIBUTES:
-            message = f"there is no such attribute; did you mean {near[0]}?"
-            problems.append(Problem(key=name, message=message))
-    if not problems and not hasattr(cls, "make_scheduler"):
+        if not near or name in _ATTRIBUTES or name.startswith("_"):
+            continue
+        # A method or a class is a helper, unless it may be what makes the scheduler.
+        if callable(getattr(cls, name)) and (is_made or near[0] != "make_scheduler"):
+            continue
+        message = f"there is no such attribute; did you mean {near[0]}?"
+        own = f"one of your own may be called _{name}"
+        problems.append(Problem(key=name, message=f"{message} ({own})"))
+    if not problems and not is_made:
         message = "is missing: a class, a method or a name that makes the scheduler"
         problems.append(Problem(key="make_scheduler", message=message))
     return problems

@@ -313,7 +313,7 @@ def new_scheduler(
         raise SchemeError([Problem(key="scheduler", message=message)], name) from error
     missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
     if missing:
-        message = f"a {type(made).__name__} has no {', '.join(missing)}"
+        message = f"{type(made).__name__} has no {', '.join(missing)}"
         raise SchemeError([Problem(key="scheduler", message=message)], name)
     return made
 

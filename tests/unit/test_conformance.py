@@ -647,9 +647,61 @@ def test_a_suite_without_a_scheduler_or_with_a_misspelt_claim_is_told() -> None:
     with pytest.raises(InputError) as caught:
         Misspelt().candidate()
     assert caught.value.lines() == [
-        "Misspelt: scheduler: there is no such attribute; did you mean make_scheduler?",
-        "Misspelt: claim: there is no such attribute; did you mean claims?",
+        "Misspelt: scheduler: there is no such attribute; did you mean make_scheduler?"
+        " (one of your own may be called _scheduler)",
+        "Misspelt: claim: there is no such attribute; did you mean claims?"
+        " (one of your own may be called _claim)",
     ]
+
+
+def test_what_a_suite_defines_for_itself_may_be_called_nearly_like_an_attribute() -> None:
+    class TestOwn(SchedulerSuite):
+        make_scheduler = FifoScheduler
+        _signal = "urgent"
+
+        def signal(self, urgency: int) -> str:
+            return f"u={urgency}"
+
+        @staticmethod
+        def claim() -> None: ...
+
+        class Signals:
+            pass
+
+    assert TestOwn().candidate().label == "TestOwn"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "key"),
+    [
+        ({"claims": NoStarvation(rounds=2)}, "claims"),
+        ({"claims": NoStarvation}, "claims"),
+        ({"claims": ["no-starvation"]}, "claims"),
+        ({"claims": "no-starvation"}, "claims"),
+        ({"skip": ["pickles"]}, "skip"),
+        ({"skip": {"pickles": "it holds a file"}}, "skip"),
+        ({"placeholders": -1}, "placeholders"),
+    ],
+)
+def test_what_no_law_would_look_at_is_refused(wrong: dict[str, Any], key: str) -> None:
+    class Suite(SchedulerSuite):
+        make_scheduler = FifoScheduler
+
+    for name, value in wrong.items():
+        setattr(Suite, name, value)
+    with pytest.raises(InputError, match=f"^{key}: must"):
+        check_scheduler(FifoScheduler, **wrong)
+    with pytest.raises(InputError, match=f"^{key}: must"):
+        Suite().candidate()
+
+
+def test_a_maker_that_is_misspelt_is_told_though_it_is_a_method() -> None:
+    class Misspelt(SchedulerSuite):
+        def make_schedular(self) -> FifoScheduler:
+            return FifoScheduler()
+
+    with pytest.raises(InputError, match=r"make_schedular: .* did you mean make_scheduler"):
+        Misspelt().candidate()
 
 
 @pytest.mark.parametrize("one", [FifoScheduler, "eps", Candidate(factory=FifoScheduler)])
