@@ -232,7 +232,7 @@ def test_what_is_no_scheduler_is_refused() -> None:
         h3sim.simulate(PAGE, scheduler=5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="scheme: must be a name, a path, a scheme or a scheduler"):
         h3sim.simulate(PAGE, scheme=5)  # type: ignore[arg-type]
-    with pytest.raises(SchemeError, match=r"dict: scheduler: a dict has no open, activate"):
+    with pytest.raises(SchemeError, match=r"dict: scheduler: dict has no open, activate"):
         h3sim.simulate(PAGE, scheduler=dict)  # type: ignore[arg-type]
 
 
