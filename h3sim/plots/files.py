@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import io
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,13 +18,16 @@ from h3sim.plots.style import in_style
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
     from typing import BinaryIO
 
 __all__ = [
     *("DPI", "Saved", "ShownFigure", "alt_text", "check_ending"),
+    "checks_axes",
     *("render", "save_figure", "say"),
 ]
 
+ClassT = TypeVar("ClassT")
 DPI = 150
 _UNDATED: dict[str, dict[str, Any]] = {
     "png": {},
@@ -84,6 +89,31 @@ def _check_drawn(drawn: object) -> None:
     if not isinstance(drawn, Figure | Axes):
         message = f"must be axes or a figure, is {shown(drawn)}"
         raise InputError([Problem(key="drawn", message=message)])
+
+
+def checks_axes(cls: type[ClassT]) -> type[ClassT]:
+    """Have every method of *cls* that takes `ax` refuse, before it draws, what is no axes.
+
+    A decorator of classes; the methods raise an `InputError`.
+    """
+    for name, method in list(vars(cls).items()):
+        names = [*inspect.signature(method).parameters] if inspect.isfunction(method) else []
+        if "ax" in names and not name.startswith("_"):
+            setattr(cls, name, _with_axes_checked(method, names.index("ax")))
+    return cls
+
+
+def _with_axes_checked(method: Callable[..., Any], index: int) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def checked(*given: Any, **options: Any) -> Any:
+        ax = given[index] if index < len(given) else options.get("ax")
+        if not isinstance(ax, Axes | None):
+            how = "matplotlib's axes (`_, ax = plt.subplots()` makes some)"
+            message = f"must be {how}, is {shown(ax)}"
+            raise InputError([Problem(key="ax", message=message)])
+        return method(*given, **options)
+
+    return checked
 
 
 def render(figure: Figure, file: BinaryIO, kind: str) -> None:

@@ -24,7 +24,7 @@ from h3sim.plots.alt_texts import (
     priority_tree_alt,
     throughput_alt,
 )
-from h3sim.plots.files import ShownFigure, check_ending, save_figure, say
+from h3sim.plots.files import ShownFigure, check_ending, checks_axes, save_figure, say
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import in_style
 from h3sim.plots.trace_figures import CURVE_IN, byte_ranges_height_in, new_axes
@@ -46,6 +46,7 @@ __all__ = ["LoadDetails"]
 _ROW_IN, _FRAME_IN = 0.19, 1.1
 
 
+@checks_axes
 class LoadDetails:
     """The part of `LoadPlots` that looks into loads, most of it into the first."""
 

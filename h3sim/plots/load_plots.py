@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import InputError, Problem
 from h3sim.plots import alt_texts, animations, labels, lanes, legend, progress, strip, waterfall
-from h3sim.plots.files import Saved, ShownFigure, say
+from h3sim.plots.files import Saved, ShownFigure, checks_axes, say
 from h3sim.plots.load_details import LoadDetails
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import SMALL, in_style
@@ -36,6 +36,7 @@ _FRAME_IN = 1.1
 _TITLE_IN = 0.5
 
 
+@checks_axes
 class LoadPlots(LoadDetails, Saved):
     """Draws *loads*, which are of one page: one lane or line each, in the order given.
 

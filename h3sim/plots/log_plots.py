@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from h3sim.errors import InputError, Problem
 from h3sim.plots import byte_ranges, throughput
 from h3sim.plots.alt_texts import byte_ranges_alt, throughput_alt
-from h3sim.plots.files import Saved, ShownFigure, say
+from h3sim.plots.files import Saved, ShownFigure, checks_axes, say
 from h3sim.plots.labels import plain, shortened
 from h3sim.plots.style import SMALL, in_style, line
 from h3sim.plots.trace_figures import CURVE_IN, byte_ranges_height_in, new_axes
@@ -42,6 +42,7 @@ def delivered_curve(trace: Trace) -> tuple[list[float], list[int]]:
     return times, [0, *accumulate(n_bytes for _, n_bytes in came)]
 
 
+@checks_axes
 class LogPlots(Saved):
     """Draws measured *logs* over one axis of time, which begins where each log does.
 

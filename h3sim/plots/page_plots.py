@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.plots import dependencies
-from h3sim.plots.files import Saved, ShownFigure, say
+from h3sim.plots.files import Saved, ShownFigure, checks_axes, say
 from h3sim.plots.labels import plain, shortened
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import SMALL, in_style
@@ -42,6 +42,7 @@ def kinds_of(page: Page) -> list[KindRow]:
     return sorted(rows, key=lambda row: -row.n_bytes)
 
 
+@checks_axes
 class PagePlots(Saved):
     """Draws a *page*. Nothing is shown: each method returns what it drew on, `save` writes it."""
 

@@ -10,6 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.page.classes import PAGE_CLASSES
 from h3sim.plots import files
+from h3sim.plots.files import checks_axes
 from h3sim.plots.labels import plain
 from h3sim.plots.study_words import Interval, with_intervals
 from h3sim.plots.style import SMALL, in_style, line
@@ -32,6 +33,7 @@ _MOST_TICKS = 9
 _WORDS = {"all": "on all resources", "atf": "above the fold"}
 
 
+@checks_axes
 class RegretPlots:
     """Draws a *regret*. Each method returns the axes that it drew on, and shows nothing."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, Problem
 from h3sim.plots import scheme_plots
-from h3sim.plots.files import ShownFigure, say
+from h3sim.plots.files import ShownFigure, checks_axes, say
 from h3sim.plots.labels import plain, value_label
 from h3sim.plots.study_words import Interval, ends_of, listed, spreads_of, with_intervals
 from h3sim.plots.style import SIGNIFICANT, SMALL, in_style, line
@@ -27,6 +27,7 @@ _SIZE_IN = (7.0, 4.0)
 _ROW_IN = 0.28
 
 
+@checks_axes
 class StudyPlots:
     """Draws *results*. Each method returns the axes that it drew on, and shows nothing."""
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 import h3sim
 import h3sim.plots
@@ -164,6 +165,10 @@ def _drawing() -> dict[str, tuple[type, str]]:
     }
 
 
+def _parameters(made: type, name: str) -> list[str]:
+    return [*inspect.signature(getattr(made, name)).parameters]
+
+
 @pytest.mark.parametrize("picture", _drawing())
 def test_whatever_is_drawn_is_told_in_words(picture: str) -> None:
     made, name = _drawing()[picture]
@@ -171,6 +176,24 @@ def test_whatever_is_drawn_is_told_in_words(picture: str) -> None:
     words = alt_text(drawn)
     assert re.fullmatch(r"[A-Za-z].{30,}\.", words), words
     assert not re.search(r"\bnan\b|None|[{}]", words)
+
+
+NO_AXES = ("x", 3, Figure(), Figure().subplots(2))
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [name for name, (made, of) in _drawing().items() if "ax" in _parameters(made, of)],
+)
+def test_what_is_no_axes_is_refused_and_drawn_on_is_what_is_one(picture: str) -> None:
+    made, name = _drawing()[picture]
+    draw = getattr(_subjects()[made], name)
+    given, options = GIVEN.get(picture, ()), OVER.get(picture, {})
+    for wrong in NO_AXES:
+        with pytest.raises(InputError, match=r"^ax: must be matplotlib's axes \(.*, is "):
+            draw(*given, **options, ax=wrong)
+    ax = Figure().subplots()
+    assert draw(*given, **options, ax=ax) is ax
 
 
 def test_every_class_that_draws_is_looked_at() -> None:
