@@ -250,6 +250,21 @@ def test_what_early_hints_preloaded_is_in_the_page(tmp_path: Path) -> None:
     assert found["a.css"]["preload"] is True
 
 
+def test_what_came_from_the_cache_behind_a_hint_tells_nothing_of_the_network(
+    tmp_path: Path,
+) -> None:
+    page = entry("/", 0, 1000, mime="text/html", response_bodySize=50_000)
+    hints = {"response_fromEarlyHints": True, "response_fromDiskCache": True}
+    sheet = entry("/a.css", 990, 1, mime="text/css", response_bodySize=90_000, **hints)
+    alone, both = (
+        import_page(write_recording(tmp_path, har(*entries))).page.recorded_load
+        for entries in ((page,), (page, sheet))
+    )
+    assert alone is not None
+    assert both is not None
+    assert (alone.rtt_ns, alone.rate_bps) == (both.rtt_ns, both.rate_bps)
+
+
 def test_a_preload_link_is_told_at_the_request_of_an_entry(tmp_path: Path) -> None:
     found = resources_of(tmp_path, har(PAGE, image("/a.png", 120, request__isLinkPreload=True)))
     assert found["a.png"]["preload"] is True

@@ -43,6 +43,7 @@ class RecordedExchange(Observed):
     from_cache: bool = False
     from_service_worker: bool = False
     is_internal: bool = False
+    is_early_hint: bool = False
     has_extra: bool = True
     """Whether events of its own tell its header as it was sent and received."""
     failed: str = ""
@@ -87,6 +88,8 @@ class RecordedExchange(Observed):
             (at_ms, level.lower()) for at_ms, level in self.priorities[1:] if at_ms is not None
         )
         self.outcome = self._outcome()
+        if self.is_early_hint:
+            self.was_hinted()
         self._settle_sizes(got.get("content-length", ""))
 
     def _outcome(self) -> RequestOutcome:

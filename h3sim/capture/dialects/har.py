@@ -119,9 +119,10 @@ class HarReader:
         request.is_preload = (
             entry.flag("_isLinkPreload")
             or entry.table("request").flag("_isLinkPreload")
-            or answer.flag("fromEarlyHints")
             or request.initiator_type == "preload"
         )
+        if answer.flag("fromEarlyHints"):
+            request.was_hinted()
         request.is_pushed = entry.flag("_was_pushed", "_wasPushed")
         request.text = self._text(request, answer)
         self._recording.requests.append(request)
@@ -260,7 +261,6 @@ def _outcome(request: Observed, entry: Fields) -> RequestOutcome:
     if entry.flag(*via_worker) or answer.flag(*via_worker):
         return RequestOutcome.SERVICE_WORKER
     if answer.flag("fromEarlyHints"):
-        # Chromium sent for it before anything named it, and puts it into its cache.
         return RequestOutcome.ANSWERED
     transfer = answer.size("_transferSize")
     is_small = not transfer and (answer.size("bodySize") or 0) == 0

@@ -166,10 +166,8 @@ class NetworkEvents:
         exchange.protocol = answer.text("protocol").lower()
         exchange.header_bytes = answer.size("encodedDataLength") or 0
         exchange.response_fields = _headers(answer)
-        if answer.flag("fromEarlyHints"):
-            # Chromium sent for it before anything named it, and puts it into its cache.
-            exchange.is_preload = True
-        else:
+        exchange.is_early_hint = answer.flag("fromEarlyHints")
+        if not exchange.is_early_hint:
             exchange.from_cache |= answer.flag("fromDiskCache", "fromPrefetchCache")
         exchange.from_service_worker |= answer.flag("fromServiceWorker")
         timing = answer.table("timing")

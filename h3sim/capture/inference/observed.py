@@ -222,6 +222,15 @@ class Observed:
     text: str = ""
     """The decoded body of a document, where it was recorded. It is looked at and dropped."""
 
+    def was_hinted(self) -> None:
+        """Take in that Early Hints preloaded it (RFC 8297).
+
+        Chromium sent for it before anything named it, put it into its cache, and tells how it came
+        from there: of the network its times say nothing.
+        """
+        self.is_preload = True
+        self.sent_ms = self.first_byte_ms = None
+
 
 @dataclass(slots=True, kw_only=True)
 class Recording:
