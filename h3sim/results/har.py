@@ -339,7 +339,9 @@ def _priority(entry: _Entry) -> dict[str, Any]:
         return {}
     (_, first), *later = entry.signals
     level = level_of(first)
-    words: dict[str, Any] = {} if level is None else {"_priority": level.value}
+    words: dict[str, Any] = {}
+    if level is not None:
+        words |= dict.fromkeys(("_initialPriority", "_priority"), level.value)
     words["_prioritySignal"] = priority_text(first)
     if later:
         words["_priorityChanges"] = [

@@ -112,6 +112,7 @@ def test_an_entry_has_what_the_load_knows() -> None:
         "_resourceType": "script",
         "_initiator": "https://my-shop.example/index.html",
         "_initiator_type": "parser",
+        "_initialPriority": "High",
         "_priority": "High",
         "_prioritySignal": "u=1",
         # The first 100 bytes of its first packet are the response's header.

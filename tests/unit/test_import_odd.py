@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.capture import import_page
+from h3sim.page import FetchPriority, Level
 from tests.recordings import SAMPLES, SITE, entry, har, resources_of, write_recording
 
 if TYPE_CHECKING:
@@ -268,3 +269,14 @@ def test_what_came_from_the_cache_behind_a_hint_tells_nothing_of_the_network(
 def test_a_preload_link_is_told_at_the_request_of_an_entry(tmp_path: Path) -> None:
     found = resources_of(tmp_path, har(PAGE, image("/a.png", 120, request__isLinkPreload=True)))
     assert found["a.png"]["preload"] is True
+
+
+def test_an_image_whose_last_priority_is_high_was_not_asked_for_as_such(tmp_path: Path) -> None:
+    # So DevTools tells of an image in sight: Chrome raised it, and its author said nothing.
+    seen, unseen = image("/a.png", 120, _priority="High"), image("/b.png", 120, _priority="Low")
+    script = entry("/c.js", 120, 30, mime="text/javascript", _priority="High")
+    found = import_page(write_recording(tmp_path, har(PAGE, seen, unseen, script))).page
+    said = [(each.level, each.when is not None) for row in found.resources for each in row.recorded]
+    assert said == [(Level.HIGH, True), (Level.LOW, False), (Level.HIGH, False)]
+    assert {row.fetchpriority for row in found.resources} == {FetchPriority.AUTO}
+    assert [row.id for row in found.resources if row.above_the_fold] == ["/", "a.png", "c.js"]

@@ -19,7 +19,7 @@ from h3sim.capture.dialects.har_fields import (
 )
 from h3sim.capture.dialects.initiators import read_initiator_fields
 from h3sim.capture.dialects.reached import reached_by_entry
-from h3sim.capture.inference.kinds import kind_of_word, plain_mime
+from h3sim.capture.inference.kinds import kind_of, kind_of_word, plain_mime
 from h3sim.capture.inference.observed import (
     INTERNAL_REDIRECT,
     REDIRECTS,
@@ -27,10 +27,11 @@ from h3sim.capture.inference.observed import (
     RequestOutcome,
     by_time,
 )
-from h3sim.capture.inference.recorded import frame_of, take_fields
+from h3sim.capture.inference.recorded import frame_of, level_of, take_fields
 from h3sim.capture.inference.urls import joined, without_fragment
 from h3sim.capture.source.fields import Fields
 from h3sim.documents import shown
+from h3sim.page import Kind, Level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -235,9 +236,13 @@ def _read_type(request: Observed, entry: Fields, sent: Headers, got: Mapping[str
 
 
 def _read_priority(request: Observed, entry: Fields) -> None:
-    """Take over Chrome's priorities: chrome-har tells the first and the last."""
-    last = entry.text("_priority").lower()
-    request.priority = entry.text("_initialPriority").lower() or last
+    """Take over Chrome's priorities: chrome-har tells the first and the last, DevTools the last.
+
+    Of an image that is far from the first: Chrome raises to High what it has laid out in sight.
+    """
+    first, last = entry.text("_initialPriority").lower(), entry.text("_priority").lower()
+    may_be_raised = level_of(last) is Level.HIGH and kind_of(request)[0] is Kind.IMAGE
+    request.priority = first if first or may_be_raised else last
     if last not in ("", request.priority) and request.end_ms is not None:
         # When it changed is not told: then it is known at the end, where it changes nothing more.
         request.later_priorities = ((request.end_ms, last),)
