@@ -20,7 +20,8 @@ from h3sim.cli.outputs import check_outputs_differ, check_plot_path
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, named_page
 from h3sim.cli.tables import add_wide, figures, fitted, in_ms, table, terminal_width
-from h3sim.errors import InputError, Problem
+from h3sim.documents import shown
+from h3sim.errors import InputError, Problem, UnknownNameError
 from h3sim.printable import printable
 from h3sim.results import told
 from h3sim.results.document import write_load_qlog
@@ -167,7 +168,13 @@ def _scheme(name: str) -> Scheme:
     if catalog.scheme_set(name) is not None:
         message = f"{name!r} is a set of schemes: take `h3sim compare`"
         raise InputError([Problem(key="--scheme", message=message)])
-    return catalog.load_scheme(name)
+    try:
+        return catalog.load_scheme(name)
+    except UnknownNameError as error:
+        if "," not in name:
+            raise
+        message = f"{shown(name)} names several schemes: take `h3sim compare`"
+        raise InputError([Problem(key="--scheme", message=message)]) from error
 
 
 def _given(

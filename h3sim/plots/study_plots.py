@@ -11,6 +11,7 @@ from h3sim.plots.files import ShownFigure, checks_axes, say
 from h3sim.plots.labels import plain, value_label
 from h3sim.plots.study_words import Interval, ends_of, listed, spreads_of, with_intervals
 from h3sim.plots.style import SIGNIFICANT, SMALL, in_style, line
+from h3sim.study.rows import no_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -251,7 +252,7 @@ class StudyPlots:
     def _check_column(self, *names: str) -> None:
         known = self._results.columns
         problems = [
-            Problem(key="column", message=f"there is no column {name!r}")
+            Problem(key="column", message=no_column(name, known))
             for name in names
             if name not in known
         ]

@@ -8,6 +8,7 @@ from h3sim.documents import shown
 from h3sim.documents.arguments import check_arguments
 from h3sim.documents.values import Text
 from h3sim.errors import InputError, Problem
+from h3sim.study.rows import no_column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ def check_columns(results: Results, *, value: object, baseline: object = "") -> 
     """
     check_arguments(InputError, value=(Text(), value), baseline=(Text(), baseline))
     if value not in results.columns:
-        raise InputError([Problem(key="value", message=f"there is no column {shown(value)}")])
+        raise InputError([Problem(key="value", message=no_column(value, results.columns))])
     known = next((row[value] for row in results if row[value] is not None), 0.0)
     if not isinstance(known, int | float):
         raise InputError([Problem(key="value", message=f"{value} is no column of numbers")])

@@ -163,7 +163,8 @@ class Results(StudyRows):
 
     def __repr__(self) -> str:
         told = f"; {self.counts}" if self.counts is not None else ""
-        return f"<Results of {len(self):,} rows over {', '.join(self.axes) or 'nothing'}{told}>"
+        rows = f"{len(self):,} row{'s' * (len(self) != 1)}"
+        return f"<Results of {rows} over {', '.join(self.axes) or 'nothing'}{told}>"
 
     def _repr_html_(self) -> str:
         columns = self.columns

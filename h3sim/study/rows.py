@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
+from h3sim.documents import listed, shown
 from h3sim.documents.arguments import Only, check_arguments
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study.moments import Moments
@@ -13,7 +14,7 @@ from h3sim.study.store import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Counts", "Row", "Stored", "StudyRows"]
+__all__ = ["Counts", "Row", "Stored", "StudyRows", "no_column"]
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = tuple[str | None, str | None, str | None]
@@ -186,7 +187,16 @@ class StudyRows:
         columns = self.columns
         for name in names:
             if columns and name not in columns:
-                raise KeyError(f"no column {name!r}; there are {', '.join(columns)}")
+                raise KeyError(no_column(name, columns))
+
+
+def no_column(name: object, columns: Iterable[str]) -> str:
+    """Return the message for a name that is none of *columns*, with those spelt alike.
+
+    >>> no_column("los", ["loss", "rtt_ms"])
+    "there is no column 'los'; there are loss, rtt_ms"
+    """
+    return f"there is no column {shown(name)}; there are {listed(columns, near=name)}"
 
 
 def _read(text: str, kind: type) -> Any:

@@ -54,6 +54,10 @@ def _of_store(path: str | Path, study: int | None) -> Results:
 
 def _of_lines(path: str | Path) -> Results:
     head, *lines = read_text(path, ResultsError).splitlines() or [""]
+    if not head.lstrip().startswith("{"):
+        message = "is no store, and not what `results.save` writes (what `to_csv` and others wrote,"
+        message += " pandas reads)"
+        raise ResultsError([Problem(key="", message=message)], str(path))
     document = parse_json(head, ResultsError, source=str(path))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         message = f"must be {FORMAT!r}: neither saved results nor a store"

@@ -10,6 +10,7 @@ from h3sim.documents.arguments import check_arguments
 from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
 from h3sim.study.arguments import SEED
 from h3sim.study.design import Range
+from h3sim.study.rows import no_column
 from h3sim.study.sweep import study_of
 from h3sim.trace import Rows
 
@@ -75,7 +76,7 @@ def sensitivity(
         study = study_of(page, schemes=scheme, seeds=[seed], cells=points, **fixed)
         results = study.run(store=store, executor=executor, workers=workers, progress=False)
         if len(results) and value not in results.columns:
-            message = f"there is no column {shown(value)}"
+            message = no_column(value, results.columns)
             raise InputError([Problem(key="value", message=message)])
         found = results.column(value)
         if len(found) < len(points) or None in found:

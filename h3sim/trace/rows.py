@@ -104,7 +104,8 @@ class Rows(Sequence[RowT], Generic[RowT]):
         return hash(tuple(self._rows))
 
     def __repr__(self) -> str:
-        return f"<{len(self)} rows of {self._row_type.__name__}({', '.join(self.columns)})>"
+        rows = f"{len(self)} row{'s' * (len(self) != 1)}"
+        return f"<{rows} of {self._row_type.__name__}({', '.join(self.columns)})>"
 
     def _repr_html_(self) -> str:
         return html_table(self.columns, self._rows)

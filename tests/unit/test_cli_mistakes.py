@@ -289,6 +289,7 @@ def test_unknown_names_and_wrong_numbers_are_told_together(
         (["--loss", "0.9", "--burst", "1"], "--burst: must be at least 9 for a loss of 0.9, is 1"),
         (["--burst", "5"], "--burst: says how losses cluster, and there is no loss"),
         (["--scheme", "sander-2022"], "is a set of schemes: take `h3sim compare`"),
+        (["--scheme", "fifo,rr"], "'fifo,rr' names several schemes: take `h3sim compare`"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(

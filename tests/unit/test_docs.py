@@ -298,6 +298,13 @@ def test_the_readme_leads_to_every_page_of_the_documentation() -> None:
     assert links == {f"docs/{path.name}" for path in DOCS if path.parent.name == "docs"}
 
 
+def test_the_readme_counts_what_is_shipped() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    recorded = set(catalog.page_set("corpus") or ()) - set(catalog.page_set("papers") or ())
+    assert f"; {len(h3sim.list_networks())} networks (" in text
+    assert f"\n{len(recorded)} pages that were recorded so are shipped" in text
+
+
 @every_doc
 def test_every_make_target_that_is_named_exists(path: Any) -> None:
     named = re.findall(r"\bmake ([a-z][a-z-]*)`|^\$ make ([a-z][a-z-]*)$", path.read_text(), re.M)

@@ -134,7 +134,7 @@ def test_correlations_are_those_of_scipy() -> None:
 def test_what_cannot_be_compared_is_told() -> None:
     with pytest.raises(InputError, match="baseline: no load has scheme 'fifo'"):
         FAST.compare("fifo", value="ms")
-    with pytest.raises(InputError, match="value: there is no column 'sec'"):
+    with pytest.raises(InputError, match="value: there is no column 'sec'; there are "):
         FAST.compare("rr", value="sec")
     with pytest.raises(InputError, match="confidence: must be more than 0"):
         FAST.compare("rr", value="ms", confidence=95)

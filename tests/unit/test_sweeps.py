@@ -291,8 +291,16 @@ def test_results_can_be_filtered_grouped_and_joined() -> None:
     assert sum(map(len, groups.values())) == len(results)
     joined = results.filter(scheme="rr").join(results.filter(scheme="fifo"))
     assert sorted(map(json.dumps, joined)) == sorted(map(json.dumps, results))
-    with pytest.raises(KeyError, match="no column 'schema'"):
+    with pytest.raises(KeyError, match=r"no column 'schema'; there are scheme and \d+ more"):
         results.filter(schema="rr")
+
+
+def test_a_table_that_was_exported_is_not_taken_for_saved_results(tmp_path: Path) -> None:
+    results = sweep("davies-meenan", schemes="rr", executor="serial")
+    assert repr(results).startswith("<Results of 1 row over nothing;")
+    results.to_csv(tmp_path / "rows.csv")
+    with pytest.raises(InputError, match=r"rows.csv: is no store, .* pandas reads"):
+        read_results(tmp_path / "rows.csv")
 
 
 def test_a_summary_goes_by_hand_worked_numbers() -> None:
