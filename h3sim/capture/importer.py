@@ -118,6 +118,8 @@ def _read(source: TextSource, recording: Recording) -> None:
     cursor = JsonCursor(source.read)
     opening = cursor.peek()
     if opening not in ("{", "["):
+        for problem in source.problems if not opening else ():  # why there is nothing to read
+            recording.note("", problem)
         what = "is empty" if not opening else f"begins with {opening!r}: it is not JSON"
         raise recording.refuse(what)
     reading = _Reading(recording, is_list=opening == "[")

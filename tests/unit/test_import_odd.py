@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from h3sim.capture import import_page
+from h3sim.capture.imported import RecordingError
 from h3sim.page import FetchPriority, Level
 from tests.recordings import SAMPLES, SITE, entry, har, resources_of, write_recording
 
@@ -225,6 +228,14 @@ def test_a_body_that_is_all_that_was_transferred_has_the_header_in_it(
     assert found["a.png"]["bytes"] == size
 
 
+def test_a_body_size_that_has_the_header_in_it_is_told_by_the_content_length(
+    tmp_path: Path,
+) -> None:
+    length = [{"name": "Content-Length", "value": "900"}]  # and a header of 100, as Firefox counts
+    found = resources_of(tmp_path, har(PAGE, image("/a.png", 120, response_headers=length)))
+    assert (found["a.png"]["bytes"], found["a.png"]["header_bytes"]) == (900, 100)
+
+
 @pytest.mark.parametrize(
     ("name", "what"),
     [("fromServiceWorker", "from a service worker"), ("fromPrefetchCache", "from the cache")],
@@ -264,6 +275,16 @@ def test_what_came_from_the_cache_behind_a_hint_tells_nothing_of_the_network(
     assert alone is not None
     assert both is not None
     assert (alone.rtt_ns, alone.rate_bps) == (both.rtt_ns, both.rate_bps)
+
+
+def test_a_file_that_cannot_be_unpacked_at_all_says_so(tmp_path: Path) -> None:
+    cut = gzip.compress(json.dumps(har(PAGE)).encode())[:15]
+    with pytest.raises(RecordingError) as refused:
+        import_page(write_recording(tmp_path, cut, "cut.har.gz"))
+    assert [problem.message.partition(":")[0] for problem in refused.value.problems] == [
+        "cannot be unpacked further",
+        "is empty",
+    ]
 
 
 def test_a_preload_link_is_told_at_the_request_of_an_entry(tmp_path: Path) -> None:

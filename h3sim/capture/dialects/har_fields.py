@@ -132,6 +132,8 @@ def _body(
     recorded = entry.size("_objectSize") or entry.table("response").size("bodySize")
     if recorded == transfer and entry.table("response").size("headersSize") is None:
         recorded = None  # over HTTP/2 chrome-har counts the header as body
+    if header and length is not None and recorded == length + header:
+        return length, Size.TRANSFER  # Firefox's `bodySize` is what was transferred
     decoded = content.size("size")
     if recorded or (recorded == 0 and request.status in REDIRECTS):
         return recorded, Size.RECORDED
