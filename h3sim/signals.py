@@ -216,11 +216,17 @@ class Signalling(enum.Enum):
         """Whether a request carries what is wanted for it."""
         return self is not Signalling.DRAFT_22
 
-    @property
-    def message_bytes(self) -> int:
-        """What a frame about another stream takes: of PRIORITY, or of PRIORITY_UPDATE.
+    def message_bytes(self, *, is_http2: bool) -> int:
+        """Return what a frame about another stream takes: PRIORITY, or PRIORITY_UPDATE.
 
-        RFC 7540 § 6.3; HTTP/3 drafts 20 and 22, with ids of two bytes; RFC 9218 § 7.2. No document
-        has a frame for metadata: 5 bytes are a type, a length, an id of two bytes, and flags.
+        RFC 7540 § 6.3; HTTP/3 drafts 20 and 22, with ids of two bytes; RFC 9218 §§ 7.1 and 7.2. No
+        document has a frame for metadata: 5 bytes are a type, a length, an id of two bytes, and
+        flags. With *is_http2* a frame has a header of 9 bytes and an id of 4, whatever it says: so
+        all but PRIORITY_UPDATE are as long as PRIORITY.
+
+        >>> [Signalling.EPS.message_bytes(is_http2=is_http2) for is_http2 in (True, False)]
+        [19, 13]
         """
+        if is_http2:
+            return 19 if self is Signalling.EPS else 14
         return {Signalling.H2: 14, Signalling.EPS: 13, Signalling.METADATA: 5}.get(self, 8)

@@ -65,6 +65,7 @@ class _Connector:
             driver=self.driver,
             marks=marks,
             request_bytes=request_sizer(self._page, is_http2=is_http2),
+            is_http2=is_http2,
         )
 
     def cross_traffic(self) -> list[CrossTraffic]:

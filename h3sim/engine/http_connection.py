@@ -13,6 +13,7 @@ from h3sim.protocol import STREAM_ID_STEP
 from h3sim.schemes import make_policy
 from h3sim.signals import Signalling
 from h3sim.trace import Request, SignalSent, Trace
+from h3sim.transport.tcp.settings import FRAME_HEADER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,7 @@ class HttpConnection:
         transport: Transport,
         driver: BrowserDriver,
         request_bytes: Callable[[Resource], int],
+        is_http2: bool = False,
         marks: ByteMarks | None = None,
     ) -> None:
         self._page = page
@@ -77,6 +79,7 @@ class HttpConnection:
                 now_ns=lambda: environment.now_ns,
                 marks=marks,
             )
+        self._is_http2 = is_http2
         self.n_frames = self.frame_bytes = 0
         """How many frames of the control stream spoke of priorities, and their bytes."""
         self._signalling = self._make_signalling(scheme)
@@ -200,8 +203,11 @@ class HttpConnection:
     def _make_signalling(self, scheme: Scheme) -> PrioritySignalling:
         policy = make_policy(scheme, self._page)
         target = self._streams if self._word is None else self._word
+        message_bytes = scheme.signalling.message_bytes(is_http2=self._is_http2)
         if scheme.signalling is Signalling.METADATA:
-            return MetadataSignalling(policy, target, scheme, self._send_signal)
+            return MetadataSignalling(
+                policy, target, scheme, self._send_signal, message_bytes=message_bytes
+            )
         if not scheme.signalling.is_sent:
             return OracleSignalling(policy, target)
         return WireSignalling(
@@ -209,13 +215,15 @@ class HttpConnection:
             target,
             scheme.signalling,
             self._send_signal,
+            message_bytes=message_bytes,
             default_weight=scheme.mechanism.weights.default,
         )
 
     def _send_signal(self, number: int, n_bytes: int) -> None:
         self.n_frames += 1
         self.frame_bytes += n_bytes
-        self.transport.send_signal(number, n_bytes)
+        # Over TCP the transport itself puts the header of HTTP/2 before each frame.
+        self.transport.send_signal(number, n_bytes - FRAME_HEADER_BYTES * self._is_http2)
 
     # What happened
 

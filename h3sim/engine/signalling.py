@@ -128,10 +128,12 @@ class MetadataSignalling(OracleSignalling):
         streams: PriorityTarget,
         scheme: Scheme,
         send_message: Callable[[int, int], None],
+        *,
+        message_bytes: int,
     ) -> None:
         super().__init__(policy, streams)
         self._updates = scheme.updates
-        self._message_bytes = scheme.signalling.message_bytes
+        self._message_bytes = message_bytes
         self._send_message = send_message
         # The client's
         self._known: dict[str | None, Standing] = {}
@@ -228,11 +230,12 @@ class WireSignalling(PrioritySignalling):
         signalling: Signalling,
         send_message: Callable[[int, int], None],
         *,
+        message_bytes: int,
         default_weight: int = DEFAULT_WEIGHT,
     ) -> None:
         self._policy = policy
         self._streams = streams
-        self._signalling = signalling
+        self._message_bytes = message_bytes
         self._send_message = send_message
         self._receiver = PriorityReceiver(signalling, default_weight=default_weight)
         self._goes_with_request = signalling.goes_with_request
@@ -281,7 +284,7 @@ class WireSignalling(PrioritySignalling):
     def _say(self, changes: Iterable[tuple[int, Signal]]) -> None:
         for change in changes:
             self._messages.append(_Message(*change))
-            self._send_message(len(self._messages) - 1, self._signalling.message_bytes)
+            self._send_message(len(self._messages) - 1, self._message_bytes)
 
     def _apply(self, heard: Iterable[SchedulerUpdate], now_ns: int) -> None:
         for element_id, signal, opens in heard:

@@ -45,6 +45,32 @@ class TestRequests:
         assert (load.figures["priority_frames"], load.figures["priority_frame_bytes"]) == (6, 84)
         assert load.to_dict()["priority_frames"] == {"sent": 6, "bytes": 84}
 
+    @pytest.mark.parametrize(
+        ("transport", "n_bytes"),
+        [
+            # Header of TCP, overhead of a record, frames, HEADERS: 32 + 22 + 6 * 14 + 9 + 200.
+            ("tcp", 347),
+            # QUIC's header, six frames on streams of their own, and the request: 27 + 6 * (4 + 14)
+            # + 4 + 200.
+            ("quic", 339),
+        ],
+    )
+    def test_a_frame_has_one_header_over_either_transport(
+        self, transport: str, n_bytes: int
+    ) -> None:
+        page = page_of({**ROOT, "request_bytes": 200})
+        load = h3sim.simulate(
+            page,
+            scheme="firefox-h2",
+            network="dsl",
+            transport=transport,
+            handshake="none",
+            records_wire=True,
+        )
+        first = next(row for row in load.trace.wire if not row.is_down)
+        assert first.size_bytes == n_bytes
+        assert load.figures["priority_frame_bytes"] == 6 * 14
+
     def test_a_request_that_is_lost_delays_itself_alone(self) -> None:
         """Figure 5 of Marx 2019 does not happen: B names no stream that has not come."""
         said = over(XAB, "fifo-draft-20", losing(1))
@@ -114,7 +140,9 @@ class TestOrder:
         page = page_of(ROOT, image("a"))
         scheme, heard, frames = announced("chrome-eps"), Heard(), list[int]()
         policy = make_policy(scheme, page)
-        signals = MetadataSignalling(policy, heard, scheme, lambda number, _: frames.append(number))
+        signals = MetadataSignalling(
+            policy, heard, scheme, lambda number, _: frames.append(number), message_bytes=5
+        )
         return signals, page.resources[1], heard, frames
 
     def test_what_is_known_before_the_request_goes_with_it(self) -> None:

@@ -185,7 +185,11 @@ def talking(signalling: Signalling) -> tuple[Log, WireSignalling, list[tuple[int
     log, sent = Log(), list[tuple[int, int]]()
     server = StreamSender(log, turn_bytes=1400)
     signals = WireSignalling(
-        Talker(), server, signalling, lambda number, size: sent.append((number, size))
+        Talker(),
+        server,
+        signalling,
+        lambda number, size: sent.append((number, size)),
+        message_bytes=signalling.message_bytes(is_http2=False),
     )
     return log, signals, sent
 
