@@ -133,7 +133,7 @@ class Store:
                 uri += "&immutable=1"
             return sqlite3.connect(uri, uri=True, check_same_thread=False)
         if not Path(self.path).absolute().parent.is_dir():
-            raise self._refused(f"there is no folder {shown(Path(self.path).parent)}")
+            raise self._refused(f"there is no folder {shown(str(Path(self.path).parent))}")
         return sqlite3.connect(self.path, check_same_thread=False)
 
     def _check(self) -> None:
