@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -26,7 +28,7 @@ from h3sim.signals import Eps, H2Priority
 from h3sim.transport import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from h3sim.metrics import Timing
     from h3sim.page import Page, Resource
@@ -195,7 +197,9 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
     for at_ns, element_id, signal in load.trace.signals:
         said.setdefault(element_id, []).append((at_ns, signal))
     is_http2 = load.protocol is Protocol.TCP and load.profile is not None
-    request_bytes = request_sizer(load.page, is_http2=is_http2)
+    # Each connection has a table of its own that requests are compressed with.
+    make_sizer = partial(request_sizer, load.page, is_http2=is_http2)
+    sizers: defaultdict[int, Callable[[Resource], int]] = defaultdict(make_sizer)
     trace = load.trace
     connections = trace.connection_of or (0,) * len(trace.requests)
     rows = zip(trace.requests, timings(trace), connections, strict=True)
@@ -213,7 +217,7 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
             page_id,
             connection,
             request.length_bytes,
-            request_bytes(resource),
+            sizers[connection](resource),
             came,
             said.get(stream_id, []),
         )

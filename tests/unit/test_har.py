@@ -226,3 +226,14 @@ def test_each_entry_names_its_connection() -> None:
     of = {hosts: entries(page, network="cable", hosts=hosts) for hosts in ("one", "recorded")}
     assert [each["connection"] for each in of["one"]] == ["1", "1"]
     assert [each["connection"] for each in of["recorded"]] == ["1", "2"]
+
+
+def test_requests_of_a_connection_are_as_long_as_those_before_them_there_make_them() -> None:
+    scripts = [
+        {"id": f"{n}.js", "kind": "script", "bytes": 90, "host": "cdn.example", "discovered": CHILD}
+        for n in (1, 2)
+    ]
+    found = entries(page_of(ROOT, *scripts), network="cable", transport="tcp", hosts="recorded")
+    root, first, second = (each["request"]["headersSize"] for each in found)
+    # The second refers to what the first put into the table; that of the root is another one.
+    assert first > root // 2 > 3 * second
