@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "FRAME_HEADER_BYTES",
     "HOP_BY_HOP_FIELDS",
     "IP_HEADER_BYTES",
     "MAX_VARINT",
@@ -14,6 +15,8 @@ __all__ = [
 
 STREAM_ID_STEP: Final = 4
 """Requests take streams 0, 4, 8, ...: the client's bidirectional ones (RFC 9000 § 2.1)."""
+FRAME_HEADER_BYTES: Final = 9
+"""The header of each frame of HTTP/2 (RFC 9113 § 4.1)."""
 IP_HEADER_BYTES: Final = 20
 """An IPv4 header without options (RFC 791 § 3.1)."""
 MAX_VARINT: Final = 2**62 - 1

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from h3sim.engine.environment import EventRank, Lane
 from h3sim.engine.server_word import ServerWord, has_word
 from h3sim.engine.signalling import MetadataSignalling, OracleSignalling, WireSignalling
-from h3sim.protocol import STREAM_ID_STEP
+from h3sim.protocol import FRAME_HEADER_BYTES, STREAM_ID_STEP
 from h3sim.schemes import make_policy
 from h3sim.signals import Signalling
 from h3sim.trace import Request, SignalSent, Trace
-from h3sim.transport.tcp.settings import FRAME_HEADER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import enum
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from h3sim.protocol import FRAME_HEADER_BYTES
 from h3sim.transport.tcp.settings import (
-    FRAME_HEADER_BYTES,
     MIN_ROOM_BYTES,
     RECORD_OVERHEAD_BYTES,
     TlsVersion,

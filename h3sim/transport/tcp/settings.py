@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from h3sim.documents.declared import says, settle
 from h3sim.documents.values import Choice, Flag, Milliseconds, Number, OrNone, Whole
 from h3sim.errors import NetworkError, Problem
+from h3sim.protocol import FRAME_HEADER_BYTES
 from h3sim.units import NS_PER_MS, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
-    "FRAME_HEADER_BYTES",
     "MIN_ROOM_BYTES",
     "RECORD_OVERHEAD_BYTES",
     "LossDetection",
@@ -23,8 +23,6 @@ __all__ = [
     "TlsVersion",
 ]
 
-FRAME_HEADER_BYTES = 9
-"""RFC 9113 § 4.1."""
 RECORD_OVERHEAD_BYTES = 5 + 1 + 16
 """A header, the type of the content and the AEAD's tag (RFC 8446 § 5.2)."""
 MIN_ROOM_BYTES = FRAME_HEADER_BYTES + 32
