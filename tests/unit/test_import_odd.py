@@ -287,6 +287,20 @@ def test_a_file_that_cannot_be_unpacked_at_all_says_so(tmp_path: Path) -> None:
     ]
 
 
+def test_the_load_event_of_a_log_is_that_of_its_page_counted_from_its_document(
+    tmp_path: Path,
+) -> None:
+    def loaded(second: float) -> dict[str, Any]:
+        return {"method": "Page.loadEventFired", "params": {"timestamp": second}}
+
+    begun_s = next(each["params"]["timestamp"] for each in ROOT if "request" in each["params"])
+    extension = asked("chrome-extension://abc/x.js", begun_s - 2)
+    events = [loaded(begun_s - 1), extension, *ROOT, loaded(begun_s + 0.9), loaded(begun_s + 9)]
+    page = import_page(write_recording(tmp_path, events)).page
+    assert page.recorded_load is not None
+    assert page.recorded_load.load_event_ns == 900_000_000
+
+
 def test_a_preload_link_is_told_at_the_request_of_an_entry(tmp_path: Path) -> None:
     found = resources_of(tmp_path, har(PAGE, image("/a.png", 120, request__isLinkPreload=True)))
     assert found["a.png"]["preload"] is True

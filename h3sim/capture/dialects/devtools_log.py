@@ -12,9 +12,11 @@ from h3sim.capture.dialects.exchange import join_redirects
 from h3sim.capture.dialects.network_events import NetworkEvents
 from h3sim.capture.source.fields import Fields
 from h3sim.capture.source.parts import JsonPart
+from h3sim.page import Kind
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
+    from h3sim.capture.dialects.exchange import RecordedExchange
     from h3sim.capture.inference.observed import Recording
 
 __all__ = ["ProtocolLog"]
@@ -32,7 +34,7 @@ class ProtocolLog:
         self._recording = recording
         self._events = NetworkEvents(recording.note)
         self._first: dict[str, Any] = {}
-        self._loaded_s: float | None = None
+        self._loaded_ms: list[float] = []
 
     def add(self, part: JsonPart) -> None:
         """Take in an event, or a member of the first, where each has a line of its own."""
@@ -54,7 +56,8 @@ class ProtocolLog:
         method = fields.text("method")
         self._recording.found["events"] += 1
         if method == "Page.loadEventFired":
-            self._loaded_s = fields.table("params").duration("timestamp")
+            loaded_s = fields.table("params").duration("timestamp")
+            self._loaded_ms += [] if loaded_s is None else [loaded_s * MS_PER_S]
         is_request = method == "Network.requestWillBeSent"
         # Events of requests that are known already go in even where no more have room.
         if not is_request or self._recording.has_room(len(self._events.exchanges)):
@@ -70,6 +73,15 @@ class ProtocolLog:
         walls_s = (each.wall_time_s for each in exchanges)
         if wall_s := next((each for each in walls_s if each and each < _LATEST_S), None):
             recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
-        begun = [request.start_ms for request in recording.requests if request.start_ms is not None]
-        if self._loaded_s is not None and begun:
-            recording.times_ms["load_event"] = self._loaded_s * MS_PER_S - begun[0]
+        # Others may have been asked for before the page, and a blank one may have been loaded.
+        documents = (each for each in exchanges if each.kind is Kind.DOCUMENT)
+        begun_ms = next(
+            (each.start_ms for each in (*documents, *exchanges) if _is_sent(each)), None
+        )
+        if begun_ms is not None:
+            loaded_ms = next((at_ms for at_ms in self._loaded_ms if at_ms >= begun_ms), begun_ms)
+            recording.times_ms["load_event"] = loaded_ms - begun_ms
+
+
+def _is_sent(exchange: RecordedExchange) -> bool:
+    return exchange.start_ms is not None and exchange.url.lower().startswith("http")
