@@ -84,6 +84,7 @@ def test_rows_say_what_came_of_either_direction() -> None:
         )[0]
         for of_responses in (False, True)
     ]
-    assert [row.sections for row in both] == [20, 20]
+    # Every other exchange has no list of its response: then it is not carried either.
+    assert [row.sections for row in both] == [20, 10]
     assert both[0].ratio != both[1].ratio
-    assert both[0].packets == both[1].packets > 20
+    assert both[0].packets > both[1].packets > 10
