@@ -1,7 +1,7 @@
 """Early QPACK (draft-bishop-quic-http-and-qpack, 2017): the encoder says where entries go.
 
 Nothing is evicted by itself. The encoder deletes an entry and says how many references it made; the
-decoder lets it go once it has read as many, and says so; only then is its place free again.
+decoder lets it go once it has read as many, and says so; only then is its index free again.
 """
 
 from __future__ import annotations
@@ -176,7 +176,8 @@ class EarlyQpackEncoder:
         self._valid_bytes -= entry.n_bytes
         self._deleted[entry.index] = entry
         self._deleted_bytes += entry.n_bytes
-        # A newer entry may have taken the name over.
+        # A newer entry may have taken the name over. Older ones of that name are not looked for: to
+        # refer to them by name would keep them from being deleted, and saves nothing on the whole.
         for key in (entry.field, entry.field[0]):
             if self._found.get(key) is entry:
                 del self._found[key]

@@ -39,7 +39,8 @@ class HpackSizes:
         self._used_bytes = 0
         self._n_inserted = 0
         self._newest: dict[Field | bytes, int] = {}
-        """For each field of the table, and each name: the how manieth its newest entry is."""
+        """For each field of the table, and each name: the number of its newest entry, from 1 on as
+        they were inserted."""
 
     def section_bytes(self, fields: FieldSection) -> int:
         """Return the size of a section; the next one may refer to its fields."""

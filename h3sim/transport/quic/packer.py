@@ -23,6 +23,8 @@ MIN_FRAME_BYTES: Final = 32
 _LEAST_ACK_BYTES: Final = 5
 """Kept free for an ACK while a packet is filled; further ranges come on top."""
 _LIMIT_FRAME_BYTES: Final = 6
+"""MAX_DATA or MAX_STREAM_DATA, near enough: a type, an id of one byte, and a limit below 2^30 (RFC
+9000 §§ 19.9, 19.10). They come on top of what fills a packet."""
 _HEADER_AGAIN_BYTES: Final = 12
 """The header of a frame that is sent again, near enough."""
 

@@ -97,7 +97,7 @@ class QuicPacket(SentPacket):
     )
 
     eliciting_index: int
-    """Its place among the ack-eliciting packets of its sender."""
+    """Its index among the ack-eliciting packets of its sender."""
 
     def __init__(
         self,

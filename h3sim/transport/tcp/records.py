@@ -43,7 +43,7 @@ class TlsRecord:
 
     def __init__(self, stop: int, frames: list[StreamBytes], message: Message | None) -> None:
         self.stop = stop
-        """The place in the stream where it ends."""
+        """The offset in the stream at which it ends."""
         self.frames = frames
         self.message = message
 
