@@ -25,6 +25,7 @@ from h3sim.results.load_document import WRITTEN as OF_LOAD
 from h3sim.study.load_option import option_of
 from h3sim.study.saved import LoadDocument
 from h3sim.study.schemas import WRITTEN
+from h3sim.study.store_format import TABLES as STORE
 from h3sim.study.study_file import StudyFile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
@@ -123,6 +124,14 @@ def _written() -> Iterator[Row]:
             yield "" if number else f"`{format_.name}`", f"`{key.name}`", _with_columns(key)
 
 
+def _stores() -> Iterator[Row]:
+    yield "table", "column", "type", "what it is"
+    for table in STORE:
+        for number, column in enumerate(table.columns):
+            name = "" if number else f"`{table.name}`"
+            yield name, f"`{column.name}`", f"`{column.type}`", column.about
+
+
 def _with_columns(key: Key) -> str:
     """Return what a key is about, and which keys the tables below it have."""
     kind = getattr(key.kind, "of", key.kind)
@@ -151,6 +160,7 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "study-keys": lambda: _nested(StudyFile),
     "load-keys": _loads,
     "written-keys": _written,
+    "store-columns": _stores,
     "findings-keys": lambda: _nested(FindingsFile),
     "header-study-keys": lambda: _nested(HeaderExperiment),
 }

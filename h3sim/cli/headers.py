@@ -203,7 +203,8 @@ def _print(
     network: str | None,
 ) -> None:
     if options.json:
-        document = rows_to_dict(rows, source=source, settings=settings, seed=seed, network=network)
+        lists = {"source": source, "of": options.of, "interval_ms": float(options.interval_ms)}
+        document = rows_to_dict(rows, settings=settings, seed=seed, network=network, **lists)
         print(json.dumps(document, allow_nan=False))
         return
     if not rows:

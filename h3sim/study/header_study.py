@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from h3sim._version import __version__
 from h3sim.catalog import load_network
 from h3sim.compression import CodecSettings
-from h3sim.documents.written import COUNT, TEXT, TEXT_OR_NONE, Key, WrittenFormat, rows_of
+from h3sim.documents.values import Choice
+from h3sim.documents.written import COUNT, NUMBER, TEXT, TEXT_OR_NONE, Key, WrittenFormat, rows_of
 from h3sim.study.driver import run_cells
 from h3sim.study.header_cells import HeaderCells, HeaderFigures, OverModel, OverQuic
 from h3sim.study.header_loads import DEFAULT_NETWORK
+from h3sim.study.told import VERSION
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -68,7 +71,10 @@ class HeaderRow:
 HEADERS = WrittenFormat(
     "h3sim-headers/1",
     "What header compression saves, and how long it blocks",
+    VERSION,
     Key("source", TEXT, "what the header lists are of"),
+    Key("of", Choice(("requests", "responses")), "which of them"),
+    Key("interval_ms", NUMBER, "the time from list to list where the source has no times"),
     Key("network", TEXT_OR_NONE, "the network; null for the model of paths"),
     Key("table_bytes", COUNT, "the size of the dynamic table"),
     Key("blocked_streams", COUNT, "how many streams may be blocked"),
@@ -240,6 +246,10 @@ def rows_to_dict(
     settings: CodecSettings,
     seed: int,
     network: str | None = None,
+    of: str = "requests",
+    interval_ms: float = 10.0,
 ) -> dict[str, Any]:
     """Return the rows as a document, with what they follow from; *network* None is the model."""
-    return HEADERS.write(settings, source=source, network=network, seed=seed, rows=rows)
+    lists = {"source": source, "of": of, "interval_ms": interval_ms}
+    path = {"network": network, "seed": seed}
+    return HEADERS.write(settings, version=__version__, **lists, **path, rows=rows)

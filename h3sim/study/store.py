@@ -21,6 +21,7 @@ from h3sim.documents.files import shown_path
 from h3sim.documents.shown import shown
 from h3sim.errors import H3SimError, InputError, Problem
 from h3sim.printable import printable
+from h3sim.study.store_format import APPLICATION_ID, FORMAT, VERSION, script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,28 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CellOutcome", "Store", "StoreError", "StoreInputError", "StoredStudy"]
 
-_VERSION = 1
-FORMAT = f"h3sim-store/{_VERSION}"
-_APPLICATION_ID = 0x68337331  # "h3s1"
 _BUSY_MS = 60_000
 _AGAIN_S = 0.01
 _CHUNK = 500
 """Keys asked for at once: SQLite took 999 parameters in a query until 3.32."""
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS cells (
-    key BLOB PRIMARY KEY, model TEXT NOT NULL, row TEXT, resources TEXT, error TEXT, seconds REAL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS studies (
-    id INTEGER PRIMARY KEY, token TEXT UNIQUE NOT NULL, name TEXT NOT NULL, n INTEGER NOT NULL,
-    axes TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS study_cells (
-    study INTEGER NOT NULL, position INTEGER NOT NULL, key BLOB NOT NULL,
-    PRIMARY KEY (study, position)
-) WITHOUT ROWID;
-"""
-
-
 _PUT = """
 INSERT INTO cells (key, model, row, resources, error, seconds) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET
@@ -141,9 +124,9 @@ class Store:
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         (known,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if tables and known != _APPLICATION_ID:
+        if tables and known != APPLICATION_ID:
             raise self._refused("is not a store of studies: give another file")
-        if tables and version != _VERSION:
+        if tables and version != VERSION:
             raise self._refused(
                 f"is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
                 " give another file, or export its rows with the h3sim that made it"
@@ -156,7 +139,7 @@ class Store:
             with self._db:
                 # Two may make one file at once: IMMEDIATE lets one wait, and then find the tables
                 # there.
-                self._db.executescript(f"BEGIN IMMEDIATE;{_make_tables()}COMMIT;")
+                self._db.executescript(f"BEGIN IMMEDIATE;{script()}COMMIT;")
         elif not tables:
             raise self._refused("is empty")
 
@@ -346,11 +329,6 @@ class Store:
         where: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _make_tables() -> str:
-    ids = f"PRAGMA application_id = {_APPLICATION_ID};PRAGMA user_version = {_VERSION};"
-    return ids + _SCHEMA
 
 
 _ADVICE = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import h3sim
 from h3sim.cli import main
 from h3sim.study.header_study import HeaderRow
 
@@ -40,7 +41,10 @@ def test_json_has_every_row_and_what_it_follows_from(
     (row,) = document.pop("rows")
     assert document == {
         "format": "h3sim-headers/1",
+        "version": h3sim.__version__,
         "source": "lists.qif",
+        "of": "requests",
+        "interval_ms": 10.0,
         "network": None,
         "table_bytes": 256,
         "blocked_streams": 100,

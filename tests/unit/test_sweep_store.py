@@ -18,6 +18,7 @@ from h3sim.schedulers import FifoScheduler
 from h3sim.study import Store, StoreError, read_results, study_of, sweep
 from h3sim.study.identity import model_version
 from h3sim.study.store import CellOutcome
+from h3sim.study.store_format import TABLES
 from tests import standins
 from tests.helpers import page_file, page_of
 
@@ -166,6 +167,19 @@ def test_what_another_process_finished_is_not_lost_to_a_failure(
         for outcome in (_outcome(None, None, "died"), _outcome('{"a": 1}', "[1]", None), later):
             kept.put([outcome])
         assert list(kept.rows(number)) == [left]
+
+
+def test_a_store_has_the_tables_and_columns_that_its_format_declares(store: Any) -> None:
+    run(study(1), store)
+    with sqlite3.connect(store) as database:
+        tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        found = {
+            name: [row[1] for row in database.execute(f"PRAGMA table_info({name})")]
+            for (name,) in tables.fetchall()
+        }
+    database.close()
+    assert found == {table.name: [column.name for column in table.columns] for table in TABLES}
+    assert list(found["cells"]) == list(CellOutcome._fields)
 
 
 def test_a_plan_counts_loads_whose_resources_are_missing(store: Any) -> None:
