@@ -42,7 +42,7 @@ class RecordingError(InputError):
     """A recording, or a site, cannot be made into a page."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImportedPage:
     """A page that was read from a recording, and what had to be done to get it.
 
@@ -76,6 +76,9 @@ class ImportedPage:
     def n_resources(self) -> int:
         """How many resources the page has."""
         return len(self.page.resources)
+
+    def __repr__(self) -> str:
+        return f"<ImportedPage {self.lines()[0]}>"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

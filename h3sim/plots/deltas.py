@@ -98,7 +98,7 @@ def draw(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> None:
     for place, value in zip(places, values, strict=True):
         # Towards the middle no other bar is in the way.
         ax.annotate(
-            f"{value:+,.0f}",
+            f"{value:+,.0f}" if round(value) else "0",
             (0, place),
             xytext=(4 if value <= 0 else -4, 0),
             textcoords="offset points",

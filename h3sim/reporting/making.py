@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
+from h3sim.documents import shown
 from h3sim.errors import InputError, Problem
 from h3sim.reporting.document import Report, ReportTable
 from h3sim.reporting.loads import named, part_of, verdict_of
@@ -94,7 +95,9 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | Results | Measurem
 
     Rows of a study can be gone through like a list, and are one thing here.
     """
-    given: list[Any] = [of] if isinstance(of, _KINDS) or not isinstance(of, Iterable) else [*of]
+    given: list[Any] = (
+        [of] if isinstance(of, (*_KINDS, str)) or not isinstance(of, Iterable) else [*of]
+    )
     found: list[Any] = []
     for value in given:
         if isinstance(value, Comparison):
@@ -102,8 +105,10 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | Results | Measurem
                 found += value.loads_of(page, buffer_kb=buffer_kb)
         else:
             found.append(value)
-    if not found or not all(isinstance(value, _KINDS) for value in found):
-        message = "must be loads, comparisons, results of studies or measured logs"
+    wrong = [value for value in found if not isinstance(value, _KINDS)]
+    if not found or wrong:
+        kinds = "loads, comparisons, results of studies or measured logs"
+        message = f"must be {kinds}, is {shown(wrong[0]) if wrong else 'nothing'}"
         raise InputError([Problem(key="of", message=message)])
     return found
 

@@ -73,7 +73,7 @@ ADVICE = WrittenFormat(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Advice:
     """Which scheme serves a page best: the sentence, the race behind it, and a table."""
 
@@ -117,6 +117,9 @@ class Advice:
     def to_dict(self) -> dict[str, Any]:
         """Return it as a document of format `h3sim-advice/1`."""
         return ADVICE.write(self, version=__version__)
+
+    def __repr__(self) -> str:
+        return f"<Advice: {self.sentence}>"
 
     def _repr_html_(self) -> str:
         lines = [self.sentence, *map(str, self.replayed)]

@@ -94,7 +94,7 @@ COMPARISON = WrittenFormat(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(Told):
     """Rows by page, buffer and scheme, in the order given.
 

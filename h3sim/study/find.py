@@ -90,7 +90,7 @@ FOUND = WrittenFormat(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FoundScheme(Told):
     """What `find` found."""
 

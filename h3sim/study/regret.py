@@ -108,7 +108,7 @@ REGRET = WrittenFormat(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Regret(Told):
     """Rows by network, page and scheme, in the order given."""
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from h3sim import catalog, engine
+from h3sim.documents import shown
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.values import Flag
 from h3sim.errors import InputError, Problem
@@ -197,6 +198,12 @@ def resolve_page(page: PageLike) -> Page:
         from h3sim.capture import import_page  # on use: importing h3sim should stay quick
 
         return import_page(page).page
+    given: object = page  # whatever the annotation says
+    if not isinstance(given, str | os.PathLike):
+        # An imported page or a load holds the page that may have been meant.
+        hint = ": take its `page`" if isinstance(getattr(given, "page", None), Page) else ""
+        message = f"must be a name, a path or a page, is {shown(page)}{hint}"
+        raise InputError([Problem(key="page", message=message)])
     return catalog.load_page(page)
 
 

@@ -28,7 +28,7 @@ WHICH = Choice(("all", "atf"))
 """All resources, or those above the fold."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Told:
     """A table, `rows`, that says what was run, and becomes a document of a *format*."""
 
@@ -40,6 +40,13 @@ class Told:
     words: dict[str, str]
     """The same for people."""
     page_digests: dict[str, str]
+
+    def __repr__(self) -> str:
+        """Return what it is of; all that it holds would fill the screen of a prompt."""
+        first, *others = self.page_digests
+        pages = f"{1 + len(others)} pages" if others else first
+        rows = f"{len(self.rows):,} row{'s' * (len(self.rows) != 1)}"
+        return f"<{type(self).__name__} of {pages}: {rows}>"
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `rows` as a pandas DataFrame; its `attrs` say the rest of the document.

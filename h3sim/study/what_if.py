@@ -68,7 +68,7 @@ WHAT_IF = WrittenFormat(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class WhatIf(Told):
     """Rows by page and by what is asked, in the order of `WHAT_IFS`."""
 

@@ -122,6 +122,17 @@ def test_a_single_unknown_name_keeps_its_error(call: Callable[[], object]) -> No
     assert caught.value.nearest == ("bucket", "bucket-html")
 
 
+def test_who_gives_what_holds_a_page_is_told_to_take_that() -> None:
+    load: Any = h3sim.simulate("davies-meenan")
+    with pytest.raises(InputError, match=r"^page: must be a name, .*: take its `page`$"):
+        h3sim.simulate(load)
+    nothing: Any = None
+    with pytest.raises(InputError, match=r"^page: must be a name, a path or a page, is None$"):
+        h3sim.simulate(nothing)
+    with pytest.raises(InputError, match=r"^of: must be loads, .*, is 'davies-meenan'$"):
+        h3sim.report("davies-meenan")  # type: ignore[arg-type]
+
+
 def test_a_study_file_is_told_of_unknown_names_and_of_all_else(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text(STUDY, encoding="utf-8")

@@ -153,6 +153,10 @@ def test_a_bar_is_how_much_sooner_or_later_a_resource_was_complete() -> None:
     (drawn,) = ax.containers
     bars = [bar.get_width() for bar in drawn]
     assert bars == [row.delta_ms for row in rows]
+    labels = [text.get_text() for text in ax.texts]
+    assert [float(label.replace(",", "")) for label in labels] == [round(bar) for bar in bars]
+    unmoved: Any = LoadPlots([loads[0], loads[0]]).deltas()
+    assert {text.get_text() for text in unmoved.texts} == {"0"}
 
 
 def test_what_moved_is_drawn_of_two_loads_and_no_other_number() -> None:
