@@ -6,12 +6,12 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from h3sim import catalog
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_pages, read_pages
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
 from h3sim.printable import printable
+from h3sim.study.run import resolve_scheme
 from h3sim.study.what_if import WHAT_IFS, what_if
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 def _what_if(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     pages = read_pages(options, mistakes)
-    scheme = mistakes.collect(partial(catalog.load_scheme, options.scheme))
+    scheme = mistakes.collect(partial(resolve_scheme, options.scheme))
     config = read_config(options, mistakes, buffer_kb=options.buffer_kb)
     if mistakes.lines or config is None or scheme is None:
         return mistakes.tell("what-if")

@@ -204,7 +204,15 @@ def resolve_page(page: PageLike) -> Page:
         hint = ": take its `page`" if isinstance(getattr(given, "page", None), Page) else ""
         message = f"must be a name, a path or a page, is {shown(page)}{hint}"
         raise InputError([Problem(key="page", message=message)])
+    _refuse_set("page", page, catalog.page_set)
     return catalog.load_page(page)
+
+
+def _refuse_set(key: str, name: object, members: Callable[[Any], object]) -> None:
+    """Refuse the name of a set where one is meant."""
+    if isinstance(name, str) and members(name) is not None:
+        message = f"{name!r} is a set of {key}s, and one is needed (`h3sim list sets` shows which)"
+        raise InputError([Problem(key=key, message=message)])
 
 
 def resolve_scheme(scheme: SchemeLike) -> Scheme:
@@ -212,6 +220,7 @@ def resolve_scheme(scheme: SchemeLike) -> Scheme:
     if isinstance(scheme, Scheme):
         return scheme
     if isinstance(scheme, str | os.PathLike):
+        _refuse_set("scheme", scheme, catalog.scheme_set)
         return catalog.load_scheme(scheme)
     if not callable(scheme) and not hasattr(scheme, "pick"):
         message = f"must be a name, a path, a scheme or a scheduler, is {scheme!r}"

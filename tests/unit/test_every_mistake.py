@@ -133,6 +133,20 @@ def test_who_gives_what_holds_a_page_is_told_to_take_that() -> None:
         h3sim.report("davies-meenan")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: h3sim.simulate("papers"), "page: 'papers' is a set of pages"),
+        (lambda: h3sim.simulate("creative", scheme="marx-2019"), "scheme: 'marx-2019' is a set of"),
+        (lambda: h3sim.what_if("creative", scheme="servers"), "scheme: 'servers' is a set of"),
+    ],
+)
+def test_a_set_is_told_as_one_where_one_is_needed(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value).startswith(said)
+
+
 def test_a_study_file_is_told_of_unknown_names_and_of_all_else(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_text(STUDY, encoding="utf-8")
