@@ -35,6 +35,7 @@ def check_the_last_word_counts(make: Any, signalling: Any, seed: int) -> None:
         StreamSender(scheduler, turn_bytes=1),  # type: ignore[arg-type]
         signalling,
         lambda number, _: frames.append(number),
+        message_bytes=signalling.message_bytes(is_http2=False),
     )
     signals.on_connected()
     stream_ids = range(0, 4 * N_REQUESTS, 4)
