@@ -78,9 +78,11 @@ class ProtocolLog:
         begun_ms = next(
             (each.start_ms for each in (*documents, *exchanges) if _is_sent(each)), None
         )
-        if begun_ms is not None:
-            loaded_ms = next((at_ms for at_ms in self._loaded_ms if at_ms >= begun_ms), begun_ms)
-            recording.times_ms["load_event"] = loaded_ms - begun_ms
+        if begun_ms is None:
+            return
+        since_ms = [at_ms - begun_ms for at_ms in self._loaded_ms if at_ms >= begun_ms]
+        if since_ms:
+            recording.times_ms["load_event"] = since_ms[0]
 
 
 def _is_sent(exchange: RecordedExchange) -> bool:
