@@ -40,6 +40,8 @@ examples:
 What is finished is kept in the store, whatever happens; the same command again runs the rest.
 """
 _TOLD = 10
+_HUGE = 1e6
+"""From here on no digit of a speedup tells anything."""
 _SHOWN_BY = ("network", "scheme")
 _FIGURES = tuple(figure.name for figure in FIGURES if figure.is_headline)
 
@@ -195,8 +197,9 @@ def _show_until(until: Sequential, options: argparse.Namespace) -> None:
         (
             row.scheme,
             row.seeds,
-            *(f"{number:.3f}" for number in (row.geometric, row.low, row.high)),
-            f"{100 * (row.high / row.low - 1):.1f}",
+            *(_speedup(number) for number in (row.geometric, row.low, row.high)),
+            # Of next to no seeds an interval may be so wide that it ends at 0.
+            f"{100 * (row.high / row.low - 1):.1f}" if row.low else "-",
         )
         for row in until.rows
     )
@@ -206,6 +209,15 @@ def _show_until(until: Sequential, options: argparse.Namespace) -> None:
     if not until.is_narrow:
         told = f"not all are narrower than {100 * rule.width:g} % after {rule.most_seeds:,} seeds"
         print(f"h3sim sweep: {told}: raise until.most_seeds", file=sys.stderr)
+
+
+def _speedup(number: float) -> str:
+    """Return a speedup; the upper end of an interval that says nothing may have 300 digits.
+
+    >>> _speedup(1.23456), _speedup(2e300)
+    ('1.235', '2e+300')
+    """
+    return f"{number:.3f}" if number < _HUGE else f"{number:.0e}"
 
 
 def _show(results: Results, options: argparse.Namespace) -> None:

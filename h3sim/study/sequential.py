@@ -139,7 +139,7 @@ def run_until(
 
     *how* is what else `Study.run` takes. Errors as `sweep_until`.
     """
-    _check_study(study, rule)
+    n_compared = _check_study(study, rule)
     # Each look has all seeds of the last one: without a store in memory they would run again.
     kept = Store(":memory:" if store is None else store)
     ran = 0
@@ -151,19 +151,23 @@ def run_until(
             done = results.counts.reused + results.counts.ran
             results.counts = results.counts._replace(reused=done - ran, ran=ran)
         rows = _rows(results, rule)
-        # Not by their ratio: the lower end of a very wide one is 0.
-        is_narrow = all(row.high - row.low < rule.width * row.low for row in rows)
+        # Not by their ratio: the lower end of a very wide one is 0. A scheme whose loads failed has
+        # no interval yet, and so none that is narrow.
+        narrow = [row.high - row.low < rule.width * row.low for row in rows]
+        is_narrow = len(narrow) == n_compared and all(narrow)
         if is_narrow:
             break
     found = Rows(SequentialRow, rows)
     return Sequential(rule=rule, rows=found, results=results, is_narrow=is_narrow)
 
 
-def _check_study(study: Study, rule: StoppingRule) -> None:
+def _check_study(study: Study, rule: StoppingRule) -> int:
+    """Return how many schemes are compared with the baseline."""
     names = [scheme.name for scheme in study.design.schemes]
     if rule.baseline not in names or len(names) < 2:
         message = f"must be one of several schemes ({', '.join(names)}), is {rule.baseline!r}"
         raise InputError([Problem(key="baseline", message=message)])
+    return len(names) - 1
 
 
 def seed_interval(values: Sequence[float], level: float) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from scipy import stats
 import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
+from h3sim.study.pairs import pairs_by_scheme
 from h3sim.study.sequential import seed_interval
 from h3sim.study.stopping import StoppingRule
 from tests.helpers import page_of
@@ -146,6 +147,16 @@ def test_the_command_line_says_where_intervals_stay_wide(
     assert "16 loads: reused 16, ran 0" in capsys.readouterr().out  # the first look is enough
 
 
+def test_the_command_line_shows_an_interval_that_says_nothing(
+    study_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wide = STUDY.replace("most_seeds = 60", "most_seeds = 2\nconfidence = 0.99999999")
+    study_file.write_text(wide, encoding="utf-8")
+    assert main(["sweep", str(study_file), "-j", "1"]) == 1
+    (line,) = [row for row in capsys.readouterr().out.splitlines() if row.split()[-1:] == ["-"]]
+    assert (line.split()[0], line.split()[3]) == ("fifo", "0.000")
+
+
 def test_a_dry_run_says_what_seeds_cost_at_first_and_at_most(
     study_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,3 +203,18 @@ def test_an_interval_that_says_nothing_is_no_error() -> None:
     (row,) = found.rows
     assert not found.is_narrow
     assert row.low == 0 < row.geometric < row.high < float("inf")
+
+
+def test_a_scheme_that_has_no_interval_has_none_that_is_narrow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As where all its loads fail."""
+
+    def pairs_of_others(*given: Any) -> Any:
+        return {key: pairs for key, pairs in pairs_by_scheme(*given).items() if key != "dfifo"}
+
+    monkeypatch.setattr("h3sim.study.sequential.pairs_by_scheme", pairs_of_others)
+    schemes = ["rr", "fifo", "dfifo"]
+    found = h3sim.sweep_until(PAGE, width=0.01, most_seeds=2, schemes=schemes, executor="serial")
+    assert [(row.scheme, row.low) for row in found.rows] == [("fifo", found.rows[0].high)]
+    assert not found.is_narrow
