@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from h3sim.study import run_config
 from h3sim.transport.jitter import LinkJitter
 from h3sim.units import ms
 from tests.effort import law
+from tests.helpers import page_of
 from tests.property import laws, signalling_laws
 from tests.property.strategies import SCHEMES
 from tests.property.test_connected_laws import networks, settings
@@ -42,8 +44,12 @@ SAID = [made for row in SCHEMES.values() for way in SENT if (made := said(row, w
 ON_A_CONTROL_STREAM = [made for made in SAID if made.signalling is Signalling.DRAFT_22]
 YIELDING = ("p+", "s+")
 """Groups that yield until the client has all of a class; the server's knowledge lasts longer."""
+CHAINED = ("dfifo",)
+"""Who has gone decides who stands above what (Quicker's chain): the same holds of these."""
 AS_KNOWN = [
-    made for made in SAID if made.name not in YIELDING or made.signalling is Signalling.METADATA
+    made
+    for made in SAID
+    if made.name not in (*YIELDING, *CHAINED) or made.signalling is Signalling.METADATA
 ]
 
 
@@ -93,6 +99,27 @@ def test_signals_without_delay_are_as_good_as_known(page: Any, scheme: Any, hand
         h3sim.simulate(page, scheme=one, rtt_ms=0, handshake=handshake) for one in (scheme, known)
     ]
     signalling_laws.check_signals_without_delay_are_as_good_as_known(*both)
+
+
+def test_the_chain_of_dfifo_lasts_longer_at_a_server_that_knows_by_itself() -> None:
+    """A client has let go of the root when it asks for what that names; the server has not.
+
+    The scripts have gone, and the parent of their last, the root, is the last of their class. So
+    the server puts the next script right below the root, above the document that came before.
+    """
+    named = {"kind": "document", "bytes": 8000, "discovered": {"by": "/", "at": "complete"}}
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 8000, "server_ms": 690},
+        {"id": "a.js", "kind": "script", "bytes": 8000, "discovered": {"at": "time"}},
+        {"id": "named", **named},
+        {**named, "id": "b.js", "kind": "script", "discovered": {"by": "named", "at": "request"}},
+    )
+    scheme = h3sim.load_scheme("dfifo")
+    last = []
+    for way in (Signalling.H2, Signalling.SERVER):
+        load = h3sim.simulate(page, scheme=replace(scheme, signalling=way), rtt_ms=0)
+        last.append(max(load.timings, key=attrgetter("finished_ms")).id)
+    assert last == ["b.js", "named"]
 
 
 @law(120)

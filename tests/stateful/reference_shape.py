@@ -6,6 +6,8 @@ which nodes were put where they stand, so that the children of a node follow in 
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 from h3sim.schedulers import Orphans, UnknownParent
@@ -122,14 +124,23 @@ class ReferenceShape:
         total = sum(self.weights[child] for child in children)
         for child in children:
             if self.orphans is not Orphans.KEEP:
-                share = self.weights[child] * self.weights[node] / total
-                nearest = share + (0.5 if self.orphans is Orphans.SHARE else 0)
-                self.weights[child] = max(1, int(nearest))
+                self.weights[child] = max(1, self.share(child, node, total))
             self.hang(child, parent)
         self.places.remove((node, parent))
         self.gone = [entry for entry in self.gone if entry[0] != node]
         if parent is not None:
             self.gone = [*self.gone, (node, parent)][-REMEMBERED:]
+
+    def share(self, child: Any, node: Any, total: int) -> int:
+        """Return the child's part of what the node weighed."""
+        weight: int = self.weights[child]
+        part = Fraction(self.weights[node], total)
+        if self.orphans is Orphans.SHARE:
+            # h2o has 16 bits behind the point: a part may be rounded to a half, and that up.
+            half = Fraction(1, 2)
+            part = Fraction(math.floor(part * 2**16 + half), 2**16)
+            return math.floor(weight * part + half)
+        return math.floor(weight * part)
 
     def prune(self) -> None:
         """Nobody is there only for others when there are no others."""

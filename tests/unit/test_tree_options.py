@@ -206,6 +206,13 @@ class TestRetention:
         tree.close(8)
         assert drawn(tree, weights=True) == "8:16 4:16"
 
+    def test_a_half_that_16_bits_make_less_of_is_rounded_down(self) -> None:
+        """As h2o shares: 18 of 24 times 2 is 1.5, but 18 times 5461 / 65536 is less."""
+        tree = opened(TreeScheduler(orphans=Orphans.SHARE), {0: on(None, 2), 4: on(0, 6)})
+        opened(tree, {8: on(0, 18)})
+        tree.close(0)
+        assert drawn(tree, weights=True) == "4:1 8:1"
+
     def test_its_children_share_what_was_its_own(self) -> None:
         tree = opened(TreeScheduler(retain=1), {0: on(None), 4: on(0), 8: on(0), 12: on(None)})
         tree.close(0)
