@@ -146,11 +146,12 @@ def _headers(options: argparse.Namespace) -> int:
     exchanges = mistakes.collect(partial(_read, options.file, options.of, ms(interval_ms)))
     if mistakes.lines or exchanges is None:
         return mistakes.tell("headers")
-    source, settings = Path(options.file).name, wanted["settings"]
+    source = Path(options.file).name
     rows = _run(partial(_study(exchanges, options.of, network), name=source, **wanted), options)
     if options.plot is not None and rows:
         _draw(list(rows), options.plot)
-    _print(rows, options, source, settings, wanted["seed"], network)
+    lists = {"source": source, "of": options.of, "interval_ms": interval_ms, "network": network}
+    _print(rows, options, {**lists, "settings": wanted["settings"], "seed": wanted["seed"]})
     return _tell(rows, options)
 
 
@@ -194,25 +195,18 @@ def _tell(rows: HeaderRows, options: argparse.Namespace) -> int:
     return FAILED if rows.errors else 0
 
 
-def _print(
-    rows: HeaderRows,
-    options: argparse.Namespace,
-    source: str,
-    settings: CodecSettings,
-    seed: int,
-    network: str | None,
-) -> None:
+def _print(rows: HeaderRows, options: argparse.Namespace, given: dict[str, Any]) -> None:
+    """Print the rows, with what they follow from."""
     if options.json:
-        lists = {"source": source, "of": options.of, "interval_ms": float(options.interval_ms)}
-        document = rows_to_dict(rows, settings=settings, seed=seed, network=network, **lists)
-        print(json.dumps(document, allow_nan=False))
+        print(json.dumps(rows_to_dict(rows, **given), allow_nan=False))
         return
     if not rows:
         return
+    network, table_bytes = given["network"], given["settings"].table_bytes
     over = f", QUIC over {network}" if network else ""
     print(
-        f"{printable(source)}: {plural(rows[0].sections, options.of[:-1])},"
-        f" {plural(rows[0].runs, 'run')}, table of {settings.table_bytes:,} bytes{over}"
+        f"{printable(given['source'])}: {plural(rows[0].sections, options.of[:-1])},"
+        f" {plural(rows[0].runs, 'run')}, table of {table_bytes:,} bytes{over}"
     )
     _show(rows, terminal_width(options))
 

@@ -81,8 +81,9 @@ def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
     if setting.headers is not None:
         named["headers"] = setting.headers
     # One that came to its end knows of no limit; an axis may have None, the usual one.
-    limit = {key: given[key] for key in ("max_simulated_s",) if key in given}
-    return {**named, **limit}
+    if "max_simulated_s" in given:
+        named["max_simulated_s"] = given["max_simulated_s"]
+    return named
 
 
 def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:

@@ -278,6 +278,7 @@ def resolve_subjects(
         InputError: listing every mistake: names that are not known, nothing at all, a name twice.
     """
     with GatheredMistakes() as mistakes:
+        # Not empty instead: what is not known is no reason to say that something is needed.
         found = mistakes.of("pages", lambda: resolve_pages(pages), instead=(None,))
         wanted = mistakes.of("schemes", lambda: resolve_schemes(schemes), instead=(None,))
         mistakes.of("", lambda: check_some(pages=found, schemes=wanted))

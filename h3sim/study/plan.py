@@ -69,11 +69,11 @@ def _missing(cells: Cells, store: str | Path) -> int:
     with Store(store, may_write=False) as known:
         for first in range(0, len(cells), _CHUNK):
             some = range(first, min(first + _CHUNK, len(cells)))
-            found = known.known(some_keys := [keys.key(index) for index in some])
+            wanted = [keys.key(index) for index in some]
             done = {
                 key
-                for key, (failed, has_resources) in found.items()
+                for key, (failed, has_resources) in known.known(wanted).items()
                 if failed or has_resources or not cells.has_resources
             }
-            n_missing += sum(key not in done for key in some_keys)
+            n_missing += sum(key not in done for key in wanted)
     return n_missing

@@ -32,6 +32,13 @@ def test_a_table_stands_below_each_path(lists: Any, capsys: pytest.CaptureFixtur
     assert "RTT 10 ms, loss 5 %" in out
 
 
+def test_json_tells_an_interval_that_was_given_in_percent(
+    lists: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["headers", lists, "--schemes", "hpack", "--interval-ms", "50%", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["interval_ms"] == 0.5
+
+
 def test_json_has_every_row_and_what_it_follows_from(
     lists: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
