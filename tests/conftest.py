@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+from functools import cache
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import Phase, settings
@@ -42,3 +44,28 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         return None
     seed = config.getoption("--hypothesis-seed")
     return f"thorough: HYPOTHESIS_PROFILE=thorough pytest --hypothesis-seed={seed} looks again"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a Chromium where none starts, and say why."""
+    if item.get_closest_marker("chromium") is not None:
+        reason = _why_no_chromium()
+        if reason is not None:
+            pytest.skip(reason)
+
+
+@cache
+def _why_no_chromium() -> str | None:
+    """Return why no browser can be spoken to here, None where one can."""
+    # On use: nearly all tests go without.
+    from h3sim.capture.chromium import ChromiumError, find_chromium
+    from h3sim.capture.chromium.browser import running_chromium
+
+    if find_spec("websocket") is None:
+        return "no websocket-client is installed"
+    try:
+        # One that is installed may not start: without a sandbox, or what it links to.
+        with running_chromium(find_chromium(), local_only=True):
+            return None
+    except ChromiumError as error:
+        return str(error)

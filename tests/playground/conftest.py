@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture.chromium import ChromiumError, find_chromium
+from h3sim.capture.chromium import find_chromium
 from tests.playground.browsing import Tab, open_playground
 from tools.playground import PARTS, fetch_package
 
@@ -30,12 +30,7 @@ def site() -> Path:
 @pytest.fixture(scope="session")
 def tab(site: Path) -> Iterator[Tab]:
     """A tab of a real Chromium with the playground in it."""
-    pytest.importorskip("websocket")
-    try:
-        chromium = find_chromium()
-    except ChromiumError as error:
-        pytest.skip(str(error))
-    with open_playground(site, chromium) as opened:
+    with open_playground(site, find_chromium()) as opened:
         yield opened
 
 

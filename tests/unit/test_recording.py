@@ -1,6 +1,7 @@
 """A small site in a real Chromium: what is recorded of it, each time again.
 
-These tests need an installed Chromium; `pytest -m "not chromium"` leaves them out.
+These tests need a Chromium, and are skipped where none starts; `pytest -m "not chromium"` leaves
+them out.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from h3sim.capture.chromium import ChromiumError, Patience, RecordedSource, find_chromium, record
-from h3sim.capture.chromium.browser import running_chromium
+from h3sim.capture.chromium import Patience, RecordedSource, record
 from h3sim.capture.chromium.repeat import graph_of
 from h3sim.cli import main
 from h3sim.page import read_page
@@ -31,12 +31,6 @@ QUICK = Patience(settle_s=0.3, quiet_s=0.3)
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("websocket")
-    try:
-        with running_chromium(find_chromium(), local_only=True):
-            pass
-    except ChromiumError as error:
-        pytest.skip(str(error))
     return write_site(tmp_path_factory.mktemp("site"))
 
 
