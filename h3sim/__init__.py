@@ -1,4 +1,4 @@
-"""Replays web pages through every HTTP/2 and HTTP/3 prioritization scheme, without sockets.
+"""Replays web pages through HTTP/2 and HTTP/3 prioritization schemes, without sockets.
 
 >>> import h3sim
 >>> load = h3sim.simulate("davies-meenan", scheme="bucket-html")

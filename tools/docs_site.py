@@ -46,7 +46,8 @@ SECTIONS = {
     ),
     "Reference: look it up": (
         *("reference/cli", "reference/api", "docs/schemes", "docs/networks", "docs/metrics"),
-        *("docs/page-format", "docs/formats", "docs/corpus", "docs/glossary", "CHANGELOG"),
+        *("docs/page-format", "docs/formats", "docs/corpus", "docs/glossary"),
+        *("docs/references", "CHANGELOG"),
     ),
     "Explanation: how and why": (
         *("docs/architecture", "docs/browsers", "docs/signalling", "docs/schedulers"),

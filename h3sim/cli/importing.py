@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.browser.first_view import HEURISTIC
 from h3sim.capture import DIALECTS, import_page
-from h3sim.cli.outputs import check_outputs_differ
+from h3sim.cli.outputs import check_outputs_differ, print_file
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
 from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, fitted, terminal_width
@@ -110,7 +110,7 @@ def _check_output(options: argparse.Namespace) -> None:
 def _write(imported: ImportedPage, output: str) -> None:
     text = json.dumps(page_to_dict(imported.page), indent=1, ensure_ascii=False, allow_nan=False)
     if output == _STANDARD_OUTPUT:
-        print(text)
+        print_file(text)
         return
     write_whole(output, f"{text}\n", key="-o")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -166,11 +167,15 @@ def _have_streams() -> None:
     """Put something in the place of a closed standard stream, which is None in Python.
 
     What stands for the output can only be read, so that writing to it fails, as to a closed one.
+    What the output's encoding does not have is spelt out.
     """
     if sys.stdout is None:
         sys.stdout = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115 - stays open
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - stays open
+    # What is piped has the encoding of the system, which on Windows knows few scripts.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +15,16 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-__all__ = ["check_outputs_differ", "check_plot_path"]
+__all__ = ["check_outputs_differ", "check_plot_path", "print_file"]
 
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def print_file(text: str) -> None:
+    """Print the *text* of a file that others will read: in UTF-8, whatever a terminal has."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(text.removesuffix("\n"))
 
 
 def check_plot_path(path: str | None) -> None:

@@ -36,7 +36,7 @@ _EPILOG = """\
 examples:
   h3sim report davies-meenan --scheme dfifo -o report.html
   h3sim report http2rulez davies-meenan --scheme rr,fifo,bucket-html -o report.html
-  h3sim report my-page.json --scheme chrome-h2,eps --network cable --loss 1% -o report.html
+  h3sim report my-page.json --scheme chrome-h2,chrome-eps --network cable --loss 1% -o report.html
   h3sim run davies-meenan --json > load.json && h3sim report load.json -o report.html
   h3sim report study.db --baseline fifo -o report.html
   h3sim report client.qlog -o report.html

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
-from h3sim.cli.outputs import check_plot_path
+from h3sim.cli.outputs import check_plot_path, print_file
 from h3sim.cli.parsing import Mistakes, RawHelp
 from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
 from h3sim.errors import InputError, Problem
@@ -77,7 +77,7 @@ def _show(options: argparse.Namespace) -> int:
         found.plot.save(options.plot)
     text = catalog.text_of(options.what, options.name)
     if options.toml or options.json:
-        print(text.removesuffix("\n"))
+        print_file(text)
         return 0
     width = terminal_width(options)
     parts = _of_page(json.loads(text), found, width) if options.what == "page" else _of(text, width)

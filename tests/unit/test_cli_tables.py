@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import subprocess
 import sys
@@ -184,3 +186,34 @@ def test_a_closed_output_is_told_in_one_line() -> None:
     done = program("list", "schemes", preexec_fn=lambda: os.close(1))
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("h3sim: standard output cannot be written: ")
+
+
+def printed_in(encoding: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> bytes:
+    """Return what a command writes where the system's encoding is another one, as on Windows."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert main(list(arguments)) == 0
+    stream.flush()
+    assert isinstance(stream.buffer, io.BytesIO)
+    return stream.buffer.getvalue()
+
+
+def test_what_the_output_cannot_say_is_spelt_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = printed_in("ascii", monkeypatch, "list", "networks", "--wide")
+    assert rb"Marx 2019, \xa7 4.2" in text
+    assert "Marx 2019, § 4.2".encode("cp1252") in printed_in(
+        "cp1252", monkeypatch, "list", "networks", "--wide"
+    )
+
+
+def test_a_file_on_standard_output_is_one_that_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = {"format": "h3sim-page/1", "name": "ü", "resources": [
+        {"id": "ü", "kind": "document", "bytes": 1}]}  # fmt: skip
+    (tmp_path / "ü.json").write_text(json.dumps(page), encoding="utf-8")
+    shown = printed_in("cp1252", monkeypatch, "show", "page", str(tmp_path / "ü.json"), "--json")
+    assert json.loads(shown.decode("utf-8")) == page
+    shown = printed_in("cp1252", monkeypatch, "show", "scheme", "spdy", "--toml")
+    (tmp_path / "mine.toml").write_bytes(shown)
+    assert h3sim.read_scheme(tmp_path / "mine.toml") == h3sim.load_scheme("spdy")

@@ -10,6 +10,7 @@ import pytest
 
 from h3sim.capture import import_page
 from h3sim.capture.imported import RecordingError
+from h3sim.capture.inference.urls import ascii_host
 from h3sim.page import FetchPriority, Level
 from tests.recordings import SAMPLES, SITE, entry, har, resources_of, write_recording
 
@@ -142,6 +143,27 @@ def test_a_host_is_one_however_its_name_is_written(tmp_path: Path) -> None:
     )
     for host in (None, "b\u00fccher.example", "XN--bcher-kva.example"):
         assert list(resources_of(tmp_path, document, host=host)) == ["/", "a.png"]
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        (
+            "\u4f8b\u3048\u3002\u30c6\u30b9\u30c8",
+            "xn--r8jz45g.xn--zckzah",
+        ),  # an ideographic full stop
+        ("i\u2764\ufe0f.example", "xn--i-7iq.example"),  # a variation selector
+        ("\u039f\u0394\u039f\u03a3.example", "xn--pxavbq.example"),  # no final sigma
+        ("\u213b.example", "fax.example"),  # what is compatible with capitals
+        ("un\u00adseen.example", "unseen.example"),  # a soft hyphen
+        ("fa\u00df.example", "xn--fa-hia.example"),  # not transitional
+        ("STRA\u1e9eE.example", "xn--strae-oqa.example"),
+        ("\u03d2\u20e3.example", "xn--6xa220m.example"),  # no name by IDNA2008, and no error
+    ],
+)
+def test_a_host_is_looked_up_as_browsers_look_it_up(written: str, sent: str) -> None:
+    """By UTS #46, which browsers follow; the names are those that the package idna gives."""
+    assert ascii_host(written) == sent
 
 
 def log_event(name: str, second: float, **params: Any) -> dict[str, Any]:

@@ -112,6 +112,13 @@ def test_the_citation_names_this_software_and_its_version() -> None:
     assert "\t" not in text
 
 
+def test_the_source_distribution_has_all_that_is_checked() -> None:
+    """`make test` goes over these folders, in an unpacked distribution as in a checkout."""
+    text = (CHECKOUT / "MANIFEST.in").read_text(encoding="utf-8")
+    folders = re.split(r",\s*", config()["mypy"]["files"].strip())
+    assert [name for name in folders if f"\ngraft {name}\n" not in text] == []
+
+
 def test_public_names_exist() -> None:
     assert [name for name in h3sim.__all__ if not hasattr(h3sim, name)] == []
 

@@ -33,6 +33,14 @@ _IN_PATH, _IN_QUERY = (
 )
 """What stands for itself there (URL Standard § 1.3), a % too: it may begin an escape already."""
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
+_IGNORED = re.compile(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2064\u206a-\u206f\ufe00-\ufe0f"
+    "\ufeff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
+)
+"""What a name is looked up without: soft hyphens, variation selectors and their like (UTS #46)."""
+_LABEL_ENDS = re.compile("[.\u3002]")
+_UNFOLDED = {"\u1e9e": "ß"} | {each: each for each in "ßς\u200c\u200d"}
+"""What browsers keep where folding case would change it (UTS #46, not transitional)."""
 
 
 class Address(NamedTuple):
@@ -80,12 +88,17 @@ def address(url: str) -> Address | None:
 def ascii_host(host: str) -> str:
     """Return a host's name in lower case as the DNS has it (RFC 3492, UTS #46).
 
-    >>> ascii_host("CDN.Example"), ascii_host("straße.example")
-    ('cdn.example', 'xn--strae-oqa.example')
+    The standard library is enough for that: its normal forms and foldings are what the mapping of
+    UTS #46 is made of. What that forbids stands as it is, for a recording says what was asked for.
+
+    >>> ascii_host("CDN.Example"), ascii_host("straße.example"), ascii_host("例え。テスト")
+    ('cdn.example', 'xn--strae-oqa.example', 'xn--r8jz45g.xn--zckzah')
     """
     if host.isascii():
         return host.lower()
-    labels = unicodedata.normalize("NFKC", host.lower()).split(".")
+    seen = _IGNORED.sub("", unicodedata.normalize("NFKC", host))
+    folded = "".join(_UNFOLDED.get(each) or each.casefold() for each in seen)
+    labels = _LABEL_ENDS.split(unicodedata.normalize("NFKC", folded))
     return ".".join(
         label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels
     )
