@@ -174,7 +174,8 @@ def _streams(
     gaps = _Gaps()
     streams: list[StreamRow] = []
     for stream_id in sorted(got):
-        size = sizes[stream_id]
+        # Without a FIN a log that was cut off, or a response that was reset, shows in its length.
+        size = sizes[stream_id] if stream_id in ends else said.least_bytes(stream_id, sizes)
         if stream_id not in first_at_ns or got[stream_id].contiguous < size:
             gaps.add("the end of responses that are left out", stream_id)
             continue
@@ -224,6 +225,10 @@ class _Said:
                 for stream_id, at_ns in self._arrived_at_ns.items()
                 if shift_ns is not None
             }
+
+    def least_bytes(self, stream_id: int, sizes: dict[int, int]) -> int:
+        """Return how long a stream is at least: what was seen of it, and what its header says."""
+        return max(sizes[stream_id], self._bodies.get(stream_id, 0))
 
     def row(self, stream_id: int, first_at_ns: int, size: int, gaps: _Gaps) -> StreamRow:
         requested_at_ns = self._requested_at_ns.get(stream_id)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["VantagePoint"]
 
 _APPLICATION = ("application", "user")
+_HEADERS = ("headers", "header")
+"""What a frame of header fields is called, and was in draft-01 and -02 of qlog."""
 
 
 class VantagePoint:
@@ -166,7 +168,7 @@ class VantagePoint:
 
     def _on_frame(self, event: QlogEvent, *, is_request: bool) -> None:
         frame = event.data.get("frame")
-        if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() != "headers":
+        if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() not in _HEADERS:
             return
         stream_id = self._whole(f"{event.key}.data", "stream_id", event.data.get("stream_id"))
         if stream_id is None or stream_id % STREAM_ID_STEP:

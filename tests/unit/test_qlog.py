@@ -276,6 +276,29 @@ def test_a_body_is_as_long_as_its_header_says(tmp_path: Path) -> None:
     assert log.unknown[1:] == ("how long bodies are; all bytes of the stream stand in: stream 4",)
 
 
+def test_a_response_shorter_than_it_says_that_breaks_off_is_left_out(tmp_path: Path) -> None:
+    events = [
+        packet(1, "received", 0, frame(0, 0, 60), frame(4, 0, 60), frame(8, 0, 60, fin=True)),
+        *(headers(1, "parsed", id_, content_length=n) for id_, n in ((0, "99"), (4, "40"))),
+        headers(1, "parsed", 8, content_length="99"),  # the answer to a HEAD request
+    ]
+    log = reading(tmp_path, trace(events))
+    assert [request.stream_id for request in log.trace.requests] == [4, 8]
+    assert "the end of responses that are left out: stream 0" in log.unknown
+    assert "whether responses that lack a FIN are whole: stream 4" in log.unknown
+
+
+def test_a_frame_of_header_fields_has_the_name_of_draft_02_as_well(tmp_path: Path) -> None:
+    events = [
+        headers(0, "created", 0, path="/index.html"),
+        packet(1, "received", 0, frame(0, 0, 60, fin=True)),
+        headers(1, "parsed", 0, content_length="40"),
+    ]
+    for event in (events[0], events[2]):
+        event["data"]["frame"]["frame_type"] = "header"
+    assert reading(tmp_path, trace(events)).resources == (("/index.html", 40),)
+
+
 def test_requests_stand_in_the_order_made(tmp_path: Path) -> None:
     events = [
         headers(1, "created", 4, path="/first"),
