@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.capture.header_lists import read_exchanges
 from h3sim.catalog.roots import root
+from h3sim.cli.options import share
 from h3sim.cli.outputs import check_plot_path
 from h3sim.cli.parsing import FAILED, Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, in_ms, plural, table, terminal_width
@@ -220,7 +221,7 @@ def _wanted(options: argparse.Namespace, mistakes: Mistakes) -> dict[str, Any]:
     return {
         "schemes": schemes,
         "rtts_ms": numbers.several("rtt_ms", most=_LARGEST_RTT_MS),
-        "losses": numbers.several("loss", below=1.0),
+        "losses": numbers.several("loss"),
         "runs": numbers.whole("runs", least=1, most=_MOST_RUNS),
         "settings": CodecSettings(
             table_bytes=numbers.whole("table_bytes", most=_LARGEST_TABLE_BYTES),
@@ -278,20 +279,20 @@ class _Numbers:
         self._options = options
         self._mistakes = mistakes
 
-    def several(self, name: str, *, most: float = 1.0, below: float | None = None) -> list[float]:
-        """Return the numbers of an option, each once; a percent sign divides by a hundred."""
+    def several(self, name: str, *, most: float | None = None) -> list[float]:
+        """Return the numbers of an option, each once; without *most* they are shares below 1."""
         texts = getattr(self._options, name).split(",")
-        found = [self._number(name, text, most, below) for text in texts]
+        found = [self._number(name, text, most) for text in texts]
         return list(dict.fromkeys(value for value in found if value is not None))
 
     def one(self, name: str, *, most: float) -> float:
         """Return the number of an option; 0 where it is wrong."""
-        return self._number(name, getattr(self._options, name), most, None) or 0.0
+        return self._number(name, getattr(self._options, name), most) or 0.0
 
-    def _number(self, name: str, text: str, most: float, below: float | None) -> float | None:
-        value = _number(text.strip())
-        if value is None or value < 0 or (value >= below if below else value > most):
-            limit = f"below {below:g}" if below else f"at most {most:g}"
+    def _number(self, name: str, text: str, most: float | None) -> float | None:
+        value = _number(share if most is None else float, text.strip())
+        if value is None or value < 0 or (value >= 1 if most is None else value > most):
+            limit = "below 1" if most is None else f"at most {most:g}"
             self._wrong(name, f"must be at least 0 and {limit}, is {shown(text)}")
             return None
         return value
@@ -309,9 +310,9 @@ class _Numbers:
         self._mistakes.lines += InputError([problem]).lines()
 
 
-def _number(text: str) -> float | None:
+def _number(read: Callable[[str], float], text: str) -> float | None:
     try:
-        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        value = read(text)
     except ValueError:
         return None
     return value if is_quantity(value) else None

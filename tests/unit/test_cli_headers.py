@@ -32,11 +32,22 @@ def test_a_table_stands_below_each_path(lists: Any, capsys: pytest.CaptureFixtur
     assert "RTT 10 ms, loss 5 %" in out
 
 
-def test_json_tells_an_interval_that_was_given_in_percent(
+def test_json_tells_the_interval_as_it_was_read(
     lists: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["headers", lists, "--schemes", "hpack", "--interval-ms", "50%", "--json"]) == 0
+    assert main(["headers", lists, "--schemes", "hpack", "--interval-ms", " 0.50", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["interval_ms"] == 0.5
+
+
+def test_shares_alone_may_be_per_cent(lists: str, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["headers", lists, "--schemes", "hpack", "--runs", "1", "--loss", "0.07%"]
+    assert main([*argv, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["loss"] == 0.0007
+    assert main([*argv, "--interval-ms", "50%", "--rtt-ms", "10,50%"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "h3sim headers: --rtt-ms: must be at least 0 and at most 60000, is '50%'",
+        "h3sim headers: --interval-ms: must be at least 0 and at most 60000, is '50%'",
+    ]
 
 
 def test_json_has_every_row_and_what_it_follows_from(
