@@ -43,5 +43,5 @@ def _summary(text: str) -> PageSummary:
         n_resources=len(resources),
         total_bytes=sum(resource["bytes"] for resource in resources),
         n_above_the_fold=sum(resource.get("above_the_fold", False) for resource in resources),
-        source=page.get("provenance", {}).get("source", "-"),
+        source=page.get("provenance", {}).get("source", ""),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
+from h3sim._version import __version__
 from h3sim.cli.parsing import RawHelp
 from h3sim.cli.tables import add_wide, table, terminal_width
 from h3sim.compiling import doc_of
@@ -26,17 +28,30 @@ examples:
   h3sim list schemes
   h3sim list pages --wide | less -S
   h3sim list sets
+  h3sim list schemes --json > schemes.json
 
 `h3sim show` tells all about one of them.
 """
 _SHOWN_NAMES = 12
+_NONE = "-"
+
+
+class _Column(NamedTuple):
+    """A column of a table: the fact that stands in it, and how."""
+
+    head: str
+    key: str
+    show: Callable[[Any], str] = str
 
 
 class _Listing(NamedTuple):
-    """A table; columns beyond *shown* stand in it only where it may be as wide as it gets."""
+    """What there is, a row of facts each, by the keys of `h3sim-list/1`; and the table of them.
 
-    headers: Sequence[str]
-    rows: Iterable[Sequence[str]]
+    Columns beyond *shown* stand in it only where it may be as wide as it gets.
+    """
+
+    columns: Sequence[_Column]
+    rows: Iterable[Mapping[str, Any]]
     shown: int | None = None
     is_one_line: bool = False
 
@@ -51,69 +66,120 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         formatter_class=RawHelp,
     )
     parser.add_argument("what", choices=tuple(_LISTS), metavar="|".join(_LISTS))
+    parser.add_argument("--json", action="store_true", help="print h3sim-list/1 instead")
     add_wide(parser)
     parser.set_defaults(command=_list)
 
 
 def _list(options: argparse.Namespace) -> int:
     listing = _LISTS[options.what]()
-    upto = None if options.wide else listing.shown
-    width = terminal_width(options)
-    rows = (row[:upto] for row in listing.rows)
-    print(table(listing.headers[:upto], rows, width=width, shorten=listing.is_one_line))
+    if options.json:
+        from h3sim.catalog.listed import LIST  # on use: tables need none of it
+
+        document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
+        print(json.dumps(LIST.write(document), allow_nan=False))
+        return 0
+    columns = listing.columns[: None if options.wide else listing.shown]
+    rows = ([_cell(row.get(column.key), column) for column in columns] for row in listing.rows)
+    heads = [column.head for column in columns]
+    print(table(heads, rows, width=terminal_width(options), shorten=listing.is_one_line))
     return 0
 
 
+def _cell(fact: object, column: _Column) -> str:
+    return _NONE if fact in (None, "") else column.show(fact)
+
+
 def _schemes() -> _Listing:
-    headers = ("scheme", "what it is", "mechanism", "signalling", "placeholders", "source")
+    columns = (
+        *(_Column("scheme", "name"), _Column("what it is", "title")),
+        *(_Column("mechanism", "mechanism"), _Column("signalling", "signalling")),
+        *(_Column("placeholders", "placeholders"), _Column("source", "source")),
+    )
     rows = (
-        (s.name, s.title, s.mechanism.value, s.signalling.value, str(len(s.placeholders)), s.source)
+        {
+            "name": s.name,
+            "title": s.title,
+            "source": s.source,
+            "mechanism": s.mechanism.value,
+            "signalling": s.signalling.value,
+            "placeholders": len(s.placeholders),
+        }
         for s in catalog.list_schemes()
     )
-    return _Listing(headers, rows, shown=4)
+    return _Listing(columns, rows, shown=4)
 
 
 def _networks() -> _Listing:
-    headers = ("network", "Mbit/s down", "Mbit/s up", "RTT ms", "loss %", "burst packets")
+    columns = (
+        _Column("network", "name"),
+        *(_Column("Mbit/s down", "down_mbps", _short), _Column("Mbit/s up", "up_mbps", _short)),
+        *(_Column("RTT ms", "rtt_ms", _short), _Column("loss %", "loss", _percent)),
+        *(_Column("burst packets", "burst", _short), _Column("jitter", "jitter")),
+        _Column("source", "source"),
+    )
     rows = (
-        (n.name, *_rates(n), f"{to_ms(n.rtt_ns):g}", *_accidents(n), n.source)
+        {
+            "name": n.name,
+            "rtt_ms": to_ms(n.rtt_ns),
+            "source": n.source,
+            **_rates(n),
+            **_accidents(n),
+        }
         for n in catalog.list_networks()
     )
-    return _Listing((*headers, "jitter", "source"), rows)
+    return _Listing(columns, rows)
 
 
-def _rates(network: Network) -> tuple[str, str]:
+def _short(value: float) -> str:
+    return f"{value:g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g}" if share else _NONE
+
+
+def _rates(network: Network) -> dict[str, float | None]:
     if network.constant_rate is not None:
-        return f"{to_mbps(network.constant_rate.rate_bps):g}", "-"
-    links = (network.down, network.up)
-    rates = [None if link is None else link.mean_rate_bps for link in links]
-    down, up = ("-" if rate is None else f"{float(rate) / 1e6:g}" for rate in rates)
-    return down, up
+        return {"down_mbps": to_mbps(network.constant_rate.rate_bps)}
+    links = {"down_mbps": network.down, "up_mbps": network.up}
+    rates = {key: None if link is None else link.mean_rate_bps for key, link in links.items()}
+    return {key: None if rate is None else float(rate) / 1e6 for key, rate in rates.items()}
 
 
-def _accidents(network: Network) -> tuple[str, str, str]:
+def _accidents(network: Network) -> dict[str, Any]:
     down = network.down
     if down is None:
-        return "-", "-", _jitter(network.jitter)
-    burst = "-" if down.loss_burst is None else f"{down.loss_burst:g}"
-    jitter = "-" if down.jitter is None else f"{to_ms(down.jitter.mean_ns):g} ms"
-    return f"{100 * down.loss:g}" if down.loss else "-", burst, jitter
+        return {"jitter": _jitter(network.jitter)}
+    jitter = None if down.jitter is None else f"{to_ms(down.jitter.mean_ns):g} ms"
+    return {"loss": down.loss, "burst": down.loss_burst, "jitter": jitter}
 
 
-def _jitter(jitter: Jitter | None) -> str:
+def _jitter(jitter: Jitter | None) -> str | None:
     if jitter is None:
-        return "-"
+        return None
     low, high = jitter.min_overtaken, jitter.max_overtaken
     return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
 
 
 def _profiles() -> _Listing:
-    headers = ("profile", "what it is", "transport", "controller", "retransmits", "source")
+    columns = (
+        *(_Column("profile", "name"), _Column("what it is", "title")),
+        *(_Column("transport", "transport"), _Column("controller", "cc")),
+        *(_Column("retransmits", "retransmit"), _Column("source", "source")),
+    )
     rows = (
-        (p.name, p.title, p.protocol.value, p.cc, p.retransmit, p.source)
+        {
+            "name": p.name,
+            "title": p.title,
+            "source": p.source,
+            "transport": p.protocol.value,
+            "cc": p.cc,
+            "retransmit": p.retransmit,
+        }
         for p in catalog.list_profiles()
     )
-    return _Listing(headers, rows, shown=5)
+    return _Listing(columns, rows, shown=5)
 
 
 def _controllers() -> _Listing:
@@ -130,41 +196,56 @@ def _schedulers() -> _Listing:
 
 def _registered(kind: str, registry: PluginRegistry[Any], said: Mapping[str, str]) -> _Listing:
     rows = (
-        (entry.name, said.get(entry.name) or _first_sentence(entry.part), entry.origin)
+        {
+            "name": entry.name,
+            "title": said.get(entry.name) or _first_sentence(entry.part),
+            "from": entry.origin,
+        }
         for entry in registry.listed()
     )
-    return _Listing((kind, "what it does", "from"), rows)
+    columns = (_Column(kind, "name"), _Column("what it does", "title"), _Column("from", "from"))
+    return _Listing(columns, rows)
 
 
 def _first_sentence(factory: Callable[..., object]) -> str:
     """Return what the class or function says of itself; of ours, what is made."""
-    text = doc_of(type(factory()) if isinstance(factory, partial) else factory) or "-"
+    text = doc_of(type(factory()) if isinstance(factory, partial) else factory) or ""
     return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
 
 
 def _pages() -> _Listing:
-    headers = ("page", "resources", "kB", "above the fold", "source")
+    columns = (
+        *(_Column("page", "name"), _Column("resources", "resources")),
+        _Column("kB", "bytes", lambda n_bytes: f"{n_bytes / 1000:,.0f}"),
+        *(_Column("above the fold", "above_the_fold"), _Column("source", "source")),
+    )
     rows = (
-        (
-            page.name,
-            str(page.n_resources),
-            f"{page.total_bytes / 1000:,.0f}",
-            str(page.n_above_the_fold),
-            page.source,
-        )
+        {
+            "name": page.name,
+            "resources": page.n_resources,
+            "bytes": page.total_bytes,
+            "above_the_fold": page.n_above_the_fold,
+            "source": page.source,
+        }
         for page in catalog.page_summaries()
     )
-    return _Listing(headers, rows, is_one_line=True)
+    return _Listing(columns, rows, is_one_line=True)
 
 
 def _sets() -> _Listing:
     found = [("schemes", name, catalog.scheme_set(name)) for name in catalog.scheme_set_names()]
     found += [("pages", name, catalog.page_set(name)) for name in catalog.page_set_names()]
-    rows = (
-        (name, of, str(len(names or ())), _first_names(names or ()), ", ".join(names or ()))
-        for of, name, names in found
+    columns = (
+        *(_Column("set", "name"), _Column("of", "of")),
+        *(_Column("number", "names", _number), _Column("which", "names", _first_names)),
+        _Column("all", "names", ", ".join),
     )
-    return _Listing(("set", "of", "number", "which", "all"), rows, shown=4)
+    rows = ({"name": name, "of": of, "names": [*(names or ())]} for of, name, names in found)
+    return _Listing(columns, rows, shown=4)
+
+
+def _number(names: Sequence[str]) -> str:
+    return str(len(names))
 
 
 def _first_names(names: Sequence[str]) -> str:

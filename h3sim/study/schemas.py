@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from h3sim.capture.chromium.page_builder import RECORDING
+from h3sim.catalog.listed import LIST
 from h3sim.documents.schema import merged, schema_of
 from h3sim.results import FORMAT as LOAD
 from h3sim.results.figures import FIGURES
@@ -27,7 +28,7 @@ from h3sim.study.what_if import WHAT_IF
 __all__ = ["WRITTEN", "result_schemas", "study_schemas"]
 
 WRITTEN = (
-    *(ADVICE, COMPARISON, FOUND, HEADERS, IMPORT_REPORT, RECORDING, REGRET, RULE_CHECK),
+    *(ADVICE, COMPARISON, FOUND, HEADERS, IMPORT_REPORT, LIST, RECORDING, REGRET, RULE_CHECK),
     *(SERVER_CHECK, WHAT_IF),
 )
 """What is written and never read back, by name."""

@@ -17,6 +17,7 @@ from h3sim.cli import run as run_command
 from h3sim.cli.main import COMMANDS
 from h3sim.errors import StalledError
 from tests.helpers import page_file
+from tests.schemas import schema_problems
 
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}
 
@@ -263,6 +264,26 @@ def test_the_shipped_names_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
     assert names("profiles") == [profile.name for profile in h3sim.list_profiles()]
     assert names("pages") == [page.name for page in h3sim.list_pages()]
     assert names("sets")[:4] == ["marx-2019", "sander-2022", "servers", "corpus"]
+
+
+def test_lists_are_json_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    def rows(what: str) -> dict[str, Any]:
+        document = json.loads(printed(capsys, "list", what, "--json"))
+        assert schema_problems(document) == []
+        assert (document["of"], document["version"]) == (what, h3sim.__version__)
+        return {row.pop("name"): row for row in document["rows"]}
+
+    assert [*rows("schemes")] == [scheme.name for scheme in h3sim.list_schemes()]
+    assert rows("schemes")["rr"]["mechanism"] == "round-robin"
+    cable = {"down_mbps": 5.0, "up_mbps": 1.0, "rtt_ms": 28.0, "loss": 0.0}
+    assert cable.items() <= rows("networks")["cable"].items()
+    assert rows("networks")["sander-2mbps-100ms-2pct"]["loss"] == 0.02
+    assert "up_mbps" not in rows("networks")["marx-2019"]
+    assert rows("pages")["davies-meenan"]["bytes"] == 634_522
+    assert rows("sets")["papers"] == {"of": "pages", "names": ["http2rulez", "davies-meenan"]}
+    assert rows("profiles")["linux-tcp"]["transport"] == "tcp"
+    assert rows("controllers")["cubic"]["from"] == "h3sim"
+    assert rows("schedulers")
 
 
 @pytest.mark.parametrize("what", ["controllers", "schedulers"])

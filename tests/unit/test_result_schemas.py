@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -15,6 +18,7 @@ import pytest
 import h3sim
 from h3sim import simulate
 from h3sim.capture import import_page
+from h3sim.cli import main
 from h3sim.compression import CodecSettings
 from h3sim.compression.exchanges import TimedSection
 from h3sim.documents.written import COUNT, Key, Keys, rows_of
@@ -56,12 +60,20 @@ def _import() -> dict[str, Any]:
     return IMPORT_REPORT.write(imported, replayed=replayed(imported.page))
 
 
+def _list() -> dict[str, Any]:
+    with redirect_stdout(StringIO()) as printed:
+        assert main(["list", "networks", "--json"]) == 0
+    document: dict[str, Any] = json.loads(printed.getvalue())
+    return document
+
+
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-advice/1": lambda: h3sim.advise(PAGE, n_seeds=4, network_within=1).to_dict(),
     "h3sim-comparison/1": lambda: h3sim.compare(PAGE, schemes=["rr", "fifo"]).to_dict(),
     "h3sim-found/1": lambda: h3sim.find(PAGE, which="all", networks=[]).to_dict(),
     "h3sim-headers/1": _headers,
     "h3sim-import/1": _import,
+    "h3sim-list/1": _list,
     "h3sim-recording/1": lambda: made().to_dict(),
     "h3sim-regret/1": lambda: h3sim.regret(PAGE, schemes=["rr", "fifo"]).to_dict(),
     "h3sim-rule-check/1": lambda: check_rules(PAGE).to_dict(),
