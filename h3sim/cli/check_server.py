@@ -6,7 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING
 
-from h3sim.cli.options import add_load_options, read_config
+from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
 from h3sim.study import resolve_schemes
@@ -56,13 +56,7 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         help="what comes late; an image is known to be seen (default: %(default)s)",
     )
     add_load_options(parser)
-    parser.add_argument(
-        "--buffer-kb",
-        metavar="KB",
-        type=float,
-        default=0.0,
-        help="the send buffer, in kB of 1000 bytes (default: none)",
-    )
+    add_buffer_option(parser)
     parser.add_argument("--json", action="store_true", help="print h3sim-server-check/1 instead")
     add_wide(parser)
     parser.set_defaults(command=_check)
@@ -76,7 +70,9 @@ def _check(options: argparse.Namespace) -> int:
     if mistakes.lines or config is None:
         return mistakes.tell("check-server")
     schemes = [scheme for group in groups for scheme in group or ()]
-    found = check_server(schemes, late=options.late, config=config)
+    found = mistakes.collect(partial(check_server, schemes, late=options.late, config=config))
+    if found is None:
+        return mistakes.tell("check-server")
     if options.json:
         print(json.dumps(found.to_dict(), allow_nan=False))
     else:

@@ -15,7 +15,7 @@ from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes, check_arguments
 from h3sim.documents.values import Choice, Number
 from h3sim.documents.written import COUNT, TEXT, Key, Keys, WrittenFormat, rows_of
-from h3sim.errors import InputError
+from h3sim.errors import InputError, Problem
 from h3sim.page import page_from_dict
 from h3sim.results import in_words
 from h3sim.study.arguments import check_some
@@ -49,6 +49,10 @@ _EARLY_BYTES, _LATE_BYTES = 50_000, 30_000
 _LATE_AFTER_MS = 1000
 _MOST_MEANWHILE = 0.1
 """The share of the early bytes that may come before the late ones: what was on its way already."""
+_TOO_FAST = (
+    f"the network is too fast for this test: the {N_EARLY} images were complete before anything"
+    f" came late, {_LATE_AFTER_MS} ms after the document, so that there is nothing to overtake"
+)
 SURVEYED, SURVEYED_GOOD = 35, 9
 """What Davies and Meenan tested, and how many passed (Marx 2019, § 2.2)."""
 
@@ -129,7 +133,7 @@ def check_server(
     say, many fail.
 
     Raises:
-        InputError: listing every mistake in what was given.
+        InputError: listing every mistake in what was given; if nothing is left to overtake.
         UnknownNameError: if only a name is not known.
 
     >>> check_server(["chrome-eps", "rr"]).rows[0].passes
@@ -148,6 +152,8 @@ def check_server(
         load = run_config(page, scheme, given)
         rows.append(_row(load, _complete_ns(run_config(alone, scheme, given))))
     assert load is not None  # noqa: S101 - there is at least one scheme
+    if not all(row.waiting_bytes for row in rows):
+        raise InputError([Problem(key="", message=_TOO_FAST)])
     return ServerCheck(
         rows=Rows(ServerCheckRow, rows),
         late=late,

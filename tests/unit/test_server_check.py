@@ -57,6 +57,18 @@ def test_the_page_has_thirty_images_before_two_that_come_late(late: str) -> None
     assert sum(r.id.startswith("early") for r in page.resources) == 30
 
 
+def test_nobody_passes_where_nothing_is_left_to_overtake(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # 30 images of 50,000 bytes take a second at 12 Mbit/s.
+    (row,) = h3sim.check_server("fifo", rate_mbps=11).rows
+    assert not row.passes
+    with pytest.raises(InputError, match="too fast for this test"):
+        h3sim.check_server(["fifo", "h2o"], rate_mbps=13)
+    assert main(["check-server", "fifo", "--rate-mbps", "13"]) == 2
+    assert capsys.readouterr().err.startswith("h3sim check-server: the network is too fast for")
+
+
 def test_mistakes_are_told() -> None:
     with pytest.raises(InputError, match="late: 'movie' is not one of"):
         h3sim.check_server("rr", late="movie")
@@ -84,5 +96,5 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_lists_every_mistake(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-server", "nobody", "nothing", "--loss", "2"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 3
+    assert main(["check-server", "nobody", "nothing", "--loss", "2", "--buffer-kb", "many"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 4
