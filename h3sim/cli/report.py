@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.options import add_buffer_option, add_load_options, read_config
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.subjects import add_marks, named_pages
-from h3sim.documents import check_output
+from h3sim.documents import check_output, open_input
+from h3sim.errors import InputError
 from h3sim.printable import printable
 from h3sim.study import (
     check_names,
@@ -131,9 +131,9 @@ def _reader_of(name: str) -> Callable[[str], Any] | None:
     if is_saved_load(name):
         return _again
     try:
-        with Path(name).open("rb") as file:
+        with open_input(name, InputError) as file:
             head = file.read(max(len(_SQLITE), len(_RESULTS)))
-    except (OSError, ValueError):  # the name of a shipped page, or a mistake that is told later
+    except InputError:  # the name of a shipped page, or a mistake that is told later
         return None
     return read_results if head.startswith((_SQLITE, _RESULTS)) else None
 

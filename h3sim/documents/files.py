@@ -129,13 +129,14 @@ def write_whole(
     if not isinstance(path, str | os.PathLike):
         raise error([Problem(key=key or "path", message=f"must be a path, is {shown(path)}")])
     try:
-        # A link is written through: replaced itself, it would become a file.
-        target = Path(path).resolve()
+        target = Path(path)
+        # Before links are followed: /dev/stdout is one, to a pipe that has no name.
         if target.exists() and not target.is_file() and not target.is_dir():
             with target.open("wb") as file:
                 _put(content, file)
         else:
-            _replace(target, content)
+            # A link is written through: replaced itself, it would become a file.
+            _replace(target.resolve(), content)
     except (OSError, ValueError, RuntimeError) as caught:
         if isinstance(caught, InputError):
             raise

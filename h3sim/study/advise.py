@@ -13,6 +13,7 @@ from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.capture import ImportedPage, import_page
 from h3sim.capture.imported import IMPORT
+from h3sim.documents import open_input
 from h3sim.documents.arguments import PATH, GatheredMistakes, check_arguments
 from h3sim.documents.values import ListOf, Number, OrNone
 from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
@@ -167,7 +168,7 @@ def read_subject(
 def _is_page_file(path: str | Path) -> bool:
     if Path(path).is_dir():
         return False
-    with Path(path).open("rb") as file:
+    with open_input(path, InputError) as file:
         return _PAGE_FILE in file.read(_HEAD_BYTES)
 
 

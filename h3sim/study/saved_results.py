@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from h3sim.documents import parse_json, read_text, shown
 from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.documents.declared import read_document
-from h3sim.documents.files import shown_path
+from h3sim.documents.files import open_input, shown_path
 from h3sim.errors import Problem
 from h3sim.study.export import FORMAT, ResultsError, ResultsHead
 from h3sim.study.results import Results
@@ -32,13 +32,8 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
         StoreError: if it is a store that cannot be read, or has no such study.
     """
     check_arguments(ResultsError, path=(PATH, path))
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - paths and names alike
-            is_store = file.read(len(_SQLITE)) == _SQLITE
-    except (OSError, ValueError) as error:  # the latter where it cannot be a path at all
-        why = getattr(error, "strerror", None) or "it cannot be a path"
-        message = f"cannot be read: {why}"
-        raise ResultsError([Problem(key="", message=message)], shown_path(path)) from error
+    with open_input(path, ResultsError) as file:
+        is_store = file.read(len(_SQLITE)) == _SQLITE
     return _of_store(path, study) if is_store else _of_lines(path)
 
 

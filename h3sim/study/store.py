@@ -117,6 +117,8 @@ class Store:
             return sqlite3.connect(uri, uri=True, check_same_thread=False)
         if not Path(self.path).absolute().parent.is_dir():
             raise self._refused(f"there is no folder {shown(str(Path(self.path).parent))}")
+        if Path(self.path).is_dir():
+            raise self._refused("is a folder")
         return sqlite3.connect(self.path, check_same_thread=False)
 
     def _check(self) -> None:

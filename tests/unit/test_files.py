@@ -40,15 +40,16 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, what: str) -
 
 
 @pytest.mark.parametrize("what", NOT_FILES)
-@pytest.mark.parametrize("command", ["import", "run", "record"])
+@pytest.mark.parametrize("command", ["import", "run", "record", "advise", "report"])
 def test_commands_refuse_it_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, command: str
 ) -> None:
     if what == "folder":
         tmp_path.joinpath("index.html").mkdir()
     path = _of(tmp_path, what)
-    more = ["-o", str(tmp_path / "page.json")] if command == "record" else []
-    arguments = [command, path if "/" in path else f"{path}.json", *more]
+    outputs = {"record": ["-o", str(tmp_path / "page.json")], "advise": ["--plot", "none"]}
+    outputs["report"] = ["-o", str(tmp_path / "report.html")]
+    arguments = [command, path if "/" in path else f"{path}.json", *outputs.get(command, ())]
     assert main(arguments) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
@@ -102,6 +103,15 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         write_whole("/dev/full", "x" * 100_000)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="needs /dev/fd")
+def test_a_pipe_without_a_name_is_written_to() -> None:
+    reader, writer = os.pipe()
+    write_whole(f"/dev/fd/{writer}", "to whoever reads")
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        assert file.read() == "to whoever reads"
 
 
 def test_import_and_record_replace_a_page_only_with_a_whole_one(

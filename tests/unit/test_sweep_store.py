@@ -273,6 +273,8 @@ def test_what_sqlite_quotes_of_a_damaged_file_is_shown_in_one_line(store: Any) -
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no folder '"):
         run(study(1), tmp_path / "nowhere" / "study.db")
+    with pytest.raises(StoreError, match="is a folder"):
+        run(study(1), tmp_path)
     with pytest.raises(StoreError, match="there is no such file"):
         Store(tmp_path / "study.db", may_write=False)
 
