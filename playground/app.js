@@ -18,6 +18,8 @@ let changes = 0;
 let isRunning = false;
 let isReady = false;
 
+$("status").textContent = "Python is being loaded…";
+
 // The worker: one question at a time, so that a newer state never waits for more than one load.
 const worker = new Worker("worker.js", { type: "module" });
 const waiting = new Map();
@@ -279,7 +281,14 @@ async function takeFile(file) {
     return;
   }
   $("status").textContent = isReady ? "Reading the file…" : "Python is being loaded; then the file is read…";
-  const answer = await ask("read_page", file.name, await file.text());
+  let text;
+  try {
+    text = await file.text();
+  } catch {
+    tell([`${file.name} cannot be read: is it a folder?`], "");
+    return;
+  }
+  const answer = await ask("read_page", file.name, text);
   if (answer.problems !== undefined) {
     tell(answer.problems, "");
     return;

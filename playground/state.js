@@ -114,8 +114,11 @@ function takenSchemes(state, value, catalogue) {
 }
 
 async function takenPage(state, value) {
+  if (value.length > MAX_LINK) return false; // none is written: it would unpack to anything
   try {
-    state.document = JSON.parse(await unpacked(value));
+    const document = JSON.parse(await unpacked(value));
+    if (document === null || typeof document !== "object" || Array.isArray(document)) return false;
+    state.document = document;
     state.page = OWN_PAGE;
     return true;
   } catch {

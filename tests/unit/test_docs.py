@@ -210,11 +210,10 @@ def keys_in(value: Any) -> Any:
 def test_every_key_of_every_format_stands_in_an_example(format_: Any) -> None:
     """Each example is read by `test_every_example_of_a_file_can_be_read`."""
     shown = set()
-    for path in DOCS:
-        for block in blocks_of(path, "json", "toml"):
-            document = document_of(block)
-            if document["format"] == format_ and document["name"] != BROKEN:
-                shown |= keys_in(document)
+    for block in blocks_of(ROOT / "docs" / "formats.md", "json", "toml"):
+        document = document_of(block)
+        if document["format"] == format_:
+            shown |= keys_in(document)
     tables: dict[Any, Any] = {}
     tables_of(FORMATS[format_], tables)
     assert {cls.__name__: keys - shown for cls, keys in tables.items() if keys - shown} == {}
@@ -298,11 +297,32 @@ def test_the_readme_leads_to_every_page_of_the_documentation() -> None:
     assert links == {f"docs/{path.name}" for path in DOCS if path.parent.name == "docs"}
 
 
+def test_the_readme_names_every_extra_that_users_install() -> None:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    extras = set(config["options.extras_require"]) - {"dev", "docs", "fuzz"}
+    text = (ROOT / "README.md").read_text("utf-8").split("\n## Install\n")[1].split("\n## ")[0]
+    assert set(first_column(text)) == extras
+
+
+def test_the_readme_says_of_speed_what_the_table_says() -> None:
+    table = (ROOT / "docs" / "validation.md").read_text("utf-8")
+    (pure, compiled), = re.findall(
+        r"^QUIC, CUBIC, 2 % loss +([\d.]+) .*(?:yes|NO) +([\d.]+) .*(?:yes|NO)$", table, re.M
+    )  # fmt: skip
+    rates = [float(x) for x in re.findall(r"^constant rate, \S+ +([\d.]+) ", table, re.M)]
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    told = re.search(r"that model, ([\d.]+) to ([\d.]+) times by scheme", text)
+    assert [float(each) for each in told.groups()] == [round(min(rates), 1), round(max(rates), 1)]
+    assert (round(float(pure)), round(float(compiled))) == (10, 3)
+    assert "some ten times as long, and three times with the compiled build" in text
+
+
 def test_the_readme_counts_what_is_shipped() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     recorded = set(catalog.page_set("corpus") or ()) - set(catalog.page_set("papers") or ())
     assert f"; {len(h3sim.list_networks())} networks (" in text
-    assert f"\n{len(recorded)} pages that were recorded so are shipped" in text
+    assert f"\n{len(recorded)} pages that were recorded in this way are shipped" in text
 
 
 @every_doc
@@ -367,6 +387,14 @@ def section_of(path: Any, heading: Any) -> Any:
     found = [part for part in parts if part.split("\n", 1)[0] == heading]
     assert len(found) == 1, f"{len(found)} sections are headed {heading}"
     return found[0]
+
+
+def test_every_mechanism_stands_in_the_table_and_is_counted() -> None:
+    path = ROOT / "docs" / "schemes.md"
+    told = first_column(section_of(path, "The mechanisms"))
+    assert {kind.value for kind in SchedulerKind} <= set(told)
+    assert len(SchedulerKind) == 14
+    assert "one of fourteen *mechanisms*" in path.read_text("utf-8")
 
 
 def test_every_word_of_a_scheme_file_is_explained() -> None:

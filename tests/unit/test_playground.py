@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import h3sim
 from h3sim.page import page_from_dict
@@ -56,6 +60,30 @@ def test_files_are_read_by_what_they_hold() -> None:
     assert page_from_dict(again["page"]).name == "shop.example"
     broken = json.loads(simulator.read_page("shop.har", "{"))
     assert broken["problems"][0].startswith("shop.har: ")
+
+
+LINKS = """
+import { deflateRawSync } from "node:zlib";
+import { fragmentOf, stateOf } from "./state.mjs";
+const packed = (text) => deflateRawSync(Buffer.from(text)).toString("base64url");
+const links = [packed("null"), packed("[]"), packed("5"), "@", packed(" ".repeat(3e7) + "{}")];
+const catalogue = { pages: [], schemes: [] };
+const taken = [];
+for (const data of links) taken.push((await stateOf(`data=${data}`, catalogue)).ignored.length);
+const { text } = await fragmentOf({ schemes: [], document: { name: "mine" } });
+const { state, ignored } = await stateOf(text, catalogue);
+const ofData = ignored.filter((each) => each.startsWith("data"));
+console.log(JSON.stringify([taken, state.document, ofData]));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node")
+def test_a_link_with_no_page_in_it_is_told_and_one_with_a_page_is_taken(tmp_path: Path) -> None:
+    shutil.copyfile(SOURCE / "state.js", tmp_path / "state.mjs")
+    (tmp_path / "links.mjs").write_text(LINKS, encoding="utf-8")
+    command = ["node", str(tmp_path / "links.mjs")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [[1, 1, 1, 1, 1], {"name": "mine"}, []]
 
 
 def test_everything_shipped_can_be_chosen() -> None:
