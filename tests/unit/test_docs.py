@@ -16,6 +16,8 @@ import itertools
 import json
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,6 +107,10 @@ def write_files(path: Path, folder: Path) -> None:
 
 
 def output_of(command: str) -> tuple[int, list[str]]:
+    if command.startswith("python "):
+        words = [sys.executable, *shlex.split(command)[1:]]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+        return done.returncode, done.stdout.splitlines()
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         code = main(shlex.split(command)[1:])
@@ -118,7 +124,7 @@ def test_every_command_prints_what_is_shown(
     write_files(path, tmp_path)
     monkeypatch.chdir(tmp_path)
     for command in commands_of(path):
-        if not command.line.startswith("h3sim "):
+        if not command.line.startswith(("h3sim ", "python -m validation.")):
             continue
         code, printed = output_of(command.line)
         is_refused = any(line.startswith("h3sim ") for line in command.shown)
