@@ -16,11 +16,13 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["IS_THOROUGH", "PROFILE", "law", "scaled", "some", "states"]
+__all__ = ["HANG_S", "IS_THOROUGH", "PROFILE", "law", "scaled", "some", "states"]
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 IS_THOROUGH = PROFILE == "thorough"
 _TIMES = 10
+HANG_S = 600
+"""What takes longer hangs: what takes a second may take minutes where others have the processor."""
 
 T = TypeVar("T")
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from h3sim.study import Store, study_of
 from tests import standins
+from tests.effort import HANG_S
 from tests.helpers import page_of
 
 __all__ = ["SEEDS", "ended", "interrupt", "is_alive", "study"]
@@ -65,12 +66,12 @@ def interrupt(store: Path, sent: signal.Signals, after_s: float, *, a_worker: bo
     if a_worker:  # it goes on without; end it, too
         time.sleep(after_s / 4)
         driver.kill()
-    driver.wait(timeout=60)
+    driver.wait(timeout=HANG_S)
 
 
 def ended(group: int) -> bool:
     """Return whether all processes of the session are gone, or are soon."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_S
     while is_alive(group):
         if time.monotonic() > deadline:
             return False

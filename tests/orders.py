@@ -27,6 +27,7 @@ _WORKERS = (2, 3, 4, 1)
 _FOLDER = Path("build/orders")
 _FAILED = ("failure", "error")
 _WRITTEN_BY = "python -m tests.orders --write"
+_SHOWN_DIGITS = 7
 
 
 @dataclass(frozen=True)
@@ -71,23 +72,31 @@ def differences(first: dict[str, str], other: dict[str, str]) -> list[str]:
 
 
 def table(runs: list[Run]) -> str:
-    """Return what the runs found, as Markdown.
+    """Return what the runs of each commit found, as Markdown.
 
     >>> print(table([Run("1f", 7, 2, {"a": "passed"}, []), Run("1f", 8, 3, {"a": "passed"}, [])]))
-    | runs | workers | tests of a run | outcomes | failed, or came out otherwise |
-    |--:|--:|--:|--:|--:|
-    | 2 | 2 to 3 | 1 | 2 | 0 |
+    | commit | runs | workers | tests of a run | outcomes | failed, or came out otherwise |
+    |:--|--:|--:|--:|--:|--:|
+    | 1f | 2 | 2 to 3 | 1 | 2 | 0 |
     """
     names = ("runs", "workers", "tests of a run", "outcomes", "failed, or came out otherwise")
+    head = f"| commit | {' | '.join(names)} |\n|:--|{'--:|' * len(names)}"
+    commits = dict.fromkeys(run.commit for run in runs)
+    return "\n".join([head, *(_row([run for run in runs if run.commit == c]) for c in commits)])
+
+
+def _row(runs: list[Run]) -> str:
+    """Return what the runs of one commit found."""
     workers, tests = [run.workers for run in runs], [len(run.found) for run in runs]
     cells = (
+        runs[0].commit[:_SHOWN_DIGITS],
         f"{len(runs):,}",
         f"{min(workers)} to {max(workers)}",
         f"{min(tests):,}" if min(tests) == max(tests) else f"{min(tests):,} to {max(tests):,}",
         f"{sum(tests):,}",
         f"{sum(len(run.otherwise) for run in runs):,}",
     )
-    return f"| {' | '.join(names)} |\n|{'--:|' * len(names)}\n| {' | '.join(cells)} |"
+    return f"| {' | '.join(cells)} |"
 
 
 def _kept() -> list[Run]:

@@ -99,20 +99,26 @@ class _Processes(Pool):
     def renew(self) -> bool:
         """Make new processes: one that dies breaks the pool."""
         # Without waiting: a broken pool has nothing that would come back.
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._stop()
         self._executor = self._made()
         return True
 
     def close(self) -> None:
         """End the processes, and what they have in hand."""
+        for process in self._stop():
+            process.join()
+
+    def _stop(self) -> list[Any]:
+        """Let the executor go; return its processes, which end."""
         processes = list((getattr(self._executor, "_processes", None) or {}).values())
         # First, so that none is started for one that is ended here; `shutdown` alone would wait
         # until what they have in hand is done.
         self._executor.shutdown(wait=False, cancel_futures=True)
+        # Of a broken pool, too: Python 3.11 ends those that it knows of and then waits for all,
+        # also for one that `submit` was starting meanwhile, and so for ever.
         for process in processes:
             process.terminate()
-        for process in processes:
-            process.join()
+        return processes
 
     def _made(self) -> ProcessPoolExecutor:
         # Not by fork: threads of the parent (a notebook's, numpy's) may hold locks.

@@ -12,6 +12,7 @@ import pytest
 
 import h3sim
 from playground import simulator
+from tests.effort import HANG_S
 from tests.recordings import entry, har
 
 OTHERS = ("numpy", "matplotlib", "networkx", "tabulate", "tqdm", "pandas")
@@ -53,7 +54,7 @@ def test_the_core_under_pyodide_answers_as_here_and_needs_simpy_alone(
         [node, script, site, tmp_path / "requests.json"],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,7 @@ from h3sim.cli import main
 from h3sim.cli import run as run_command
 from h3sim.cli.main import COMMANDS
 from h3sim.errors import StalledError
+from tests.effort import HANG_S
 from tests.helpers import page_file
 from tests.schemas import schema_problems
 
@@ -378,5 +379,5 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     assert process.stdout is not None
     process.stdout.close()  # long before the load is done
     process.stdout = None
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANG_S)
     assert (process.returncode, err) == (1, b"")

@@ -57,7 +57,7 @@ from h3sim.schedulers import (
 )
 from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.transport.link_profile import LinkProfile
-from tests.effort import law
+from tests.effort import HANG_S, law
 
 FEW = settings(max_examples=2, deadline=None, derandomize=True, database=None)
 OPENING = settings(FEW, phases=[Phase.generate], max_examples=40)
@@ -550,7 +550,7 @@ def test_without_hypothesis_the_error_says_what_to_install() -> None:
         "try:\n    import h3sim.conformance\nexcept ImportError as error:\n    print(error)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANG_S
     )
     assert done.stdout.strip() == "this needs hypothesis: pip install 'h3sim[testing]'"
 
@@ -605,7 +605,7 @@ def test_pytest_runs_the_suite_and_reads_well(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANG_S,
     )
     said = done.stdout
     assert "h3sim profile: quick" in said

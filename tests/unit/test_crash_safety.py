@@ -22,7 +22,7 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.results.document import write_load_qlog
-from tests.effort import scaled
+from tests.effort import HANG_S, scaled
 from tests.helpers import page_file
 from tests.recordings import SAMPLES, write_recording
 
@@ -343,7 +343,7 @@ def test_killed_while_it_writes_a_command_leaves_the_old_file_or_the_new_one(
         [sys.executable, "-c", _KILLED, str(moment), *arguments],
         check=False,
         capture_output=True,
-        timeout=600,
+        timeout=HANG_S,
     )
     assert done.returncode == -signal.SIGKILL
     written = target.read_bytes()
@@ -367,7 +367,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_in_silence(arguments: li
             stdout=writing,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=600,
+            timeout=HANG_S,
         )
     finally:
         os.close(writing)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.effort import HANG_S
+
 ROOT = Path(__file__).parents[2]
 TEST = """
 from hypothesis import given, strategies as st
@@ -38,7 +40,7 @@ def run(folder: Path, *arguments: str, profile: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=HANG_S,
     )
     return done.stdout
 

@@ -14,6 +14,7 @@ import pytest
 from h3sim.cli import main
 from h3sim.documents import check_output, open_input, read_text, write_whole
 from h3sim.errors import InputError, PageError
+from tests.effort import HANG_S
 from tests.recordings import SAMPLES, write_recording
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def test_a_request_to_end_leaves_no_draft(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _TERMINATED, recording, str(folder / "page.json")],
         check=False,
-        timeout=60,
+        timeout=HANG_S,
     )
     assert done.returncode == 128 + signal.SIGTERM
     assert list(folder.iterdir()) == []

@@ -13,7 +13,7 @@ import pytest
 
 from h3sim.errors import InputError
 from h3sim.study import read_results
-from tests.effort import scaled
+from tests.effort import HANG_S, scaled
 from tests.fuzz.mutating import mutated
 from tests.fuzz.readers import READERS, Reader, check
 
@@ -101,7 +101,7 @@ def test_blind_fuzzing_says_how_much_it_read(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=600,
+        timeout=HANG_S,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
     )
     said = dict(line.split() for line in done.stdout.splitlines())

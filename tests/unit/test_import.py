@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import HANG_S
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 HEAVY = ("numpy", "networkx", "matplotlib", "pandas", "tabulate", "tqdm", "scipy", "jsonschema")
 
@@ -21,7 +23,7 @@ def python(code: str, cwd: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANG_S,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -105,7 +107,7 @@ def test_the_module_runs_as_a_command(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANG_S,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "http2rulez" in done.stdout

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import HANG_S
 from tools.mutation.__main__ import _order, main
 from tools.mutation.operators import Mutant, code_with, mutants_of
 from tools.mutation.report import in_turns, of_strata, rows_of, wilson
@@ -190,7 +191,7 @@ def test_a_mistake_is_there_in_a_child_alone_and_one_without_end_is_ended() -> N
         capture_output=True,
         text=True,
         check=True,
-        timeout=600,
+        timeout=HANG_S,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
     )
     whole, mistaken, endless = done.stdout.splitlines()
@@ -224,7 +225,7 @@ def test_a_process_that_has_collected_tests_tries_one_mistake_after_the_other() 
         capture_output=True,
         text=True,
         check=True,
-        timeout=600,
+        timeout=HANG_S,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
     )
     # What runs on import cannot be tried there, and says so; a mistake is gone with its fork.

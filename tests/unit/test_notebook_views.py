@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import h3sim
 from h3sim.capture import ImportedPage
 from h3sim.notebook import Listing, html_table, with_sliders
+from tests.effort import HANG_S
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ except AttributeError as error:
 
 def test_help_and_completion_work_without_any_extra() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _WITHOUT_EXTRAS], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", _WITHOUT_EXTRAS], capture_output=True, text=True, timeout=HANG_S
     )
     assert done.returncode == 0, done.stderr
 

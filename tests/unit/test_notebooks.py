@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import HANG_S
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-TIMEOUT_S = 120
 
 with warnings.catch_warnings():
     # Jupyter's own packages warn of one another's changes while they are imported.
@@ -29,7 +30,7 @@ def test_a_notebook_runs_from_top_to_bottom(
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     nbclient.NotebookClient(
         notebook,
-        timeout=TIMEOUT_S,
+        timeout=HANG_S,
         kernel_name="python3",
         resources={"metadata": {"path": str(tmp_path)}},
     ).execute()

@@ -16,6 +16,7 @@ from h3sim.errors import H3SimError, InputError
 from h3sim.page import page_from_dict
 from h3sim.reporting import drawing
 from h3sim.reporting.html import MAX_ROWS
+from tests.effort import HANG_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -310,7 +311,7 @@ def test_a_browser_shows_it_without_a_word_in_its_console(tmp_path: Path) -> Non
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=True,
     )
     assert "CONSOLE" not in done.stderr

@@ -20,6 +20,7 @@ from h3sim.cli import main
 from h3sim.schedulers import FifoScheduler
 from h3sim.study import Store, StoreError, Study, study_of, sweep
 from tests import standins
+from tests.effort import HANG_S
 from tests.helpers import page_file, page_of
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def test_two_sweeps_at_once_on_one_store_both_end_with_all_rows(tmp_path: Path) 
         )
         for _ in range(2)
     ]
-    told = [process.communicate(timeout=120)[0].strip() for process in both]
+    told = [process.communicate(timeout=HANG_S)[0].strip() for process in both]
     assert told == [str(2 * N_SEEDS)] * 2
     with Store(store, may_write=False) as kept:
         assert kept.verify() == []

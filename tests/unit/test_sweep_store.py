@@ -20,6 +20,7 @@ from h3sim.study.identity import model_version
 from h3sim.study.store import CellOutcome
 from h3sim.study.store_format import TABLES
 from tests import standins
+from tests.effort import HANG_S
 from tests.helpers import page_file, page_of
 
 if TYPE_CHECKING:
@@ -463,7 +464,7 @@ made.run(store=sys.argv[1], executor="serial", progress=None)
 
 def test_a_driver_that_is_killed_loses_nothing_that_was_kept(store: Any) -> None:
     run(study(3), store)
-    done = subprocess.run([sys.executable, "-c", _KILLED, str(store)], timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", _KILLED, str(store)], timeout=HANG_S, check=False)
     assert done.returncode == -9
     with Store(store, may_write=False) as kept:
         assert kept.verify() == []

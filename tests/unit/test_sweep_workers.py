@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from h3sim.study.header_study import header_study
 from h3sim.study.store import Store
 from h3sim.units import ms
 from tests import interrupting, standins
+from tests.effort import HANG_S
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -142,6 +144,21 @@ def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
     assert list(results) == list(stood_in(standins.told).run(executor="serial"))
 
 
+def test_a_process_that_was_starting_while_its_pool_broke_is_ended() -> None:
+    pool = executors._Processes(1)
+    broken: Any = pool._executor
+    with pytest.raises(BrokenExecutor):
+        pool.submit(os._exit, 1).result(HANG_S)
+    broken._executor_manager_thread.join(HANG_S)
+    late = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(HANG_S,))
+    late.start()
+    broken._processes[late.pid] = late
+    pool.renew()
+    late.join(HANG_S / 2)
+    assert late.exitcode == -signal.SIGTERM
+    pool.close()
+
+
 class CountingExecutor:
     """Runs each batch at once, and bears to be asked for its workers so often only."""
 
@@ -203,7 +220,7 @@ def test_a_driver_that_is_ended_loses_nothing_and_leaves_no_worker(
     driver = interrupting.driver_of(store)
     time.sleep(1.2)
     driver.send_signal(sent)
-    driver.wait(timeout=30)
+    driver.wait(timeout=HANG_S)
     assert interrupting.ended(driver.pid)
     results = interrupting.study().run(store=store, executor="serial")
     assert sum(results.counts[:2]) == 2 * interrupting.SEEDS
@@ -258,7 +275,7 @@ def test_dask_workers_that_join_late_take_part(cluster: Any, tmp_path: Path) -> 
         if not asked and done < total:
             asked.append(done)
             cluster.cluster.scale(3)
-            cluster.wait_for_workers(3, timeout=60)
+            cluster.wait_for_workers(3, timeout=HANG_S)
 
     results = study.run(executor=cluster, progress=add_one)
     assert asked
@@ -274,7 +291,7 @@ def test_a_script_that_does_not_guard_its_main_module_is_told(tmp_path: Path) ->
         encoding="utf-8",
     )
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert done.returncode == 1
     assert "call it under `if __name__ == '__main__':`" in done.stderr
