@@ -22,6 +22,8 @@ __all__ = ["Pool", "dask_client", "pool_of", "workers_of"]
 
 _UNKNOWN_WORKERS = 4
 """What is taken for the workers of an executor that does not say how many it has."""
+_MOST_ON_WINDOWS = 61
+"""`ProcessPoolExecutor` refuses more there, since the system waits for no more handles at once."""
 _PAUSES_S = (0.0, 0.1, 1.0)
 """How long to wait before a process is started again that could not be."""
 
@@ -185,6 +187,8 @@ class _Dask(Pool):
 def workers_of(workers: int | None) -> int:
     """Return how many processes are meant; None is one a core that this process may use.
 
+    On Windows there are at most 61 of them: a pool there can wait for no more.
+
     Raises:
         InputError: if it is no number of processes.
     """
@@ -194,7 +198,8 @@ def workers_of(workers: int | None) -> int:
     # What taskset, a container's cpuset or a cluster's scheduler leaves of the machine: with a
     # process for each of its other cores they would take turns.
     can_ask = hasattr(os, "sched_getaffinity")
-    return workers or (len(os.sched_getaffinity(0)) if can_ask else os.cpu_count()) or 1
+    n = workers or (len(os.sched_getaffinity(0)) if can_ask else os.cpu_count()) or 1
+    return min(n, _MOST_ON_WINDOWS) if sys.platform == "win32" else n
 
 
 def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> Pool:

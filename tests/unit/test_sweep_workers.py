@@ -307,3 +307,13 @@ def test_processes_are_as_many_as_the_cores_that_may_be_used(
     assert pool_of("processes", None, is_small=False).workers == 2
     monkeypatch.delattr(os, "sched_getaffinity")
     assert workers_of(None) == 64
+
+
+def test_on_windows_there_are_no_more_processes_than_a_pool_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`ProcessPoolExecutor` refuses more than 61 there, with a ValueError."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 128)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert (workers_of(None), workers_of(7), workers_of(100)) == (61, 7, 61)
