@@ -189,7 +189,7 @@ def _write(advice: Advice, plot: str | None, options: argparse.Namespace) -> Non
         from h3sim.reporting import report
 
         command = f"h3sim {shlex.join(options.arguments)}"
-        report(loads, baseline=advice.comparison.baseline, command=command).save(options.report)
+        report(advice, command=command).save(options.report)
         print(f"wrote {printable(options.report)}", file=sys.stderr)
 
 

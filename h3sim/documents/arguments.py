@@ -19,8 +19,10 @@ __all__ = ["CALLABLE", "PATH", "GatheredMistakes", "Only", "check_arguments"]
 ValueT = TypeVar("ValueT")
 
 
-def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> None:
-    """Check the arguments of a function: what each may hold, and what it was called with.
+def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> dict[str, Any]:
+    """Return the arguments of a function as it takes them, numbers of numpy as Python's.
+
+    Each is *given* as what it may hold, and what the function was called with.
 
     Raises:
         error: listing every one that is wrong.
@@ -32,9 +34,11 @@ def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> 
     ...
     h3sim.errors.InputError: seed: must be text, is 3
     """
-    _, problems = collected((key, kind.accept, value) for key, (kind, value) in given.items())
+    entries = ((key, kind.accept, value) for key, (kind, value) in given.items())
+    taken, problems = collected(entries)
     if problems:
         raise error(problems)
+    return dict(zip(given, taken, strict=True))
 
 
 class GatheredMistakes:

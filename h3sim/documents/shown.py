@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["is_quantity", "listed", "not_one_of", "plain_number", "shown"]
+__all__ = ["is_quantity", "listed", "not_one_of", "plain_number", "plain_values", "shown"]
 
 _LARGEST = 10**15
 """More than any time, size or rate in any unit that files use."""
@@ -36,6 +36,15 @@ def plain_number(value: Any) -> Any:
     if not isinstance(value, Real):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
+
+
+def plain_values(given: Any) -> Any:
+    """Return what numpy or pandas hold as Python has it: an array as a list, one value as it is.
+
+    >>> plain_values([1, 2]), plain_values(range(2)), plain_values("a")
+    ([1, 2], range(0, 2), 'a')
+    """
+    return given.tolist() if hasattr(given, "tolist") else given
 
 
 def shown(value: object) -> str:

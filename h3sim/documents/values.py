@@ -93,6 +93,8 @@ class Flag(ValueType):
     def accept(self, value: Any) -> bool:
         if isinstance(value, bool):
             return value
+        if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+            return bool(value)
         raise RefusedError(f"must be true or false, is {shown(value)}")
 
     def schema(self) -> dict[str, Any]:

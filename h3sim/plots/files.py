@@ -6,6 +6,7 @@ import functools
 import inspect
 import io
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,8 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from h3sim.documents import shown, write_whole
+from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.errors import InputError, Problem
 from h3sim.plots.style import in_style
+from h3sim.results import Load
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("DPI", "Saved", "ShownFigure", "alt_text", "check_ending"),
-    "checks_axes",
+    *("check_loads", "checks_axes"),
     *("render", "save_figure", "say"),
 ]
 
@@ -55,12 +58,31 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     Raises:
         InputError: if figures cannot be written as such.
     """
+    check_arguments(InputError, path=(PATH, path))
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in _UNDATED:
         endings = ", ".join(f".{known}" for known in _UNDATED)
         message = f"a figure's name must end in {endings}"
         raise InputError([Problem(key="", message=message)], str(path))
     return kind
+
+
+def check_loads(key: str, given: Any) -> tuple[Load, ...]:
+    """Return the loads that are to be drawn.
+
+    Raises:
+        InputError: if there is none, or something else; *key* is the argument that gave them.
+    """
+    is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    found: tuple[Any, ...] = tuple(given) if is_list else (given,)
+    wrong = [one for one in found if not isinstance(one, Load)]
+    if wrong or not is_list:
+        what = "a list of loads" if key == "loads" else "a load"
+        message = f"must be {what}, is {shown(wrong[0] if wrong else given)}"
+        raise InputError([Problem(key=key, message=message)])
+    if not found:
+        raise InputError([Problem(key=key, message="at least one is needed")])
+    return found
 
 
 def say(ax: Axes, words: str) -> None:

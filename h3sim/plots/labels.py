@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import textwrap
-from functools import cache
 from typing import TYPE_CHECKING
 
 from h3sim import fitting
 from h3sim._version import __version__
+from h3sim.plots.fonts import is_drawn, tell_missing
 from h3sim.results import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
 
     from h3sim.page import Page, Resource
     from h3sim.results import Load
@@ -27,6 +29,7 @@ __all__ = [
     "shortened",
     "title",
     "value_label",
+    "within",
 ]
 
 NAME_CHARS = 28
@@ -34,6 +37,9 @@ NAME_CHARS = 28
 
 _LINE_CHARS = 40
 _TITLE_CHARS = 150
+_CHARS_PER_IN = 16
+"""So many of the small characters stand in an inch."""
+_MOST_OF_VALUE = 40
 ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
 """Stands behind what is above the fold."""
 _NO_GLYPH = "\N{WHITE SQUARE}"
@@ -53,10 +59,16 @@ def shortened(name: str, limit: int = NAME_CHARS) -> str:
 def plain(text: str) -> str:
     r"""Return *text* such that matplotlib shows it as it is: no formulas, no missing glyphs.
 
+    What no font has that is installed is a square; a warning says so once.
+
     >>> plain("a$b$c\n")
     'a\\$b\\$c\u25a1'
     """
-    shown = "".join(char if ord(char) in _glyphs() else _NO_GLYPH for char in text)
+    # Nearly all is ASCII, and this is asked of each name.
+    missing = [] if text.isascii() and text.isprintable() else [c for c in text if not is_drawn(c)]
+    if unseen := [char for char in missing if char.isprintable()]:
+        tell_missing("".join(unseen))
+    shown = "".join(_NO_GLYPH if char in missing else char for char in text)
     return re.sub(r"\\*\$", r"\\$", shown)
 
 
@@ -66,12 +78,20 @@ def value_label(value: object) -> str:
     >>> value_label(50.0), value_label("4g"), value_label(None)
     ('50', '4g', 'None')
     """
-    return plain(f"{value:g}" if isinstance(value, float) else str(value))
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return plain(shortened(shown, _MOST_OF_VALUE))
 
 
 def folded(text: str) -> str:
     """Return *text* in lines that fit beside a figure."""
     return textwrap.fill(text, _LINE_CHARS)
+
+
+def within(ax: Axes, text: str) -> str:
+    """Return *text* in lines that are no wider than *ax*, whose layout may yet move its ends."""
+    width_in = ax.get_window_extent().width / ax.figure.dpi
+    limit = max(_LINE_CHARS, int(width_in * _CHARS_PER_IN))
+    return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
 
 
 def resource_label(page: Page, index: int) -> str:
@@ -113,11 +133,3 @@ def title(loads: Sequence[Load]) -> str:
 def _settings(load: Load) -> dict[str, str]:
     words = in_words(load)
     return words | {"network": shortened(words["network"])}
-
-
-@cache
-def _glyphs() -> frozenset[int]:
-    """Return the characters that the font of the figures has."""
-    from matplotlib.font_manager import findfont, get_font
-
-    return frozenset(get_font(findfont("DejaVu Sans")).get_charmap())

@@ -24,7 +24,14 @@ from h3sim.plots.alt_texts import (
     priority_tree_alt,
     throughput_alt,
 )
-from h3sim.plots.files import ShownFigure, check_ending, checks_axes, save_figure, say
+from h3sim.plots.files import (
+    ShownFigure,
+    check_ending,
+    check_loads,
+    checks_axes,
+    save_figure,
+    say,
+)
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import in_style
 from h3sim.plots.trace_figures import CURVE_IN, byte_ranges_height_in, new_axes
@@ -141,7 +148,11 @@ class LoadDetails:
         *other* is a load of the same page or of a variant of it (`page.with_(...)`): resources are
         the same where their ids are. Both waterfalls have one axis of time, which ends as that of
         `multiplexing`; colours are those of kinds.
+
+        Raises:
+            InputError: if *other* is no load.
         """
+        check_loads("other", [other])
         with in_style():
             return variants.figure_of(self.loads[0], other, until_ms=until_ms)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import InputError, Problem
 from h3sim.plots import alt_texts, animations, labels, lanes, legend, progress, strip, waterfall
-from h3sim.plots.files import Saved, ShownFigure, checks_axes, say
+from h3sim.plots.files import Saved, ShownFigure, check_loads, checks_axes, say
 from h3sim.plots.load_details import LoadDetails
 from h3sim.plots.palette import Palette
 from h3sim.plots.style import SMALL, in_style
@@ -48,9 +48,7 @@ class LoadPlots(LoadDetails, Saved):
     """
 
     def __init__(self, loads: Sequence[Load]) -> None:
-        self.loads = tuple(loads)
-        if not self.loads:
-            raise InputError([Problem(key="loads", message="at least one is needed")])
+        self.loads = check_loads("loads", loads)
         if any(load.page != self._page for load in self.loads):
             names = ", ".join(dict.fromkeys(load.page.name for load in self.loads))
             raise InputError([Problem(key="loads", message=f"must be of one page, are of {names}")])

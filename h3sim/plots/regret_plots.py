@@ -29,7 +29,8 @@ _SIZE_IN, _ROW_IN, _MARGIN_IN = 7.0, 0.34, 1.1
 _LANE = 0.62
 """How much of a row its lanes take, one a network or class."""
 _TICKS = (1, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100, 200, 500, 1000)
-_MOST_TICKS = 9
+_LEAST_APART = 0.06
+"""So much of the axis lies between two that are told."""
 _WORDS = {"all": "on all resources", "atf": "above the fold"}
 
 
@@ -215,9 +216,12 @@ def _draw_class(ax: Axes, at: float, number: int, row: ClassRegretRow) -> None:
 def _tick(ax: Axes) -> None:
     """Tell the factors that are within the axis, those near 1 only where all is near it."""
     low, high = ax.get_xlim()
-    shown = [tick for tick in _TICKS if low <= tick <= high]
-    while len(shown) > _MOST_TICKS:
-        shown = [shown[0], *shown[2:]] if shown[1] < 2 else shown[::2]
+    width = math.log(high / low)
+    shown: list[float] = []
+    for tick in (tick for tick in _TICKS if low <= tick <= high):
+        # On an axis of logarithms those near 1 would stand on each other where it goes far.
+        if not shown or math.log(tick / shown[-1]) >= _LEAST_APART * width:
+            shown.append(tick)
     ax.set_xticks(shown)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.page.classes import size_class
 from h3sim.plots.labels import plain, shortened, value_label
 from h3sim.plots.style import SIGNIFICANT, SMALL, line
 from h3sim.study.pairs import pairs_by_scheme
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from matplotlib.axes import Axes
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("draw_buffers", "draw_correlations", "draw_ranks", "draw_scatter", "legend_by_size"),
-    "name_columns",
+    *("check_beside", "name_columns"),
 ]
 
 _SIZES = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
@@ -42,6 +42,16 @@ def name_columns(ax: Axes, names: Sequence[str]) -> None:
         ax.tick_params(axis="x", labelrotation=90)
 
 
+def check_beside(schemes: Collection[str], baseline: str, value: str) -> None:
+    """Refuse a figure of schemes beside a baseline that none stands beside.
+
+    Raises:
+        NothingToMeasureError: if there are no such *schemes*.
+    """
+    if not schemes:
+        raise NothingToMeasureError(f"no other scheme has {value} beside one of {baseline}")
+
+
 def _page_sizes(results: Results) -> dict[str, int]:
     """Return the bytes of each page, in the order of the rows.
 
@@ -58,6 +68,7 @@ def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[
     sizes = _page_sizes(results)
     pairs = pairs_by_scheme(results, baseline, value)
     schemes = [name for name in pairs if name != baseline]
+    check_beside(schemes, baseline, value)
     told = set()
     drawn: dict[str, list[float]] = {}
     for place, scheme in enumerate(schemes):
@@ -138,6 +149,7 @@ def draw_buffers(
             if row.scheme != baseline:
                 point = (at, row.geometric, row.low, row.high)
                 points.setdefault(row.scheme, []).append(point)
+    check_beside(points, baseline, value)
     for number, (scheme, own) in enumerate(points.items()):
         look = line(number)
         shift = 0.5 * ((number + 0.5) / len(points) - 0.5)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.path import Path
 
+from h3sim.plots.labels import within
 from h3sim.plots.lanes import joined, stack_share, tallest
 from h3sim.plots.style import SMALL
 
@@ -80,7 +81,8 @@ def draw(
     if any(lane.lost_ms for lane in lanes):
         guide += _LOST_GUIDE + _AGAIN_GUIDE * (len(lanes) == 1)
     note = f"; {window.note}" if window.note else ""
-    ax.set_xlabel(f"time since navigation start in ms{note}\n{guide}", fontsize=SMALL)
+    told = f"time since navigation start in ms{note}\n{guide}"
+    ax.set_xlabel(within(ax, told), fontsize=SMALL)
 
 
 def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]:

@@ -26,6 +26,8 @@ _THICK, _THIN = 2.2, 0.8
 _PERCENT = 100
 _SIZE_IN = (7.0, 4.0)
 _ROW_IN = 0.28
+_MOST_WITHIN = 5
+"""Of more lines than these, no place is left among them."""
 
 
 @checks_axes
@@ -50,12 +52,15 @@ class StudyPlots:
 
         Raises:
             InputError: if there is no such scheme or column.
+            NothingToMeasureError: if no other scheme has the value beside it.
             MissingExtraError: if scipy is not installed.
         """
         rows = self._results.relative_medians(relative_to, value=value)
+        schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
+        scheme_plots.check_beside(schemes, relative_to, value)
+        is_own = ax is None
         with in_style():
             ax = _axes(ax)
-            schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
             told = []
             for number, scheme in enumerate(schemes):
                 steps = sorted(
@@ -72,7 +77,7 @@ class StudyPlots:
                 f"change of the median {value} to {relative_to} in %; thick where p < 0.005",
                 "share of pages",
             )
-            ax.legend(fontsize=SMALL, frameon=False)
+            _explain(ax, is_own=is_own)
         what = f"the share of pages by the change of their median {value} to {relative_to}"
         say(ax, f"A line of steps per scheme, {what}: {listed(told)}")
         return ax
@@ -111,6 +116,7 @@ class StudyPlots:
         """
         rows = [row for row in self._summary(value, ["scheme", over]) if row["n"]]
         self._check_numbers(over, [row[over] for row in rows])
+        is_own = ax is None
         with in_style():
             ax = _axes(ax)
             lines: dict[str, list[tuple[object, float]]] = {}
@@ -126,7 +132,7 @@ class StudyPlots:
                 high = [mean + sd for mean, sd in zip(means, spreads, strict=True)]
                 ax.fill_between(xs, low, high, color=look.color, alpha=0.12, linewidth=0)
             _label(ax, over, f"mean {value}, band: one standard deviation")
-            ax.legend(fontsize=SMALL, frameon=False)
+            _explain(ax, is_own=is_own)
         say(ax, f"A line per scheme, the mean {value} over {over}: {ends_of(lines)}")
         return ax
 
@@ -150,7 +156,10 @@ class StudyPlots:
             middle = (min(known, default=0) + max(known, default=0)) / 2
             for index, row in enumerate(grid):
                 for at, mean in enumerate(row):
-                    color = "white" if mean < middle else "black"
+                    if mean != mean:
+                        continue
+                    # Where all are one, that is the least, and dark.
+                    color = "white" if mean <= middle else "black"
                     ax.text(at, index, f"{mean:,.0f}", ha="center", va="center", color=color)
             scheme_plots.name_columns(ax, [value_label(name) for name in columns])
             ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
@@ -169,6 +178,7 @@ class StudyPlots:
 
         Raises:
             InputError: if there is no such scheme or column.
+            NothingToMeasureError: if no other scheme has the value beside it.
         """
         with in_style():
             ax = _axes(ax)
@@ -193,15 +203,17 @@ class StudyPlots:
 
         Raises:
             InputError: if there is no such scheme or column.
+            NothingToMeasureError: if no other scheme has the value beside it.
             MissingExtraError: if scipy is not installed.
         """
         self._check_column(over)
+        is_own = ax is None
         with in_style():
             ax = _axes(ax)
             lines = scheme_plots.draw_buffers(ax, self._results, baseline, value, over)
             what = f"speedup of {value} to {baseline}, 95 % interval"
             _label(ax, over, what)
-            ax.legend(fontsize=SMALL, frameon=False)
+            _explain(ax, is_own=is_own)
         say(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
 
@@ -313,6 +325,15 @@ def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float,
             label=plain(scheme) if not index else None,
         )
         before, share = change, after
+
+
+def _explain(ax: Axes, *, is_own: bool) -> None:
+    """Say whose lines these are: many of them beside the lines, which they would cover."""
+    n_lines = len(ax.get_legend_handles_labels()[1])
+    look: dict[str, Any] = {"fontsize": SMALL, "frameon": False}
+    if is_own and n_lines > _MOST_WITHIN:
+        look |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    ax.legend(**look)
 
 
 def _label(ax: Axes, x: str, y: str) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from matplotlib import rc_context
 
+from h3sim.plots.fonts import families
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
@@ -15,7 +17,6 @@ SMALL = 8.0
 """The size, in points, of everything but titles."""
 
 _SETTINGS = {
-    "font.family": ["DejaVu Sans"],
     "font.size": SMALL,
     "hatch.linewidth": 0.7,
     "svg.hashsalt": "h3sim",
@@ -32,7 +33,7 @@ _MARKERS = "os^DvPX<>*phd"
 
 def in_style() -> AbstractContextManager[None]:
     """Return the context in which figures are built and written, whatever the reader's settings."""
-    return rc_context(cast(Any, _SETTINGS))
+    return rc_context(cast(Any, _SETTINGS | {"font.family": families()}))
 
 
 class LineStyle(NamedTuple):

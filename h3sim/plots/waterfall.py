@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from matplotlib.colors import to_rgb
 
-from h3sim.plots.labels import plain, resource_label, shortened
+from h3sim.plots.labels import plain, resource_label, shortened, within
 from h3sim.plots.paints import Paint
 from h3sim.plots.style import SMALL
 from h3sim.results.priorities import priorities_of
@@ -99,7 +99,8 @@ def draw(
     ax.set_title(title, fontsize=SMALL + 1, loc="left")
     guide = _GUIDE + _FOLDED_GUIDE * (len(rows) < len(load.timings))
     note = f"; {window.note}" if window.note else ""
-    ax.set_xlabel(f"time since navigation start in ms{note}\n{guide}", fontsize=SMALL)
+    told = f"time since navigation start in ms{note}\n{guide}"
+    ax.set_xlabel(within(ax, told), fontsize=SMALL)
 
 
 def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, least_ms: float) -> None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.documents import is_quantity, shown
+from h3sim.documents.shown import plain_number
 from h3sim.errors import InputError, Problem
 from h3sim.units import ms
 
@@ -38,19 +39,28 @@ def instant_ns(at_ms: float) -> int:
     >>> instant_ns(1.5)
     1500000
     """
+    return ms(_checked_ms("at_ms", at_ms))
+
+
+def _checked_ms(key: str, given_ms: float) -> float:
+    at_ms: float = plain_number(given_ms)
     if not is_quantity(at_ms) or at_ms < 0:
-        message = f"must be a time in ms, is {shown(at_ms)}"
-        raise InputError([Problem(key="at_ms", message=message)])
-    return ms(at_ms)
+        message = f"must be a time in ms, is {shown(given_ms)}"
+        raise InputError([Problem(key=key, message=message)])
+    return at_ms
 
 
 def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:
-    """Return the window of *loads*: up to *until_ms*, or where that is None up to a late rest."""
+    """Return the window of *loads*: up to *until_ms*, or where that is None up to a late rest.
+
+    Raises:
+        InputError: if *until_ms* is no time.
+    """
     finished = sorted(
         (timing.finished_ms, timing.bytes) for load in loads for timing in load.timings
     )
     last_ms = finished[-1][0] if finished else 0.0
-    end_ms = _cut(finished) if until_ms is None else until_ms
+    end_ms = _cut(finished) if until_ms is None else _checked_ms("until_ms", until_ms)
     if end_ms >= last_ms:
         return Window(last_ms * _MARGIN or 1.0, "")
     late = max(sum(timing.finished_ms > end_ms for timing in load.timings) for load in loads)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import write_whole
+from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def check_suffix(path: str | os.PathLike[str], *, key: str = "") -> None:
     Raises:
         InputError: naming the endings that do; *key* is the option that gave the path.
     """
+    check_arguments(InputError, **{key or "path": (PATH, path)})
     if Path(path).suffix.lower() not in SUFFIXES:
         message = f"must end in {' or '.join(SUFFIXES)}, is {str(path)!r}"
         raise InputError([Problem(key=key, message=message)])

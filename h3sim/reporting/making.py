@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
 from h3sim.documents import shown
 from h3sim.errors import InputError, Problem
 from h3sim.reporting.document import Report, ReportTable
+from h3sim.reporting.found import (
+    part_of_advice,
+    part_of_found,
+    settings_of_found,
+    verdict_of_advice,
+)
 from h3sim.reporting.loads import named, part_of, verdict_of
 from h3sim.reporting.logs import part_of_log, verdict_of_log
 from h3sim.reporting.studies import part_of_study, settings_of, verdict_of_study
 from h3sim.results import Load, in_words
 from h3sim.results.document import identity
 from h3sim.results.measured import Measurement
-from h3sim.study import Comparison, Results
+from h3sim.study import Advice, Comparison, FoundScheme, Results, SavedLoad, Sequential
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
-Reported: TypeAlias = "Load | Comparison | Results | Measurement"
+Reported: TypeAlias = (
+    "Load | SavedLoad | Comparison | Results | Sequential | Measurement | Advice | FoundScheme"
+)
+_Other: TypeAlias = "Results | Measurement | Advice | FoundScheme"
 
 
 def report(
@@ -38,7 +47,9 @@ def report(
     """Return a report of loads, a comparison that kept its loads, a study, or a measured log.
 
     Loads of one page are compared with each other: with that of scheme *baseline*, by default rr,
-    where there is none the first. *command* is shown as what made the report.
+    where there is none the first. Loads that were saved are run again. What `advise` and `find`
+    found is told with its sentence and its race, and the loads of an advice that kept them beside
+    the baseline that it had. *command* is shown as what made the report.
 
     Raises:
         InputError: if there is nothing to report, or something else.
@@ -55,11 +66,12 @@ def report(
         if isinstance(value, Load):
             groups.setdefault(value.page.digest, []).append(value)
     told = [_told_of_page(loads, baseline) for loads in groups.values()]
-    told += [_told_of(value, baseline) for value in values if not isinstance(value, Load)]
+    others = [value for value in values if not isinstance(value, Load)]
+    told += [one for value in others for one in _told_of(value, baseline)]
     loads = [load for group in groups.values() for load in group]
     made = [("h3sim", __version__), *_made_of(loads), *(row for one in told for row in one.made)]
     return Report(
-        title=title or f"h3sim: {_title([one.name for one in told], loads)}",
+        title=title or f"h3sim: {_title([*dict.fromkeys(one.name for one in told)], loads)}",
         verdict=[sentence for one in told for sentence in one.verdict],
         parts=[one.part for one in told],
         made=ReportTable(title="Everything it rests on", columns=("setting", "value"), rows=made),
@@ -82,15 +94,25 @@ def _told_of_page(loads: Sequence[Load], baseline: str | None) -> _Told:
     return _Told(loads[0].page.name, verdict_of(pairs, base), part_of(pairs, base), ())
 
 
-def _told_of(value: Results | Measurement, baseline: str | None) -> _Told:
+def _told_of(value: _Other, baseline: str | None) -> Iterator[_Told]:
     if isinstance(value, Measurement):
         name = value.log.title
-        return _Told(name, verdict_of_log(value), part_of_log(value), [("log", name)])
-    verdict, part = verdict_of_study(value, baseline), part_of_study(value, baseline)
-    return _Told("a study", verdict, part, _made_of_study(value))
+        yield _Told(name, verdict_of_log(value), part_of_log(value), [("log", name)])
+    elif isinstance(value, Advice):
+        name, loads = value.page.name, value.comparison.loads
+        made = settings_of_found(value.found)
+        yield _Told(name, verdict_of_advice(value), part_of_advice(value), made)
+        if loads:
+            yield _told_of_page(loads, baseline or value.comparison.baseline)
+    elif isinstance(value, FoundScheme):
+        made = settings_of_found(value)
+        yield _Told("the best scheme", [value.verdict], part_of_found(value), made)
+    else:
+        verdict, part = verdict_of_study(value, baseline), part_of_study(value, baseline)
+        yield _Told("a study", verdict, part, _made_of_study(value))
 
 
-def _values(of: Reported | Iterable[Reported]) -> list[Load | Results | Measurement]:
+def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
     """Return what is to be reported, one by one.
 
     Rows of a study can be gone through like a list, and are one thing here.
@@ -103,17 +125,21 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | Results | Measurem
         if isinstance(value, Comparison):
             for page, buffer_kb in dict.fromkeys((row.page, row.buffer_kb) for row in value.rows):
                 found += value.loads_of(page, buffer_kb=buffer_kb)
+        elif isinstance(value, SavedLoad):
+            found.append(value.run(records_wire=True))
+        elif isinstance(value, Sequential):
+            found.append(value.results)
         else:
             found.append(value)
     wrong = [value for value in found if not isinstance(value, _KINDS)]
     if not found or wrong:
-        kinds = "loads, comparisons, results of studies or measured logs"
+        kinds = "loads, comparisons, results of studies, measured logs or what advise or find found"
         message = f"must be {kinds}, is {shown(wrong[0]) if wrong else 'nothing'}"
         raise InputError([Problem(key="of", message=message)])
     return found
 
 
-_KINDS = (Load, Comparison, Results, Measurement)
+_KINDS = (Load, SavedLoad, Comparison, Results, Sequential, Measurement, Advice, FoundScheme)
 
 
 def _base(pairs: Sequence[NamedLoad], baseline: str | None) -> NamedLoad:

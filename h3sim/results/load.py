@@ -10,6 +10,7 @@ from h3sim import metrics
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
 from h3sim.documents import is_quantity, shown
+from h3sim.documents.shown import plain_number
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.http import BufferModel
 from h3sim.notebook import escaped, html_table
@@ -283,7 +284,12 @@ class Load(WithMilestones):
             return None
 
     def why_none(self, which: Which) -> str:
-        """Return why a ByteIndex cannot be given: unknown, none and no bytes are three things."""
+        """Return why a ByteIndex cannot be given: unknown, none and no bytes are three things.
+
+        Raises:
+            InputError: if *which* is neither "all" nor "atf".
+        """
+        self._check(which)
         all_empty = "none of its resources has bytes"
         return all_empty if which == "all" else self.page.why_nothing_visible
 
@@ -341,7 +347,8 @@ def _row(page: Page, timing: Timing) -> ResourceTiming:
 
 
 def _positive_ns(sample_ms: float) -> int:
-    sample_ns = ms(sample_ms) if is_quantity(sample_ms) else 0
+    given_ms = plain_number(sample_ms)
+    sample_ns = ms(given_ms) if is_quantity(given_ms) else 0
     if sample_ns <= 0:
         message = f"must be more than 0, is {shown(sample_ms)}"
         raise InputError([Problem(key="sample_ms", message=message)])

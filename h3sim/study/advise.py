@@ -15,13 +15,14 @@ from h3sim.capture import ImportedPage, import_page
 from h3sim.capture.imported import IMPORT
 from h3sim.documents import open_input
 from h3sim.documents.arguments import PATH, GatheredMistakes, check_arguments
-from h3sim.documents.values import ListOf, Number, OrNone
+from h3sim.documents.values import Flag, ListOf, Number, OrNone
 from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError
 from h3sim.page import Page
+from h3sim.study.arms import check_race
 from h3sim.study.compare import COMPARISON, baseline_of, compare
 from h3sim.study.config import config_for
-from h3sim.study.find import FOUND, check_race, find
+from h3sim.study.find import FOUND, find
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.replayed import ReplayedRow, replayed
 from h3sim.study.run import resolve_schemes
@@ -93,6 +94,8 @@ class Advice:
         """Which scheme serves the page best, by how much, and how sure that is."""
         found, name = self.found, self.page.name
         behind = [row for row in found.rows[1:] if row.is_worse]
+        if len(found.rows) == 1:
+            return f"Nothing was compared: {found.best} is the only scheme."
         if level := found.level_with_best:
             names = _listed((found.best, *level))
             head = f"Cannot tell which of {names} serves {name} best"
@@ -202,22 +205,25 @@ def advise(
     >>> advice.sentence.partition(":")[0]
     'fifo serves davies-meenan best'
     """
-    racing: dict[str, Any] = {"n_seeds": n_seeds, "confidence": confidence, "progress": progress}
+    racing: dict[str, Any] = {"n_seeds": n_seeds, "confidence": confidence}
     racing["network_within"] = network_within
+    of = {} if which is None else {"which": which}
     with GatheredMistakes() as mistakes:
         subject, imported = mistakes.of("page", lambda: _subject(page), instead=(None, None))
         given = mistakes.of("", partial(config_of, options, known=_ARGUMENTS, changed=config))
-        mistakes.of("", partial(check_race, **racing))
+        racing = mistakes.of("", lambda: check_race(progress=progress, **of, **racing))
+        mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
         what = mistakes.of("", lambda: _schemes(schemes, baseline))
     what["config"] = given = config_for(subject, given)
-    compared = which or ("all" if subject.why_nothing_visible else "atf")
+    racing |= {"progress": progress}
+    racing.setdefault("which", "all" if subject.why_nothing_visible else "atf")
     return Advice(
         page=subject,
         imported=imported,
         replayed=replayed(subject),
-        found=find(subject, which=compared, networks=None, **racing, **what),
+        found=find(subject, networks=None, **racing, **what),
         comparison=compare(subject, buffers_kb=[given.buffer_kb], keep_loads=keep_loads, **what),
-        network_within=network_within,
+        network_within=racing["network_within"],
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from h3sim.documents.arguments import CALLABLE, Only, check_arguments
-from h3sim.documents.values import Choice, Number, Whole
+from h3sim.documents import listed, shown
+from h3sim.documents.arguments import CALLABLE, PATH, Only, check_arguments
+from h3sim.documents.values import Choice, Flag, Number, OrNone, ValueType, Whole
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "LEVEL",
@@ -17,7 +18,9 @@ __all__ = [
     "N_SAMPLES",
     "SAMPLING",
     "SEED",
+    "check_known",
     "check_progress",
+    "check_running",
     "check_some",
 ]
 
@@ -34,6 +37,51 @@ SAMPLING = Choice(("latin-hypercube", "sobol"))
 """How samples are drawn."""
 N_SAMPLES = Whole(low=1, high=10**6)
 """How many."""
+
+
+_RUNNING: dict[str, ValueType] = {
+    "store": OrNone(PATH),
+    "executor": Only(
+        "'serial', 'processes', a concurrent.futures.Executor or a dask.distributed client",
+        lambda value: (
+            value is None
+            or (isinstance(value, str) and value in ("serial", "processes"))
+            or (hasattr(value, "submit") and not isinstance(value, type))
+        ),
+    ),
+    "workers": OrNone(Whole(low=1)),
+    "retry_failed": Flag(),
+    "progress": Only(
+        "something that can be called, or True or False",
+        lambda value: value is None or isinstance(value, bool) or callable(value),
+    ),
+}
+
+
+def check_running(**given: object) -> dict[str, Any]:
+    """Return how a study is to be run, as `sweep` takes it: *given* some of those arguments.
+
+    Raises:
+        InputError: listing every one that cannot be.
+    """
+    taken = {key: (_RUNNING[key], value) for key, value in given.items()}
+    return check_arguments(InputError, **taken)
+
+
+def check_known(**given: tuple[object, Iterable[object]]) -> None:
+    """Refuse what is none of those that there are: each is *given* as a value, and those.
+
+    Raises:
+        InputError: for each that is not.
+    """
+    problems = []
+    for key, (value, values) in given.items():
+        known = list(dict.fromkeys(values))
+        if value not in known:
+            there = listed(map(str, known), near=value)
+            problems.append(Problem(key=key, message=f"none is {shown(value)}; there are {there}"))
+    if problems:
+        raise InputError(problems)
 
 
 def check_progress(progress: object) -> None:

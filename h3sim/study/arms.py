@@ -3,40 +3,74 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import shown
-from h3sim.documents.arguments import Only
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
+from h3sim.documents.refused import RefusedError
+from h3sim.documents.shown import plain_values
+from h3sim.documents.values import Number, ValueType, Whole
 from h3sim.errors import InputError, Problem, SchemeError
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
+from h3sim.study.arguments import LEVEL, check_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from h3sim.schemes import Scheme
     from h3sim.study.config import LoadConfig
 
-__all__ = ["OF_SERVER", "VARY", "Arm", "arms_of"]
+__all__ = ["OF_SERVER", "Arm", "arms_of", "check_race"]
 
 OF_SERVER = ("buffer_kb", "buffer_model", "retransmit", "cc")
 """The options of a load that a server chooses: what else a load has is not up to a scheme."""
-VARY = Only(
-    "lists of values by key",
-    lambda value: (
-        value is None
-        or (
-            isinstance(value, Mapping)
-            and all(
-                isinstance(key, str) and isinstance(values, list | tuple)
-                for key, values in value.items()
-            )
-        )
-    ),
-)
+
+
+class _Varied(ValueType):
+    """Lists of values by key, which may be arrays."""
+
+    stand_in: Any = MappingProxyType({})
+
+    def accept(self, value: Any) -> dict[str, list[Any]]:
+        found = {} if value is None else value
+        if isinstance(found, Mapping):
+            lists = {key: plain_values(values) for key, values in found.items()}
+            if all(isinstance(key, str) and _is_list(lists[key]) for key in lists):
+                return {key: list(map(plain_values, values)) for key, values in lists.items()}
+        raise RefusedError(f"must be lists of values by key, is {shown(value)}")
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+_VARY = _Varied()
 """The values that are tried, by what they are values of."""
 _MOST_ARMS = 1000
+_MOST_SEEDS = 10_000
+_TAKEN: dict[str, ValueType] = {
+    "which": Only("'all' or 'atf'", lambda value: value in ("all", "atf")),
+    "n_seeds": Whole(low=1, high=_MOST_SEEDS),
+    "confidence": LEVEL,
+    "network_within": Number(low=1, high=100),
+    "vary": _VARY,
+}
+
+
+def check_race(*, progress: object, **given: object) -> dict[str, Any]:
+    """Return what is *given* of the arguments of `find`, as it takes them.
+
+    Raises:
+        InputError: listing every one of them.
+    """
+    taken = {key: (_TAKEN[key], value) for key, value in given.items()}
+    with GatheredMistakes() as mistakes:
+        known = mistakes.of("", lambda: check_arguments(InputError, **taken))
+        mistakes.of("", lambda: check_progress(progress))
+    return known
 
 
 @dataclass(frozen=True)

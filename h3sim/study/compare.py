@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
-from h3sim.documents.values import ListOf, TableOf
+from h3sim.documents.values import Flag, ListOf, TableOf
 from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
-from h3sim.study.arguments import check_progress, check_some
+from h3sim.study.arguments import check_known, check_progress, check_some
 from h3sim.study.config import LoadConfig
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
@@ -124,13 +124,19 @@ class Comparison(Told):
         """Return the loads of one page with one send buffer, in the order of the schemes.
 
         Raises:
+            InputError: if there was no such page, or no such send buffer.
             NothingToMeasureError: if the loads were not kept.
         """
+        rows = self.rows
+        check_known(
+            page=(page, [row.page for row in rows]),
+            buffer_kb=(buffer_kb, [row.buffer_kb for row in rows]),
+        )
         if not self.loads:
             raise NothingToMeasureError("the loads were not kept: compare(..., keep_loads=True)")
         return [
             load
-            for load, row in zip(self.loads, self.rows, strict=True)
+            for load, row in zip(self.loads, rows, strict=True)
             if row.page == page and row.buffer_kb == buffer_kb
         ]
 
@@ -191,6 +197,7 @@ def compare(
     """
     given = partial(config_of, options, known=_ARGUMENTS, changed=config)
     with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: _check(keep_loads, options))
         mistakes.of("", lambda: check_progress(progress))
         grid = mistakes.of("", lambda: _grid(pages, schemes, given, buffers_kb, baseline))
     rows: list[ComparisonRow] = []
@@ -234,6 +241,13 @@ class _Grid:
                     yield run_config(page, scheme, config), base, config.buffer_kb
 
 
+def _check(keep_loads: object, options: LoadOptions) -> None:
+    check_arguments(InputError, keep_loads=(Flag(), keep_loads))
+    if "buffer_kb" in options:
+        message = "goes as buffers_kb here, a list: what each scheme is loaded with"
+        raise InputError([Problem(key="buffer_kb", message=message)])
+
+
 def _grid(
     pages: PageLike | Iterable[PageLike],
     schemes: SchemeLike | Iterable[SchemeLike],
@@ -259,7 +273,8 @@ def _buffered(config: LoadConfig, buffers_kb: Iterable[float]) -> list[LoadConfi
             for buffer_kb in buffers_kb
         ]
     check_some(buffers_kb=configs)
-    return configs
+    # Each once, as schemes are: a mean over pages would count a page twice.
+    return list(dict.fromkeys(configs))
 
 
 class Subjects(NamedTuple):

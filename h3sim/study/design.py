@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.documents.arguments import check_arguments
 from h3sim.documents.declared import says, settle
+from h3sim.documents.shown import plain_values
 from h3sim.documents.values import Flag, Number
 from h3sim.errors import InputError, Problem, needing_extra
 from h3sim.study.arguments import N_SAMPLES, SAMPLING
@@ -159,8 +160,9 @@ def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:
     Raises:
         InputError: if it has no value, or one twice.
     """
+    given = plain_values(given)
     is_many = isinstance(given, Sequence | Iterator) and not isinstance(given, str)
-    values = tuple(given) if is_many or hasattr(given, "tolist") else (given,)
+    values = tuple(given) if is_many else (given,)
     messages = [] if values else ["at least one value is needed"]
     if any(isinstance(value, Range) for value in values):
         messages.append("a range needs samples=: how many to draw")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim.errors import InputError, Problem
 from h3sim.notebook import in_notebook
+from h3sim.study.arguments import check_running
 from h3sim.study.executors import pool_of
 from h3sim.study.rows import Counts
 from h3sim.study.store import CellOutcome, Store
@@ -318,6 +319,7 @@ def run_cells(
     Raises:
         StoreError: if the store cannot be read or written; what was finished is kept.
     """
+    check_running(executor=executor, workers=workers, retry_failed=retry_failed, progress=progress)
     kept = store if isinstance(store, Store) else Store(":memory:" if store is None else store)
     driver = Driver(cells, kept, retry_failed=retry_failed)
     driver.place()

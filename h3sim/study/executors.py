@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, Problem, needing_extra
+from h3sim.study.arguments import check_running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,9 +193,7 @@ def workers_of(workers: int | None) -> int:
     Raises:
         InputError: if it is no number of processes.
     """
-    if workers is not None and (type(workers) is not int or workers < 1):
-        message = f"must be a whole number of at least 1, is {workers!r}"
-        raise InputError([Problem(key="workers", message=message)])
+    workers = check_running(workers=workers)["workers"]
     # What taskset, a container's cpuset or a cluster's scheduler leaves of the machine: with a
     # process for each of its other cores they would take turns.
     can_ask = hasattr(os, "sched_getaffinity")
@@ -211,17 +210,12 @@ def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> Pool:
     Raises:
         InputError: if it is something else.
     """
+    check_running(executor=executor)
     n = workers_of(workers)
     if hasattr(executor, "get_executor") and hasattr(executor, "ncores"):
         return _Dask(executor)
     if hasattr(executor, "submit"):
         return Pool(executor)
-    if executor not in (None, "serial", "processes"):
-        message = (
-            "must be 'serial', 'processes', a concurrent.futures.Executor or a dask.distributed"
-            f" client, is {executor!r}"
-        )
-        raise InputError([Problem(key="executor", message=message)])
     can_fork = sys.platform not in ("emscripten", "wasi")
     if executor == "serial" or not can_fork or (executor is None and (is_small or n == 1)):
         return _Serial()

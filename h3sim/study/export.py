@@ -15,6 +15,7 @@ from h3sim.documents.declared import says, write_table
 from h3sim.documents.values import ListOf, Text
 from h3sim.errors import InputError, Problem, needing_extra
 from h3sim.results.figures import FIGURES
+from h3sim.study.rows import no_column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +58,20 @@ def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
     if frame.duplicated(axes).any():
         message = f"are no grid over {', '.join(axes)}: two stand at one place"
         raise ResultsError([Problem(key="rows", message=message)])
+    if unknown := [name for name in values if name not in frame.columns or name in axes]:
+        raise ResultsError(
+            Problem(key="values", message=_no_value(name, axes, list(frame.columns)))
+            for name in unknown
+        )
     figures = [figure.name for figure in FIGURES if figure.name in frame.columns]
     dataset: xr.Dataset = frame.set_index(axes)[list(values) or figures].to_xarray()
     # In the order of the study: xarray sorts what it is not told.
     return dataset.reindex({axis: frame[axis].unique() for axis in axes})
+
+
+def _no_value(name: str, axes: Sequence[str], columns: Sequence[str]) -> str:
+    """Return why *name* is none of the values that can stand over the axes."""
+    return f"{name} is an axis" if name in axes else no_column(name, columns)
 
 
 def write_csv(results: Results, path: str | Path) -> None:

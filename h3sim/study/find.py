@@ -9,13 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
-from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
-from h3sim.documents.values import Number, ValueType, Whole
+from h3sim.documents.arguments import GatheredMistakes
+from h3sim.documents.values import Number
 from h3sim.documents.written import COUNT, TEXT, Key, WrittenFormat, rows_of
-from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.errors import NothingToMeasureError
 from h3sim.results import in_words
-from h3sim.study.arguments import LEVEL, check_progress
-from h3sim.study.arms import VARY, Arm, arms_of
+from h3sim.study.arguments import LEVEL
+from h3sim.study.arms import Arm, arms_of, check_race
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.config import LoadConfig, config_for
 from h3sim.study.intervals import ratio_end
@@ -36,13 +36,12 @@ if TYPE_CHECKING:
     from h3sim.study.race import ArmRow, Race
     from h3sim.study.run import PageLike, SchemeLike
 
-__all__ = ["FOUND", "FoundRow", "FoundScheme", "RobustnessRow", "check_race", "find"]
+__all__ = ["FOUND", "FoundRow", "FoundScheme", "RobustnessRow", "find"]
 
 _ARGUMENTS = (
     *("schemes", "vary", "which", "baseline", "n_seeds", "confidence", "networks"),
     *("network_within", "config", "progress"),
 )
-_MOST_SEEDS = 10_000
 _ROBUST_SEEDS = 3
 _LEAST_PAGES_TO_SPLIT = 4
 
@@ -171,12 +170,12 @@ def find(
 ) -> FoundScheme:
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
 
-    The arms of a race (`h3sim.study.race`) are the schemes, which meet the same pages and seeds;
-    what is compared is the logarithm of the exact ByteIndex, *which* "atf" or "all". Where seeds
-    make no difference there is one. Pages count as draws of those that are meant: of a single page
-    and seed what comes out is so. With *network_within*, say 2, the network counts as a guess: each
-    seed draws RTT and rate anew, up to half and twice what is said. *progress* is told how many
-    loads there were, and of how many at most the race is.
+    The arms of a race (`h3sim.study.race`) are the schemes, which meet the same pages and seeds,
+    *seed* and those after it; what is compared is the logarithm of the exact ByteIndex, *which*
+    "atf" or "all". Where seeds make no difference there is one. Pages count as draws of those that
+    are meant: of a single page and seed what comes out is so. With *network_within*, say 2, the
+    network counts as a guess: each seed draws RTT and rate anew, up to half and twice what is said.
+    *progress* is told how many loads there were, and of how many at most the race is.
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
@@ -199,11 +198,14 @@ def find(
     racing = {"which": which, "n_seeds": n_seeds, "confidence": confidence, "progress": progress}
     read = partial(config_of, options, known=_ARGUMENTS, changed=config)
     with GatheredMistakes() as mistakes:
-        mistakes.of("", partial(check_race, network_within=network_within, vary=vary, **racing))
+        taken = mistakes.of(
+            "", partial(check_race, network_within=network_within, vary=vary, **racing), instead={}
+        )
         given = mistakes.of("", lambda: _config(read, networks))
         found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
-    ground = _ground(*found, vary or {}, which, progress, within=float(network_within))
-    return ground.found(given, n_seeds, confidence, networks)
+    within = float(taken["network_within"])
+    ground = _ground(*found, taken["vary"], which, progress, within=within)
+    return ground.found(given, taken["n_seeds"], taken["confidence"], networks)
 
 
 def _config(given: Callable[[], LoadConfig], networks: Sequence[str] | None) -> LoadConfig:
@@ -239,25 +241,9 @@ def _found_row(arm: Arm, row: ArmRow) -> FoundRow:
     return FoundRow(arm.name, row.n, math.exp(row.mean), low, high, row.is_worse)
 
 
-_TAKEN: dict[str, ValueType] = {
-    "which": Only("'all' or 'atf'", lambda value: value in ("all", "atf")),
-    "n_seeds": Whole(low=1, high=_MOST_SEEDS),
-    "confidence": LEVEL,
-    "network_within": Number(low=1, high=100),
-    "vary": VARY,
-}
-
-
-def check_race(*, progress: object, **given: object) -> None:
-    """Refuse arguments of `find` that cannot be.
-
-    Raises:
-        InputError: listing every one of them.
-    """
-    taken = {key: (_TAKEN[key], value) for key, value in given.items()}
-    with GatheredMistakes() as mistakes:
-        mistakes.of("", lambda: check_arguments(InputError, **taken))
-        mistakes.of("", lambda: check_progress(progress))
+def _seeded(config: LoadConfig, number: int) -> LoadConfig:
+    """Return *config* with the seed of that number, from its own on."""
+    return replace(config, seed=config.seed + number)
 
 
 def _has_bytes(page: Page, which: Which) -> bool:
@@ -324,7 +310,7 @@ class _Ground:
 
         def log_index(arm: int, instance: int) -> float:
             seed, page = divmod(instance, len(pages))
-            seeded = replace(config, seed=seed)
+            seeded = _seeded(config, seed)
             if self.within > 1:
                 seeded = with_drawn_network(config_for(pages[page], seeded), self.within)
             return self._log_index(pages[page], arm, seeded)
@@ -348,7 +334,7 @@ class _Ground:
 
     def _digest(self, page: Page, config: LoadConfig, seed: int) -> str:
         # Of all that happened: a page of one packet may come out alike over a lossy link.
-        return self._load(page, 0, replace(config, seed=seed)).trace.digest()
+        return self._load(page, 0, _seeded(config, seed)).trace.digest()
 
     def _log_index(self, page: Page, arm: int, config: LoadConfig) -> float:
         """Return the logarithm of the exact ByteIndex of a load."""
@@ -382,7 +368,7 @@ class _Ground:
         n_seeds = _ROBUST_SEEDS if self._varies(pages, config, _ROBUST_SEEDS) else 1
         return [
             math.fsum(
-                self._log_index(page, arm, replace(config, seed=seed)) / n_seeds
+                self._log_index(page, arm, _seeded(config, seed)) / n_seeds
                 for page in pages
                 for seed in range(n_seeds)
             )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.documents import shown
 from h3sim.documents.arguments import check_arguments
-from h3sim.documents.values import Text
+from h3sim.documents.values import OrNone, Text
 from h3sim.errors import InputError, Problem
 from h3sim.study.rows import no_column
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Pair", "check_columns", "pairs_by_scheme"]
 
 _SCHEME = "scheme"
+_LOAD = ("page", _SCHEME, "seed")
 
 
 class Pair(NamedTuple):
@@ -28,18 +29,26 @@ class Pair(NamedTuple):
     speedup: float
 
 
-def check_columns(results: Results, *, value: object, baseline: object = "") -> None:
-    """Refuse a *value* that is no column of numbers, and a *baseline* that is no name.
+def check_columns(results: Results, *, value: object, baseline: object = None) -> None:
+    """Refuse a *value* that is no column of numbers, and a *baseline* that is no scheme there.
 
     Raises:
-        InputError: listing both.
+        InputError: listing both, and what tells loads apart that the rows do not say.
     """
-    check_arguments(InputError, value=(Text(), value), baseline=(Text(), baseline))
-    if value not in results.columns:
-        raise InputError([Problem(key="value", message=no_column(value, results.columns))])
-    known = next((row[value] for row in results if row[value] is not None), 0.0)
-    if not isinstance(known, int | float):
-        raise InputError([Problem(key="value", message=f"{value} is no column of numbers")])
+    check_arguments(InputError, value=(Text(), value), baseline=(OrNone(Text()), baseline))
+    columns = results.columns
+    problems = []
+    if value not in columns:
+        problems.append(Problem(key="value", message=no_column(value, columns)))
+    elif not all(isinstance(row.get(value), int | float | None) for row in results):
+        problems.append(Problem(key="value", message=f"{value} is no column of numbers"))
+    if lacking := [name for name in _LOAD if columns and name not in columns]:
+        message = f"do not say {', '.join(lacking)}: nobody knows which loads belong together"
+        problems.append(Problem(key="rows", message=message))
+    elif baseline is not None and baseline not in set(results.column(_SCHEME)):
+        problems.append(Problem(key="baseline", message=f"no load has scheme {shown(baseline)}"))
+    if problems:
+        raise InputError(problems)
 
 
 def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, list[Pair]]:
@@ -55,8 +64,6 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
     # Page and seed are columns even of studies that have one of each, where they are no axes.
     cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != _SCHEME]
     rows = list(results)
-    if baseline not in {row[_SCHEME] for row in rows}:
-        raise InputError([Problem(key="baseline", message=f"no load has scheme {baseline!r}")])
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(row.get(name) for name in cell)
@@ -64,13 +71,14 @@ def pairs_by_scheme(results: Results, baseline: str, value: str) -> dict[str, li
     base: dict[tuple[Any, ...], Any] = {}
     for row in rows:
         # Of two loads that no axis tells apart one would stand for both, over another network, say.
-        if row[_SCHEME] == baseline and base.setdefault(key(row), row[value]) != row[value]:
+        known = row.get(value)
+        if row[_SCHEME] == baseline and base.setdefault(key(row), known) != known:
             raise InputError([_not_apart(row, cell)])
     found: dict[str, list[Pair]] = {}
     for row in rows:
         before = base.get(key(row))
-        if row[value] and before:
-            pair = Pair(row["page"], row["seed"], before / row[value])
+        if (known := row.get(value)) and before:
+            pair = Pair(row["page"], row["seed"], before / known)
             found.setdefault(row[_SCHEME], []).append(pair)
     return found
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.documents.arguments import Only, check_arguments
-from h3sim.documents.shown import is_quantity
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
+from h3sim.documents.shown import is_quantity, plain_number
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.study.arguments import LEVEL
 from h3sim.study.pairs import pairs_by_scheme
@@ -25,7 +25,7 @@ _EFFICIENCY = 3 / math.pi
 _MOST = 1_000_000
 _SPEEDUP = Only(
     "a number of more than 0, and not 1",
-    lambda value: is_quantity(value) and value > 0 and value != 1,
+    lambda value: is_quantity(plain_number(value)) and value > 0 and value != 1,
 )
 
 
@@ -82,9 +82,10 @@ def power_of_schemes(
         NothingToMeasureError: if no scheme has two pairs: nothing is known of their variance.
         MissingExtraError: if scipy is not installed.
     """
-    _check(speedup=speedup, level=level, power=power)
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: _check(speedup=speedup, level=level, power=power))
+        pairs = mistakes.of("", lambda: pairs_by_scheme(results, baseline, value))
     shift = abs(math.log(speedup))
-    pairs = pairs_by_scheme(results, baseline, value)
     means = {name: _means(own) for name, own in pairs.items() if name != baseline}
     rows = [
         _power_row(scheme, own, shift, level, power)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.documents.arguments import check_arguments
+from h3sim.documents.arguments import GatheredMistakes, check_arguments
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.study.arguments import LEVEL
 from h3sim.study.pairs import check_columns
@@ -60,8 +60,9 @@ def mean_ranks(results: Results, *, value: str, level: float) -> Ranks:
         NothingToMeasureError: with fewer than three schemes or two blocks.
         MissingExtraError: if scipy is not installed.
     """
-    check_columns(results, value=value)
-    check_arguments(InputError, level=(LEVEL, level))
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_columns(results, value=value))
+        mistakes.of("", lambda: check_arguments(InputError, level=(LEVEL, level)))
     with needing_extra("scipy", "study"):
         from scipy import stats  # on use: an extra
     schemes, blocks = _blocks(results, value)
@@ -103,7 +104,7 @@ def _blocks(results: Results, value: str) -> tuple[list[str], list[Sequence[floa
     schemes: dict[str, None] = {}
     for row in results:
         schemes[row["scheme"]] = None
-        if row[value] is not None:
+        if row.get(value) is not None:
             block = found.setdefault((row["page"], *(row.get(name) for name in cell)), {})
             block.setdefault(row["scheme"], []).append(row[value])
     return list(schemes), [

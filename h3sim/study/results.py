@@ -170,6 +170,9 @@ class Results(StudyRows):
         columns = self.columns
         shown = [name for name in dict.fromkeys((*self.axes, *_HEADLINES)) if name in columns]
         head = list(itertools.islice(self, _SHOWN))
-        rows = [[row[name] for name in shown or columns] for row in head]
-        more = f"<p>The first {_SHOWN} rows, {len(shown)} of {len(columns)} columns.</p>"
-        return f"<p>{html.escape(repr(self))}</p>{html_table(shown or columns, rows)}{more}"
+        told = shown or columns
+        # Of joined studies, not all rows need have what the first has.
+        rows = [[row.get(name) for name in told] for row in head]
+        first = f"The first {_SHOWN} rows, " if len(self) > _SHOWN else ""
+        more = f"<p>{first}{len(told)} of {len(columns)} columns.</p>"
+        return f"<p>{html.escape(repr(self))}</p>{html_table(told, rows)}{more}"

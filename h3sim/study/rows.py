@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, overload
 
 from h3sim.documents import listed, shown
 from h3sim.documents.arguments import Only, check_arguments
+from h3sim.documents.refused import RefusedError, collected
+from h3sim.documents.shown import plain_values
+from h3sim.documents.values import ValueType
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study.moments import Moments
 from h3sim.study.store import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["Counts", "Row", "Stored", "StudyRows", "no_column"]
 
@@ -55,9 +59,20 @@ class StudyRows:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], *, axes: Sequence[str] = ()) -> Self:
-        """Return results that hold these *rows*."""
-        texts: list[Stored] = [(json.dumps(dict(row)), None, None) for row in rows]
+        """Return results that hold these *rows*: tables of columns, NaN for what one has not.
+
+        Raises:
+            InputError: if they are something else.
+        """
+        taken = check_arguments(InputError, rows=(_Lines(), rows))["rows"]
+        texts: list[Stored] = [(line, None, None) for line in taken]
         return cls(lambda: iter(texts), axes=axes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process has the rows: they are read here, where they are kept."""
+        wanted = self._wanted or (lambda _: True)
+        kept = [one for one in self._source() if one[0] is None or wanted(_read(one[0], dict))]
+        return _restored, (type(self), kept, self.axes, self.counts, self.is_interrupted)
 
     def __iter__(self) -> Iterator[Row]:
         for text, _, _ in self._source():
@@ -72,9 +87,17 @@ class StudyRows:
             return sum(text is not None for text, _, _ in self._source())
         return sum(1 for _ in self)
 
-    def __getitem__(self, index: int) -> Row:
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        """Return the row at *index*, from the end on where it is negative; of a slice a list."""
+        if isinstance(index, slice):
+            return list(self)[index]
+        wanted = index if index >= 0 else len(self) + index
         for number, row in enumerate(self):
-            if number == index:
+            if number == wanted:
                 return row
         raise IndexError(f"there are {len(self)} rows, and none at {index}")
 
@@ -128,8 +151,10 @@ class StudyRows:
         """
         self._check_columns(equal)
         allowed = {
-            name: value if isinstance(value, (list, tuple, set, frozenset, range)) else (value,)
-            for name, value in equal.items()
+            name: [*value]
+            if isinstance(value, Iterable) and not isinstance(value, str)
+            else [value]
+            for name, value in zip(equal, map(plain_values, equal.values()), strict=True)
         }
 
         def holds(row: Row) -> bool:
@@ -188,6 +213,39 @@ class StudyRows:
         for name in names:
             if columns and name not in columns:
                 raise KeyError(no_column(name, columns))
+
+
+def _restored(
+    kind: type[StudyRows], kept: list[Stored], axes: tuple[str, ...], *rest: Any
+) -> StudyRows:
+    counts, is_interrupted = rest
+    return kind(lambda: iter(kept), axes=axes, counts=counts, is_interrupted=is_interrupted)
+
+
+class _Lines(ValueType):
+    """Rows that people made themselves; each becomes a line of JSON."""
+
+    def accept(self, value: Any) -> list[str]:
+        if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+            raise RefusedError(f"must be a list of tables, is {shown(value)}")
+        entries = ((f"[{number}]", _line, row) for number, row in enumerate(value))
+        lines, problems = collected(entries)
+        if problems:
+            raise RefusedError(problems)
+        return lines
+
+
+def _line(row: Any) -> str:
+    if not isinstance(row, Mapping):
+        hint = "of a DataFrame take `frame.to_dict('records')`"
+        raise RefusedError(f"must be a table of columns, is {shown(row)} ({hint})")
+    cells = {key: plain_values(value) for key, value in row.items()}
+    # What a load has not, pandas has as a number that is none.
+    plain = {key: None if value != value else value for key, value in cells.items()}
+    try:
+        return json.dumps(plain, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise RefusedError(f"cannot be written: {error}") from error
 
 
 def no_column(name: object, columns: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from h3sim.documents import parse_json, read_text, shown
 from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.documents.declared import read_document
 from h3sim.documents.files import open_input, shown_path
+from h3sim.documents.values import OrNone, Whole
 from h3sim.errors import Problem
 from h3sim.study.export import FORMAT, ResultsError, ResultsHead
 from h3sim.study.results import Results
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["read_results"]
 
 _SQLITE = b"SQLite format 3\0"
+_PARQUET = b"PAR1"
+_OTHER = (
+    "is no store, and not what `results.save` writes (what `to_csv` and others wrote, pandas reads)"
+)
+_STUDY = OrNone(Whole(low=1))
 
 
 def read_results(path: str | Path, *, study: int | None = None) -> Results:
@@ -31,10 +37,17 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
         ResultsError: if the file holds neither.
         StoreError: if it is a store that cannot be read, or has no such study.
     """
-    check_arguments(ResultsError, path=(PATH, path))
+    taken = check_arguments(ResultsError, path=(PATH, path), study=(_STUDY, study))
     with open_input(path, ResultsError) as file:
-        is_store = file.read(len(_SQLITE)) == _SQLITE
-    return _of_store(path, study) if is_store else _of_lines(path)
+        head = file.read(len(_SQLITE))
+    if head == _SQLITE:
+        return _of_store(path, taken["study"])
+    if head.startswith(_PARQUET):
+        raise ResultsError([Problem(key="", message=_OTHER)], str(path))
+    if study is not None:
+        message = f"is for stores, which hold several, is {study}; this file holds one"
+        raise ResultsError([Problem(key="study", message=message)], str(path))
+    return _of_lines(path)
 
 
 def _of_store(path: str | Path, study: int | None) -> Results:
@@ -50,9 +63,7 @@ def _of_store(path: str | Path, study: int | None) -> Results:
 def _of_lines(path: str | Path) -> Results:
     head, *lines = read_text(path, ResultsError).splitlines() or [""]
     if not head.lstrip().startswith("{"):
-        message = "is no store, and not what `results.save` writes (what `to_csv` and others wrote,"
-        message += " pandas reads)"
-        raise ResultsError([Problem(key="", message=message)], str(path))
+        raise ResultsError([Problem(key="", message=_OTHER)], str(path))
     document = parse_json(head, ResultsError, source=str(path))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         message = f"must be {FORMAT!r}: neither saved results nor a store"

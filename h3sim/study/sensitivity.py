@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.documents import shown
-from h3sim.documents.arguments import check_arguments
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
+from h3sim.documents.shown import plain_number
 from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
-from h3sim.study.arguments import SEED
+from h3sim.study.arguments import SEED, check_running
 from h3sim.study.design import Range
-from h3sim.study.rows import no_column
+from h3sim.study.options import refuse_options
+from h3sim.study.pairs import check_columns
 from h3sim.study.sweep import study_of
 from h3sim.trace import Rows
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from h3sim.study.run import PageLike, SchemeLike
 
 __all__ = ["SensitivityRow", "sensitivity"]
+
+
+_OWN = ("cells", "seeds")
+"""What a study takes, and this one sets by itself."""
 
 
 class SensitivityRow(NamedTuple):
@@ -69,42 +74,53 @@ def sensitivity(
     True
     """
     ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
-    fixed = {name: given for name, given in options.items() if name not in ranges}
-    _check(ranges, samples, seed)
+    fixed = {name: given for name, given in options.items() if name not in (*ranges, *_OWN)}
+    lowest: dict[str, Any] = {name: limits.low for name, limits in ranges.items()}
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_running(store=store, executor=executor, workers=workers))
+        taken = mistakes.of("", lambda: _check(ranges, samples, seed))
+        mistakes.of("", lambda: refuse_options([name for name in _OWN if name in options], ()))
+        mistakes.of("", lambda: study_of(page, schemes=[scheme], **lowest, **fixed))
 
     def figures_at(points: list[dict[str, float]]) -> list[float]:
-        study = study_of(page, schemes=scheme, seeds=[seed], cells=points, **fixed)
+        study = study_of(page, schemes=[scheme], seeds=[taken["seed"]], cells=points, **fixed)
         results = study.run(store=store, executor=executor, workers=workers, progress=False)
-        if len(results) and value not in results.columns:
-            message = no_column(value, results.columns)
-            raise InputError([Problem(key="value", message=message)])
+        if len(results):
+            check_columns(results, value=value)
         found = results.column(value)
         if len(found) < len(points) or None in found:
-            raise NothingToMeasureError(f"not all loads have {value}: {results.errors[:1]}")
+            why = "".join(f": {error}" for error in results.errors[:1])
+            raise NothingToMeasureError(f"not all loads have {value}{why}")
         return found
 
-    rows = _indices(figures_at, ranges, samples, seed)
+    rows = _indices(figures_at, ranges, int(taken["samples"]), taken["seed"])
     # The indices are parts of the variance, and of none they are 0 / 0.
     if not all(math.isfinite(row.total) for row in rows):
         raise NothingToMeasureError(f"{value} is the same in all loads")
     return Rows(SensitivityRow, rows)
 
 
-def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> None:
-    problems = []
+def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[str, Any]:
+    """Return how many *samples* there are, and the *seed*, as Python has them."""
+    own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: _check_ranges(ranges))
+        return mistakes.of("", lambda: check_arguments(InputError, **own))
+
+
+def _check_ranges(ranges: Mapping[str, Range]) -> None:
     if len(ranges) < 2:
         message = "at least two must be a Range: one alone explains all there is"
-        problems.append(Problem(key="options", message=message))
-    # Only so many points of Sobol's sequence are balanced; scipy refuses others.
-    if type(samples) is not int or samples < 2 or samples & (samples - 1):
-        message = f"must be a power of two of at least 2, is {shown(samples)}"
-        problems.append(Problem(key="samples", message=message))
-    try:
-        check_arguments(InputError, seed=(SEED, seed))
-    except InputError as error:
-        problems += error.problems
-    if problems:
-        raise InputError(problems)
+        raise InputError([Problem(key="options", message=message)])
+
+
+def _is_balanced(samples: Any) -> bool:
+    number = plain_number(samples)
+    return type(number) is int and number >= 2 and not number & (number - 1)
+
+
+# Only so many points of Sobol's sequence are balanced; scipy refuses others.
+_SAMPLES = Only("a power of two of at least 2", _is_balanced)
 
 
 def _indices(

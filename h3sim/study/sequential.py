@@ -8,6 +8,7 @@ no oftener than that, whenever one stops.
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -54,7 +55,7 @@ class SequentialRow(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Sequential:
     """What came of a study that went on until it knew enough.
 
@@ -70,6 +71,22 @@ class Sequential:
     def looks(self) -> tuple[int, ...]:
         """After how many seeds it looked, or would have."""
         return self.rule.looks
+
+    def told(self) -> str:
+        """Return in a sentence how far it came."""
+        n_seeds = max(row.seeds for row in self.rows)
+        width = f"{100 * self.rule.width:g} %"
+        end = (
+            f"are narrower than {width}" if self.is_narrow else f"are not all narrower than {width}"
+        )
+        of = f"speedups of {self.rule.value} to {self.rule.baseline}"
+        return f"After {n_seeds} seeds, the intervals of {of} {end}."
+
+    def __repr__(self) -> str:
+        return f"<Sequential: {self.told()}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.told())}</p>{self.rows._repr_html_()}"
 
 
 def sweep_until(

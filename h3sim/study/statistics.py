@@ -9,10 +9,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.documents.arguments import check_arguments
+from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.errors import InputError, NothingToMeasureError, Problem, needing_extra
 from h3sim.study.arguments import LEVEL, SEED
-from h3sim.study.intervals import mean_interval, ratio_end
+from h3sim.study.intervals import METHODS, mean_interval, ratio_end
 from h3sim.study.pairs import check_columns, pairs_by_scheme
 from h3sim.trace import Rows
 
@@ -42,6 +42,7 @@ _FIELLER = 0.437
 """Times 1 / (n - 4) the variance of atanh(tau), by sampling (Fieller, Hartley and Pearson 1957)."""
 _LEAST_FOR_TAU = 10
 _SCHEME = "scheme"
+_METHOD = Only(" or ".join(METHODS), lambda value: isinstance(value, str) and value in METHODS)
 
 
 class SchemeRow(NamedTuple):
@@ -123,14 +124,17 @@ def compare_schemes(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
-    check_arguments(InputError, confidence=(LEVEL, confidence), seed=(SEED, seed))
-    pairs = pairs_by_scheme(results, baseline, value)
+    how = {"confidence": (LEVEL, confidence), "interval": (_METHOD, interval), "seed": (SEED, seed)}
+    with GatheredMistakes() as mistakes:
+        taken = mistakes.of("", lambda: check_arguments(InputError, **how))
+        pairs = mistakes.of("", lambda: pairs_by_scheme(results, baseline, value))
+    method = taken.pop("interval")
     by_seed = len(set(results.column("page"))) == 1
     rows = [
         _scheme_row(
             scheme,
             _clusters(own, by_seed=by_seed),
-            partial(mean_interval, confidence=confidence, method=interval, seed=seed),
+            partial(mean_interval, method=method, **taken),
         )
         for scheme, own in pairs.items()
     ]
@@ -239,13 +243,14 @@ def relative_medians(
 
     Raises:
         InputError: if there is no such scheme or column.
+        NothingToMeasureError: if no load has the value beside one of the baseline.
         MissingExtraError: if scipy is not installed.
     """
     check_columns(results, baseline=baseline, value=value)
     axes = [name for name in results.axes if name not in ("page", _SCHEME, "seed")]
     groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for row in results:
-        if row[value] is not None:
+        if row.get(value) is not None:
             by_scheme = groups.setdefault(tuple(row.get(name) for name in ("page", *axes)), {})
             by_scheme.setdefault(row[_SCHEME], []).append(row[value])
     rows = [
@@ -255,7 +260,7 @@ def relative_medians(
         for scheme, values in by_scheme.items()
     ]
     if not rows:
-        raise InputError([Problem(key="baseline", message=f"no load has scheme {baseline!r}")])
+        raise NothingToMeasureError(f"no load has {value} beside one of {baseline}")
     return Rows(RelativeRow, rows)
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
+from h3sim.documents.shown import plain_number, plain_values
 from h3sim.documents.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.errors import InputError, Problem
 from h3sim.results.figures import ON_DEMAND
-from h3sim.study.arguments import SEED
+from h3sim.study.arguments import SEED, check_running
 from h3sim.study.cells import LoadWork
 from h3sim.study.compare import Subjects, check_names, resolve_subjects
 from h3sim.study.config import LoadConfig, config_for
@@ -89,9 +90,13 @@ class Study:
     def __len__(self) -> int:
         return len(self.design)
 
-    def with_seeds(self, seeds: Sequence[int]) -> Study:
-        """Return the same study with other seeds."""
-        return replace(self, design=replace(self.design, seeds=seeds))
+    def with_seeds(self, seeds: int | Iterable[int]) -> Study:
+        """Return the same study with other seeds: numbers, or how many from 0 on.
+
+        Raises:
+            InputError: if there is none, or one cannot be a seed.
+        """
+        return replace(self, design=replace(self.design, seeds=_seeds(seeds)))
 
     def ask_for(self, metrics: Sequence[str]) -> None:
         """Have rows with these figures as well, of those that are had on demand.
@@ -194,13 +199,12 @@ def sweep(
     >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
     [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
     """
-    return study_of(pages, schemes=schemes, seeds=seeds, **study).run(
-        store=store,
-        executor=executor,
-        workers=workers,
-        retry_failed=retry_failed,
-        progress=progress,
-    )
+    how: dict[str, Any] = {"executor": executor, "workers": workers, "progress": progress}
+    how |= {"store": store, "retry_failed": retry_failed}
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", partial(check_running, **how))
+        wanted = mistakes.of("", lambda: study_of(pages, schemes=schemes, seeds=seeds, **study))
+    return wanted.run(**how)
 
 
 def study_of(
@@ -312,6 +316,7 @@ def _check_beside(
 
 
 def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
+    seeds = plain_values(seeds)
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         if seeds > _MOST_SEEDS:
             raise InputError([Problem(key="seeds", message=f"must be at most {_MOST_SEEDS:,}")])
@@ -320,7 +325,8 @@ def _seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     if isinstance(seeds, range):
         chosen = seeds
     else:
-        chosen = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
+        given = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
+        chosen = tuple(map(plain_number, given))
     if not chosen:
         raise InputError([Problem(key="seeds", message="at least one is needed")])
     problems = [

@@ -502,3 +502,12 @@ def test_a_figure_has_the_rights_of_any_new_file_and_a_link_to_it_stays(tmp_path
     (tmp_path / "other").touch()
     assert (tmp_path / "link.png").is_symlink()
     assert (tmp_path / "target.png").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize("draw", [LoadPlots.multiplexing, LoadPlots.waterfall])
+def test_what_stands_below_narrow_axes_is_no_wider_than_their_figure(draw: Any) -> None:
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    ax = draw(LoadPlots([h3sim.simulate("davies-meenan")]), figure.subplots())
+    figure.draw_without_rendering()
+    below = ax.xaxis.label.get_window_extent()
+    assert 0 <= below.x0 < below.x1 <= figure.bbox.width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -133,3 +134,11 @@ def test_a_table_says_that_its_byte_indexes_are_exact(capsys: pytest.CaptureFixt
     exact_ms = h3sim.simulate("davies-meenan", scheme="fifo").byte_index(sample_ms=None)
     assert "davies-meenan, exact ByteIndexes, given the requests:" in told
     assert f"{exact_ms:,.1f}" in told
+
+
+def test_the_factors_of_a_regret_that_are_told_do_not_stand_on_each_other() -> None:
+    pages = ["davies-meenan", "creative", "http2rulez"]
+    ax = h3sim.regret(pages, schemes="marx-2019").plot.classes()
+    ax.figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))

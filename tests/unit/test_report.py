@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from html.parser import HTMLParser
@@ -318,3 +319,39 @@ def test_a_browser_shows_it_without_a_word_in_its_console(tmp_path: Path) -> Non
     parsed = Elements(done.stdout)
     assert len(parsed.of("svg")) == len(parsed.of("figure")) > 0
     assert parsed.of("script") == parsed.of("img") == []
+
+
+def test_an_advice_is_reported_with_its_sentence_and_its_loads_beside_its_baseline() -> None:
+    told: dict[str, Any] = {"schemes": ["rr", "fifo"], "n_seeds": 2}
+    plain, kept = (h3sim.advise("davies-meenan", keep_loads=keep, **told) for keep in (False, True))
+    short, whole = h3sim.report(plain), h3sim.report(kept)
+    assert short.verdict[0] == whole.verdict[0] == kept.sentence
+    assert "keep_loads=True" in " ".join(short.parts[0].words)
+    assert [len(made.parts) for made in (short, whole)] == [1, 2]
+    race, compared = whole.parts[0].tables
+    assert [row[0] for row in race.rows] == [row.scheme for row in kept.found.rows]
+    assert [row[1] for row in compared.rows] == ["rr", "fifo", "chrome-eps"]
+    assert "speedup to chrome-eps, all" in whole.parts[1].tables[0].columns
+    assert whole.title == "h3sim: davies-meenan"
+
+
+def test_what_find_found_is_reported() -> None:
+    found = h3sim.find("davies-meenan", schemes=["rr", "fifo"], networks=["cable"])
+    made = h3sim.report(found)
+    assert made.verdict == [found.verdict]
+    assert [len(table.rows) for table in made.parts[0].tables] == [3, len(found.robustness)]
+    assert ("seeds at most", 30) in made.made.rows
+
+
+def test_a_load_that_was_saved_is_run_again_for_a_report(tmp_path: Path) -> None:
+    load = h3sim.simulate("davies-meenan", scheme="fifo", records_wire=True)
+    path = tmp_path / "load.json"
+    path.write_text(json.dumps(load.to_dict()), encoding="utf-8")
+    assert h3sim.report(h3sim.read_load(path)) == h3sim.report(load)
+
+
+def test_a_study_that_added_seeds_is_reported_as_its_rows() -> None:
+    found = h3sim.sweep_until(
+        "creative", width=0.5, schemes=["rr", "fifo"], rtt_ms=50, loss=0.02, executor="serial"
+    )
+    assert h3sim.report(found) == h3sim.report(found.results)

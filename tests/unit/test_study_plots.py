@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
+import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
 from h3sim.study.ranks import Ranks
@@ -166,3 +167,29 @@ def test_a_diagram_of_ranks_joins_what_is_not_told_apart() -> None:
     assert "critical difference 1.91" in [text.get_text() for text in ax.texts]
     with pytest.raises(NothingToMeasureError, match="three schemes"):
         results.filter(scheme=["rr", "y"]).ranks("ms")
+
+
+ONE_SCHEME = h3sim.sweep("creative", schemes="rr", executor="serial")
+MANY_SCHEMES = h3sim.sweep("creative", schemes="marx-2019", buffer_kb=[0, 14], executor="serial")
+
+
+@pytest.mark.parametrize("name", ["cdf", "scatter", "buffers"])
+def test_a_figure_of_schemes_beside_the_baseline_needs_one(name: str) -> None:
+    with pytest.raises(NothingToMeasureError, match="no other scheme has byte_index_all_ms"):
+        getattr(ONE_SCHEME.plot, name)()
+
+
+def test_the_number_of_a_map_of_one_cell_is_light_on_dark() -> None:
+    assert [text.get_color() for text in ONE_SCHEME.plot.heat("scheme", "page").texts] == ["white"]
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda p, **ax: p.lines("buffer_kb", **ax), lambda p, **ax: p.buffers(**ax)]
+)
+def test_the_names_of_many_lines_stand_beside_them(draw: Any) -> None:
+    own = draw(MANY_SCHEMES.plot)
+    own.figure.draw_without_rendering()
+    assert own.get_legend().get_window_extent().x0 > own.get_window_extent().x1
+    theirs = draw(MANY_SCHEMES.plot, ax=Figure().subplots())
+    theirs.figure.draw_without_rendering()
+    assert theirs.get_legend().get_window_extent().x1 < theirs.get_window_extent().x1

@@ -116,7 +116,7 @@ def test_sampled_settings_are_loaded() -> None:
             "'grid' is not one of",
         ),
         ({"executor": 5}, "executor: must be 'serial'"),
-        ({"workers": 0}, "workers: must be a whole number of at least 1"),
+        ({"workers": 0}, "workers: must be at least 1, is 0"),
         ({"burst": [2, 5]}, "burst: says how losses cluster"),
         ({"metrics": ["jain"]}, r"metrics\[0\]: 'jain' is not one of multiplexing_interleaving"),
     ],

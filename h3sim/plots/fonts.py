@@ -1,0 +1,76 @@
+"""The fonts of figures: DejaVu Sans, which matplotlib brings, and what is there for the rest."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+from matplotlib import rcParams
+from matplotlib.font_manager import findfont, fontManager, get_font
+
+__all__ = ["families", "is_drawn", "tell_missing"]
+
+_OWN = "DejaVu Sans"
+_OTHERS = (
+    # Of Chinese and Japanese; several have Korean, too.
+    (
+        *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP"),
+        *("Source Han Sans SC", "Source Han Sans", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+        *("PingFang SC", "Hiragino Sans GB", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic"),
+        *("Meiryo", "SimHei", "IPAGothic", "Droid Sans Fallback"),
+    ),
+    ("Noto Sans CJK KR", "Noto Sans KR", "Apple SD Gothic Neo", "Malgun Gothic", "NanumGothic"),
+    ("Noto Sans Devanagari", "Kohinoor Devanagari", "Nirmala UI", "Lohit Devanagari"),
+    ("Noto Sans Thai", "Thonburi", "Leelawadee UI", "Loma"),
+    ("Arial Unicode MS", "Unifont", "Symbola"),
+)
+"""Of each row the first that is installed: every one that is there would be opened and read."""
+_SHOWN = 5
+_told: set[tuple[str, ...]] = set()
+"""What was installed when it was told that something lacks."""
+
+
+def families() -> list[str]:
+    """Return the fonts in which figures are written, the first that has a character goes first.
+
+    After DejaVu Sans come those that are installed for what it has not, and the reader's own.
+    """
+    # Who runs a notebook may add a font, or choose one, while it runs.
+    installed = frozenset(font.name for font in fontManager.ttflist)
+    return [*_families(tuple(rcParams["font.family"]), installed)]
+
+
+def is_drawn(character: str) -> bool:
+    r"""Return whether figures can show *character*.
+
+    >>> is_drawn("a"), is_drawn("\n")
+    (True, False)
+    """
+    return ord(character) in _glyphs(tuple(families()))
+
+
+def tell_missing(characters: str) -> None:
+    """Warn, once for what is installed, that no font has some *characters*."""
+    names = tuple(families())
+    if names in _told:
+        return
+    _told.add(names)
+    some = "".join(dict.fromkeys(characters))[:_SHOWN]
+    message = (
+        f"no font that is installed has {some}: figures show a square for what they lack."
+        " Install one, such as Noto Sans CJK (of Debian and Ubuntu: fonts-noto-cjk), or set"
+        " matplotlib's font.family to one that has them"
+    )
+    warnings.warn(message, UserWarning, stacklevel=2)
+
+
+@cache
+def _families(wanted: tuple[str, ...], installed: frozenset[str]) -> tuple[str, ...]:
+    others = [next((name for name in row if name in installed), None) for row in _OTHERS]
+    found = (name for name in (*others, *wanted) if name in installed)
+    return tuple(dict.fromkeys((_OWN, *map(str, found))))
+
+
+@cache
+def _glyphs(names: tuple[str, ...]) -> frozenset[int]:
+    return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in names))
