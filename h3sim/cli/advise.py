@@ -91,7 +91,11 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--seeds", type=int, default=20, metavar="N", help="at most so many (default: %(default)s)"
+        "--seeds",
+        type=int,
+        default=20,
+        metavar="N",
+        help="at most so many, from --seed on (default: %(default)s)",
     )
     add_network_within(parser, usual=2.0)
 

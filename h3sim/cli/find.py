@@ -72,7 +72,11 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     add_load_options(parser)
     add_buffer_option(parser)
     parser.add_argument(
-        "--seeds", type=int, default=30, metavar="N", help="at most so many (default: %(default)s)"
+        "--seeds",
+        type=int,
+        default=30,
+        metavar="N",
+        help="at most so many, from --seed on (default: %(default)s)",
     )
     parser.add_argument(
         "--confidence", type=float, default=0.95, metavar="SHARE", help="default: %(default)s"
