@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from h3sim import fitting
 from h3sim._version import __version__
-from h3sim.plots.fonts import is_drawn, tell_missing
 from h3sim.results import in_words
 
 if TYPE_CHECKING:
@@ -65,11 +64,18 @@ def plain(text: str) -> str:
     'a\\$b\\$c\u25a1'
     """
     # Nearly all is ASCII, and this is asked of each name.
-    missing = [] if text.isascii() and text.isprintable() else [c for c in text if not is_drawn(c)]
+    shown = text if text.isascii() and text.isprintable() else _drawn(text)
+    return re.sub(r"\\*\$", r"\\$", shown)
+
+
+def _drawn(text: str) -> str:
+    # On use: it loads matplotlib, and pictures that something else draws do without.
+    from h3sim.plots.fonts import is_drawn, tell_missing
+
+    missing = [char for char in text if not is_drawn(char)]
     if unseen := [char for char in missing if char.isprintable()]:
         tell_missing("".join(unseen))
-    shown = "".join(_NO_GLYPH if char in missing else char for char in text)
-    return re.sub(r"\\*\$", r"\\$", shown)
+    return "".join(_NO_GLYPH if char in missing else char for char in text)
 
 
 def value_label(value: object) -> str:
