@@ -284,11 +284,7 @@ class Load(WithMilestones):
             return None
 
     def why_none(self, which: Which) -> str:
-        """Return why a ByteIndex cannot be given: unknown, none and no bytes are three things.
-
-        Raises:
-            InputError: if *which* is neither "all" nor "atf".
-        """
+        """Return why a ByteIndex cannot be given: unknown, none and no bytes are three things."""
         self._check(which)
         all_empty = "none of its resources has bytes"
         return all_empty if which == "all" else self.page.why_nothing_visible

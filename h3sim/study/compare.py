@@ -197,8 +197,7 @@ def compare(
     """
     given = partial(config_of, options, known=_ARGUMENTS, changed=config)
     with GatheredMistakes() as mistakes:
-        mistakes.of("", lambda: _check(keep_loads, options))
-        mistakes.of("", lambda: check_progress(progress))
+        mistakes.of("", lambda: _check(keep_loads, progress, options))
         grid = mistakes.of("", lambda: _grid(pages, schemes, given, buffers_kb, baseline))
     rows: list[ComparisonRow] = []
     loads: list[Load] = []
@@ -241,8 +240,10 @@ class _Grid:
                     yield run_config(page, scheme, config), base, config.buffer_kb
 
 
-def _check(keep_loads: object, options: LoadOptions) -> None:
-    check_arguments(InputError, keep_loads=(Flag(), keep_loads))
+def _check(keep_loads: object, progress: object, options: LoadOptions) -> None:
+    with GatheredMistakes() as mistakes:
+        mistakes.of("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
+        mistakes.of("", lambda: check_progress(progress))
     if "buffer_kb" in options:
         message = "goes as buffers_kb here, a list: what each scheme is loaded with"
         raise InputError([Problem(key="buffer_kb", message=message)])

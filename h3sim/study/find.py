@@ -171,11 +171,10 @@ def find(
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
 
     The arms of a race (`h3sim.study.race`) are the schemes, which meet the same pages and seeds,
-    *seed* and those after it; what is compared is the logarithm of the exact ByteIndex, *which*
-    "atf" or "all". Where seeds make no difference there is one. Pages count as draws of those that
-    are meant: of a single page and seed what comes out is so. With *network_within*, say 2, the
-    network counts as a guess: each seed draws RTT and rate anew, up to half and twice what is said.
-    *progress* is told how many loads there were, and of how many at most the race is.
+    from *seed* on; what is compared is the logarithm of the exact ByteIndex, *which* "atf" or
+    "all". Where seeds make no difference there is one. Pages count as draws of those that are
+    meant: of a single page and seed what comes out is so. With *network_within*, say 2, each seed
+    draws RTT and rate anew, up to half and twice what is said. *progress* is told of each load.
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
@@ -195,16 +194,14 @@ def find(
     >>> found.best, round(found.gain, 2), found.level_with_best
     ('bucket-html', 3.22, ())
     """
-    racing = {"which": which, "n_seeds": n_seeds, "confidence": confidence, "progress": progress}
+    racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
+    racing |= {"network_within": network_within, "vary": vary, "progress": progress}
     read = partial(config_of, options, known=_ARGUMENTS, changed=config)
     with GatheredMistakes() as mistakes:
-        taken = mistakes.of(
-            "", partial(check_race, network_within=network_within, vary=vary, **racing), instead={}
-        )
+        taken = mistakes.of("", lambda: check_race(**racing))
         given = mistakes.of("", lambda: _config(read, networks))
         found = mistakes.of("", lambda: resolve_compared(pages, schemes, baseline))
-    within = float(taken["network_within"])
-    ground = _ground(*found, taken["vary"], which, progress, within=within)
+    ground = _ground(*found, taken, progress)
     return ground.found(given, taken["n_seeds"], taken["confidence"], networks)
 
 
@@ -219,17 +216,15 @@ def _config(given: Callable[[], LoadConfig], networks: Sequence[str] | None) -> 
 def _ground(
     given: Subjects,
     base: Scheme,
-    vary: Mapping[str, Sequence[Any]],
-    which: Which,
+    racing: Mapping[str, Any],
     progress: Callable[[int, int], None] | None,
-    *,
-    within: float,
 ) -> _Ground:
-    """Return what is compared, checked before anything is loaded."""
+    """Return what is compared, checked before anything is loaded; *racing* is as `check_race`'s."""
+    which, within = racing["which"], float(racing["network_within"])
     known = [page for page in given.pages if _has_bytes(page, which)]
     if not known:
         raise NothingToMeasureError(f"no page has bytes that count for {which!r}")
-    arms = arms_of(given.schemes, vary)
+    arms = arms_of(given.schemes, racing["vary"])
     if base not in (arm.scheme for arm in arms):
         arms.append(Arm(base.name, base))  # as it is, whatever is tried
     check_names(pages=known, schemes=[arm.scheme for arm in arms])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from h3sim.study.results import Results
     from h3sim.study.run import PageLike, SchemeLike
 
 __all__ = ["SensitivityRow", "sensitivity"]
@@ -85,19 +86,24 @@ def sensitivity(
     def figures_at(points: list[dict[str, float]]) -> list[float]:
         study = study_of(page, schemes=[scheme], seeds=[taken["seed"]], cells=points, **fixed)
         results = study.run(store=store, executor=executor, workers=workers, progress=False)
-        if len(results):
-            check_columns(results, value=value)
-        found = results.column(value)
-        if len(found) < len(points) or None in found:
-            why = "".join(f": {error}" for error in results.errors[:1])
-            raise NothingToMeasureError(f"not all loads have {value}{why}")
-        return found
+        return _column(results, value, len(points))
 
     rows = _indices(figures_at, ranges, int(taken["samples"]), taken["seed"])
     # The indices are parts of the variance, and of none they are 0 / 0.
     if not all(math.isfinite(row.total) for row in rows):
         raise NothingToMeasureError(f"{value} is the same in all loads")
     return Rows(SensitivityRow, rows)
+
+
+def _column(results: Results, value: str, n: int) -> list[float]:
+    """Return the *value* of all *n* loads."""
+    if len(results):
+        check_columns(results, value=value)
+    found = results.column(value)
+    if len(found) < n or None in found:
+        why = "".join(f": {error}" for error in results.errors[:1])
+        raise NothingToMeasureError(f"not all loads have {value}{why}")
+    return found
 
 
 def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[str, Any]:

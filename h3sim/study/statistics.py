@@ -124,17 +124,15 @@ def compare_schemes(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
-    how = {"confidence": (LEVEL, confidence), "interval": (_METHOD, interval), "seed": (SEED, seed)}
     with GatheredMistakes() as mistakes:
-        taken = mistakes.of("", lambda: check_arguments(InputError, **how))
+        interval_of = mistakes.of("", lambda: _interval(confidence, interval, seed))
         pairs = mistakes.of("", lambda: pairs_by_scheme(results, baseline, value))
-    method = taken.pop("interval")
     by_seed = len(set(results.column("page"))) == 1
     rows = [
         _scheme_row(
             scheme,
             _clusters(own, by_seed=by_seed),
-            partial(mean_interval, method=method, **taken),
+            interval_of,
         )
         for scheme, own in pairs.items()
     ]
@@ -146,6 +144,14 @@ def compare_schemes(
     corrected = holm([row.p for row in tested if row.p is not None])
     known = dict(zip((row.scheme for row in tested), corrected, strict=True))
     return Rows(SchemeRow, (row._replace(p_holm=known.get(row.scheme)) for row in rows))
+
+
+def _interval(
+    confidence: object, method: object, seed: object
+) -> Callable[[list[float]], tuple[float, float] | tuple[None, None]]:
+    how = {"confidence": (LEVEL, confidence), "interval": (_METHOD, method), "seed": (SEED, seed)}
+    taken = check_arguments(InputError, **how)
+    return partial(mean_interval, method=taken.pop("interval"), **taken)
 
 
 def _scheme_row(
