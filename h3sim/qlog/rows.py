@@ -174,7 +174,7 @@ def _streams(
     gaps = _Gaps()
     streams: list[StreamRow] = []
     for stream_id in sorted(got):
-        # Without a FIN a log that was cut off, or a response that was reset, shows in its length.
+        # Without a FIN a log that was cut off, or a response that was reset, shows in the length.
         size = sizes[stream_id] if stream_id in ends else said.least_bytes(stream_id, sizes)
         if stream_id not in first_at_ns or got[stream_id].contiguous < size:
             gaps.add("the end of responses that are left out", stream_id)
@@ -212,6 +212,9 @@ class _Said:
         # The client's word last, so that it counts where both have one.
         self._ids = {key: name for side in reversed(sides) for key, name in side.ids.items()}
         self._bodies = {key: n for side in reversed(sides) for key, n in side.body_bytes.items()}
+        self._reset_at_bytes = {
+            stream_id: size for side in sides for stream_id, size in side.reset_at_bytes.items()
+        }
         self._arrived_at_ns = dict(server.asked_at_ns) if server is not None else {}
         if client is None:
             self._requested_at_ns = {
@@ -227,8 +230,9 @@ class _Said:
             }
 
     def least_bytes(self, stream_id: int, sizes: dict[int, int]) -> int:
-        """Return how long a stream is at least: what was seen of it, and what its header says."""
-        return max(sizes[stream_id], self._bodies.get(stream_id, 0))
+        """Return how long a stream is at least: what was seen of it, and what either end says."""
+        said = (self._bodies.get(stream_id, 0), self._reset_at_bytes.get(stream_id, 0))
+        return max(sizes[stream_id], *said)
 
     def row(self, stream_id: int, first_at_ns: int, size: int, gaps: _Gaps) -> StreamRow:
         requested_at_ns = self._requested_at_ns.get(stream_id)

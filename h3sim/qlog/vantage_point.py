@@ -39,6 +39,8 @@ class VantagePoint:
         """The numbers of packets down in the two other number spaces."""
         self.frames: dict[int, list[StreamFrame]] = {}
         """What those packets carried of streams, where they did."""
+        self.reset_at_bytes: dict[int, int] = {}
+        """How much was sent of each response that the server broke off (RFC 9000 § 19.4)."""
         self.asked_at_ns: dict[int, int] = {}
         """When each stream's request was made (client) or came (server)."""
         self.ids: dict[int, str] = {}
@@ -98,6 +100,11 @@ class VantagePoint:
         ]
         if frames:
             self.frames[number] = frames
+        for key, entry in self._frames(event, "reset_stream"):
+            stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
+            final_size = whole(entry.get("final_size"))
+            if stream_id is not None and final_size is not None:
+                self.reset_at_bytes[stream_id] = final_size
 
     def _on_upward(self, event: QlogEvent) -> None:
         for key, entry in self._frames(event, "stream"):

@@ -288,6 +288,23 @@ def test_a_response_shorter_than_it_says_that_breaks_off_is_left_out(tmp_path: P
     assert "whether responses that lack a FIN are whole: stream 4" in log.unknown
 
 
+@pytest.mark.parametrize("end", ["client", "server"])
+def test_a_response_that_was_reset_before_its_end_is_left_out(tmp_path: Path, end: str) -> None:
+    reset = {"frame_type": "reset_stream", "error_code": 268}
+    down, up = ("received", "sent") if end == "client" else ("sent", "received")
+    events = [
+        packet(0, up, 0, *(frame(stream_id, 0, 9, fin=True) for stream_id in (0, 4, 8))),
+        packet(1, down, 0, frame(0, 0, 60), frame(4, 0, 60), frame(8, 0, 60, fin=True)),
+        packet(2, down, 1, {**reset, "stream_id": 0, "final_size": 61}),
+        packet(3, down, 2, {**reset, "stream_id": 4, "final_size": "60"}),
+    ]
+    log = reading(tmp_path, trace(events, end))
+    # Of stream 4 all came that was sent: it may be whole, and that this is not known is said.
+    assert [request.stream_id for request in log.trace.requests] == [4, 8]
+    assert "the end of responses that are left out: stream 0" in log.unknown
+    assert "whether responses that lack a FIN are whole: stream 4" in log.unknown
+
+
 def test_a_frame_of_header_fields_has_the_name_of_draft_02_as_well(tmp_path: Path) -> None:
     events = [
         headers(0, "created", 0, path="/index.html"),
