@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp, progress_bar
 from h3sim.cli.tables import add_wide, fitted, plural, table, terminal_width
-from h3sim.documents import check_output, write_whole
+from h3sim.documents import check_output, read_text, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.findings import report
 from h3sim.findings.drawn import draw_all
@@ -98,6 +98,7 @@ def _reproduce(options: argparse.Namespace) -> int:
         mistakes.collect(lambda: page_files(options.pages))
     if options.markdown is not None:
         mistakes.collect(partial(check_output, options.markdown, key="--markdown"))
+        mistakes.collect(partial(_standing, Path(options.markdown)))
     if options.figures is not None:
         mistakes.collect(lambda: _check_folder(options.figures))
     if options.workers is not None and options.workers < 1:
@@ -194,7 +195,7 @@ def _show_judgement(judgement: Judgement, width: int | None) -> None:
 
 def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
     """Write the document unless a verdict changed that nobody accepted; return whether it was."""
-    stands = path.read_text(encoding="utf-8") if path.exists() else ""
+    stands = _standing(path)
     text = report.written_into(stands, done)
     before, now = report.verdicts_in(stands), report.verdicts_in(text)
     changed = [
@@ -208,6 +209,15 @@ def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
         return False
     write_whole(path, text)
     return True
+
+
+def _standing(path: Path) -> str:
+    """Return what stands in the document already.
+
+    Raises:
+        InputError: if that cannot be read, or is no text.
+    """
+    return read_text(path, InputError) if path.is_file() else ""
 
 
 def _check_folder(given: str) -> None:

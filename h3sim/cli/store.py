@@ -8,6 +8,7 @@ from h3sim.cli.parsing import FAILED, Parser, RawHelp
 from h3sim.cli.tables import add_wide, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
+from h3sim.printable import printable
 from h3sim.study import Store, read_results
 from h3sim.study.identity import model_version
 
@@ -82,9 +83,9 @@ def _verify(options: argparse.Namespace) -> int:
     with Store(options.store, may_write=False) as store:
         found = store.verify()
     for line in found:
-        print(f"{options.store}: {line}")
+        print(printable(f"{options.store}: {line}"))
     if not found:
-        print(f"{options.store}: sound")
+        print(printable(f"{options.store}: sound"))
     return FAILED if found else 0
 
 
@@ -97,7 +98,7 @@ def _export(options: argparse.Namespace) -> int:
     results = read_results(options.store, study=options.study)
     rows = results.resources() if options.resources else results
     {".csv": rows.to_csv, ".parquet": rows.to_parquet, ".jsonl": rows.save}[suffix](options.file)
-    print(f"wrote {len(rows):,} rows to {options.file}")
+    print(printable(f"wrote {len(rows):,} rows to {options.file}"))
     return 0
 
 
@@ -109,5 +110,5 @@ def _prune(options: argparse.Namespace) -> int:
     keep = model_version() if options.other_models else None
     with Store(options.store) as store:
         n = store.prune(keep_model=keep, failed=options.failed)
-    print(f"{options.store}: forgot {n:,} cells")
+    print(printable(f"{options.store}: forgot {n:,} cells"))
     return 0

@@ -28,7 +28,14 @@ _BY = ("network", "scheme")
 
 
 def verdict_of_study(results: Results, baseline: str | None) -> list[str]:
-    """Return which scheme has the least mean, and how much that is, in sentences."""
+    """Return which scheme has the least mean, and how much that is, in sentences.
+
+    Raises:
+        InputError: if its rows are not loads, as those of header lists and of resources are not.
+    """
+    if len(results) and _FIRST_FIGURE not in results.columns:
+        message = f"must be of page loads, and its rows have no {_FIRST_FIGURE}"
+        raise InputError([Problem(key="study", message=message)])
     base = _baseline(results, baseline)
     failed = len(results.errors)
     said = [

@@ -235,6 +235,13 @@ def test_a_baseline_that_was_not_loaded_is_refused() -> None:
         h3sim.report(small_study(), baseline="dfifo")
 
 
+def test_rows_that_are_no_loads_are_refused() -> None:
+    study = h3sim.sweep("davies-meenan", schemes=["rr"], resources=True, executor="serial")
+    assert h3sim.report(study).verdict[0].startswith("1 loads over ")
+    with pytest.raises(InputError, match="study: must be of page loads"):
+        h3sim.report(study.resources())
+
+
 def test_a_comparison_without_its_loads_is_refused() -> None:
     with pytest.raises(H3SimError, match="keep_loads"):
         h3sim.report(h3sim.compare("davies-meenan", schemes=["rr"], buffers_kb=[0]))

@@ -171,6 +171,17 @@ def test_a_changed_verdict_fails_and_leaves_the_document_until_it_is_accepted(
     assert path.read_text("utf-8") == before
 
 
+def test_a_document_that_is_no_text_is_refused_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "findings.md"
+    path.write_bytes(b"caf\xe9")
+    assert main(["reproduce", "marx-15", "--markdown", str(path)]) == 2
+    told = f"h3sim reproduce: {path}: is not UTF-8: byte 3 is 0xe9\n"
+    assert capsys.readouterr() == ("", told)
+    assert path.read_bytes() == b"caf\xe9"
+
+
 def test_every_mistake_of_a_command_is_told_in_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
