@@ -18,6 +18,7 @@ from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, fitted, in_ms, plural, ratio, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
+from h3sim.metrics import SAMPLE_MS
 from h3sim.printable import printable
 from h3sim.study import advise, resolve_scheme, resolve_schemes
 from h3sim.study.advise import DEPLOYABLE, read_subject
@@ -238,5 +239,9 @@ def _table(advice: Advice, width: int | None) -> str:
         ends = (ratio(row.ratio), ratio(row.low), ratio(row.high))
         rows.append((row.scheme, *map(in_ms, times), *ends, advice.found.standing(row)))
     n_pairs = max(row.pairs for row in advice.found.rows)
-    note = f"times the best: over {plural(n_pairs, 'pair')} of loads at most"
+    # On short pages a time that is sampled may be half as long again as it is.
+    note = (
+        f"times the best: of exact ByteIndexes, over {plural(n_pairs, 'pair')} of loads at most;"
+        f" those in ms are sampled every {SAMPLE_MS:g} ms"
+    )
     return f"{table(headers, rows, width=width, shorten=True)}\n\n{fitted(note, width)}"

@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
+from h3sim.cli.outputs import check_file, put_file
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
 from h3sim.cli.tables import plural
-from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.page.beside import Opened, beside
 from h3sim.page.first_layout import with_first_layout
@@ -118,7 +118,10 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
         )
     parser.add_argument("--name", help="what results call it (default: its own, and a digest)")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="write the page file there"
+        *("-o", "--output"),
+        metavar="FILE",
+        required=True,
+        help="write the page file there; - is standard output",
     )
     parser.set_defaults(command=_edit)
 
@@ -130,7 +133,7 @@ def _given(option: str, what: str) -> tuple[str, str]:
 def _edit(options: argparse.Namespace) -> int:
     mistakes = Mistakes()
     page: Any = mistakes.collect(partial(catalog.load_page, options.page))
-    mistakes.collect(partial(check_output, options.output, key="-o"))
+    mistakes.collect(partial(check_file, options.output))
     edited = page
     if page is not None:
         for change in _changes(options.changes or ()):
@@ -138,7 +141,7 @@ def _edit(options: argparse.Namespace) -> int:
         edited = edited.with_resources(edited.resources, name=options.name)
     if mistakes.lines:
         return mistakes.tell("edit")
-    write_whole(options.output, edited.to_json(), key="-o")
+    put_file(options.output, edited.to_json())
     print(_told(page, edited), file=sys.stderr)
     return 0
 

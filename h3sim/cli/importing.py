@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from h3sim.browser.first_view import HEURISTIC
 from h3sim.capture import DIALECTS, import_page
-from h3sim.cli.outputs import check_outputs_differ, print_file
+from h3sim.cli.outputs import STANDARD_OUTPUT, check_file, check_outputs_differ, put_file
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
 from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, fitted, terminal_width
-from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_to_dict
 from h3sim.study.replayed import IMPORT_REPORT, replayed
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_command"]
 
-_STANDARD_OUTPUT = "-"
 _INDENT = "  "
 _MOST_REPLAYED = 2000
 """Larger pages are imported without being loaded: that would take longer than reading them."""
@@ -100,19 +98,16 @@ def _import(options: argparse.Namespace) -> int:
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    if options.output == _STANDARD_OUTPUT and options.json:
+    if options.output == STANDARD_OUTPUT and options.json:
         message = "only one of the page and --json can go to standard output"
         raise InputError([Problem(key="-o", message=message)])
-    if options.output not in (None, _STANDARD_OUTPUT):
-        check_output(options.output, key="-o")
+    if options.output is not None:
+        check_file(options.output)
 
 
 def _write(imported: ImportedPage, output: str) -> None:
     text = json.dumps(page_to_dict(imported.page), indent=1, ensure_ascii=False, allow_nan=False)
-    if output == _STANDARD_OUTPUT:
-        print_file(text)
-        return
-    write_whole(output, f"{text}\n", key="-o")
+    put_file(output, f"{text}\n")
 
 
 def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
@@ -122,7 +117,7 @@ def _tell(imported: ImportedPage, options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(IMPORT_REPORT.write(imported, replayed=rows), allow_nan=False))
         return
-    file = sys.stderr if options.output == _STANDARD_OUTPUT else sys.stdout
+    file = sys.stderr if options.output == STANDARD_OUTPUT else sys.stdout
     width = terminal_width(options)
     for line in (*imported.lines(), *map(str, rows)):
         print(_hanging(line, width), file=file)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from h3sim import catalog
 from h3sim.browser import with_marks
+from h3sim.cli.outputs import STANDARD_OUTPUT, check_file, put_file
 from h3sim.cli.parsing import Mistakes, Parser, RawHelp
 from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, plural, table, terminal_width
-from h3sim.documents import check_output, write_whole
 from h3sim.errors import InputError, Problem
 from h3sim.page.marks import MarksFrom, ids_that_match, marked
 from h3sim.printable import printable
@@ -61,7 +61,9 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     )
     add_marks(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write the page there (default: where it stands)"
+        *("-o", "--output"),
+        metavar="FILE",
+        help="write the page there; - is standard output (default: where it stands)",
     )
     add_wide(parser)
     parser.set_defaults(command=_mark)
@@ -78,7 +80,9 @@ def _mark(options: argparse.Namespace) -> int:
     if changed is None or mistakes.lines:
         return mistakes.tell("mark")
     if is_changed or options.output:
-        write_whole(target, changed.to_json(), key="-o")
+        put_file(target, changed.to_json())
+        if target == STANDARD_OUTPUT:
+            return 0
         print(f"wrote {printable(str(target))}", file=sys.stderr)
     _show(changed, terminal_width(options))
     return 0
@@ -88,7 +92,7 @@ def _check_target(options: argparse.Namespace) -> None:
     if options.output is None and not Path(options.page).is_file():
         message = f"is needed: {options.page} is a shipped page, and stays as it is"
         raise InputError([Problem(key="-o", message=message)])
-    check_output(options.output or options.page, key="-o")
+    check_file(options.output or options.page)
 
 
 def _changed(page: Page, options: argparse.Namespace) -> Page:

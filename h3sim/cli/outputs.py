@@ -8,15 +8,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.documents import check_output, shown
+from h3sim.documents import check_output, shown, write_whole
 from h3sim.errors import InputError, Problem
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
 
-__all__ = ["check_outputs_differ", "check_plot_path", "print_file"]
+__all__ = [
+    *("STANDARD_OUTPUT", "check_file", "check_outputs_differ", "check_plot_path", "print_file"),
+    "put_file",
+]
 
+STANDARD_OUTPUT = "-"
+"""What stands for it where a file is named that is written."""
 _PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -25,6 +30,28 @@ def print_file(text: str) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     print(text.removesuffix("\n"))
+
+
+def check_file(path: str) -> None:
+    """Refuse, before anything runs, a file that `put_file` could not write.
+
+    Raises:
+        InputError: saying what is wrong with the path.
+    """
+    if path != STANDARD_OUTPUT:
+        check_output(path, key="-o")
+
+
+def put_file(path: str, text: str) -> None:
+    """Write *text* to the file at *path*, whole or not at all; print it where that is `-`.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    if path == STANDARD_OUTPUT:
+        print_file(text)
+    else:
+        write_whole(path, text, key="-o")
 
 
 def check_plot_path(path: str | None) -> None:

@@ -187,6 +187,25 @@ def test_mark_sets_and_unsets_by_id_and_glob(tmp_path: Path) -> None:
     assert (marked, document["above_the_fold_from"]) == (["/", "a.png"], "hand")
 
 
+@pytest.mark.parametrize("command", [["mark", "--set", "a.png"], ["edit", "--cached", "a.png"]])
+def test_a_changed_page_can_go_to_standard_output(
+    command: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write_page(tmp_path)
+    before = path.read_bytes()
+    name, *options = command
+    assert main([name, str(path), *options, "-o", "-"]) == 0
+    printed = capsys.readouterr().out
+    assert main([name, str(path), *options, "-o", str(tmp_path / "new.json")]) == 0
+    assert printed == (tmp_path / "new.json").read_text(encoding="utf-8")
+    assert path.read_bytes() == before
+    assert not (tmp_path / "-").exists()
+
+
 def test_mark_tells_every_mistake_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
