@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.plots import scheme_plots
 from h3sim.plots.files import ShownFigure, checks_axes, say
 from h3sim.plots.labels import plain, value_label
@@ -113,9 +113,12 @@ class StudyPlots:
 
         Raises:
             InputError: if there is no such column of numbers.
+            NothingToMeasureError: if no load has the value.
         """
         rows = [row for row in self._summary(value, ["scheme", over]) if row["n"]]
-        self._check_numbers(over, [row[over] for row in rows])
+        if not rows:
+            raise NothingToMeasureError(f"no load has {value}: there is nothing to draw")
+        _check_numbers(over, [row[over] for row in rows])
         is_own = ax is None
         with in_style():
             ax = _axes(ax)
@@ -277,9 +280,10 @@ class StudyPlots:
         except KeyError as error:
             raise InputError([Problem(key="column", message=str(error.args[0]))]) from error
 
-    def _check_numbers(self, name: str, values: Sequence[Any]) -> None:
-        if not values or any(type(value) not in (int, float) for value in values):
-            raise InputError([Problem(key="over", message=f"{name} is no column of numbers")])
+
+def _check_numbers(name: str, values: Sequence[Any]) -> None:
+    if any(type(value) not in (int, float) for value in values):
+        raise InputError([Problem(key="over", message=f"{name} is no column of numbers")])
 
 
 def _steps_in_words(scheme: str, steps: Sequence[tuple[float, bool]]) -> str:

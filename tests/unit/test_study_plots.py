@@ -193,3 +193,9 @@ def test_the_names_of_many_lines_stand_beside_them(draw: Any) -> None:
     theirs = draw(MANY_SCHEMES.plot, ax=Figure().subplots())
     theirs.figure.draw_without_rendering()
     assert theirs.get_legend().get_window_extent().x1 < theirs.get_window_extent().x1
+
+
+def test_lines_of_what_no_load_has_say_so_and_blame_no_column() -> None:
+    results = h3sim.sweep("creative", schemes="rr", buffer_kb=[0, 14], executor="serial")
+    with pytest.raises(NothingToMeasureError, match="no load has load_event_ms"):
+        results.plot.lines("buffer_kb", "load_event_ms")
