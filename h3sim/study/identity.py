@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from contextlib import suppress
 from functools import cache
@@ -14,8 +13,9 @@ from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
 from h3sim.compression.wire import LIBRARIES
-from h3sim.errors import InputError, Problem
+from h3sim.documents.declared import write_table
 from h3sim.schemes import scheme_to_dict
+from h3sim.study.code_identity import code_parts, source_digest
 from h3sim.study.recorded_network import recorded_network
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
 
@@ -82,14 +82,16 @@ def _plugins() -> Iterator[str]:
     for group in _GROUPS:
         for entry in metadata.entry_points(group=group):
             if entry.dist is not None:
-                yield f"{entry.dist.name} {entry.dist.version}"
+                # Its version stays while it is being written (`pip install -e`).
+                source = source_digest(entry.module)
+                yield f"{entry.dist.name} {entry.dist.version} {source}"
 
 
 class CellKeys:
     """The keys of a design's cells: equal for equal cells of any design.
 
     Raises:
-        InputError: if a scheme is code whose source cannot be had.
+        InputError: if a scheme is code that could not be known again.
     """
 
     def __init__(self, design: Design, model: str) -> None:
@@ -157,10 +159,5 @@ def _scheme(scheme: Scheme) -> str:
     document = scheme_to_dict(scheme)
     if document is not None:
         return json.dumps(document)
-    factory: Any = getattr(scheme.mechanism, "factory", None)
-    made_by = factory if inspect.isclass(factory) or inspect.isfunction(factory) else type(factory)
-    try:
-        return f"{scheme!r} {inspect.getsource(made_by)}"
-    except (OSError, TypeError) as error:
-        message = f"{scheme.name} is code whose source cannot be read: no store could know it again"
-        raise InputError([Problem(key="schemes", message=message)]) from error
+    factory = getattr(scheme.mechanism, "factory", None)
+    return json.dumps([write_table(scheme), *code_parts(factory, scheme.name)])
