@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from h3sim.printable import printable
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
+    "ControllerError",
     "H3SimError",
     "InputError",
     "MissingExtraError",
@@ -30,6 +31,7 @@ __all__ = [
     "UnknownNameError",
     "UnknownOptionError",
     "needing_extra",
+    "raised_words",
     "require_extra",
 ]
 
@@ -149,18 +151,27 @@ class StalledError(H3SimError, RuntimeError):
     """A load did not come to its end; `waiting` names the resources that did not arrive.
 
     *limit_ns* is the time at which it was given up, or None if nothing more could happen;
-    *n_events* how many events there had been by then, if that was the reason.
+    *n_events* how many events there had been by then, if that was the reason. *because* says what
+    is at fault, where that is known.
+
+    >>> print(StalledError(["a.css"], because="the scheduler 'mine' picks nobody"))
+    nothing more can happen, still waiting for a.css: the scheduler 'mine' picks nobody
     """
 
     GIVEN_UP = "given up after"
     """What the message of a load has that was given up: rows of studies keep only that."""
 
     def __init__(
-        self, waiting: Sequence[str], limit_ns: int | None = None, n_events: int | None = None
+        self,
+        waiting: Sequence[str],
+        limit_ns: int | None = None,
+        n_events: int | None = None,
+        because: str = "",
     ) -> None:
         self.waiting = tuple(waiting)
         self.limit_ns = limit_ns
         self.n_events = n_events
+        self.because = because
         what = "nothing more can happen"
         if limit_ns is not None:
             what = f"{self.GIVEN_UP} {limit_ns / 1e9:g} s of simulated time"
@@ -168,21 +179,20 @@ class StalledError(H3SimError, RuntimeError):
             what = f"{what} and {n_events:,} events"
         shown = ", ".join(self.waiting[:_SHOWN])
         more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
-        super().__init__(printable(f"{what}, still waiting for {shown}{more}"))
+        why = f": {because}" if because else ""
+        super().__init__(printable(f"{what}, still waiting for {shown}{more}{why}"))
 
     # The `args` are the text, of which it could not be made again in another process.
     def __reduce__(
         self,
-    ) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None, int | None]]:
-        return type(self), (self.waiting, self.limit_ns, self.n_events)
+    ) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None, int | None, str]]:
+        return type(self), (self.waiting, self.limit_ns, self.n_events, self.because)
 
 
-class SchedulerError(H3SimError, RuntimeError):
-    """The scheduler *name*, which is not h3sim's, did what no scheduler may; *what* says it.
+class _PartError(H3SimError, RuntimeError):
+    """A part that is not h3sim's, called *name*, did what it may not; *what* says it."""
 
-    >>> print(SchedulerError("mine", "picks stream 8, which is not open"))
-    the scheduler 'mine' picks stream 8, which is not open
-    """
+    _kind: ClassVar[str]
 
     def __init__(self, name: str, what: str) -> None:
         self.name = name
@@ -190,7 +200,27 @@ class SchedulerError(H3SimError, RuntimeError):
         super().__init__(name, what)
 
     def __str__(self) -> str:
-        return printable(f"the scheduler {self.name!r} {self.what}")
+        return printable(f"the {self._kind} {self.name!r} {self.what}")
+
+
+class SchedulerError(_PartError):
+    """The scheduler *name*, which is not h3sim's, did what no scheduler may; *what* says it.
+
+    >>> print(SchedulerError("mine", "picks stream 8, which is not open"))
+    the scheduler 'mine' picks stream 8, which is not open
+    """
+
+    _kind = "scheduler"
+
+
+class ControllerError(_PartError):
+    """The controller *name*, which is not h3sim's, did what none may, as `SchedulerError`.
+
+    >>> print(ControllerError("mine", "on_acked() raised KeyError: 7"))
+    the controller 'mine' on_acked() raised KeyError: 7
+    """
+
+    _kind = "controller"
 
 
 class NothingToMeasureError(H3SimError, ValueError):
@@ -241,3 +271,12 @@ def require_extra(package: str, extra: str) -> None:
 
 class Terminated(SystemExit):
     """Somebody asked this process to end; another `SystemExit` may be a mistake of what runs."""
+
+
+def raised_words(error: BaseException) -> str:
+    """Return what kind of error that is, and what it says.
+
+    >>> raised_words(KeyError(4)), raised_words(ValueError())
+    ('KeyError: 4', 'ValueError')
+    """
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

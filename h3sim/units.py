@@ -9,7 +9,8 @@ here and nowhere else. Rounding is to the nearest whole unit, halves to the even
 
 from __future__ import annotations
 
-from typing import Final
+from operator import index
+from typing import Any, Final
 
 __all__ = [
     "BITS_PER_BYTE",
@@ -23,6 +24,7 @@ __all__ = [
     "ms",
     "to_mbps",
     "to_ms",
+    "whole",
 ]
 
 BITS_PER_BYTE: Final = 8
@@ -58,3 +60,15 @@ def to_mbps(value_bps: int) -> float:
 def kbyte(value_kb: float) -> int:
     """Return *value_kb* kilobytes of 1000 bytes in bytes."""
     return round(value_kb * _BYTES_PER_KBYTE)
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole number of any type, as numpy has them; None for all else, truth among it.
+
+    >>> whole(4), whole(4.0), whole("4"), whole(True)
+    (4, None, None, None)
+    """
+    if type(value) is int:
+        return value
+    is_whole = hasattr(type(value), "__index__") and not isinstance(value, bool)
+    return index(value) if is_whole else None

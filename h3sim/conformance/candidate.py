@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from h3sim.conformance.claims import Claim
 from h3sim.conformance.histories import PACKET_BYTES, Call, Watched, without
 from h3sim.conformance.laws import Law, NotCheckedError
-from h3sim.conformance.strategies import event_scripts
+from h3sim.conformance.strategies import STRATEGY, event_scripts
 from h3sim.conformance.strategies import signals as signals_of
 from h3sim.documents.arguments import Only, check_arguments
-from h3sim.documents.values import Whole
+from h3sim.documents.values import OrNone, Whole
 from h3sim.errors import InputError
 from h3sim.schemes import new_scheduler, scheduler_named
 
@@ -74,6 +74,8 @@ class Candidate:
         check_arguments(
             InputError,
             claims=(_CLAIMS, self.claims),
+            signals=(STRATEGY, self.signals),
+            histories=(OrNone(STRATEGY, none=None), self.histories),
             placeholders=(Whole(low=0), self.placeholders),
             skip=(_SKIP, self.skip),
         )

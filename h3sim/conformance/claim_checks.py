@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.conformance.claims import (
     BoundedWait,
@@ -17,6 +17,8 @@ from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, with
 from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError, checks
 from h3sim.conformance.search import for_all
 from h3sim.conformance.share_checks import check_updated_shares
+from h3sim.errors import InputError, Problem, raised_words
+from h3sim.units import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
     from h3sim.conformance.candidate import Candidate
     from h3sim.conformance.histories import History
+    from h3sim.schedulers import Scheduler
+
+ClaimT = TypeVar("ClaimT")
 
 __all__ = ["bounded_wait", "no_starvation", "same_as", "strict_order", "updates_at_once"]
 
@@ -32,14 +37,55 @@ __all__ = ["bounded_wait", "no_starvation", "same_as", "strict_order", "updates_
 @checks(Law.STRICT_ORDER)
 def strict_order(candidate: Candidate, budget: settings) -> None:
     """See that nobody overtakes a lower rank, in histories without updates."""
-    for claim in candidate.claims_of(StrictOrder):
-        _check_order(candidate, claim, budget, leave_out=(Call.UPDATE, Call.CHARGE))
+    without_updates = (Call.UPDATE, Call.CHARGE)
+    _check_each(
+        candidate.claims_of(StrictOrder),
+        lambda claim: _check_order(candidate, claim, budget, leave_out=without_updates),
+    )
+
+
+def _check_each(claims: list[ClaimT], check: Callable[[ClaimT], None]) -> None:
+    """Check all *claims*, and then say why one of them could not be looked at."""
+    reasons = []
+    for claim in claims:
+        try:
+            check(claim)
+        except NotCheckedError as reason:
+            reasons.append(reason)
+    if reasons:
+        raise reasons[0]
+
+
+class _Counted:
+    """A function of a claim, called *name*, that may return None for what is not claimed."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self._name, self._function = name, function
+        self._is_asked = self._has_answered = False
+
+    def __call__(self, *told: Any) -> Any:
+        """Return what the function returns."""
+        answer = self._function(*told)
+        self._is_asked = True
+        self._has_answered = self._has_answered or answer is not None
+        return answer
+
+    def see(self) -> None:
+        """See that something was claimed of anything.
+
+        Raises:
+            NotCheckedError: if it was not, as of a function that lacks its `return`.
+        """
+        if self._is_asked and not self._has_answered:
+            raise NotCheckedError(f"{self._name} returns None whatever it is asked")
 
 
 def _check_order(
     candidate: Candidate, claim: StrictOrder, budget: settings, leave_out: tuple[Call, ...]
 ) -> None:
     law = Law.STRICT_ORDER if Call.UPDATE in leave_out else Law.UPDATES_AT_ONCE
+    rank = _Counted("rank", claim.rank)
+    claim = replace(claim, rank=rank)
 
     def check(history: History) -> None:
         broken = _disorder(candidate.watched(), claim, history, law)
@@ -51,6 +97,7 @@ def _check_order(
             raise broken
 
     for_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
+    rank.see()
 
 
 def _disorder(
@@ -129,8 +176,14 @@ def no_starvation(candidate: Candidate, budget: settings) -> None:
 @checks(Law.BOUNDED_WAIT)
 def bounded_wait(candidate: Candidate, budget: settings) -> None:
     """See that none has too many turns while another waits, and others come and go."""
-    for claim in candidate.claims_of(BoundedWait):
-        _check_turns(candidate, claim, budget, partial(_Bypasses, claim))
+
+    def check(claim: BoundedWait) -> None:
+        turns = _Counted("turns", claim.turns)
+        counted = replace(claim, turns=turns)
+        _check_turns(candidate, counted, budget, partial(_Bypasses, counted))
+        turns.see()
+
+    _check_each(candidate.claims_of(BoundedWait), check)
 
 
 def _check_turns(
@@ -217,9 +270,14 @@ class _Bypasses:
 
     def _compare(self, waiting: int, other: int, n_turns: int) -> None:
         claim, signals = self._claim, self._watched.signals
-        allowed = claim.turns(signals[waiting], signals[other])
-        if allowed is None:
+        given = claim.turns(signals[waiting], signals[other])
+        if given is None:
             return
+        allowed = whole(given)
+        if allowed is None or allowed < 0:
+            of = f"{signals[waiting]} and {signals[other]}"
+            message = f"must return a whole number, or None, and returned {given!r} for {of}"
+            raise InputError([Problem(key="turns", message=message)], type(claim).__name__)
         joining = 0 if waiting in self._has_had_turn else claim.joining
         if n_turns > (allowed + joining) * claim.packets_per_turn:
             what = "packets" if claim.packets_per_turn > 1 else "turns"
@@ -243,11 +301,14 @@ def updates_at_once(candidate: Candidate, budget: settings) -> None:
     followed = [claim for claim in found if claim.follows_updates]
     if not followed:
         raise NotCheckedError("neither an order nor shares that follow updates are claimed")
-    for claim in followed:
+
+    def check(claim: StrictOrder | WeightedShares) -> None:
         if isinstance(claim, StrictOrder):
             _check_order(candidate, claim, budget, leave_out=(Call.CHARGE,))
         else:
             check_updated_shares(candidate, claim, budget)
+
+    _check_each(followed, check)
 
 
 @checks(Law.SAME_AS)
@@ -257,16 +318,39 @@ def same_as(candidate: Candidate, budget: settings) -> None:
         _check_picks(candidate, claim, budget)
 
 
+class _Reference(Watched):
+    """What a scheduler is compared with: what it does wrong is a mistake in the claim."""
+
+    def no_id(self, sentence: str) -> Exception:
+        return self._error(sentence)
+
+    def raised(self, what: str, error: BaseException) -> Exception:
+        return self._error(f"{what} raised {raised_words(error)}")
+
+    def _error(self, message: str) -> InputError:
+        return InputError([Problem(key="reference", message=message)], SameAs.__name__)
+
+
+def _made(reference: Candidate) -> Scheduler:
+    try:
+        return reference.new()
+    except InputError as error:
+        problems = [Problem(key="reference", message=entry.message) for entry in error.problems]
+        raise InputError(problems, SameAs.__name__) from error
+
+
 def _check_picks(candidate: Candidate, claim: SameAs, budget: settings) -> None:
+    reference = replace(candidate, factory=claim.reference)
+
     def check(history: History) -> None:
-        watched, reference = candidate.watched(), Watched(claim.reference())
+        watched, beside = candidate.watched(), _Reference(_made(reference))
         for event in history:
             for _ in range(event.n_turns if event.call is Call.SERVE else 1):
-                _advance(watched, reference, event, _agreed(watched, reference))
+                _advance(watched, beside, event, _agreed(watched, beside))
         # Whoever is left over goes in the same order, too.
-        while (picked := _agreed(watched, reference)) is not None and picked in watched.active:
+        while (picked := _agreed(watched, beside)) is not None and picked in watched.active:
             for call in (Call.CHARGE, Call.DEACTIVATE):
-                _advance(watched, reference, Event(call, picked), picked)
+                _advance(watched, beside, Event(call, picked), picked)
 
     for_all(check, candidate.scripts(), budget=budget)
 

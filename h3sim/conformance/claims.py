@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from h3sim.conformance.laws import Law
+from h3sim.conformance.strategies import STRATEGY
 from h3sim.conformance.strategies import signals as signals_of
+from h3sim.documents.arguments import CALLABLE, Only, check_arguments
+from h3sim.documents.values import Flag, Number, OrNone, Whole
+from h3sim.errors import InputError
 from h3sim.signals import DEFAULT_URGENCY, Eps
 
 if TYPE_CHECKING:
@@ -14,7 +18,8 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import SearchStrategy
 
-    from h3sim.schedulers import Scheduler
+    from h3sim.conformance.candidate import SchedulerLike
+    from h3sim.documents.values import ValueType
 
 __all__ = [
     "BoundedWait",
@@ -30,11 +35,45 @@ __all__ = [
 ]
 
 
+_AT_LEAST_ONE, _NOT_NEGATIVE = Whole(low=1), Whole(low=0)
+_MAY_BE: dict[str, ValueType] = {
+    "rank": CALLABLE,
+    "weight": CALLABLE,
+    "turns": CALLABLE,
+    "reference": Only(
+        "a name, what makes a scheduler, or a scheduler",
+        lambda value: isinstance(value, str) or callable(value) or hasattr(value, "pick"),
+    ),
+    "signals": OrNone(STRATEGY, none=None),
+    "packets_per_turn": _AT_LEAST_ONE,
+    "turn_bytes": _AT_LEAST_ONE,
+    "rounds": _AT_LEAST_ONE,
+    "joining": _NOT_NEGATIVE,
+    "keeps": _NOT_NEGATIVE,
+    "tolerance": Number(low=0),
+    "follows_updates": Flag(),
+}
+"""What the settings of claims may be; all that are called alike are alike."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What is claimed; *law* is what it is held to. Several claims of one law may be made."""
+    """What is claimed; *law* is what it is held to. Several claims of one law may be made.
+
+    Raises:
+        InputError: listing every setting that cannot be.
+    """
 
     law: ClassVar[Law]
+
+    def __post_init__(self) -> None:
+        """Refuse what would be a mistake of the scheduler's otherwise, or none of anybody's."""
+        named = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        known = {name: (_MAY_BE[name], value) for name, value in named.items() if name in _MAY_BE}
+        try:
+            check_arguments(InputError, **known)
+        except InputError as error:
+            raise InputError(error.problems, type(self).__name__) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +178,10 @@ class BoundedWait(Claim):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameAs(Claim):
-    """After every event the pick is that of the scheduler that *reference* makes."""
+    """After every event the pick is that of *reference*, given as `h3sim.simulate` takes it."""
 
     law: ClassVar[Law] = Law.SAME_AS
-    reference: Callable[[], Scheduler]
+    reference: SchedulerLike
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

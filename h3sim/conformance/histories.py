@@ -8,8 +8,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law
-from h3sim.schedulers import raised_words
+from h3sim.errors import raised_words
 from h3sim.signals import H2Priority, StrictPriority
+from h3sim.units import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -74,7 +75,7 @@ History: TypeAlias = tuple[Event, ...]
 
 
 def _line(call: Call, *arguments: Any) -> str:
-    return f"{call.value}({', '.join(map(str, arguments))})"
+    return f"{call.value}({', '.join(map(repr, arguments))})"
 
 
 def valid_history(events: Iterable[Event]) -> History:
@@ -134,15 +135,12 @@ def without(history: History, *calls: Call) -> History:
 OnPick: TypeAlias = "Callable[[int | None], None]"
 
 
-_AN_ERROR = "an error"
-"""What a pick that raised is shown as."""
-
-
 class Watched:
     """A scheduler beside a record of what it was told: who is open, who is active, each line.
 
-    An exception from it, or an exit, breaks `Law.NEVER_RAISES`, whatever is being checked. Where
-    that law is skipped it *may_raise*, and its history ends there: `HistoryEndedError`.
+    An exception from it, or an exit, breaks `Law.NEVER_RAISES`, whatever is being checked, and a
+    pick that is no id of a stream `Law.PICKS_ONLY_READY`. Where the former is skipped it
+    *may_raise*, and its history ends there: `HistoryEndedError`.
     """
 
     def __init__(self, scheduler: Scheduler, *, may_raise: bool = False) -> None:
@@ -187,10 +185,15 @@ class Watched:
         try:
             picked = self.scheduler.pick()
         except _ANY_ERROR as error:
-            self._done.append(("pick() -> ", _AN_ERROR))
+            self._done.append(("pick() -> ", "an error"))
             raise self.raised("pick()", error) from error
-        self._done.append(("pick() -> ", picked))
-        return picked
+        # As a load has it: numpy's whole numbers are ids, and 4.0 is none.
+        stream_id = picked if picked is None else whole(picked)
+        if picked is not None and stream_id is None:
+            self._done.append(("pick() -> ", repr(picked)))
+            raise self.no_id(f"stream {picked!r} is picked, which is no id of a stream")
+        self._done.append(("pick() -> ", stream_id))
+        return stream_id
 
     def take(self, event: Event) -> None:
         """Pass on an event that is not a turn."""
@@ -211,10 +214,8 @@ class Watched:
                 self.active.pop(stream_id, None)
                 del self.signals[stream_id]
 
-    def state_of(self, stream_id: object) -> str:
+    def state_of(self, stream_id: int) -> str:
         """Return what a stream that should not be picked is."""
-        if not isinstance(stream_id, int):
-            return "is no id of a stream"
         return "has no data" if stream_id in self.signals else "is not open"
 
     def broken(self, law: Law, sentence: str) -> BrokenLawError:
@@ -240,10 +241,12 @@ class Watched:
             if is_turn and charge is not None and charge.stream_id == value:
                 index += 1
                 yield f"{words}{value}; {charge}"
-            elif words and isinstance(value, str) and value != _AN_ERROR:
-                yield f"{words}{value!r}"  # '4' is not 4
             else:
                 yield f"{words}{value}"
+
+    def no_id(self, sentence: str) -> Exception:
+        """Return the error to raise where what is picked cannot be a stream."""
+        return self.broken(Law.PICKS_ONLY_READY, sentence)
 
     def raised(self, what: str, error: BaseException) -> Exception:
         """Return the error to raise where *what* raised *error*."""

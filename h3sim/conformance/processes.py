@@ -25,17 +25,23 @@ _HASH_SEEDS = ("1", "4242")
 
 # The child imports nothing of the suite, so that it starts quickly.
 _PROGRAM = """
-import base64, json, pickle, sys
+import base64, json, operator, pickle, sys
 path, work = json.loads(sys.stdin.readline())
 sys.path[:] = path
-make, histories = pickle.loads(base64.b64decode(work))
+answer, sys.stdout = sys.stdout, sys.stderr  # what a scheduler prints is no part of the answer
+try:
+    make, histories = pickle.loads(base64.b64decode(work))
+except Exception as error:
+    print(json.dumps(f"{type(error).__name__}: {error}"), file=answer)
+    sys.exit()
 said = []
 for history in histories:
     scheduler, picks, active = make(), [], {}
     for name, arguments, n_turns in history:
         if name == "serve":
             for _ in range(n_turns):
-                picks.append(scheduler.pick())
+                picked = scheduler.pick()
+                picks.append(None if picked is None else operator.index(picked))
                 if picks[-1] in active:
                     scheduler.charge(picks[-1], *arguments)
         else:
@@ -45,7 +51,7 @@ for history in histories:
             elif name in ("deactivate", "close"):
                 active.pop(arguments[0], None)
     said.append(picks)
-print(json.dumps(said))
+print(json.dumps(said), file=answer)
 """
 
 
@@ -87,7 +93,10 @@ def check_every_process_picks_the_same(candidate: Candidate, histories: list[His
             last = (trouble.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
             sentence = f"a process with PYTHONHASHSEED={seed} ends with {last}"
             raise BrokenLawError(Law.SAME_IN_EVERY_PROCESS, sentence)
-        for there, (here, watched) in zip(json.loads(said), played, strict=True):
+        answer = json.loads(said)
+        if isinstance(answer, str):
+            raise NotCheckedError(f"another process cannot make it: {answer}")
+        for there, (here, watched) in zip(answer, played, strict=True):
             if here != there:
                 turn = next(n for n, picked in enumerate(here) if there[n] != picked)
                 sentence = (

@@ -11,6 +11,8 @@ from h3sim.conformance.claims import ByteShares, WeightedShares
 from h3sim.conformance.histories import PACKET_BYTES, Call, Event, Watched, valid_history
 from h3sim.conformance.laws import BrokenLawError, Law, checks
 from h3sim.conformance.search import for_all
+from h3sim.errors import InputError, Problem
+from h3sim.units import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +85,8 @@ class _Shares:
 
     def __init__(self, watched: Watched, claim: WeightedShares | ByteShares, law: Law) -> None:
         self._watched = watched
-        self._weight: Callable[[Any], int] = claim.weight
+        self._claim = type(claim).__name__
+        self._weight: Callable[[Any], Any] = claim.weight
         self._tolerance = Fraction(claim.tolerance)
         self._in_bytes = isinstance(claim, ByteShares)
         self._unit = claim.turn_bytes if isinstance(claim, ByteShares) else claim.packets_per_turn
@@ -125,7 +128,12 @@ class _Shares:
             self._compare(picked)
 
     def _weigh(self, stream_id: int, signal: Any) -> None:
-        self._weights[stream_id] = weight = self._weight(signal)
+        given = self._weight(signal)
+        weight = whole(given)
+        if weight is None or weight < 1:
+            message = f"must return a whole number, at least 1, and returned {given!r} for {signal}"
+            raise InputError([Problem(key="weight", message=message)], self._claim)
+        self._weights[stream_id] = weight
         self._slack[stream_id] = Fraction(self._unit, weight)
 
     def _begin(self) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from h3sim.conformance.histories import PACKET_BYTES, Call, Event, History, valid_history
 from h3sim.conformance.pages import pages
+from h3sim.documents.arguments import Only
 from h3sim.page import At, Discovery, Kind, Page, Resource
 from h3sim.page.resource import FLAGS
 from h3sim.protocol import STREAM_ID_STEP
@@ -24,12 +26,13 @@ from h3sim.signals import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hypothesis.strategies import DrawFn, SearchStrategy
+    from hypothesis.strategies import DrawFn
 
     from h3sim.schemes import Scheme
     from h3sim.signals import SignalChange
 
 __all__ = [
+    "STRATEGY",
     "event_scripts",
     "h2_signals",
     "loss_patterns",
@@ -39,6 +42,10 @@ __all__ = [
     "trees",
 ]
 
+STRATEGY = Only(
+    "a strategy of Hypothesis, say signals(Eps)", lambda value: isinstance(value, SearchStrategy)
+)
+"""What arguments that draw something may be."""
 STREAM_IDS = range(0, 12 * STREAM_ID_STEP, STREAM_ID_STEP)
 """The pool of stream ids: small, so that histories come back to the same streams."""
 PLACEHOLDERS = (-1, -2, -3)

@@ -9,21 +9,25 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
+
 from h3sim.conformance import claim_checks, contract_checks, cost_checks, share_checks
 from h3sim.conformance.candidate import Candidate
 from h3sim.conformance.laws import Check, ConformanceReport, Law, LawVerdict, NotCheckedError
 from h3sim.conformance.search import usual_settings
+from h3sim.documents.arguments import Only, check_arguments
+from h3sim.documents.values import OrNone
 from h3sim.errors import InputError, Problem, needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import hypothesis
     import pytest
     from hypothesis.strategies import SearchStrategy
 
     from h3sim.conformance.candidate import SchedulerLike
     from h3sim.conformance.claims import Claim
+    from h3sim.conformance.histories import History
 
 __all__ = ["SchedulerSuite", "check_law", "check_scheduler", "parametrize_with_checks"]
 
@@ -33,6 +37,13 @@ _CHECKS = {
     for found in vars(module).values()
     if isinstance(found, Check)
 }
+
+
+_CANDIDATE = Only("a Candidate", lambda value: isinstance(value, Candidate))
+_LAW = Only("a Law, say Law.PURE_PICK", lambda value: isinstance(value, Law))
+_SETTINGS = OrNone(
+    Only("settings of Hypothesis", lambda value: isinstance(value, hypothesis.settings)), none=None
+)
 
 
 def check_scheduler(
@@ -55,7 +66,8 @@ def check_scheduler(
 
     Raises:
         BrokenLawError: at the first law that is broken, with the shortest history that breaks it.
-        InputError: if the scheduler cannot be made, or lacks a method.
+        InputError: if the scheduler cannot be made, or lacks a method, or something is said of it
+            that cannot be.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.conformance import StrictOrder
@@ -66,6 +78,12 @@ def check_scheduler(
     """
     if isinstance(scheduler, Candidate):
         candidate = scheduler
+        said = {"claims": claims, "signals": signals, "placeholders": placeholders, "skip": skip}
+        # Not by truth, which a strategy has none of.
+        beside = [name for name, value in said.items() if value not in (None, (), [], {}, 0)]
+        if beside:
+            message = "a Candidate says that itself: give it to the Candidate"
+            raise InputError([Problem(key=name, message=message) for name in beside])
     else:
         candidate = Candidate(
             factory=scheduler, claims=_several(claims), placeholders=placeholders, skip=skip or {}
@@ -88,10 +106,16 @@ def check_law(
 
     Raises:
         BrokenLawError: if it is broken.
-        InputError: if the scheduler cannot be made, or lacks a method.
+        InputError: if the scheduler cannot be made, or lacks a method, or an argument cannot be.
         NotCheckedError: if the law is not claimed, is skipped, or cannot be looked at.
     """
     __tracebackhide__ = True
+    check_arguments(
+        InputError,
+        candidate=(_CANDIDATE, candidate),
+        law=(_LAW, law),
+        settings=(_SETTINGS, settings),
+    )
     candidate.new()  # What cannot be made is told as it is, and not as the end of a history.
     if law in candidate.skip:
         raise NotCheckedError(candidate.skip[law])
@@ -140,11 +164,11 @@ def parametrize_with_checks(
     return mark
 
 
-def _check_of(law: Law) -> Callable[[Candidate], None]:
+def _check_of(law: Law, settings: hypothesis.settings | None = None) -> Callable[[Candidate], None]:
     def check(candidate: Candidate) -> None:
         __tracebackhide__ = True
         try:
-            check_law(candidate, law)
+            check_law(candidate, law, settings=settings)
         except NotCheckedError as reason:
             _pytest().skip(f"{law.value}: {reason}")
 
@@ -156,8 +180,9 @@ def _check_of(law: Law) -> Callable[[Candidate], None]:
 class SchedulerSuite:
     """A test for each law, to inherit: say what makes the scheduler, and what it claims.
 
-    `make_scheduler` is a class, a method that takes nothing and returns a new scheduler, or a name;
-    the other attributes are those of `Candidate`.
+    `make_scheduler` is a class, a function or method that takes nothing and returns a new
+    scheduler, or a name; the other attributes are those of `Candidate`, and the *settings* of
+    `check_scheduler`.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> class TestFifo(SchedulerSuite):
@@ -169,7 +194,9 @@ class SchedulerSuite:
     claims: tuple[Claim, ...] = ()
     signals: SearchStrategy[Any] | None = None
     placeholders: int = 0
+    histories: SearchStrategy[History] | None = None
     skip: Mapping[Law, str] = {}
+    settings: hypothesis.settings | None = None
 
     def candidate(self) -> Candidate:
         """Return what is put to the test.
@@ -181,13 +208,23 @@ class SchedulerSuite:
         if problems := _attribute_mistakes(type(self)):
             raise InputError(problems, type(self).__name__)
         made = Candidate(
-            factory=self.make_scheduler,
+            factory=_plain(self, "make_scheduler"),
             claims=_several(self.claims),
             placeholders=self.placeholders,
+            histories=self.histories,
             skip=self.skip,
             name=type(self).__name__,
         )
         return made if self.signals is None else replace(made, signals=self.signals)
+
+
+def _plain(suite: SchedulerSuite, name: str) -> Any:
+    """Return an attribute; a function that takes nothing is none of the suite's methods."""
+    import inspect  # on use: importing should stay quick
+
+    found = inspect.getattr_static(suite, name)
+    takes_nothing = inspect.isfunction(found) and not inspect.signature(found).parameters
+    return found if takes_nothing else getattr(suite, name)
 
 
 _ATTRIBUTES = tuple(SchedulerSuite.__annotations__)
@@ -222,7 +259,7 @@ def _add_test(law: Law) -> None:
 
     def test(self: SchedulerSuite) -> None:
         __tracebackhide__ = True
-        _check_of(law)(self.candidate())
+        _check_of(law, self.settings)(self.candidate())
 
     test.__name__ = f"test_{law.name.lower()}"
     test.__qualname__ = f"{SchedulerSuite.__qualname__}.{test.__name__}"

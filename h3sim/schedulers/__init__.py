@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from h3sim.schedulers.buckets import BucketScheduler
     from h3sim.schedulers.eps import EpsScheduler, Mixed
     from h3sim.schedulers.fifo import FifoScheduler
-    from h3sim.schedulers.guarded import GuardedScheduler, raised_words
+    from h3sim.schedulers.guarded import GuardedScheduler
     from h3sim.schedulers.next_adapter import NextAdapter, NextScheduler
     from h3sim.schedulers.ranks import RankScheduler
     from h3sim.schedulers.retransmit import Retransmit
@@ -51,7 +51,6 @@ __all__ = [
     "Turn",
     "UnknownParent",
     "Weights",
-    "raised_words",
 ]
 
 __getattr__, __dir__ = attach(
@@ -61,7 +60,7 @@ __getattr__, __dir__ = attach(
     buckets="BucketScheduler",
     eps="EpsScheduler Mixed",
     fifo="FifoScheduler",
-    guarded="GuardedScheduler raised_words",
+    guarded="GuardedScheduler",
     next_adapter="NextAdapter NextScheduler",
     ranks="RankScheduler",
     retransmit="Retransmit",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.errors import SchedulerError
+from h3sim.errors import SchedulerError, raised_words
 from h3sim.schedulers.base import Requeuing
+from h3sim.units import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,16 +14,7 @@ if TYPE_CHECKING:
     from h3sim.schedulers.base import Scheduler
     from h3sim.signals import Signal
 
-__all__ = ["GuardedScheduler", "raised_words"]
-
-
-def raised_words(error: BaseException) -> str:
-    """Return what kind of error that is, and what it says.
-
-    >>> raised_words(KeyError(4)), raised_words(ValueError())
-    ('KeyError: 4', 'ValueError')
-    """
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+__all__ = ["GuardedScheduler"]
 
 
 class GuardedScheduler:
@@ -85,15 +77,14 @@ class GuardedScheduler:
             raise self._failed(f"pick() raised {raised_words(error)}") from error
         if picked is None:
             return None
-        try:
-            is_active = self._is_active.get(picked)
-        # What has no hash, as a list of streams, cannot be looked up.
-        except TypeError:
-            raise self._failed(f"picks {picked!r}, which is no stream") from None
+        stream_id = whole(picked)
+        if stream_id is None:
+            raise self._failed(f"picks {picked!r}, which is no id of a stream")
+        is_active = self._is_active.get(stream_id)
         if not is_active:
             state = "is not open" if is_active is None else "has no data"
-            raise self._failed(f"picks stream {picked!r}, which {state}")
-        return picked
+            raise self._failed(f"picks stream {stream_id}, which {state}")
+        return stream_id
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Account for what was sent."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import schedulers  # each is imported when it is made: a load needs one
-from h3sim.errors import Problem, SchemeError
+from h3sim.errors import Problem, SchemeError, raised_words
 from h3sim.schedulers import Mixed, Queueing, TreeRules, Turn, UnknownParent, Weights
 from h3sim.signals import Signalling
 from h3sim.units import NS_PER_MS
@@ -309,7 +309,7 @@ def new_scheduler(
         made = _made(factory, turn_bytes)
     # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
     except (Exception, SystemExit) as error:
-        message = f"making one raised {schedulers.raised_words(error)}"
+        message = f"making one raised {raised_words(error)}"
         raise SchemeError([Problem(key="scheduler", message=message)], name) from error
     missing = [method for method in _METHODS if not callable(getattr(made, method, None))]
     if missing:

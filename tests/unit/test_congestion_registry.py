@@ -5,17 +5,23 @@ from __future__ import annotations
 import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-from h3sim.errors import InputError, UnknownNameError
+import h3sim
+from h3sim.cli import main
+from h3sim.errors import ControllerError, InputError, UnknownNameError
 from h3sim.transport.congestion import (
     CongestionController,
     ConstantRateController,
     ControllerSettings,
+    NewRenoController,
     controller_names,
     make_controller,
     registry,
 )
+from h3sim.transport.congestion.guarded import GuardedController
+from h3sim.transport.rtt import RttEstimator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +43,90 @@ class LookAlike:
         self.congestion_window, self.ssthresh = settings.initial_congestion_window, None
 
 
+class Mine(NewRenoController):
+    """A plug-in that does as told when first something is acknowledged."""
+
+    then: Any = None
+
+    def on_acked(self, *told: Any) -> None:
+        super().on_acked(*told)
+        if self.then is not None:
+            self.then()
+
+
+class Bare(CongestionController):
+    """Sets nothing."""
+
+    def __init__(self, settings: Any) -> None:
+        pass
+
+
+class Counts(ConstantRateController):
+    """Counts with numbers of numpy."""
+
+    def on_persistent_congestion(self, now_ns: int) -> None:
+        self.congestion_window, self.ssthresh = np.int64(9000), np.int32(7000)  # type: ignore[assignment]
+
+
+class Paces(NewRenoController):
+    """Paces at a rate that cannot be."""
+
+    rate: Any = 0
+
+    def pacing_rate_bps(self, rtt: Any) -> Any:
+        return self.rate
+
+
+def mine(settings: Any) -> Any:
+    return Mine(settings)
+
+
+def wrong(name: str) -> Any:
+    """What makes a controller that does what *name* says."""
+
+    def make(settings: Any) -> Any:
+        made: Any = Mine(settings)
+        value = WRONG[name][0]
+        if name in ("stands_still", "paces"):
+            made = Paces(settings)
+            made.rate = value
+            return made
+
+        def then() -> None:
+            if name == "raises":
+                raise KeyError("boom")
+            if name == "leaves":
+                raise SystemExit("bye")
+            setattr(made, "ssthresh" if name == "has_a_threshold" else "congestion_window", value)
+
+        made.then = then
+        return made
+
+    return make
+
+
+def __getattr__(name: str) -> Any:
+    """Return what makes a controller that is wrong, for an entry point."""
+    if name not in WRONG:
+        raise AttributeError(name)
+    return wrong(name)
+
+
+def counts(settings: Any) -> Any:
+    return Counts(settings)
+
+
+def takes_nothing() -> Any:
+    return None
+
+
+def cannot_be_made(settings: Any) -> Any:
+    raise SystemExit(3)
+
+
 NOT_A_FACTORY = "a word"
+PAGE = "davies-meenan"
+LINKS: dict[str, Any] = {"rate_mbps": 5, "rtt_ms": 20, "loss": 0.01}
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +172,102 @@ def test_an_unknown_name_is_told_with_those_that_are_spelt_alike(plug_in: Any) -
 
 def test_a_plug_in_is_made_by_its_name(plug_in: Any) -> None:
     plug_in(fixed=f"{HERE}:fixed")
-    assert isinstance(make_controller("fixed", SETTINGS), ConstantRateController)
+    made = make_controller("fixed", SETTINGS)
+    assert isinstance(made, GuardedController)
+    assert isinstance(made.controller, ConstantRateController)
+    assert made.pacing_rate_bps(RttEstimator(initial_ns=1)) == SETTINGS.rate_bps
+
+
+def test_a_plug_in_computes_what_it_would_if_it_came_with_h3sim(plug_in: Any) -> None:
+    plug_in(mine=f"{HERE}:mine")
+    for transport in ("quic", "tcp"):
+        mine, newreno = (
+            h3sim.simulate(PAGE, scheme="fifo", cc=cc, transport=transport, **LINKS).trace
+            for cc in ("mine", "newreno")
+        )
+        assert mine == newreno
+
+
+WRONG = {
+    "raises": (None, r"on_acked\(\) raised KeyError: 'boom'"),
+    "leaves": (None, r"on_acked\(\) raised SystemExit: bye"),
+    "closes": (
+        0,
+        r"sets congestion_window to 0 in on_acked\(\); it must be a whole number of bytes"
+        r", at least 1,\d+ \(a packet\)",
+    ),
+    "shrinks": (1279, "sets congestion_window to 1279 in"),
+    "divides": (
+        7e4,
+        r"sets congestion_window to 70000.0 in on_acked\(\); it must be a whole number",
+    ),
+    "loses_count": (float("nan"), "sets congestion_window to nan in"),
+    "forgets": (None, "sets congestion_window to None in"),
+    "has_a_threshold": ("x", r"sets ssthresh to 'x' in on_acked\(\); it must be None, or a whole"),
+    "stands_still": (
+        0,
+        r"pacing_rate_bps\(\) returns 0; it must be None, or a whole number of bit/s",
+    ),
+    "paces": (2.5e6, r"pacing_rate_bps\(\) returns 2500000.0; it must be None, or a whole"),
+}
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_a_plug_in_does_wrong_in_a_load_is_a_sentence_with_its_name(
+    plug_in: Any, wrong: Any, transport: Any
+) -> None:
+    plug_in(**{wrong: f"{HERE}:{wrong}"})
+    with pytest.raises(ControllerError, match=f"^the controller '{wrong}' {WRONG[wrong][1]}"):
+        h3sim.simulate(PAGE, scheme="fifo", cc=wrong, transport=transport, **LINKS)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("takes_nothing", "making one raised TypeError: "),
+        ("cannot_be_made", "making one raised SystemExit: 3"),
+        ("alike", "makes a LookAlike, which derives from no CongestionController"),
+    ],
+)
+def test_a_plug_in_that_cannot_be_made_is_a_mistake_in_what_was_given(
+    plug_in: Any, name: Any, what: Any
+) -> None:
+    plug_in(**{name: f"{HERE}:{'LookAlike' if name == 'alike' else name}"})
+    with pytest.raises(InputError) as caught:
+        h3sim.simulate(PAGE, scheme="fifo", cc=name, **LINKS)
+    assert str(caught.value).startswith(f"congestion control: {name}: {what}")
+
+
+def test_a_plug_in_without_a_window_is_told_so(plug_in: Any) -> None:
+    plug_in(bare=f"{HERE}:Bare")
+    with pytest.raises(ControllerError, match="'bare' has no congestion_window when it is made"):
+        make_controller("bare", SETTINGS)
+
+
+def test_what_the_settings_lack_a_plug_in_says_itself(plug_in: Any) -> None:
+    plug_in(fixed=f"{HERE}:fixed")
+    with pytest.raises(InputError, match=r"^congestion control: rate_bps: is missing"):
+        make_controller("fixed", ControllerSettings(max_datagram_bytes=1200))
+
+
+def test_on_the_command_line_that_is_one_line_and_exit_code_1(
+    plug_in: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plug_in(raises=f"{HERE}:raises")
+    options = ["--cc", "raises", "--rate-mbps", "5", "--rtt-ms", "20"]
+    assert main(["run", PAGE, "--scheme", "fifo", *options]) == 1
+    assert capsys.readouterr().err == (
+        "h3sim: the controller 'raises' on_acked() raised KeyError: 'boom'\n"
+    )
+
+
+def test_whole_numbers_of_any_type_are_taken_over(plug_in: Any) -> None:
+    plug_in(counts=f"{HERE}:counts")
+    made = make_controller("counts", SETTINGS)
+    made.on_persistent_congestion(0)
+    assert (type(made.congestion_window), made.congestion_window) == (int, 9000)
+    assert (type(made.ssthresh), made.ssthresh) == (int, 7000)
 
 
 def test_a_plug_in_that_makes_no_controller_is_refused_by_name(plug_in: Any) -> None:

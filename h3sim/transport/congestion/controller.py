@@ -33,7 +33,8 @@ class CongestionController:
     does not, and does so itself, sets it to True."""
 
     congestion_window: int
-    """Bytes that may be in flight."""
+    """Bytes that may be in flight: whole ones, and at least a packet
+    (`ControllerSettings.max_datagram_bytes`)."""
     ssthresh: int | None
     """The slow start threshold in bytes; None as long as there is none."""
 

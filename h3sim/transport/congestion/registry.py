@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.errors import InputError, Problem
+from h3sim.errors import InputError, Problem, raised_words
 from h3sim.plugins import NO_PLUGINS_VARIABLE, PluginRegistry
 from h3sim.transport.congestion.controller import CongestionController
 
@@ -49,7 +49,10 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
 
     Raises:
         UnknownNameError: if there is none.
-        InputError: if the settings lack what it needs, or a plug-in makes something else.
+        InputError: if the settings lack what it needs, or a plug-in cannot be made, or makes
+            something else.
+        ControllerError: if a plug-in begins with a window that cannot be; so do its methods, for
+            whatever it does wrong.
 
     >>> from h3sim.transport.congestion import ControllerSettings
     >>> make_controller("newrino", ControllerSettings(max_datagram_bytes=1200))
@@ -58,11 +61,28 @@ def make_controller(name: str, settings: ControllerSettings) -> CongestionContro
     h3sim.errors.UnknownNameError: no controller is called 'newrino'; did you mean newreno? \
 (`h3sim list controllers` shows all)
     """
-    made: object = REGISTRY.named(name)(settings)
+    factory = REGISTRY.named(name)
+    return factory(settings) if name in BUILT_IN else _guarded(factory, name, settings)
+
+
+def _guarded(factory: Factory, name: str, settings: ControllerSettings) -> CongestionController:
+    from h3sim.transport.congestion.guarded import GuardedController  # on use: for plug-ins
+
+    try:
+        made: object = factory(settings)
+    except InputError:  # of the settings
+        raise
+    # Anything may go wrong in code of somebody else's, and one that exits must not take us along.
+    except (Exception, SystemExit) as error:
+        raise _not_made(name, f"making one raised {raised_words(error)}") from error
     if not isinstance(made, CongestionController):
-        message = f"makes a {type(made).__name__}, which derives from no CongestionController"
-        raise InputError([Problem(key=name, message=message)], "congestion control")
-    return made
+        what = f"makes a {type(made).__name__}, which derives from no CongestionController"
+        raise _not_made(name, what)
+    return GuardedController(made, name=name, packet_bytes=settings.max_datagram_bytes)
+
+
+def _not_made(name: str, message: str) -> InputError:
+    return InputError([Problem(key=name, message=message)], "congestion control")
 
 
 def is_controller(name: str) -> bool:
