@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from importlib.metadata import EntryPoint
 
-__all__ = ["NO_PLUGINS_VARIABLE", "Listed", "PluginRegistry"]
+__all__ = ["NO_PLUGINS_VARIABLE", "Listed", "PluginRegistry", "PluginWarning"]
 
 NO_PLUGINS_VARIABLE = "H3SIM_NO_PLUGINS"
 """The environment variable that, set to 1, leaves plug-ins out."""
@@ -32,6 +32,15 @@ class Listed(Generic[PartT]):
     part: PartT
     origin: str
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it comes with h3sim."""
+        return self.origin == _OWN
+
+
+class PluginWarning(RuntimeWarning):
+    """A part that another package announces is left out."""
+
 
 class PluginRegistry(Generic[PartT]):
     """Parts of one *kind*: the *built_in* ones, and those of an entry point *group*.
@@ -39,7 +48,7 @@ class PluginRegistry(Generic[PartT]):
     A built-in part that is told as "module:name" is imported when it is asked for. Plug-ins are
     looked for when first a name is asked for that is not built in, or the list. Each is loaded
     once, when it is asked for. One that cannot be loaded, cannot be called, or has a name that is
-    taken, is left out with a `RuntimeWarning`, once.
+    taken, is left out with a `PluginWarning`, once.
 
     >>> registry = PluginRegistry("h3sim.colours", "colour", {"red": lambda: 0xFF0000})
     >>> registry.named("red")(), registry.names()
@@ -142,7 +151,7 @@ class PluginRegistry(Generic[PartT]):
     def _warn(self, entry_point: EntryPoint, reason: str) -> None:
         what = f"the {self._kind} {entry_point.name!r} ({entry_point.value})"
         message = f"{what} of {_origin(entry_point)} is left out: {reason}"
-        warnings.warn(printable(message), RuntimeWarning, stacklevel=2)
+        warnings.warn(printable(message), PluginWarning, stacklevel=2)
 
 
 def _origin(entry_point: EntryPoint) -> str:

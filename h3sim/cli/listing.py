@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from h3sim.cli.parsing import Parser
-    from h3sim.plugins import PluginRegistry
+    from h3sim.plugins import Listed, PluginRegistry
     from h3sim.transport import Jitter, Network
 
 __all__ = ["add_command"]
@@ -198,7 +198,7 @@ def _registered(kind: str, registry: PluginRegistry[Any], said: Mapping[str, str
     rows = (
         {
             "name": entry.name,
-            "title": said.get(entry.name) or _first_sentence(entry.part),
+            "title": said.get(entry.name) or _first_sentence(entry),
             "from": entry.origin,
         }
         for entry in registry.listed()
@@ -207,9 +207,13 @@ def _registered(kind: str, registry: PluginRegistry[Any], said: Mapping[str, str
     return _Listing(columns, rows)
 
 
-def _first_sentence(factory: Callable[..., object]) -> str:
+def _first_sentence(entry: Listed[Any]) -> str:
     """Return what the class or function says of itself; of ours, what is made."""
-    text = doc_of(type(factory()) if isinstance(factory, partial) else factory) or ""
+    part = entry.part
+    if isinstance(part, partial):
+        # Others' may be expensive to make, or fail.
+        part = type(part()) if entry.is_own else part.func
+    text = doc_of(part) or ""
     return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
 
 

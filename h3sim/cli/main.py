@@ -7,6 +7,7 @@ import gc
 import io
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 from h3sim._version import __version__, build
@@ -86,6 +87,7 @@ def _run(arguments: Sequence[str], *, is_own_process: bool) -> int:
             options = make_parser(arguments).parse_args(arguments)
             if is_own_process:
                 gc.freeze()  # what was imported stays to the end: nobody need look at it again
+                warnings.formatwarning = _formatted
         options.arguments = arguments
         code: int = options.command(options)
     finally:
@@ -182,6 +184,24 @@ def _drop_output() -> None:
     """Send what is still to be written nowhere, lest the interpreter complain at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+_python_format = warnings.formatwarning
+
+
+def _formatted(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    """Return a warning as Python shows it; one of plug-ins in a line, without the place here."""
+    from h3sim.plugins import PluginWarning  # on use: most commands warn of nothing
+
+    if issubclass(category, PluginWarning):
+        return f"h3sim: {message}\n"
+    return _python_format(message, category, filename, lineno, line)
 
 
 def _complain(*lines: str) -> None:

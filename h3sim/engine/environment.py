@@ -89,7 +89,9 @@ class LoadEnvironment(Environment):
         self._failure: Exception | None = None
         self._links: dict[str, LinkControl] = {}
         self.has_overrun = False
-        """Whether `run_load` ended because there were more events than *max_events*."""
+        """Whether `run_load` ended because there were too many events, the load's or others'."""
+        self.overrun_events = 0
+        """How many that were; not *max_events* where they were those of processes."""
 
     # For a load
 
@@ -164,8 +166,8 @@ class LoadEnvironment(Environment):
                 call(value, now_ns)
         except StopSimulation:
             pass  # no error: `stop` leaves the loop by it, from within whatever call is running
-        except _TooManyEventsError:
-            self.has_overrun = True
+        except _TooManyEventsError as error:
+            self.has_overrun, self.overrun_events = True, error.limit
         if self._failure is not None:
             raise self._failure
         return self._stopped
@@ -176,21 +178,34 @@ class LoadEnvironment(Environment):
         """Run *process* beside the load; what it raises comes out of `run_load`.
 
         Raises:
-            InputError: if it makes no generator: a function without a `yield`.
+            InputError: if it makes no generator: a function without a `yield`. What it yields that
+                is no event comes out of `run_load` as one.
         """
         made: object = process(self)
+        name = getattr(process, "__name__", repr(process))
         if not isinstance(made, Generator):
-            name = getattr(process, "__name__", repr(process))
-            message = f"{name} must be a generator function (with a yield), and returned {made!r}"
-            raise InputError([Problem(key="processes", message=message)])
-        self.process(self._guarded(made))
+            wanted = "must be a generator function (with a yield)"
+            raise _process_error(f"{name} {wanted}, and returned {made!r}")
+        self.process(self._guarded(name, made))
 
     def _guarded(
-        self, generator: Generator[simpy.Event, Any, Any]
+        self, name: str, generator: Generator[simpy.Event, Any, Any]
     ) -> Generator[simpy.Event, Any, Any]:
         """Keep what a process raises: SimPy would raise a copy, made of its arguments."""
         try:
-            yield from generator
+            # By hand what `yield from` does: of what is no event SimPy would say only that it came
+            # from here.
+            event: Any = next(generator)
+            while True:
+                _check_event(name, event)
+                try:
+                    value = yield event
+                except BaseException as error:  # noqa: BLE001 - whatever SimPy throws into it
+                    event = generator.throw(error)
+                else:
+                    event = generator.send(value)
+        except StopIteration as done:
+            return done.value
         # The load has run over its limit, and the process only happened to be the one running.
         except _TooManyEventsError:
             raise
@@ -204,12 +219,12 @@ class LoadEnvironment(Environment):
         Raises:
             ValueError: if *delay* is not a whole number of nanoseconds.
         """
-        # A float delay would turn the clock into floats for good.
-        whole = int(delay)
-        if whole != delay:
+        # A float delay would turn the clock into floats for good; not even an int can infinity be.
+        is_whole = isinstance(delay, int) or float(delay).is_integer()
+        if not is_whole:
             raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
         rank, number = EventRank.PROCESS + int(priority), next(self._process_eid)
-        heappush(self._queue, (self._now + whole, rank, number, self._on_event, event))
+        heappush(self._queue, (self._now + int(delay), rank, number, self._on_event, event))
 
     def _on_event(self, event: simpy.Event, now_ns: int) -> None:
         """Have SimPy do what it does with an event."""
@@ -319,8 +334,23 @@ def _take_nothing(value: Any, now_ns: int) -> None:
     del value, now_ns
 
 
+def _check_event(name: str, event: object) -> None:
+    """Refuse what a process yields that is no event."""
+    if not hasattr(event, "callbacks"):
+        wanted = "it must yield events, such as env.timeout(ms(5))"
+        raise _process_error(f"{name} yields {event!r}; {wanted}")
+
+
+def _process_error(message: str) -> InputError:
+    return InputError([Problem(key="processes", message=message)])
+
+
 class _TooManyEventsError(Exception):
-    """An event was scheduled beyond the last that is allowed."""
+    """An event was scheduled beyond the last that is allowed, *limit*."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(limit)
 
 
 def _numbers(limit: int) -> Iterator[int]:

@@ -50,6 +50,8 @@ def run_load(
     if environment.run_load():
         return
     if environment.has_overrun:
-        n_events = environment.max_events
-        raise StalledError(browser.waiting, limit_ns=environment.now_ns, n_events=n_events)
+        n_events = environment.overrun_events
+        is_of_load = n_events == environment.max_events
+        why = "" if is_of_load else "the processes beside it had them all; does one pass no time?"
+        raise StalledError(browser.waiting, environment.now_ns, n_events, why)
     raise StalledError(browser.waiting)

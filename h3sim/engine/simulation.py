@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.browser import BrowserModel
 from h3sim.engine.connecting import LinkConnector, RateConnector
 from h3sim.engine.load_run import run_load
 from h3sim.engine.plan import Plan
+from h3sim.errors import StalledError
 from h3sim.http import BufferModel
 from h3sim.lazy import without_collecting
 from h3sim.page.hosts import host_names
 from h3sim.results.connections import Connection
 from h3sim.results.load import Load
+from h3sim.schemes import CustomScheduler
 from h3sim.trace import merged_trace
 from h3sim.transport import Mode, Protocol
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from h3sim.compression import HeaderCompression
     from h3sim.compression.header_run import HeaderRun
@@ -159,9 +161,24 @@ def _run_over(
     # A load leaves no cycle behind before it is over, and what it keeps is a tuple or two a packet.
     # For every 700 of these Python would go through them, and at times through all that there is: a
     # sixth of the time of a page of a thousand resources. What processes leave is not known here.
-    with nullcontext() if plan.processes else without_collecting():
+    with nullcontext() if plan.processes else without_collecting(), _named(plan.scheme):
         run_load(connector.environment, connector.driver, connections, limit_ns=limit_ns)
     return tuple(flow.carried() for flow in flows)
+
+
+@contextmanager
+def _named(scheme: Scheme) -> Iterator[None]:
+    """Name a scheduler of somebody else's where a load does not come to its end."""
+    try:
+        yield
+    except StalledError as error:
+        kind = scheme.mechanism
+        if error.n_events is not None or not isinstance(kind, CustomScheduler):
+            raise
+        why = f"the scheduler {kind.value!r} picks none of the streams that have data"
+        if error.limit_ns is not None:  # or the network is slow: nobody can tell
+            why = f"does the scheduler {kind.value!r} pick none of the streams that have data?"
+        raise StalledError(error.waiting, error.limit_ns, because=why) from None
 
 
 class _Whole(NamedTuple):

@@ -6,6 +6,7 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import simpy
 
 import h3sim
 from h3sim.engine import environment
@@ -125,8 +126,55 @@ def test_a_process_that_goes_round_without_time_is_given_up(monkeypatch: Any) ->
         while True:
             yield env.timeout(0)
 
-    with pytest.raises(StalledError):
+    with pytest.raises(StalledError, match=r"1,000 events.*: the processes beside it had them all"):
         finished_ms(processes=[spin])
+
+
+@pytest.mark.parametrize("value", [5, None, ms(5), "x"])
+def test_what_a_process_yields_that_is_no_event_is_told_with_its_name(value: Any) -> None:
+    def hasty(env: LoadEnvironment) -> Generator[Any, Any, Any]:
+        yield env.timeout(1)
+        yield value
+
+    with pytest.raises(InputError) as caught:
+        finished_ms(processes=[hasty])
+    wanted = "it must yield events, such as env.timeout(ms(5))"
+    assert str(caught.value) == f"processes: hasty yields {value!r}; {wanted}"
+
+
+@pytest.mark.parametrize("delay", [1.5, float("nan"), float("inf")])
+def test_a_delay_that_is_no_whole_number_is_refused_as_one(delay: Any) -> None:
+    def clock(env: LoadEnvironment) -> Generator[Any, Any, Any]:
+        yield env.timeout(delay)
+
+    with pytest.raises(ValueError, match=rf"a delay is whole nanoseconds .*, not {delay!r}"):
+        finished_ms(processes=[clock])
+
+
+def test_processes_are_resumed_as_simpy_does_it() -> None:
+    told: list[Any] = []
+
+    def child(env: LoadEnvironment) -> Generator[Any, Any, Any]:
+        try:
+            yield env.timeout(ms(100))
+        except simpy.Interrupt as interrupt:
+            told.append((env.now, interrupt.cause))
+        return "done"
+
+    def parent(env: LoadEnvironment) -> Generator[Any, Any, Any]:
+        running = env.process(child(env))
+        told.append((yield env.timeout(ms(1), value="slept")))
+        running.interrupt("enough")
+        told.append((yield running))
+        failing = env.event()
+        failing.fail(LookupError("lost"))
+        try:
+            yield failing
+        except LookupError as error:
+            told.append(str(error))
+
+    finished_ms(processes=[parent])
+    assert told == ["slept", (ms(1), "enough"), "done", "lost"]
 
 
 def test_what_a_process_raises_comes_out() -> None:

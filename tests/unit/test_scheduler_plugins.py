@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import h3sim
 from h3sim.cli import main
 from h3sim.conformance import ReferenceRounds
-from h3sim.errors import InputError, SchedulerError, SchemeError, UnknownNameError
+from h3sim.errors import InputError, SchedulerError, SchemeError, StalledError, UnknownNameError
 from h3sim.plugins import NO_PLUGINS_VARIABLE
 from h3sim.schedulers import (
     FifoScheduler,
@@ -262,6 +266,14 @@ class NoStream(FifoScheduler):
         return [4]
 
 
+class Fraction(FifoScheduler):
+    """Returns the right stream as a number that is no id: 0.0, 4.0."""
+
+    def pick(self) -> Any:
+        picked = super().pick()
+        return picked if picked is None else float(picked)
+
+
 class Raises(FifoScheduler):
     """Raises in the middle of a load."""
 
@@ -309,7 +321,8 @@ def test_every_call_is_passed_on_with_what_was_given() -> None:
 WRONG = {
     Stranger: r"picks stream 9999, which is not open",
     Impatient: r"picks stream \d+, which has no data",
-    NoStream: r"picks \[4\], which is no stream",
+    NoStream: r"picks \[4\], which is no id of a stream",
+    Fraction: r"picks 0.0, which is no id of a stream",
     Raises: r"charge\(0, \d+\) raised OverflowError: that is too much",
     Exits: r"pick\(\) raised SystemExit: good bye",
 }
@@ -324,6 +337,84 @@ def test_what_a_scheduler_does_wrong_in_a_load_is_a_sentence_with_its_name(
     expected = f"^the scheduler '{wrong.__name__}' {WRONG[wrong]}$"
     with pytest.raises(SchedulerError, match=expected):
         h3sim.simulate(PAGE, scheduler=wrong, **setting)
+
+
+class OfNumpy(FifoScheduler):
+    """Keeps its ids in an array."""
+
+    def pick(self) -> Any:
+        picked = super().pick()
+        return picked if picked is None else np.int64(picked)
+
+
+def test_ids_may_be_whole_numbers_of_any_type() -> None:
+    load = h3sim.simulate(PAGE, scheduler=OfNumpy)
+    assert load.trace == h3sim.simulate(PAGE, scheduler=FifoScheduler).trace
+    assert {type(packet.stream_id) for packet in load.trace.packets} == {int}
+
+
+class Idle(FifoScheduler):
+    """Never sends."""
+
+    def pick(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({}, "nothing more .*: the scheduler 'Idle' picks none of the streams that have data"),
+        (LINKS, r"given up after 3600 s .*: does the scheduler 'Idle' pick none of .* data\?"),
+    ],
+    ids=["constant rate", "links"],
+)
+def test_one_that_picks_nobody_is_named_where_a_load_has_no_end(setting: Any, said: Any) -> None:
+    with pytest.raises(StalledError, match=f"^{said}$") as caught:
+        h3sim.simulate(PAGE, scheduler=Idle, **setting)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_one_that_needs_arguments_may_be_listed(
+    package: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    preset = """
+from functools import partial
+
+class Bare(NewestFirst):
+    __doc__ = None
+
+def make(turn_bytes, depth):
+    return NewestFirst(turn_bytes=turn_bytes)
+
+preset = partial(make, depth=3)
+"""
+    (tmp_path / "newest_first.py").write_text(CODE + preset, encoding="utf-8")
+    own = tmp_path / "own_package"
+    own.mkdir()
+    (own / "__init__.py").write_text("class Bare:\n    pass\n", encoding="utf-8")
+    names = "preset = newest_first:preset\nbare = own_package:Bare\n"
+    about = tmp_path / "newest_first-1.2.dist-info" / "entry_points.txt"
+    about.write_text(f"[h3sim.schedulers]\n{names}", encoding="utf-8")
+    assert main(["list", "schedulers", "--wide"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert {"preset - newest-first-package 1.2", "bare - newest-first-package 1.2"} <= {*lines}
+
+
+def test_at_the_shell_a_plug_in_that_is_left_out_is_one_line(package: Any, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "h3sim", "list", "schedulers"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    lines = done.stderr.splitlines()
+    assert len(lines) == 4
+    assert lines[0] == (
+        "h3sim: the scheduler 'fifo' (newest_first:NewestFirst) of newest-first-package 1.2 is "
+        "left out: the name is taken"
+    )
 
 
 def test_on_the_command_line_such_a_plug_in_is_one_line_and_exit_code_1(
