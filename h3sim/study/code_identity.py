@@ -6,6 +6,7 @@ import functools
 import hashlib
 import inspect
 import pickle
+import sys
 import types
 from contextlib import suppress
 from importlib.util import find_spec
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["code_parts", "source_digest"]
+
+_HEAP_TYPE = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: what has it was made by a `class` statement, or might have been."""
 
 
 def code_parts(factory: Any, name: str) -> list[str]:
@@ -62,22 +66,23 @@ class _Described:
             yield from self._sources(part)
         elif inspect.ismethod(part):
             yield from self._of_all(part.__func__, part.__self__)
-        else:
+        elif inspect.isfunction(part):
             yield self._source(part)
-            if inspect.isfunction(part):
-                yield from self._of_all(*_held(part))
+            yield from self._of_all(*_held(part))
+        else:  # of C
+            yield f"{part.__module__}.{part.__qualname__}"
 
     def _of_all(self, *parts: Any) -> Iterator[str]:
         for part in parts:
             yield from self.of(part)
 
     def _sources(self, made_by: type) -> Iterator[str]:
-        """Yield the source of the class and of its bases, but for those of Python."""
+        """Yield the name and the source of the class and of its bases; those of C have none."""
         for cls in made_by.__mro__:
             yield f"{cls.__module__}.{cls.__qualname__}"
-            if cls.__module__ == "builtins":
-                continue
-            if cls is made_by:
+            # A module without a name has classes that say they are builtins.
+            is_pythons = cls.__module__ != "builtins" and cls.__module__ in sys.stdlib_module_names
+            if cls is made_by and cls.__flags__ & _HEAP_TYPE and not is_pythons:
                 yield self._source(cls)
             else:
                 # Compiled ones have none: those of h3sim are known by its version.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import linecache
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from h3sim.errors import InputError
@@ -110,6 +112,13 @@ class Base:
 class Mine(Base):
     pass
 """
+
+
+@pytest.mark.parametrize("held", [None, 3, max, re.compile("a"), np.int64(3), FifoScheduler])
+def test_what_python_brings_along_may_be_held(held: Any) -> None:
+    parts = code_parts(partial(EitherEnd, is_newest=held), "mine")
+    assert parts == code_parts(partial(EitherEnd, is_newest=held), "mine")
+    assert parts != code_parts(partial(EitherEnd, is_newest=4), "mine")
 
 
 def test_the_classes_that_a_class_derives_from_count(module: Any) -> None:

@@ -98,7 +98,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     REGISTRY.forget()
     yield
     REGISTRY.forget()
-    sys.modules.pop("newest_first", None)
+    for name in ("newest_first", "bare_plug_in"):
+        sys.modules.pop(name, None)
 
 
 taken = pytest.mark.filterwarnings("ignore:.*the name is taken:RuntimeWarning")
@@ -389,10 +390,10 @@ def make(turn_bytes, depth):
 preset = partial(make, depth=3)
 """
     (tmp_path / "newest_first.py").write_text(CODE + preset, encoding="utf-8")
-    own = tmp_path / "own_package"
+    own = tmp_path / "bare_plug_in"
     own.mkdir()
     (own / "__init__.py").write_text("class Bare:\n    pass\n", encoding="utf-8")
-    names = "preset = newest_first:preset\nbare = own_package:Bare\n"
+    names = "preset = newest_first:preset\nbare = bare_plug_in:Bare\n"
     about = tmp_path / "newest_first-1.2.dist-info" / "entry_points.txt"
     about.write_text(f"[h3sim.schedulers]\n{names}", encoding="utf-8")
     assert main(["list", "schedulers", "--wide"]) == 0
