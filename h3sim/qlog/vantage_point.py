@@ -93,29 +93,39 @@ class VantagePoint:
         if number in self.packets:
             return  # a receiver takes each packet once
         self.packets[number] = event.at_ns
-        frames = [
-            frame
-            for key, entry in self._frames(event, "stream")
-            if (frame := self._stream_frame(key, entry)) is not None
-        ]
+        frames = []
+        for kind, key, entry in self._frames(event, "stream", "reset_stream"):
+            if kind == "reset_stream":
+                self._on_reset(key, entry)
+            elif (frame := self._stream_frame(key, entry)) is not None:
+                frames.append(frame)
         if frames:
             self.frames[number] = frames
-        for key, entry in self._frames(event, "reset_stream"):
-            stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
-            final_size = whole(entry.get("final_size"))
-            if stream_id is not None and final_size is not None:
-                self.reset_at_bytes[stream_id] = final_size
+
+    def _on_reset(self, key: str, entry: dict[str, Any]) -> None:
+        stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
+        final_size = whole(entry.get("final_size"))
+        if stream_id is not None and final_size is not None:
+            self.reset_at_bytes[stream_id] = final_size
 
     def _on_upward(self, event: QlogEvent) -> None:
-        for key, entry in self._frames(event, "stream"):
+        # A server learns by ACKs what has arrived; a client's own are of no use here.
+        kinds = ("stream",) if self.is_client else ("stream", "ack")
+        for kind, key, entry in self._frames(event, *kinds):
+            if kind == "ack":
+                self._on_ack(key, entry.get("acked_ranges", []))
+                continue
             stream_id = self._whole(key, "stream_id", entry.get("stream_id", entry.get("id")))
             if stream_id is not None:
                 self._on_asked(stream_id, event.at_ns)
-        if not self.is_client:
-            for key, entry in self._frames(event, "ack"):
-                self._on_ack(key, entry.get("acked_ranges", []))
 
-    def _frames(self, event: QlogEvent, frame_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _frames(
+        self, event: QlogEvent, *frame_types: str
+    ) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield the type, the place and the keys of each frame of these types.
+
+        To be asked once of an event: each mistake is told as it is met.
+        """
         frames = event.data.get("frames") or []
         if not isinstance(frames, list):
             message = f"must be a list, is {said(frames)}"
@@ -125,8 +135,8 @@ class VantagePoint:
             key = f"{event.key}.data.frames[{index}]"
             if not isinstance(frame, dict):
                 self._findings.wrong(key, f"must be an object, is {said(frame)}")
-            elif str(frame.get("frame_type")).casefold() == frame_type:
-                yield key, frame
+            elif (kind := str(frame.get("frame_type")).casefold()) in frame_types:
+                yield kind, key, frame
 
     def _stream_frame(self, key: str, entry: dict[str, Any]) -> StreamFrame | None:
         """Return a frame of a response; None if it is of another stream, or says nothing."""

@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import linecache
 import re
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(source: str) -> Any:
-        monkeypatch.delitem(importlib.sys.modules, "own_part", raising=False)  # type: ignore[attr-defined]
+        monkeypatch.delitem(sys.modules, "own_part", raising=False)
         (tmp_path / "own_part.py").write_text(source, encoding="utf-8")
         importlib.invalidate_caches()
         linecache.clearcache()
@@ -118,7 +119,7 @@ class Mine(Base):
 def test_what_python_brings_along_may_be_held(held: Any) -> None:
     parts = code_parts(partial(EitherEnd, is_newest=held), "mine")
     assert parts == code_parts(partial(EitherEnd, is_newest=held), "mine")
-    assert parts != code_parts(partial(EitherEnd, is_newest=4), "mine")
+    assert parts != code_parts(partial(EitherEnd, is_newest=True), "mine")
 
 
 def test_the_classes_that_a_class_derives_from_count(module: Any) -> None:

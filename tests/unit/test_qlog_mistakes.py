@@ -187,6 +187,12 @@ def test_a_mistake_in_an_event_is_told_with_its_place(tmp_path: Path, mistake: s
         assert told.startswith(f"line 3{line}")
 
 
+def test_a_mistake_in_what_a_server_received_is_told_once(tmp_path: Path) -> None:
+    text = json.dumps(document(trace(received(frames="x"), end="server")))
+    line = 'traces[0].events[0].data.frames: must be a list, is "x"'
+    assert lines_of(tmp_path, text).count(line) == 1
+
+
 @pytest.mark.parametrize("ranges", [["1-3"], [[1, 2, 3]], [[]], [[3, 1]], [[-1]], "all"])
 def test_an_acknowledgement_that_says_nothing_is_told(tmp_path: Path, ranges: Any) -> None:
     ack = received(1, [{"frame_type": "ack", "acked_ranges": ranges}])
