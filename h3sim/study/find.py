@@ -174,7 +174,7 @@ def find(
     from *seed* on; what is compared is the logarithm of the exact ByteIndex, *which* "atf" or
     "all". Where seeds make no difference there is one. Pages count as draws of those that are
     meant: of a single page and seed what comes out is so. With *network_within*, say 2, each seed
-    draws RTT and rate anew, up to half and twice what is said. *progress* is told of each load.
+    draws RTT and rate anew, half to twice what is said. *progress* is told loads done and at most.
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or

@@ -35,6 +35,7 @@ from h3sim.conformance import (
 from h3sim.errors import InputError
 from h3sim.schedulers import EpsScheduler, FifoScheduler, RoundRobinScheduler
 from h3sim.signals import Eps
+from tests.effort import HANG_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,7 +137,7 @@ def test_one_that_other_processes_cannot_import_is_skipped_and_not_accused(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANG_S,
     )
     assert "another process cannot make it: ModuleNotFoundError: No module named" in done.stdout
     assert "1 skipped" in done.stdout
@@ -280,15 +281,19 @@ def test_a_reference_is_given_as_a_scheduler_is(reference: Any) -> None:
     check_law(candidate, Law.SAME_AS, settings=SOME)
 
 
-def fifo() -> FifoScheduler:
-    return FifoScheduler()
-
-
 def test_a_suite_takes_a_function_of_its_module() -> None:
+    made: list[FifoScheduler] = []
+
+    def fifo() -> FifoScheduler:
+        made.append(FifoScheduler())
+        return made[-1]
+
     class TestMine(SchedulerSuite):
         make_scheduler = fifo
+        settings = SOME
 
     TestMine().test_pure_pick()  # type: ignore[attr-defined]
+    assert made
 
 
 def test_a_suite_takes_histories_and_settings_as_the_others_do() -> None:

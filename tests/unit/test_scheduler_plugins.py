@@ -26,6 +26,7 @@ from h3sim.schedulers import (
 from h3sim.schemes import SchedulerKind, scheduler_kind_named
 from h3sim.schemes.registry import REGISTRY
 from h3sim.signals import H2Priority
+from tests.effort import HANG_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -408,7 +409,7 @@ def test_at_the_shell_a_plug_in_that_is_left_out_is_one_line(package: Any, tmp_p
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANG_S,
     )
     lines = done.stderr.splitlines()
     assert len(lines) == 4
