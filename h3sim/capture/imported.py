@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from h3sim._version import __version__
 from h3sim.documents.values import ListOf, TableOf
-from h3sim.documents.written import COUNT, TEXT, Key, Keys, WrittenFormat
+from h3sim.documents.written import COUNT, TEXT, VERSION, Key, Keys, WrittenFormat
 from h3sim.errors import InputError, Problem
 from h3sim.units import to_mbps, to_ms
 
@@ -24,6 +25,7 @@ _PROBLEMS = ListOf(
 IMPORT = WrittenFormat(
     "h3sim-import/1",
     "How a page was made of a recording",
+    VERSION,
     Key("page", TEXT, "the page's name", of="page.name"),
     Key("dialect", TEXT, "what the file was read as"),
     Key("resources", COUNT, "how many the page has", of="n_resources"),
@@ -71,6 +73,8 @@ class ImportedPage:
     missing: tuple[str, ...] = ()
     mended: tuple[Problem, ...] = ()
     skipped: tuple[Problem, ...] = ()
+    version: str = __version__
+    """The h3sim that read it."""
 
     @property
     def n_resources(self) -> int:

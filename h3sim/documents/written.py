@@ -21,7 +21,7 @@ from h3sim.documents.values import Flag, ListOf, Number, OrNone, TableOf, Text, 
 
 __all__ = [
     *("COUNT", "NUMBER", "NUMBER_OR_NONE", "TEXT", "TEXT_OR_NONE", "Key", "Keys"),
-    *("WrittenFormat", "row_of", "rows_of"),
+    *("VERSION", "WrittenFormat", "row_of", "rows_of"),
 ]
 
 TEXT, COUNT, NUMBER = Text(), Whole(low=0), Number()
@@ -57,6 +57,9 @@ class Key(NamedTuple):
         if self.is_optional:
             return getattr(value, self.of or self.name, None)
         return attrgetter(self.of or self.name)(value)
+
+
+VERSION = Key("version", TEXT, "of h3sim")
 
 
 class Keys(ValueType):

@@ -57,7 +57,7 @@ class Page(Graph):
     (0, 10)
     """
 
-    name: str = field(metadata=says(Text(), "what results call it"))
+    name: str = field(metadata=says(Text(is_needed=True), "what results call it"))
     url: str = field(default="", metadata=says(Text(), "where it was recorded"))
     provenance: Mapping[str, str] = field(
         default_factory=dict,

@@ -82,7 +82,7 @@ class Scheme:
             mechanism has no meaning for.
     """
 
-    name: str = field(metadata=says(Text(), "what results call it"))
+    name: str = field(metadata=says(Text(is_needed=True), "what results call it"))
     title: str = field(metadata=says(Text(), "what it is, in a line"))
     source: str = field(metadata=says(Text(), "where its rules are from"))
     mechanism: SchedulerKind | CustomScheduler = field(

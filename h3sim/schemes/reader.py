@@ -127,6 +127,13 @@ def _acted_on(document: dict[str, Any], kind: SignalKind) -> tuple[dict[str, Any
                 for name, entry in classes.items()
             },
         }
+    if kind not in (SignalKind.TREE, SignalKind.STRICT):
+        problems += [
+            Problem(key=key, message="goes with a mechanism that is a tree")
+            for key in ("placeholders", "max_placeholders")
+            if document.get(key)
+        ]
+        document = {key: value for key, value in document.items() if key != "placeholders"}
     holders = document.get("placeholders")
     if isinstance(holders, list) and kind is not SignalKind.STRICT:
         allowed = tuple(key for key in keys_of(Placeholder) if key != "strict")

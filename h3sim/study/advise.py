@@ -16,7 +16,7 @@ from h3sim.capture.imported import IMPORT
 from h3sim.documents import open_input
 from h3sim.documents.arguments import PATH, GatheredMistakes, check_arguments
 from h3sim.documents.values import Flag, ListOf, Number, OrNone
-from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
+from h3sim.documents.written import TEXT, VERSION, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError
 from h3sim.page import Page
 from h3sim.study.arms import check_race
@@ -26,7 +26,6 @@ from h3sim.study.find import FOUND, find
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.replayed import ReplayedRow, replayed
 from h3sim.study.run import resolve_schemes
-from h3sim.study.told import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.values import Flag, ListOf, TableOf
-from h3sim.documents.written import TEXT, Key, WrittenFormat, rows_of
+from h3sim.documents.written import TEXT, VERSION, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, NothingToMeasureError, Problem
 from h3sim.results import in_words
 from h3sim.study.arguments import check_known, check_progress, check_some
 from h3sim.study.config import LoadConfig
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes, run_config
-from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, VERSION, Told
+from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:

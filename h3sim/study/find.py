@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes
 from h3sim.documents.values import Number
-from h3sim.documents.written import COUNT, TEXT, Key, WrittenFormat, rows_of
+from h3sim.documents.written import COUNT, TEXT, VERSION, Key, WrittenFormat, rows_of
 from h3sim.errors import NothingToMeasureError
 from h3sim.results import in_words
 from h3sim.study.arguments import LEVEL
@@ -23,7 +23,7 @@ from h3sim.study.misjudged import elsewhere, may_lose, with_drawn_network
 from h3sim.study.options import LoadOptions, config_of, over_networks, with_options
 from h3sim.study.race import race
 from h3sim.study.run import run_config
-from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, VERSION, WHICH, Told
+from h3sim.study.told import CONFIGURATION, PAGE_DIGESTS, WHICH, Told
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:

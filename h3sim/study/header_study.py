@@ -12,11 +12,19 @@ from h3sim._version import __version__
 from h3sim.catalog import load_network
 from h3sim.compression import CodecSettings
 from h3sim.documents.values import Choice
-from h3sim.documents.written import COUNT, NUMBER, TEXT, TEXT_OR_NONE, Key, WrittenFormat, rows_of
+from h3sim.documents.written import (
+    COUNT,
+    NUMBER,
+    TEXT,
+    TEXT_OR_NONE,
+    VERSION,
+    Key,
+    WrittenFormat,
+    rows_of,
+)
 from h3sim.study.driver import run_cells
 from h3sim.study.header_cells import HeaderCells, HeaderFigures, OverModel, OverQuic
 from h3sim.study.header_loads import DEFAULT_NETWORK
-from h3sim.study.told import VERSION
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes
-from h3sim.documents.written import COUNT, TEXT, Key, WrittenFormat, rows_of
+from h3sim.documents.written import COUNT, TEXT, VERSION, Key, WrittenFormat, rows_of
 from h3sim.errors import InputError, Problem
 from h3sim.page import AS_WRITTEN, Kind
 from h3sim.schemes import RecordedBy, RecordedPlace, SignalKind, recorded_class
 from h3sim.signals import Eps
 from h3sim.study.run import resolve_pages, resolve_scheme, simulate
-from h3sim.study.told import VERSION
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.documents.arguments import GatheredMistakes, check_arguments
 from h3sim.documents.values import Choice, Number
-from h3sim.documents.written import COUNT, TEXT, Key, Keys, WrittenFormat, rows_of
+from h3sim.documents.written import COUNT, TEXT, VERSION, Key, Keys, WrittenFormat, rows_of
 from h3sim.errors import InputError, Problem
 from h3sim.page import page_from_dict
 from h3sim.results import in_words
 from h3sim.study.arguments import check_some
 from h3sim.study.options import LoadOptions, config_of, with_options
 from h3sim.study.run import resolve_schemes, run_config
-from h3sim.study.told import CONFIGURATION, VERSION
+from h3sim.study.told import CONFIGURATION
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 

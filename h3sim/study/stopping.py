@@ -27,7 +27,7 @@ class StoppingRule:
 
     width: float = field(
         metadata=says(
-            Number(low=0, is_above=True, example="0.05 is 5 %"),
+            Number(low=0, high=1, is_above=True, example="0.05 is 5 %"),
             "the upper end of an interval by its lower, less 1",
         )
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from h3sim.documents.values import Choice, ListOf, OrNone, Scalar, TableOf
-from h3sim.documents.written import TEXT, Key
+from h3sim.documents.written import TEXT, VERSION, Key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from h3sim.documents.written import WrittenFormat
     from h3sim.trace import Rows
 
-__all__ = ["COMMON", "CONFIGURATION", "PAGE_DIGESTS", "SETTINGS", "VERSION", "WHICH", "Told"]
+__all__ = ["COMMON", "CONFIGURATION", "PAGE_DIGESTS", "SETTINGS", "WHICH", "Told"]
 
 SETTINGS = TableOf(OrNone(Scalar(), none=None))
 """Settings of loads, as `h3sim-load/1` has them: what a version can set, it says."""
-VERSION = Key("version", TEXT, "of h3sim")
 CONFIGURATION = Key(
     "configuration", SETTINGS, "what all loads have in common, as in `h3sim-load/1`"
 )

@@ -177,7 +177,7 @@ class Network:
     x: constant_rate: is missing: a network needs [constant_rate], or [down] for links
     """
 
-    name: str = field(metadata=says(Text(), "what results call it"))
+    name: str = field(metadata=says(Text(is_needed=True), "what results call it"))
     title: str = field(default="", metadata=says(Text(), "what it is, in a line"))
     source: str = field(default="", metadata=says(Text(), "where its numbers are from"))
     rtt_ns: int = field(

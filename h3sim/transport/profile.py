@@ -49,7 +49,7 @@ class TransportProfile:
         ProfileError: listing every value that is out of range.
     """
 
-    name: str = field(metadata=says(Text(), "what tables call it"))
+    name: str = field(metadata=says(Text(is_needed=True), "what tables call it"))
     title: str = field(default="", metadata=says(Text(), "a few words"))
     source: str = field(default="", metadata=says(Text(), "who says so"))
     protocol: Protocol = field(

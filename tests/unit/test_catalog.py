@@ -196,13 +196,18 @@ GOOD_SCHEME = {
         ({"classes": {"all": {"bucket": 3}}}, ["classes.all.bucket"]),
         (
             {"mechanism": "buckets", "classes": {"all": {"bucket": 3}}},
-            ["classes.all"],
+            ["classes.all", "placeholders"],
         ),
         ({"classes": {"all": {"weight": "big"}}}, ["classes.all.weight"]),
         (
             {"mechanism": "buckets"},
-            ["classes.all.bucket", "classes.all.group", "classes.all.weight"],
+            ["classes.all.bucket", "classes.all.group", "classes.all.weight", "placeholders"],
         ),
+        (
+            {"mechanism": "fifo", "classes": {"all": {}}, "max_placeholders": 1},
+            ["placeholders", "max_placeholders"],
+        ),
+        ({"name": ""}, ["name"]),
         ({"classes": {"all": {"weight": 0}}}, ["classes.all.weight"]),
         ({"classes": {"all": {"group": ["group"]}}}, ["classes.all.group"]),
         ({"knows": 5}, ["knows"]),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import h3sim
 from h3sim.capture import DIALECTS, import_page
 from tests.recordings import SAMPLES, imported, resources_of, write_recording
 
@@ -140,6 +141,7 @@ def test_the_report_counts_what_was_found_and_what_was_inferred(tmp_path: Path) 
     report = import_page(write_recording(tmp_path, SAMPLES["har"])).to_dict()
     assert report == {
         "format": "h3sim-import/1",
+        "version": h3sim.__version__,
         "page": "shop.example",
         "dialect": "har",
         "resources": 3,

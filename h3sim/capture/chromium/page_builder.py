@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim._version import __version__
 from h3sim.capture.chromium.browser import ChromiumError
 from h3sim.capture.chromium.visit_reader import VisitReader, exchanges_of, is_favicon, whole
 from h3sim.capture.inference.assembly import assemble
 from h3sim.capture.inference.observed import Recording
 from h3sim.documents.values import ListOf, Scalar
-from h3sim.documents.written import NUMBER, NUMBER_OR_NONE, TEXT, Key, WrittenFormat, rows_of
+from h3sim.documents.written import (
+    NUMBER,
+    NUMBER_OR_NONE,
+    TEXT,
+    VERSION,
+    Key,
+    WrittenFormat,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +53,7 @@ class RecordedTiming(NamedTuple):
 RECORDING = WrittenFormat(
     "h3sim-recording/1",
     "When everything came that a browser loaded, and why",
+    VERSION,
     Key("page", TEXT, "the page's name", of="page.name"),
     Key("browser", TEXT, "as it calls itself"),
     Key("onload_ms", NUMBER, "the load event"),
@@ -83,7 +93,7 @@ class Recorded:
         Times are in ms since the document was asked for; `priorities` has a pair of time and
         Chrome's word for each priority that was given; `stack` the innermost call first.
         """
-        return RECORDING.write(self)
+        return RECORDING.write(self, version=__version__)
 
 
 def recorded_of(visit: Visit, name: str, *, url: str = "") -> Recorded:

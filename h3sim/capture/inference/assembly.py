@@ -268,7 +268,8 @@ class _Assembly:
             **recording.provenance,
         }
         return {
-            "name": _clean(recording.name) or root.host,
+            # The address of a file has no host.
+            "name": _clean(recording.name) or root.host or "page",
             "url": root.url if recording.has_addresses else "",
             "provenance": {key: _clean(text) for key, text in said.items() if text},
         }
