@@ -103,13 +103,14 @@ def _sweep(options: argparse.Namespace) -> int:
     mistakes.collect(lambda: check_outputs_differ(options, **outputs))
     if study is not None and options.metrics is not None:
         mistakes.collect(partial(study.ask_for, options.metrics.split(",")))
+    if study is not None and options.until_width is not None:
+        stopping = mistakes.collect(partial(_with_width, study, options.until_width))
+        study.stopping = stopping or study.stopping
     if study is None or mistakes.lines:
         return mistakes.tell("sweep")
     if options.parquet is not None:
         require_extra("pyarrow", "study")  # when all loads have run
     study.has_resources = study.has_resources or options.resources
-    if options.until_width is not None:
-        study.stopping = _with_width(study, options.until_width)
     if options.dry_run:
         return _plan(study, options)
     began = time.monotonic()

@@ -147,6 +147,17 @@ def test_the_command_line_says_where_intervals_stay_wide(
     assert "16 loads: reused 16, ran 0" in capsys.readouterr().out  # the first look is enough
 
 
+def test_a_width_on_the_command_line_is_told_among_other_mistakes(
+    study_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = tmp_path / "none" / "rows.csv"
+    command = ["sweep", str(study_file), "--csv", str(nowhere), "--until-width", "5"]
+    assert main(command) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("h3sim sweep: --csv: there is no folder")
+    assert second == "h3sim sweep: --until-width: must be more than 0, to 1 (0.05 is 5 %), is 5.0"
+
+
 def test_the_command_line_shows_an_interval_that_says_nothing(
     study_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

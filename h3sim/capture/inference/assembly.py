@@ -268,8 +268,7 @@ class _Assembly:
             **recording.provenance,
         }
         return {
-            # The address of a file has no host.
-            "name": _clean(recording.name) or root.host or "page",
+            "name": _clean(recording.name) or root.host,
             "url": root.url if recording.has_addresses else "",
             "provenance": {key: _clean(text) for key, text in said.items() if text},
         }
