@@ -28,6 +28,8 @@ _CLASS_KEYS: dict[SignalKind, tuple[str, ...]] = {
     SignalKind.RANKS: (),
 }
 """What a class may say: only what its scheduler acts on."""
+_TREE_ONLY = ("placeholders", "max_placeholders")
+"""What a scheme may say only where its scheduler is a tree, with strict priorities or without."""
 _SAID_BY = (
     ("bucket", SignalKind.BUCKETS),
     ("urgency", SignalKind.EPS),
@@ -130,10 +132,11 @@ def _acted_on(document: dict[str, Any], kind: SignalKind) -> tuple[dict[str, Any
     if kind not in (SignalKind.TREE, SignalKind.STRICT):
         problems += [
             Problem(key=key, message="goes with a mechanism that is a tree")
-            for key in ("placeholders", "max_placeholders")
-            if document.get(key)
+            for key in _TREE_ONLY
+            if document.get(key) not in (None, [])
         ]
-        document = {key: value for key, value in document.items() if key != "placeholders"}
+        # Not to be told of them a second time, whatever is wrong in them besides.
+        document = {key: value for key, value in document.items() if key not in _TREE_ONLY}
     holders = document.get("placeholders")
     if isinstance(holders, list) and kind is not SignalKind.STRICT:
         allowed = tuple(key for key in keys_of(Placeholder) if key != "strict")

@@ -106,11 +106,11 @@ def sweep_until(
 ) -> Sequential:
     """Add seeds until the interval of each scheme's speedup is narrower than *width*.
 
-    *width* is the upper end by the lower, less 1: 0.05 is 5 %. The speedup to *baseline* is the
-    geometric mean over these pages and settings, and the interval is about other seeds of them (not
-    other pages, as in `compare`): Student's, of the mean logarithm of each seed, which it takes as
-    normal and independent. It looks after 8, 12, 18, ... seeds, up to *most_seeds*, and misses the
-    speedup with the chance 1 - *confidence* over all looks together.
+    *width* is the upper end by the lower, less 1: 0.05 is 5 %, and 1 the most. The speedup to
+    *baseline* is the geometric mean over these pages and settings, and the interval is about other
+    seeds of them (not other pages, as in `compare`): Student's, of the mean logarithm of each seed,
+    which it takes as normal and independent. It looks after 8, 12, 18, ... seeds, up to
+    *most_seeds*, and misses the speedup with the chance 1 - *confidence* over all looks together.
 
     *options* are those of `sweep`. The rows of `results` are those of a sweep over as many seeds.
 

@@ -204,7 +204,11 @@ GOOD_SCHEME = {
             ["classes.all.bucket", "classes.all.group", "classes.all.weight", "placeholders"],
         ),
         (
-            {"mechanism": "fifo", "classes": {"all": {}}, "max_placeholders": 1},
+            {"mechanism": "fifo", "classes": {"all": {}}, "max_placeholders": 0},
+            ["placeholders", "max_placeholders"],
+        ),
+        (
+            {"mechanism": "fifo", "classes": {"all": {}}, "max_placeholders": "x"},
             ["placeholders", "max_placeholders"],
         ),
         ({"name": ""}, ["name"]),

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import queue
 import re
 import warnings
 from pathlib import Path
@@ -32,23 +33,28 @@ def test_a_notebook_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path), env=env)
     try:
         for source in code:
-            reply = _reply(client, client.execute(source))
+            reply = _reply(manager, client, client.execute(source))
             assert reply["status"] == "ok", "\n".join(reply["traceback"])
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
 
 
-def _reply(client: Any, request: str) -> Any:
+def _reply(manager: Any, client: Any, request: str) -> Any:
     """Return what the kernel answers to a *request*.
 
     Not by nbclient: at times its asyncio socket did not wake for a reply that had come (pyzmq 27.3)
-    and waited until the time was up. Here the socket itself is polled.
+    and waited until the time was up. Here the socket itself is polled, a second at a time.
     """
-    while True:
-        message = client.get_shell_msg(timeout=HANG_S)
-        if message["parent_header"].get("msg_id") == request:
-            return message["content"]
+    for _ in range(HANG_S):
+        try:
+            message = client.get_shell_msg(timeout=1)
+        except queue.Empty:
+            assert manager.is_alive(), "the kernel died"
+        else:
+            if message["parent_header"].get("msg_id") == request:
+                return message["content"]
+    pytest.fail(f"the kernel has not answered for {HANG_S} s")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
