@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from h3sim.qlog.moved import moves
-from h3sim.qlog.priorities import field_values, priority_frames
+from h3sim.qlog.priorities import field_values, priority_changes, priority_frames
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Log", "client_log", "server_log"]
 
 # On an equal instant: what arrives, what comes of it, what is asked for, what is sent.
-_RECEIVED, _MOVED, _PARSED, _LOST, _METRICS, _CREATED, _SENT = range(7)
-_LATE = 7
+_RECEIVED, _MOVED, _PARSED, _PRIORITIZED, _LOST, _METRICS, _CREATED, _SENT = range(8)
+_LATE = 8
 """Added where the response to a request arrives at the instant of the request."""
 
 
@@ -64,6 +64,8 @@ def server_log(
         log.add(request.arrived_at_ns, _PARSED, "parsed", _request_headers, *of)
     for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
         log.add(at_ns, _PARSED, "parsed", _frame, frame)
+    for at_ns, data in priority_changes(trace) if signals_are_sent else ():
+        log.add(at_ns, _PRIORITIZED, "prioritized", dict, data)
     for row in trace.recovery:
         for number in row.lost:
             log.add(row.at_ns, _LOST, "lost", _lost, number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.signals import Eps, H2Priority, StrictPriority
+from h3sim.signals import DEFAULT_URGENCY, Eps, H2Priority, StrictPriority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from h3sim.signals import Signal
     from h3sim.trace import Trace
 
-__all__ = ["PriorityFrame", "field_values", "priority_frames"]
+__all__ = ["PriorityFrame", "field_values", "priority_changes", "priority_frames"]
+
+_DEFAULT_FIELD_VALUE = f"u={DEFAULT_URGENCY}"
+"""The default priority, spelled out: a Priority field leaves it out (RFC 9218 § 4.1)."""
 
 
 class PriorityFrame(NamedTuple):
@@ -50,6 +53,26 @@ def priority_frames(trace: Trace) -> Iterator[PriorityFrame]:
             frame = {"element_id": element_id, "value": signal.field_value}
             yield PriorityFrame(at_ns, {"frame_type": "priority_update", **frame})
         has_field[element_id] = None
+
+
+def priority_changes(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield when the server learns the RFC 9218 priority of a stream, first or anew, and the data.
+
+    The data are those of `http3:priority_updated` (draft-ietf-quic-qlog-h3-events-13 § 3.5).
+
+    >>> from h3sim.trace import Delivery, SignalSent, Trace
+    >>> signals = (SignalSent(0, 0, Eps(urgency=5)), SignalSent(7, 0, Eps(urgency=0)))
+    >>> trace = Trace(delivery=Delivery.STREAM, requests=(), signals=signals)
+    >>> [(at_ns, data.get("old"), data["new"]) for at_ns, data in priority_changes(trace)]
+    [(0, None, 'u=5'), (7, 'u=5', 'u=0')]
+    """
+    known: dict[int, str] = {}
+    for at_ns, stream_id, signal in trace.signals:
+        if isinstance(signal, Eps):
+            old = {"old": known[stream_id]} if stream_id in known else {}
+            known[stream_id] = signal.field_value or _DEFAULT_FIELD_VALUE
+            cause = {"trigger": "client_signal_received", "reason": "client_signal_only"}
+            yield at_ns, {"stream_id": stream_id, **old, "new": known[stream_id], **cause}
 
 
 def _in_tree(element_id: int, signal: Signal) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.qlog.events import events_of
 from h3sim.qlog.moved import with_moves
 from h3sim.qlog.rows import responses_of
+from h3sim.qlog.schema import PROTOCOLS_FIELD
 from h3sim.qlog.source import Findings, LogError, opened, raw_traces
 from h3sim.qlog.vantage_point import VantagePoint
 from h3sim.trace import Delivery, Request, Trace, with_delivery
@@ -123,7 +124,7 @@ def _sides(
         title = title or raw.title
         common = raw.head.get("common_fields")
         if isinstance(common, dict):
-            named = common.get("protocol_type")
+            named = common.get("protocol_type", common.get(PROTOCOLS_FIELD))
             protocols += [str(name) for name in named] if isinstance(named, list) else []
             connection = common.get("ODCID", common.get("group_id"))
             if connection is not None:

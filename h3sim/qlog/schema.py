@@ -1,14 +1,21 @@
-"""How the two dialects in which logs are written spell things."""
+"""The two dialects in which logs are written: qlog 0.3, and the current drafts.
+
+The drafts are draft-ietf-quic-qlog-main-schema-14, -quic-events-13 and -h3-events-13.
+`python -m validation.qlog_drafts` checks what is written against their CDDL.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from h3sim.qlog.packets import StreamFrame
 from h3sim.units import to_ms
 
-__all__ = ["DIALECTS", "QlogSchema"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["DIALECTS", "PROTOCOLS_FIELD", "QlogSchema"]
 
 _EVENTS = {
     # what happens: (its name in 0.3, its name in the current drafts)
@@ -19,9 +26,20 @@ _EVENTS = {
     "moved": ("http:data_moved", "quic:stream_data_moved"),
     "created": ("http:frame_created", "http3:frame_created"),
     "parsed": ("http:frame_parsed", "http3:frame_parsed"),
+    # 0.3 has no event for it.
+    "prioritized": (None, "http3:priority_updated"),
 }
 _CONTROL_STREAM = 2
 """The client's first unidirectional stream, on which PRIORITY_UPDATE goes (RFC 9218 § 7.2)."""
+_H2_PRIORITY_TYPE = 0x02
+"""The type of HTTP/2's PRIORITY frame (RFC 9113 § 6.3); HTTP/3 reserves it (RFC 9114 § 11.2.1)."""
+_EVENTS_DRAFT = 13
+"""The draft that is followed. Until there is an RFC, the URIs of event schemas end in the number
+of the draft (quic-events § 2.1, h3-events § 2.1)."""
+PROTOCOLS_FIELD = "h3sim_protocols"
+"""A common field of our own, which the drafts allow: their event schemas assume QUIC, and
+`protocol_types` was dropped from them (main-schema since -10)."""
+_QUIC = ["QUIC", "HTTP3"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +47,7 @@ class QlogSchema:
     """How a dialect says things."""
 
     names: dict[str, str]
+    """The name of each kind of event; what it has no name for is not written."""
     time_format: str
     reference_time: Any
     trace_fields: dict[str, Any] = field(default_factory=dict)
@@ -48,19 +67,26 @@ class QlogSchema:
 
     def trace_head(self, vantage: str, protocols: list[str]) -> dict[str, Any]:
         """Return the top of a trace, without its events."""
+        common = {"time_format": self.time_format, "reference_time": self.reference_time}
+        if not self.is_draft:
+            common["protocol_type"] = protocols
+        elif protocols != _QUIC:
+            common[PROTOCOLS_FIELD] = protocols
         return {
             "vantage_point": {"name": f"h3sim {vantage}", "type": vantage},
             **self.trace_fields,
-            "common_fields": {
-                "time_format": self.time_format,
-                "reference_time": self.reference_time,
-                "protocol_type": protocols,
-            },
+            "common_fields": common,
         }
 
-    def event(self, at_ns: int, what: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Return an event. A float of milliseconds keeps nanoseconds exactly for 26 days."""
-        return {"time": to_ms(at_ns), "name": self.names[what], "data": self.spelt(what, data)}
+    def events(self, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+        """Yield the events of *rows* (time, kind, data) that the dialect has a name for.
+
+        A float of milliseconds keeps nanoseconds exactly for 26 days.
+        """
+        for at_ns, what, data in rows:
+            if what in self.names:
+                name = self.names[what]
+                yield {"time": to_ms(at_ns), "name": name, "data": self.spelt(what, data)}
 
     def spelt(self, what: str, data: dict[str, Any]) -> dict[str, Any]:
         """Return *data* with frames and lengths as the dialect has them."""
@@ -77,14 +103,7 @@ class QlogSchema:
                     **{key: value for key, value in data.items() if key != "length"},
                     "raw": {"length": data["length"]},
                 }
-            if data.get("frame", {}).get("frame_type") == "priority_update":
-                frame = data["frame"]
-                spelt = {
-                    "frame_type": "priority_update",
-                    "stream_id": frame["element_id"],
-                    "priority_field_value": frame["value"],
-                }
-                return {"stream_id": _CONTROL_STREAM, "frame": spelt}
+            return _draft_priority(data)
         return data
 
     def _frame(self, frame: StreamFrame | dict[str, Any]) -> dict[str, Any]:
@@ -104,9 +123,31 @@ class QlogSchema:
         return {**words, "fin": frame.fin, "raw": raw}
 
 
+def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of an event with its priority frame, if it has one, as the drafts spell it.
+
+    They describe PRIORITY_UPDATE only: a PRIORITY frame of HTTP/2 is an unknown one to them.
+    """
+    frame = data.get("frame", {})
+    match frame.get("frame_type"):
+        case "priority_update":
+            spelt = {
+                "frame_type": "priority_update",
+                "stream_id": frame["element_id"],
+                "priority_field_value": frame["value"],
+            }
+            return {"stream_id": _CONTROL_STREAM, "frame": spelt}
+        case "priority":
+            unknown = {"frame_type": "unknown", "frame_type_bytes": _H2_PRIORITY_TYPE}
+            is_stream = frame["prioritized_element_type"] == "request_stream"
+            stream_id = frame["prioritized_element_id"] if is_stream else _CONTROL_STREAM
+            return {"stream_id": stream_id, "frame": unknown}
+    return data
+
+
 DIALECTS = {
     "0.3": QlogSchema(
-        names={what: names[0] for what, names in _EVENTS.items()},
+        names={what: names[0] for what, names in _EVENTS.items() if names[0] is not None},
         time_format="relative",
         reference_time=0,
         is_draft=False,
@@ -117,8 +158,8 @@ DIALECTS = {
         reference_time={"clock_type": "monotonic", "epoch": "unknown"},
         trace_fields={
             "event_schemas": [
-                "urn:ietf:params:qlog:events:quic",
-                "urn:ietf:params:qlog:events:http3",
+                f"urn:ietf:params:qlog:events:quic-{_EVENTS_DRAFT}",
+                f"urn:ietf:params:qlog:events:http3-{_EVENTS_DRAFT}",
             ]
         },
         is_draft=True,

@@ -56,7 +56,7 @@ def qlog_document(
     about = _about(title, description)
     document = schema.file_head(about, is_sequence=False)
     document["traces"] = [
-        {**_trace_head(log, schema, trace), "events": [schema.event(*row) for row in log.events()]}
+        {**_trace_head(log, schema, trace), "events": list(schema.events(log.events()))}
         for log in _logs(trace, resources or {}, signals_are_sent=signals_are_sent)
     ]
     return document
@@ -163,9 +163,9 @@ def _write_json(
     for number, (log, head) in enumerate(zip(logs, heads, strict=True)):
         stream.write(",\n" if number else "\n")
         stream.write(_open_object(head) + ', "events": [')
-        for index, row in enumerate(log.events()):
+        for index, event in enumerate(schema.events(log.events())):
             stream.write(",\n" if index else "\n")
-            stream.write(json.dumps(schema.event(*row), allow_nan=False))
+            stream.write(json.dumps(event, allow_nan=False))
         stream.write("\n]}")
     stream.write("\n]}\n")
 
@@ -179,6 +179,5 @@ def _write_sequence(
 ) -> None:
     first = schema.file_head(about, is_sequence=True) | {"trace": head}
     stream.write(f"{RECORD_SEPARATOR}{json.dumps(first)}\n")
-    for row in log.events():
-        event = json.dumps(schema.event(*row), allow_nan=False)
-        stream.write(f"{RECORD_SEPARATOR}{event}\n")
+    for event in schema.events(log.events()):
+        stream.write(f"{RECORD_SEPARATOR}{json.dumps(event, allow_nan=False)}\n")

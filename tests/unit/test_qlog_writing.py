@@ -142,13 +142,12 @@ def test_the_current_drafts_have_other_words_for_the_same() -> None:
     assert "qlog_version" not in document
     client = document["traces"][1]
     assert client["event_schemas"] == [
-        "urn:ietf:params:qlog:events:quic",
-        "urn:ietf:params:qlog:events:http3",
+        "urn:ietf:params:qlog:events:quic-13",
+        "urn:ietf:params:qlog:events:http3-13",
     ]
-    assert client["common_fields"]["time_format"] == "relative_to_epoch"
-    assert client["common_fields"]["reference_time"] == {
-        "clock_type": "monotonic",
-        "epoch": "unknown",
+    assert client["common_fields"] == {
+        "time_format": "relative_to_epoch",
+        "reference_time": {"clock_type": "monotonic", "epoch": "unknown"},
     }
     names = {event["name"] for event in client["events"]}
     assert names == {
@@ -207,6 +206,10 @@ def test_tcp_hands_over_in_the_order_of_the_connection() -> None:
         (9, "data_moved", 4, 0, 50),
     ]
     assert document["traces"][0]["common_fields"]["protocol_type"] == ["TCP", "HTTP2"]
+    draft = qlog_document(
+        made(delivery=Delivery.CONNECTION, packet_rows=packets), title="x", dialect="draft"
+    )
+    assert draft["traces"][0]["common_fields"]["h3sim_protocols"] == ["TCP", "HTTP2"]
 
 
 WIRE = (
