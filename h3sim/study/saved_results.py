@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from h3sim.documents import parse_json, read_text, shown
 from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.documents.declared import read_document
-from h3sim.documents.files import open_input, shown_path
+from h3sim.documents.files import open_input
 from h3sim.documents.values import OrNone, Whole
 from h3sim.errors import Problem
 from h3sim.study.export import FORMAT, ResultsError, ResultsHead
 from h3sim.study.results import Results
-from h3sim.study.store import Store, StoreInputError
+from h3sim.study.rows import row_problem
+from h3sim.study.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +53,8 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
 
 def _of_store(path: str | Path, study: int | None) -> Results:
     store = Store(path, may_write=False)
-    known = {stored.id: stored for stored in store.studies()}
-    wanted = max(known, default=0) if study is None else study
-    if wanted not in known:
-        message = f"has no study {wanted}; there are {', '.join(map(str, known)) or 'none'}"
-        raise StoreInputError(message, shown_path(path))
-    return Results(lambda: store.rows(wanted), axes=known[wanted].axes)
+    number, axes = store.axes_of(study)
+    return Results(lambda: store.rows(number), axes=axes)
 
 
 def _of_lines(path: str | Path) -> Results:
@@ -91,4 +88,6 @@ def _row_problem(number: int, line: str) -> Problem | None:
         return Problem(key=f"line {number}", message=error.problems[0].message)
     if not isinstance(row, dict):
         return Problem(key=f"line {number}", message=f"must be an object, is {shown(row)}")
+    if problem := row_problem(row):
+        return Problem(key=f"line {number}", message=problem)
     return None

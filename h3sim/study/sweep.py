@@ -40,6 +40,8 @@ _ARGUMENTS = (
     *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
     *("workers", "resources", "metrics", "retry_failed", "timeout_s", "progress", "name"),
 )
+_COLUMNS_AS_GIVEN = ("network", "headers", "transport", "rate_mbps", "rtt_ms", "loss")
+"""The options that rows have in columns of the same name, with the value that was given."""
 _CHECKED = 2000
 """So many settings are tried before anything runs; those of a larger study fail one by one."""
 _TOLD = 20
@@ -121,6 +123,17 @@ class Study:
             f", {name}={getattr(value, 'name', value)}" for name, value in cell.options.items()
         )
         return f"{cell.page.name}, {cell.scheme.name}{options}, seed {cell.seed}"
+
+    def columns(self, index: int) -> dict[str, Any]:
+        """Return what the row of the load at *index* must have in some of its columns."""
+        cell = self.design[index]
+        page = {"page": cell.page.name, "page_digest": cell.page.digest}
+        given = {
+            name: getattr(cell.options[name], "name", cell.options[name])
+            for name in _COLUMNS_AS_GIVEN
+            if cell.options.get(name) is not None
+        }
+        return {**page, **given, "scheme": cell.scheme.name, "seed": cell.seed}
 
     def work(self) -> LoadWork:
         """Return what a worker needs to know."""
