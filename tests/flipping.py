@@ -119,10 +119,11 @@ class Flips:
             return "wrong"
         if found == true:
             return "true"
-        if step == "read" and found[0] == true[0] and not found[2]:
-            if _is_fewer(found[1], true[1]):
-                return "fewer"
-        if step == "list" and _is_listed_fewer(found, true):
+        if step == "list":
+            is_fewer = _is_listed_fewer(found, true)
+        else:  # a run makes what was lost again
+            is_fewer = step == "read" and found[0] == true[0] and _is_fewer(found[1], true[1])
+        if is_fewer:
             return "fewer"
         self.wrong.append(f"{number}, {step}: another answer")
         return "wrong"
@@ -139,7 +140,7 @@ def flip_often(n: int, folder: Path, *, seed: int = 0) -> Flips:
     true = {"read": _read(made), "list": _listed(made)}
     flips = Flips()
     path = folder / "flipped.db"
-    for number in range(n):
+    for _ in range(n):
         data = bytearray(sound)
         bit = source.randrange(8 * len(data))
         data[bit // 8] ^= 1 << bit % 8
@@ -148,3 +149,21 @@ def flip_often(n: int, folder: Path, *, seed: int = 0) -> Flips:
         path.write_bytes(data)
         flips.try_one(path, bit, true)
     return flips
+
+
+def main(n: int) -> int:
+    """Flip so often, and print what became of the answers as a table."""
+    with tempfile.TemporaryDirectory() as folder:
+        flips = flip_often(n, Path(folder))
+    outcomes = ("true", "fewer", "refused", "wrong")
+    print(f"| {n:,} flips | {' | '.join(outcomes)} |")
+    print(f"|---|{'--:|' * len(outcomes)}")
+    for step in ("read", "list", "run", "repair"):
+        counts = (f"{flips.outcomes[step, outcome]:,}" for outcome in outcomes)
+        print(f"| {step} | {' | '.join(counts)} |")
+    print("\n".join(flips.wrong), end="")
+    return bool(flips.wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))

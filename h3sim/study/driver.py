@@ -131,7 +131,9 @@ class Driver:
         if self._study.has_resources and known.resources is None:
             return _State.MISSING
         # A row of another cell is run over, as if it were not there.
-        return _State.DONE if is_row_of(self._study.columns(index), known.row) else _State.MISSING
+        columns, figures = self._study.columns(index), self._study.figures
+        is_its_own = is_row_of(columns, known.row, figures=figures)
+        return _State.DONE if is_its_own else _State.MISSING
 
     def try_some(self, seconds: float) -> bool:
         """Run a few cells here; return whether the rest is over in so many *seconds*."""
@@ -337,7 +339,16 @@ def run_cells(
         driver.run(pool, progress)
     finally:
         pool.close()
-    return lambda: kept.rows(driver.study_id), Counts(driver.reused, driver.ran, driver.failed)
+
+    def source() -> Iterator[Stored]:
+        n = 0
+        for stored in kept.rows(driver.study_id):
+            yield stored
+            n += 1
+        if n < len(cells):  # damaged pages end what is read
+            raise kept.damaged(f"{len(cells) - n:,} of the {len(cells):,} loads are lost")
+
+    return source, Counts(driver.reused, driver.ran, driver.failed)
 
 
 @contextmanager

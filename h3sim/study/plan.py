@@ -73,7 +73,8 @@ def _missing(cells: Cells, store: str | Path) -> int:
             done = {
                 key
                 for key, outcome in known.known(wanted).items()
-                if outcome.error is not None or outcome.resources is not None
+                if outcome.error is not None
+                or outcome.resources is not None
                 or not cells.has_resources
             }
             n_missing += sum(key not in done for key in wanted)

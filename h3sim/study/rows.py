@@ -29,7 +29,8 @@ _COLUMNS = Only("a list of names of columns", lambda value: isinstance(value, li
 _LOAD = ("page", "scheme", "network", "seed")
 """What a row of a resource says of its load, beside the axes."""
 _SCALARS = {str, int, float, bool, type(None)}
-_TEXTS = ("page", "scheme", "network")
+_TEXTS: dict[str, Any] = {"page": str, "scheme": str, "network": (str, type(None))}
+"""Of what type a column is where there is one; a model of paths has no network."""
 _FIGURES = tuple(figure.name for figure in FIGURES)
 _SAME = 1e-6
 """Times are kept in whole nanoseconds, so that a setting may come back with other last digits."""
@@ -276,8 +277,8 @@ def row_problem(row: Row) -> str | None:
     if not set(map(type, row.values())) <= _SCALARS:
         name = next(name for name, value in row.items() if type(value) not in _SCALARS)
         return f"{name}: must be one value, is {shown(row[name])}"
-    for name in _TEXTS:
-        if not isinstance(row.get(name, ""), str | None):
+    for name, kinds in _TEXTS.items():
+        if not isinstance(row.get(name, ""), kinds):
             return f"{name}: must be text, is {shown(row[name])}"
     for name in _FIGURES:
         value = row.get(name)
@@ -286,14 +287,15 @@ def row_problem(row: Row) -> str | None:
     return None
 
 
-def is_row_of(columns: Mapping[str, Any], text: str | None) -> bool:
-    """Return whether the row *text* has the values of *columns*, where it has these columns.
+def is_row_of(columns: Mapping[str, Any], text: str | None, *, figures: Iterable[str] = ()) -> bool:
+    """Return whether the row *text* has all *figures*, and the values of *columns* that it has.
 
     >>> is_row_of({"seed": 1, "rtt_ms": 1 / 3}, '{"seed": 1, "rtt_ms": 0.333333}')
     True
     """
     row = _read_row(text or "")
-    return all(_is_same(row.get(name, value), value) for name, value in columns.items())
+    has_all = all(name in row for name in figures)
+    return has_all and all(_is_same(row.get(key, value), value) for key, value in columns.items())
 
 
 def _is_same(found: Any, value: Any) -> bool:

@@ -13,7 +13,7 @@ from h3sim.documents.values import OrNone, Whole
 from h3sim.errors import Problem
 from h3sim.study.export import FORMAT, ResultsError, ResultsHead
 from h3sim.study.results import Results
-from h3sim.study.rows import row_problem
+from h3sim.study.rows import no_column, row_problem
 from h3sim.study.store import Store
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
 def _of_store(path: str | Path, study: int | None) -> Results:
     store = Store(path, may_write=False)
     number, axes = store.axes_of(study)
-    return Results(lambda: store.rows(number), axes=axes)
+    return _with_known_axes(Results(lambda: store.rows(number), axes=axes), path)
 
 
 def _of_lines(path: str | Path) -> Results:
@@ -77,7 +77,16 @@ def _of_lines(path: str | Path) -> Results:
     if problems:
         raise ResultsError(problems, str(path))
     texts: list[Stored] = [(line, None, None) for line in lines]
-    return Results(lambda: iter(texts), axes=said.axes)
+    return _with_known_axes(Results(lambda: iter(texts), axes=said.axes), path)
+
+
+def _with_known_axes(results: Results, path: str | Path) -> Results:
+    """Return *results*, whose axes are columns of theirs; refuse others."""
+    columns = results.columns
+    if columns and (unknown := [name for name in results.axes if name not in columns]):
+        problems = [Problem(key="axes", message=no_column(name, columns)) for name in unknown]
+        raise ResultsError(problems, str(path))
+    return results
 
 
 def _row_problem(number: int, line: str) -> Problem | None:

@@ -233,9 +233,9 @@ class Store:
         kept = values[:-1]
         if not is_sealed(values) or cell_problem(kept):
             raise self._file.damaged(f"cell {bytes(kept[0]).hex()} is damaged")
-        key, *texts, seconds = kept
-        model, *rest = (text if text is None else text.decode() for text in texts)
-        return CellOutcome(key, model, *rest, seconds)
+        key, model, *texts, seconds = kept
+        row, resources, error = (None if text is None else text.decode() for text in texts)
+        return CellOutcome(key, model.decode(), row, resources, error, seconds)
 
     def counts(self) -> list[tuple[str, int, int, float]]:
         """Return, for each model of h3sim, cells done, cells failed, and seconds they took.
@@ -254,6 +254,10 @@ class Store:
             sums[outcome.error is not None] += 1
             sums[2] += outcome.seconds
         return [(model, *sums) for model, sums in sorted(found.items())]
+
+    def damaged(self, what: str) -> StoreError:
+        """Return the error that says *what* is damaged, and what to do."""
+        return self._file.damaged(what)
 
     def verify(self) -> list[str]:
         """Return what is damaged, a line for each cell, place and study; nothing is."""

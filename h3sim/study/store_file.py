@@ -231,6 +231,8 @@ class StoreFile:
         self._watch.begin()
         try:
             yield
+        except UnicodeDecodeError as error:  # of what SQLite quotes
+            raise self.damaged("its tables are no text") from error
         except sqlite3.Error as error:
             if (raised := self._watch.raised) is not None:
                 self._watch.raised = None
@@ -259,7 +261,6 @@ class StoreFile:
         with self.told(), self.db:
             self.db.execute("BEGIN IMMEDIATE")
             yield
-
 
     @contextmanager
     def alone(self) -> Iterator[None]:

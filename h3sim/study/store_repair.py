@@ -39,7 +39,7 @@ _ENTRY_BYTES = 4
 def is_sealed(values: Sequence[Any]) -> bool:
     """Return whether the last of *values* is the digest of those before."""
     *kept, digest = values
-    return digest_of(*kept) == digest
+    return bool(digest_of(*kept) == digest)
 
 
 def cell_problem(values: Sequence[Any]) -> str | None:
