@@ -114,6 +114,11 @@ KILLS ?= 200
 interrupt-sweeps: $(READY) ## kill sweeps and their workers at 200 random moments, or KILLS=n: nothing finished is lost
 	$(BIN)/python -m tests.interrupting $(KILLS)
 
+FLIPS ?= 5000
+.PHONY: flip-bits
+flip-bits: $(DEV) ## flip 5000 random bits of a store, one at a time, or FLIPS=n: no answer is another one (minutes)
+	$(BIN)/python -m tests.flipping $(FLIPS)
+
 .PHONY: golden
 golden: $(DEV) ## rewrite the recorded loads in tests/golden
 	$(BIN)/python -m tests.golden.rewrite

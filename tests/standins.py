@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from h3sim.study.design import Cell
 
-__all__ = ["die_always", "die_once", "large", "told", "waiting", "waiting_and_marking"]
+__all__ = [
+    *("die_always", "die_once", "large", "measured", "told", "waiting"),
+    "waiting_and_marking",
+]
+
+FIGURES = ("page_load_ms", "byte_index_all_ms", "byte_index_atf_ms")
 
 
 def told(cell: Cell) -> dict[str, Any]:
@@ -58,3 +63,10 @@ def waiting_and_marking(cell: Cell) -> dict[str, Any]:
     """Take a while, and leave a mark of the process in the folder that the page names."""
     (Path(cell.page.provenance["marks"]) / str(os.getpid())).touch()
     return waiting(cell)
+
+
+def measured(cell: Cell) -> dict[str, Any]:
+    """Return a row with numbers, as a load's has."""
+    base = 100 * cell.seed + len(cell.scheme.name)
+    figures = {name: base + n / 8 for n, name in enumerate(FIGURES)}
+    return {**told(cell), "page_digest": cell.page.digest, **figures}

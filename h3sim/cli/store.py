@@ -11,6 +11,7 @@ from h3sim.errors import InputError, Problem
 from h3sim.printable import printable
 from h3sim.study import Store, read_results
 from h3sim.study.identity import model_version
+from h3sim.study.store_repair import repair_store
 
 if TYPE_CHECKING:
     import argparse
@@ -21,6 +22,7 @@ _EPILOG = """\
 examples:
   h3sim store list study.db
   h3sim store verify study.db
+  h3sim store repair study.db
   h3sim store export study.db rows.csv --study 2
   h3sim store prune study.db --failed --other-models
 """
@@ -39,7 +41,8 @@ def add_command(commands: argparse._SubParsersAction[Parser], summary: str) -> N
     actions = parser.add_subparsers(required=True, metavar="ACTION", parser_class=Parser)
     for name, action, text in (
         ("list", _list, "show the studies and what is known of them"),
-        ("verify", _verify, "check that the file is sound"),
+        ("verify", _verify, "check that the file is sound, and name what is damaged"),
+        ("repair", _repair, "drop what is damaged, so that the next run makes it again"),
         ("export", _export, "write the rows of a study"),
         ("prune", _prune, "forget what is of no use any more"),
     ):
@@ -87,6 +90,15 @@ def _verify(options: argparse.Namespace) -> int:
     if not found:
         print(printable(f"{options.store}: sound"))
     return FAILED if found else 0
+
+
+def _repair(options: argparse.Namespace) -> int:
+    dropped = repair_store(options.store)
+    for line in dropped:
+        print(printable(f"{options.store}: dropped: {line}"))
+    left = "the same sweep runs again what is missing" if dropped else "nothing to drop"
+    print(printable(f"{options.store}: {left}"))
+    return 0
 
 
 def _export(options: argparse.Namespace) -> int:

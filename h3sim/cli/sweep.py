@@ -15,6 +15,7 @@ from h3sim.cli.subjects import add_marks, with_choice
 from h3sim.cli.tables import add_wide, fitted, in_ms, table, terminal_width
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem, require_extra
+from h3sim.printable import printable
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.study.executors import dask_client
 from h3sim.study.sequential import run_until
@@ -129,7 +130,7 @@ def _sweep(options: argparse.Namespace) -> int:
     loads = len(results) + len(results.errors)
     print(f"\n{loads:,} loads: {results.counts}; {seconds:,.1f} s")
     for error in results.errors[:_TOLD]:
-        print(f"h3sim sweep: failed: {error}", file=sys.stderr)
+        print(f"h3sim sweep: failed: {printable(error)}", file=sys.stderr)
     is_enough = until is None or until.is_narrow
     return 0 if is_enough and not results.errors else FAILED
 

@@ -17,7 +17,7 @@ from h3sim.errors import InputError, Problem
 from h3sim.notebook import in_notebook
 from h3sim.study.arguments import check_running
 from h3sim.study.executors import pool_of
-from h3sim.study.rows import Counts
+from h3sim.study.rows import Counts, is_row_of
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.work import Done, run_batch
 
@@ -87,11 +87,6 @@ class Driver:
 
     def place(self) -> None:
         """Note which cells the study has, and count those that are missing."""
-        n = len(self._study)
-        # From where an earlier run was interrupted, if one was; keys are worked out chunk by chunk.
-        for first in range(self._store.placed(self.study_id), n, _CHUNK):
-            indices = range(first, min(first + _CHUNK, n))
-            self._store.place(self.study_id, first, [self._keys.key(index) for index in indices])
         for _, state in self._states():
             self.reused += state is _State.DONE
             self.failed += state is _State.FAILED
@@ -113,17 +108,32 @@ class Driver:
 
     def _states(self) -> Iterator[tuple[int, _State]]:
         """Yield what the store knows of each cell, in order, chunk by chunk."""
-        for first in range(0, len(self._study), _CHUNK):
-            keys = self._store.keys_of(self.study_id, first, _CHUNK)
+        n = len(self._study)
+        for first in range(0, n, _CHUNK):
+            keys = self._noted_keys(range(first, min(first + _CHUNK, n)))
             known = self._store.known(keys)
             for index, key in enumerate(keys, first):
-                failed, has_resources = known.get(key, (False, False))
-                if key in known and failed and not self._retry_failed:
-                    yield index, _State.FAILED
-                elif key not in known or failed or self._study.has_resources > has_resources:
-                    yield index, _State.MISSING
-                else:
-                    yield index, _State.DONE
+                yield index, self._state(index, known.get(key))
+
+    def _noted_keys(self, indices: range) -> list[bytes]:
+        """Return the keys of some cells, noted now if an earlier run did not come to them."""
+        keys = self._store.keys_of(self.study_id, indices[0], len(indices))
+        if len(keys) < len(indices):
+            keys = [self._keys.key(index) for index in indices]
+            self._store.place(self.study_id, indices[0], keys)
+        return keys
+
+    def _state(self, index: int, known: CellOutcome | None) -> _State:
+        if known is None:
+            return _State.MISSING
+        if known.error is not None:
+            return _State.MISSING if self._retry_failed else _State.FAILED
+        if self._study.has_resources and known.resources is None:
+            return _State.MISSING
+        # A row of another cell is run over, as if it were not there.
+        columns, figures = self._study.columns(index), self._study.figures
+        is_its_own = is_row_of(columns, known.row, figures=figures)
+        return _State.DONE if is_its_own else _State.MISSING
 
     def try_some(self, seconds: float) -> bool:
         """Run a few cells here; return whether the rest is over in so many *seconds*."""
@@ -329,7 +339,16 @@ def run_cells(
         driver.run(pool, progress)
     finally:
         pool.close()
-    return lambda: kept.rows(driver.study_id), Counts(driver.reused, driver.ran, driver.failed)
+
+    def source() -> Iterator[Stored]:
+        n = 0
+        for stored in kept.rows(driver.study_id):
+            yield stored
+            n += 1
+        if n < len(cells):  # damaged pages end what is read
+            raise kept.damaged(f"{len(cells) - n:,} of the {len(cells):,} loads are lost")
+
+    return source, Counts(driver.reused, driver.ran, driver.failed)
 
 
 @contextmanager

@@ -153,6 +153,15 @@ class HeaderCells:
             name for name, values in zip(HeaderCell._fields, axes, strict=True) if len(values) > 1
         )
 
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The columns of figures that each row must have."""
+        return (*_COUNTS, "sections", "held_compressed_bytes", "held_decompressed_bytes")
+
+    def columns(self, index: int) -> dict[str, Any]:
+        """Return what the row of the cell at *index* must have in some of its columns."""
+        return {"page": self.name, "network": self.path.network_name, **self[index]._asdict()}
+
     def told(self, index: int) -> str:
         """Return what an error calls the cell at *index*."""
         cell = self[index]

@@ -72,8 +72,10 @@ def _missing(cells: Cells, store: str | Path) -> int:
             wanted = [keys.key(index) for index in some]
             done = {
                 key
-                for key, (failed, has_resources) in known.known(wanted).items()
-                if failed or has_resources or not cells.has_resources
+                for key, outcome in known.known(wanted).items()
+                if outcome.error is not None
+                or outcome.resources is not None
+                or not cells.has_resources
             }
             n_missing += sum(key not in done for key in wanted)
     return n_missing

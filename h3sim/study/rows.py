@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, overload
 
@@ -11,14 +12,15 @@ from h3sim.documents.arguments import Only, check_arguments
 from h3sim.documents.refused import RefusedError, collected
 from h3sim.documents.shown import plain_values
 from h3sim.documents.values import ValueType
-from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.errors import InputError, NothingToMeasureError, Problem
+from h3sim.results.figures import FIGURES
 from h3sim.study.moments import Moments
 from h3sim.study.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Counts", "Row", "Stored", "StudyRows", "no_column"]
+__all__ = ["Counts", "Row", "Stored", "StudyRows", "is_row_of", "no_column", "row_problem"]
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = tuple[str | None, str | None, str | None]
@@ -26,6 +28,12 @@ Stored: TypeAlias = tuple[str | None, str | None, str | None]
 _COLUMNS = Only("a list of names of columns", lambda value: isinstance(value, list | tuple))
 _LOAD = ("page", "scheme", "network", "seed")
 """What a row of a resource says of its load, beside the axes."""
+_SCALARS = {str, int, float, bool, type(None)}
+_TEXTS: dict[str, Any] = {"page": str, "scheme": str, "network": (str, type(None))}
+"""Of what type a column is where there is one; a model of paths has no network."""
+_FIGURES = tuple(figure.name for figure in FIGURES)
+_SAME = 1e-6
+"""Times are kept in whole nanoseconds, so that a setting may come back with other last digits."""
 
 
 class Counts(NamedTuple):
@@ -71,13 +79,13 @@ class StudyRows:
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how another process has the rows: they are read here, where they are kept."""
         wanted = self._wanted or (lambda _: True)
-        kept = [one for one in self._source() if one[0] is None or wanted(_read(one[0], dict))]
+        kept = [one for one in self._source() if one[0] is None or wanted(_read_row(one[0]))]
         return _restored, (type(self), kept, self.axes, self.counts, self.is_interrupted)
 
     def __iter__(self) -> Iterator[Row]:
         for text, _, _ in self._source():
             if text is not None:
-                row: Row = _read(text, dict)
+                row: Row = _read_row(text)
                 if self._wanted is None or self._wanted(row):
                     yield row
 
@@ -135,7 +143,7 @@ class StudyRows:
             for row_text, text, _ in self._source():
                 if row_text is None or text is None:
                     continue
-                row = _read(row_text, dict)
+                row = _read_row(row_text)
                 if self._wanted is None or self._wanted(row):
                     load = {key: row.get(key) for key in dict.fromkeys((*_LOAD, *self.axes))}
                     for resource in _read(text, list):
@@ -201,7 +209,10 @@ class StudyRows:
         sums: dict[tuple[Any, ...], Moments] = {}
         for row in self:
             moments = sums.setdefault(tuple(row.get(name) for name in by), Moments())
-            if (number := row.get(value)) is not None:
+            number = row.get(value)
+            if isinstance(number, str):
+                raise InputError([Problem(key=value, message=f"is text: {shown(number)}")])
+            if number is not None:
                 moments.add(number)
         return self.of(
             dict(zip(by, key, strict=True)) | {"value": value} | moments.told()
@@ -257,6 +268,49 @@ def no_column(name: object, columns: Iterable[str]) -> str:
     return f"there is no column {shown(name)}; there are {listed(columns, near=name)}"
 
 
+def row_problem(row: Row) -> str | None:
+    """Return what is wrong with a row that was kept, None if nothing is.
+
+    >>> row_problem({"page": "a", "page_load_ms": "soon"})
+    "page_load_ms: must be a number, is 'soon'"
+    """
+    if not set(map(type, row.values())) <= _SCALARS:
+        name = next(name for name, value in row.items() if type(value) not in _SCALARS)
+        return f"{name}: must be one value, is {shown(row[name])}"
+    for name, kinds in _TEXTS.items():
+        if not isinstance(row.get(name, ""), kinds):
+            return f"{name}: must be text, is {shown(row[name])}"
+    for name in _FIGURES:
+        value = row.get(name)
+        if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
+            return f"{name}: must be a number, is {shown(value)}"
+    return None
+
+
+def is_row_of(columns: Mapping[str, Any], text: str | None, *, figures: Iterable[str] = ()) -> bool:
+    """Return whether the row *text* has all *figures*, and the values of *columns* that it has.
+
+    >>> is_row_of({"seed": 1, "rtt_ms": 1 / 3}, '{"seed": 1, "rtt_ms": 0.333333}')
+    True
+    """
+    row = _read_row(text or "")
+    has_all = all(name in row for name in figures)
+    return has_all and all(_is_same(row.get(key, value), value) for key, value in columns.items())
+
+
+def _is_same(found: Any, value: Any) -> bool:
+    if isinstance(found, float) and isinstance(value, int | float):
+        return math.isclose(found, value, rel_tol=_SAME, abs_tol=_SAME)
+    return bool(found == value)
+
+
+def _read_row(text: str) -> Row:
+    row: Row = _read(text, dict)
+    if problem := row_problem(row):
+        raise StoreError(f"a row cannot be read: {problem}")
+    return row
+
+
 def _read(text: str, kind: type) -> Any:
     """Return what was kept as JSON; a file that was damaged since may hold anything.
 
@@ -267,6 +321,6 @@ def _read(text: str, kind: type) -> Any:
         value = json.loads(text)
         if isinstance(value, kind):
             return value
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         pass
     raise StoreError("a row cannot be read: its file is damaged: `h3sim store verify` says where")

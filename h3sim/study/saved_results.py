@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from h3sim.documents import parse_json, read_text, shown
 from h3sim.documents.arguments import PATH, check_arguments
 from h3sim.documents.declared import read_document
-from h3sim.documents.files import open_input, shown_path
+from h3sim.documents.files import open_input
 from h3sim.documents.values import OrNone, Whole
 from h3sim.errors import Problem
 from h3sim.study.export import FORMAT, ResultsError, ResultsHead
 from h3sim.study.results import Results
-from h3sim.study.store import Store, StoreInputError
+from h3sim.study.rows import no_column, row_problem
+from h3sim.study.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +53,8 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
 
 def _of_store(path: str | Path, study: int | None) -> Results:
     store = Store(path, may_write=False)
-    known = {stored.id: stored for stored in store.studies()}
-    wanted = max(known, default=0) if study is None else study
-    if wanted not in known:
-        message = f"has no study {wanted}; there are {', '.join(map(str, known)) or 'none'}"
-        raise StoreInputError(message, shown_path(path))
-    return Results(lambda: store.rows(wanted), axes=known[wanted].axes)
+    number, axes = store.axes_of(study)
+    return _with_known_axes(Results(lambda: store.rows(number), axes=axes), path)
 
 
 def _of_lines(path: str | Path) -> Results:
@@ -80,7 +77,16 @@ def _of_lines(path: str | Path) -> Results:
     if problems:
         raise ResultsError(problems, str(path))
     texts: list[Stored] = [(line, None, None) for line in lines]
-    return Results(lambda: iter(texts), axes=said.axes)
+    return _with_known_axes(Results(lambda: iter(texts), axes=said.axes), path)
+
+
+def _with_known_axes(results: Results, path: str | Path) -> Results:
+    """Return *results*, whose axes are columns of theirs; refuse others."""
+    columns = results.columns
+    if columns and (unknown := [name for name in results.axes if name not in columns]):
+        problems = [Problem(key="axes", message=no_column(name, columns)) for name in unknown]
+        raise ResultsError(problems, str(path))
+    return results
 
 
 def _row_problem(number: int, line: str) -> Problem | None:
@@ -91,4 +97,6 @@ def _row_problem(number: int, line: str) -> Problem | None:
         return Problem(key=f"line {number}", message=error.problems[0].message)
     if not isinstance(row, dict):
         return Problem(key=f"line {number}", message=f"must be an object, is {shown(row)}")
+    if problem := row_problem(row):
+        return Problem(key=f"line {number}", message=problem)
     return None

@@ -1,16 +1,28 @@
-"""The tables of a store, `h3sim-store/1`: made from here, and documented from here."""
+"""The tables of a store, `h3sim-store/2`: made from here, and documented from here."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import hashlib
+import struct
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["APPLICATION_ID", "FORMAT", "TABLES", "VERSION", "StoreColumn", "StoreTable", "script"]
+__all__ = [
+    *("APPLICATION_ID", "FORMAT", "TABLES", "UNSEALED", "VERSION", "StoreColumn", "StoreTable"),
+    *("Value", "digest_of", "script"),
+]
 
-VERSION = 1
+VERSION = 2
 """SQLite's `user_version`, by which a store of another format is told."""
+UNSEALED = 1
+"""The version whose tables have no digests."""
 FORMAT = f"h3sim-store/{VERSION}"
 APPLICATION_ID = 0x68337331  # "h3s1"
 """SQLite's `application_id`, by which a store is told from other databases."""
+
+
+_DIGEST_BYTES = 8
+Value: TypeAlias = "bytes | int | float | None"
+"""What SQLite keeps; texts are their bytes in UTF-8."""
 
 
 class StoreColumn(NamedTuple):
@@ -29,7 +41,15 @@ class StoreTable(NamedTuple):
     constraint: str = ""
     ending: str = ""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns; the last one is the digest of the others."""
+        return tuple(column.name for column in self.columns)
 
+
+_DIGEST = StoreColumn(
+    "digest", "BLOB NOT NULL", f"{_DIGEST_BYTES} bytes of BLAKE2b over the columns before it"
+)
 _WITHOUT_ROWID = "WITHOUT ROWID"  # else each key would stand in an index as well
 TABLES = (
     StoreTable(
@@ -51,6 +71,7 @@ TABLES = (
             ),
             StoreColumn("error", "TEXT", "which load failed, and why; NULL if it did not"),
             StoreColumn("seconds", "REAL", "how long it took"),
+            _DIGEST,
         ),
         ending=_WITHOUT_ROWID,
     ),
@@ -68,6 +89,7 @@ TABLES = (
             StoreColumn(
                 "axes", "TEXT NOT NULL", "the columns in which its loads differ, a JSON list"
             ),
+            _DIGEST,
         ),
     ),
     StoreTable(
@@ -80,6 +102,7 @@ TABLES = (
             StoreColumn(
                 "key", "BLOB NOT NULL", "the `key` of the load, which need not have run yet"
             ),
+            _DIGEST,
         ),
         constraint="PRIMARY KEY (study, position)",
         ending=_WITHOUT_ROWID,
@@ -87,18 +110,38 @@ TABLES = (
 )
 
 
-def script() -> str:
+def script(version: int = VERSION) -> str:
     """Return the SQL that makes the tables of a new store, and names it one."""
     made = [
         f"PRAGMA application_id = {APPLICATION_ID}",
-        f"PRAGMA user_version = {VERSION}",
-        *map(_made, TABLES),
+        f"PRAGMA user_version = {version}",
+        *(_made(table, version) for table in TABLES),
     ]
     return "".join(f"{statement};\n" for statement in made)
 
 
-def _made(table: StoreTable) -> str:
-    columns = [f"{column.name} {column.type}" for column in table.columns]
+def _made(table: StoreTable, version: int) -> str:
+    kept = [column for column in table.columns if version > UNSEALED or column is not _DIGEST]
+    columns = [f"{column.name} {column.type}" for column in kept]
     inside = ", ".join([*columns, *filter(None, [table.constraint])])
     # Two may make one file at once: the second finds them there.
     return f"CREATE TABLE IF NOT EXISTS {table.name} ({inside}) {table.ending}".rstrip()
+
+
+def digest_of(*values: Value) -> bytes:
+    """Return the digest of a row of a table: of its values in order, each with type and length.
+
+    >>> digest_of(b"key", None, 1.5).hex()
+    '1bd0ddc439789190'
+    """
+    parts: list[bytes] = []
+    for value in values:
+        if value is None:
+            parts.append(b"-")
+        elif isinstance(value, bytes):
+            parts += (b"%d:" % len(value), value)
+        elif isinstance(value, float):
+            parts += (b"f", struct.pack("<d", value))
+        else:
+            parts.append(b"i%d;" % value)
+    return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).digest()

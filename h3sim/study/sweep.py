@@ -13,7 +13,7 @@ from h3sim.documents.arguments import GatheredMistakes, Only, check_arguments
 from h3sim.documents.shown import plain_number, plain_values
 from h3sim.documents.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.errors import InputError, Problem
-from h3sim.results.figures import ON_DEMAND
+from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.study.arguments import SEED, check_running
 from h3sim.study.cells import LoadWork
 from h3sim.study.compare import Subjects, check_names, resolve_subjects
@@ -40,6 +40,8 @@ _ARGUMENTS = (
     *("schemes", "seeds", "cells", "samples", "sampling", "sampling_seed", "store", "executor"),
     *("workers", "resources", "metrics", "retry_failed", "timeout_s", "progress", "name"),
 )
+_COLUMNS_AS_GIVEN = ("network", "headers", "transport", "rate_mbps", "rtt_ms", "loss")
+"""The options that rows have in columns of the same name, with the value that was given."""
 _CHECKED = 2000
 """So many settings are tried before anything runs; those of a larger study fail one by one."""
 _TOLD = 20
@@ -121,6 +123,25 @@ class Study:
             f", {name}={getattr(value, 'name', value)}" for name, value in cell.options.items()
         )
         return f"{cell.page.name}, {cell.scheme.name}{options}, seed {cell.seed}"
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The columns of figures that each row must have."""
+        if self.stand_in is not None:  # whose rows have what they like
+            return ()
+        headlines = (figure.name for figure in FIGURES if figure.is_headline)
+        return (*headlines, *self.design.metrics)
+
+    def columns(self, index: int) -> dict[str, Any]:
+        """Return what the row of the load at *index* must have in some of its columns."""
+        cell = self.design[index]
+        page = {"page": cell.page.name, "page_digest": cell.page.digest}
+        given = {
+            name: getattr(cell.options[name], "name", cell.options[name])
+            for name in _COLUMNS_AS_GIVEN
+            if cell.options.get(name) is not None
+        }
+        return {**page, **given, "scheme": cell.scheme.name, "seed": cell.seed}
 
     def work(self) -> LoadWork:
         """Return what a worker needs to know."""

@@ -14,12 +14,12 @@ import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from h3sim.errors import H3SimError, Terminated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 __all__ = ["Cells", "Done", "StudyKeys", "StudyWork", "run_batch"]
 
@@ -64,6 +64,13 @@ class Cells(Protocol):
 
     def work(self) -> StudyWork:
         """Return what a worker needs to know."""
+
+    @property
+    def figures(self) -> Collection[str]:
+        """The columns of figures that each row must have."""
+
+    def columns(self, index: int) -> Mapping[str, Any]:
+        """Return what the row of the cell at *index* must have in some of its columns."""
 
     def told(self, index: int) -> str:
         """Return what an error calls the cell at *index*."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,14 +18,16 @@ import h3sim
 from benchmarks import million
 from h3sim import catalog
 from h3sim.cli import main
-from h3sim.errors import InputError
+from h3sim.cli.termination import exits_on_sigterm
+from h3sim.errors import InputError, Terminated
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import Store, StoreError, read_results, study_of, sweep
+from h3sim.study import Range, Store, StoreError, read_results, store_file, study_of, sweep
 from h3sim.study.identity import model_version
 from h3sim.study.store import CellOutcome
-from h3sim.study.store_format import TABLES
-from tests import standins
-from tests.effort import HANG_S
+from h3sim.study.store_format import TABLES, UNSEALED, digest_of, script
+from h3sim.study.store_repair import repair_store
+from tests import flipping, standins
+from tests.effort import HANG_S, scaled
 from tests.helpers import page_file, page_of
 
 if TYPE_CHECKING:
@@ -180,7 +187,7 @@ def test_a_store_has_the_tables_and_columns_that_its_format_declares(store: Any)
         }
     database.close()
     assert found == {table.name: [column.name for column in table.columns] for table in TABLES}
-    assert list(found["cells"]) == list(CellOutcome._fields)
+    assert found["cells"] == [*CellOutcome._fields, "digest"]
 
 
 def test_a_plan_counts_loads_whose_resources_are_missing(store: Any) -> None:
@@ -236,30 +243,297 @@ def test_a_store_of_another_version_is_told(store: Any) -> None:
     with sqlite3.connect(store) as database:
         database.execute("PRAGMA user_version = 7")
     database.close()
-    with pytest.raises(StoreError, match="is h3sim-store/7, and this h3sim reads h3sim-store/1"):
+    with pytest.raises(StoreError, match="is h3sim-store/7, and this h3sim reads h3sim-store/2"):
         run(study(1), store)
 
 
 DAMAGE = {
-    "axes of another type": ("UPDATE studies SET axes = 'null'", "study 1: the file is damaged"),
-    "axes that are no JSON": ("UPDATE studies SET axes = '['", "study 1: the file is damaged"),
-    "axes that are numbers": ("UPDATE studies SET axes = '[1]'", "study 1: the file is damaged"),
-    "a name that is bytes": ("UPDATE studies SET name = x'00'", "study 1: the file is damaged"),
-    "a row that is no object": ("UPDATE cells SET row = '[]'", "a row cannot be read"),
-    "a row that is no JSON": ("UPDATE cells SET row = '{'", "a row cannot be read"),
-    "a row that is bytes": ("UPDATE cells SET row = x'ff'", "a row cannot be read"),
+    "axes of another type": "UPDATE studies SET axes = 'null'",
+    "other axes": """UPDATE studies SET axes = '["seed"]'""",
+    "a name that is bytes": "UPDATE studies SET name = x'00'",
+    "another name": "UPDATE studies SET name = 'other'",
+    "a study that is lost": "DELETE FROM studies",
+    "a row that is no object": "UPDATE cells SET row = '[]'",
+    "a row that is no JSON": "UPDATE cells SET row = '{'",
+    "a row that is bytes": "UPDATE cells SET row = x'ff'",
+    "a row of another load": "UPDATE cells SET row = (SELECT max(row) FROM cells)",
+    "an error instead of a row": "UPDATE cells SET row = NULL, error = 'broke'",
+    "a time that was never taken": "UPDATE cells SET seconds = seconds + 1",
+    "another model": "UPDATE cells SET model = 'h3sim 9'",
+    "another order": "UPDATE study_cells SET position = 1 - position WHERE position > 2",
+    "the key of another load": "UPDATE study_cells SET key = (SELECT max(key) FROM cells)",
 }
 
 
 @pytest.mark.parametrize("change", DAMAGE)
-def test_a_store_whose_values_are_damaged_is_told(store: Any, change: str) -> None:
-    run(study(1), store)
-    command, said = DAMAGE[change]
+def test_a_store_whose_values_were_changed_is_refused_until_it_is_repaired(
+    store: Any, change: str
+) -> None:
+    true = list(run(study(2), store))
     with sqlite3.connect(store) as other:
-        other.execute(command)
+        other.execute(DAMAGE[change])
     other.close()
-    with pytest.raises(StoreError, match=f"{said}.*h3sim store verify"):
+    with Store(store, may_write=False) as kept:
+        assert kept.verify() != []
+        with pytest.raises(StoreError, match=r"is damaged.*h3sim store verify|lost"):
+            (kept.studies(), kept.counts())
+    with pytest.raises(StoreError, match="damaged: `h3sim store verify`"):
+        list(run(study(2), store))
+    assert repair_store(str(store)) != []
+    with Store(store, may_write=False) as kept:
+        assert kept.verify() == []
+    assert list(run(study(2), store)) == true
+
+
+def test_a_number_multiplied_by_hand_is_refused_and_only_its_load_runs_again(store: Any) -> None:
+    made = flipping.study()
+    true = list(run(made, store))
+    wrong = {**true[3], "page_load_ms": 10 * true[3]["page_load_ms"]}
+    with sqlite3.connect(store) as other:
+        change = "UPDATE cells SET row = ? WHERE row = ?"
+        assert other.execute(change, (json.dumps(wrong), json.dumps(true[3]))).rowcount == 1
+    other.close()
+    for read in (lambda: list(read_results(store)), lambda: run(flipping.study(), store)):
+        with pytest.raises(StoreError, match=r"cell [0-9a-f]{32} is damaged"):
+            read()
+    (dropped,) = repair_store(str(store))
+    assert re.fullmatch(r"load 3 of study 1, cell [0-9a-f]{32}: does not match.*", dropped)
+    again = run(flipping.study(), store)
+    assert (again.counts, list(again)) == ((7, 1, 0), true)
+
+
+def _forged(store: Any, row: dict[str, Any], *, axes: Any = None) -> None:
+    """Put *row* into each cell, with digests that are right."""
+    text = json.dumps(row)
+    with sqlite3.connect(store) as other:
+        for key, model, seconds in other.execute("SELECT key, model, seconds FROM cells"):
+            digest = digest_of(key, model.encode(), text.encode(), None, None, seconds)
+            change = "UPDATE cells SET row = ?, digest = ? WHERE key = ?"
+            other.execute(change, (text, digest, key))
+        if axes is not None:
+            (first,) = other.execute("SELECT id, token, name, n FROM studies").fetchall()
+            known = [one.encode() if isinstance(one, str) else one for one in first]
+            digest = digest_of(*known, json.dumps(axes).encode())
+            other.execute("UPDATE studies SET axes = ?, digest = ?", (json.dumps(axes), digest))
+    other.close()
+
+
+@pytest.mark.parametrize("column", ["page", "scheme", "seed", "network", "rtt_ms", "page_digest"])
+def test_a_row_that_contradicts_its_load_is_not_reused(store: Any, column: str) -> None:
+    arguments: Any = {"schemes": "rr", "network": "4g", "rtt_ms": [20], "executor": "serial"}
+    (true,) = sweep(PAGE, store=store, **arguments)
+    assert sweep(PAGE, store=store, **arguments).counts == (1, 0, 0)
+    _forged(store, true | {column: 77 if isinstance(true[column], int | float) else "other"})
+    again = sweep(PAGE, store=store, **arguments)
+    assert (again.counts, list(again)) == ((0, 1, 0), [true])
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {"rtt_ms": [0, 1 / 3, 33.3333333333], "network": ["cable", "marx-2019"]},
+        {"rate_mbps": [1 / 3, 7.123456789], "loss": [0, 0.0123456789]},
+        {"network": ["recorded"], "headers": ["none"], "transport": ["tcp", "quic"]},
+        {"samples": 3, "rtt_ms": Range(low=0.001, high=100, log=True)},
+    ],
+)
+def test_no_row_contradicts_its_own_load(store: Any, axes: Any) -> None:
+    arguments: Any = {
+        "schemes": ["rr", "chrome-h2"],
+        "seeds": 2,
+        "executor": "serial",
+        "store": store,
+    }
+    n = sweep(PAGE, **arguments, **axes).counts.ran
+    assert sweep(PAGE, **arguments, **axes).counts == (n, 0, 0)
+
+
+def test_a_row_without_a_figure_is_not_reused(store: Any) -> None:
+    (true,) = sweep(PAGE, schemes="rr", store=store, executor="serial")
+    _forged(store, {name: true[name] for name in true if name != "byte_index_all_ms"})
+    again = sweep(PAGE, schemes="rr", store=store, executor="serial")
+    assert (again.counts, list(again)) == ((0, 1, 0), [true])
+
+
+def test_axes_that_are_no_columns_are_refused(store: Any) -> None:
+    (row,) = sweep(PAGE, schemes="rr", store=store, executor="serial")
+    _forged(store, row, axes=["nowhere"])
+    with pytest.raises(InputError, match="axes: there is no column 'nowhere'"):
+        read_results(store)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"scheme": 5},
+        {"scheme": None},
+        {"page": [1]},
+        {"network": True},
+        {"page_load_ms": "soon"},
+        {"byte_index_all_ms": {"ms": 5}},
+    ],
+)
+def test_values_of_another_type_are_refused_in_stores_and_in_saved_rows(
+    store: Any, wrong: dict[str, Any]
+) -> None:
+    made = flipping.study()
+    rows = list(run(made, store))
+    _forged(store, rows[0] | wrong)
+    (name,) = wrong
+    with pytest.raises(StoreError, match=f"{name}: must be"):
         list(read_results(store))
+    with pytest.raises(StoreError, match=f"{name}: must be"):
+        run(flipping.study(), store)
+    saved = store.with_name("rows.jsonl")
+    lines = [{"format": "h3sim-results/1"}, rows[0], rows[1] | wrong]
+    saved.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    with pytest.raises(InputError, match=f"line 3: {name}: must be"):
+        read_results(saved)
+
+
+# What somebody else may have put into a file
+
+
+HOSTILE = {
+    "a view that never ends": """
+        ALTER TABLE cells RENAME TO kept;
+        CREATE VIEW cells AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+            SELECT key, model, row, resources, error, seconds, digest FROM kept, n;
+    """,
+    "a trigger": """
+        CREATE TRIGGER t AFTER INSERT ON cells BEGIN UPDATE cells SET row = '{}'; END;
+    """,
+    "an index": "CREATE INDEX i ON cells (model)",
+    "another table": "CREATE TABLE more (x)",
+    "a column more": "ALTER TABLE studies ADD COLUMN x",
+    "a column that is computed": "ALTER TABLE studies ADD COLUMN x AS (zeroblob(1 << 30))",
+    "tables with a rowid": """
+        DROP TABLE cells;
+        CREATE TABLE cells (key BLOB PRIMARY KEY, model TEXT NOT NULL, row TEXT, resources TEXT,
+            error TEXT, seconds REAL, digest BLOB NOT NULL);
+    """,
+    "a collation": """
+        DROP TABLE cells;
+        CREATE TABLE cells (key BLOB PRIMARY KEY, model TEXT NOT NULL COLLATE NOCASE, row TEXT,
+            resources TEXT, error TEXT, seconds REAL, digest BLOB NOT NULL) WITHOUT ROWID;
+    """,
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize("may_write", [False, True])
+def test_a_store_with_other_tables_than_its_own_is_left_alone(
+    store: Any, what: str, may_write: bool
+) -> None:
+    run(study(2), store)
+    with sqlite3.connect(store) as other:
+        other.executescript(HOSTILE[what])
+    other.close()
+    before = store.read_bytes()
+    with pytest.raises(StoreError, match="other tables than a store"):
+        Store(store, may_write=may_write)
+    with pytest.raises(StoreError, match="other tables than a store"):
+        repair_store(str(store))
+    assert store.read_bytes() == before
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+
+
+def test_a_query_that_takes_too_long_ends(store: Any) -> None:
+    run(study(2), store)
+    with Store(store, may_write=False) as kept:
+        kept._file._watch.limit_s = 0.05
+        with pytest.raises(StoreError, match="processor time"):
+            list(kept._file.rows(ENDLESS))
+        assert len(kept.studies()) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
+)
+def test_signals_end_a_query(store: Any, number: int, error: type[BaseException]) -> None:
+    with Store(store) as kept, exits_on_sigterm():
+        kept._file._watch.limit_s = HANG_S
+        sender = threading.Timer(0.1, lambda: os.kill(os.getpid(), number))
+        sender.start()
+        with pytest.raises(error):
+            list(kept._file.rows(ENDLESS))
+        sender.join()
+        assert kept.studies() == []
+
+
+def test_a_text_that_is_too_long_is_refused(store: Any) -> None:
+    with Store(store) as kept, pytest.raises(StoreError, match="may have 64 MiB"):
+        kept.put([CellOutcome(b"key", "model", " " * (65 << 20), None, None, 1.0)])
+
+
+def test_a_store_without_digests_is_sealed_once(store: Any) -> None:
+    with sqlite3.connect(store) as old:
+        old.executescript(script(UNSEALED))
+        true = [(bytes([n]) * 16, "h3sim 0.9", f'{{"scheme": "rr", "seed": {n}}}') for n in (1, 2)]
+        cells = ((*one, None, None, 0.5) for one in true)
+        old.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?)", cells)
+        old.execute("INSERT INTO studies VALUES (1, 't', 'old', 2, '[]')")
+        places = ((1, n, one[0]) for n, one in enumerate(true))
+        old.executemany("INSERT INTO study_cells VALUES (?, ?, ?)", places)
+    old.close()
+    before = store.read_bytes()
+    with pytest.raises(StoreError, match="have no digests: `h3sim store repair` adds them"):
+        read_results(store)
+    assert store.read_bytes() == before
+    Store(store).close()  # as a sweep opens it
+    assert [row["seed"] for row in read_results(store)] == [1, 2]
+    with Store(store, may_write=False) as kept:
+        assert kept.verify() == []
+
+
+def test_a_store_without_digests_that_is_damaged_is_sealed_by_a_repair_alone(store: Any) -> None:
+    with sqlite3.connect(store) as old:
+        old.executescript(script(UNSEALED))
+        old.execute("INSERT INTO cells VALUES (x'01', 'm', '[]', NULL, NULL, 0.5)")
+        old.execute("INSERT INTO cells VALUES (x'02', 'm', '{}', NULL, NULL, 0.5)")
+    old.close()
+    with pytest.raises(StoreError, match="cell 01: has a row that is no JSON object"):
+        Store(store)
+    assert len(repair_store(str(store))) == 1
+    with Store(store) as kept:
+        assert [counted[:3] for counted in kept.counts()] == [("m", 1, 0)]
+
+
+def test_a_repair_waits_until_others_have_left(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(study(2), store)
+    monkeypatch.setattr(store_file, "_BUSY_MS", 50)
+    with Store(store) as other:
+        other.studies()
+        with pytest.raises(StoreError, match="another process writes to it"), other._file.writing():
+            repair_store(str(store))
+
+
+def test_single_bits_that_flip_never_give_another_answer(tmp_path: Path) -> None:
+    flips = flipping.flip_often(scaled(200), tmp_path)
+    assert flips.wrong == []
+    # Some of each: else nothing was tried.
+    assert {("read", "true"), ("read", "refused"), ("repair", "true")} <= {*flips.outcomes}
+
+
+def test_the_command_line_names_and_drops_damaged_cells(
+    store: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(study(2), store)
+    with sqlite3.connect(store) as other:
+        other.execute("UPDATE cells SET error = '\x1b[31m', row = NULL WHERE row LIKE '%fifo%1}'")
+    other.close()
+    assert main(["store", "verify", str(store)]) == 1
+    assert "load 3 of study 1, cell " in capsys.readouterr().out
+    assert main(["store", "list", str(store)]) != 0
+    assert "\x1b" not in capsys.readouterr().err
+    assert main(["store", "repair", str(store)]) == 0
+    assert "dropped: load 3 of study 1, cell " in capsys.readouterr().out
+    assert main(["store", "verify", str(store)]) == 0
+    assert main(["store", "repair", str(store)]) == 0
+    assert "nothing to drop" in capsys.readouterr().out
+    assert main(["store", "repair", f"{store}.none"]) == 2
 
 
 def test_what_sqlite_quotes_of_a_damaged_file_is_shown_in_one_line(store: Any) -> None:
@@ -290,8 +564,8 @@ def test_a_store_that_may_only_be_read_is_told(store: Any) -> None:
 def test_a_full_store_is_told_and_what_was_finished_is_kept(store: Any) -> None:
     run(study(2), store)
     with Store(store) as kept:
-        (pages,) = kept._db.execute("PRAGMA page_count").fetchone()
-        kept._db.execute(f"PRAGMA max_page_count = {pages}")
+        (pages,) = kept._file.db.execute("PRAGMA page_count").fetchone()
+        kept._file.db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="the disk is full: make room, and run the same"):
             kept.place(1, 10, [bytes(16)] * 100_000)
         assert kept.verify() == []

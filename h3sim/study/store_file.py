@@ -1,0 +1,327 @@
+"""The SQLite file under a store: opened, checked against its format, and read within limits.
+
+A file that somebody sent may hold anything: nothing in it is run, no query runs for ever, and only
+the tables of the format are read.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h3sim.documents.files import shown_path
+from h3sim.documents.shown import shown
+from h3sim.errors import H3SimError, InputError, Problem
+from h3sim.printable import printable
+from h3sim.study.store_format import APPLICATION_ID, FORMAT, UNSEALED, VERSION, script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["MEMORY", "StoreError", "StoreFile", "StoreInputError", "database_in", "guarded"]
+
+MEMORY = ":memory:"
+_BUSY_MS = 60_000
+_AGAIN_S = 0.01
+_CELL_BYTES = 64 << 20
+"""A longer text or blob is refused, whether it is read or written."""
+_STEPS = 50_000
+"""So many steps of SQLite's machine, a few ms, pass between two looks at the clock and signals."""
+_LEAST_S, _BYTES_PER_S = 5.0, 1_000_000
+"""The processor time of one query: SQLite goes through files at least ten times as fast."""
+Row = tuple[Any, ...]
+
+
+class StoreError(H3SimError):
+    """A store cannot be read or written; the message says what to do."""
+
+
+class StoreInputError(StoreError, InputError):
+    """Something else than was given is needed: what is at the path is no store, say."""
+
+    def __init__(self, problems: str | Iterable[Problem], source: str = "") -> None:
+        given = [Problem(key="", message=problems)] if isinstance(problems, str) else problems
+        InputError.__init__(self, given, source)
+
+
+class _Watch:
+    """Ends queries that take too long, and lets signals end them.
+
+    SQLite calls it back and drops what the callback raises. A generator keeps it: Python runs
+    handlers of signals where a generator goes on, which is inside its `try`.
+    """
+
+    def __init__(self, size_bytes: int) -> None:
+        self.limit_s = _LEAST_S + size_bytes / _BYTES_PER_S
+        self.raised: BaseException | None = None
+        self._give_up_at = 0.0
+
+    def begin(self) -> None:
+        """Give the query, or its next row, all the time."""
+        # Of the processor: to wait for a lock or for a disk costs nothing.
+        self._give_up_at = time.thread_time() + self.limit_s
+
+    def looks(self) -> Iterator[int]:
+        """Yield, at each look, whether the query must end."""
+        while True:
+            try:
+                yield time.thread_time() > self._give_up_at
+            except GeneratorExit:
+                return
+            except BaseException as error:  # noqa: BLE001 - raised where the query was asked
+                self.raised = error
+                yield True
+
+
+def guarded(database: sqlite3.Connection, size_bytes: int) -> _Watch:
+    """Limit what *database* may do and take, and return what watches its queries."""
+    database.text_factory = bytes  # decoded where the digest is that of the bytes
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _CELL_BYTES)
+    watch = _Watch(size_bytes)
+    watch.begin()
+    database.set_progress_handler(watch.looks().__next__, _STEPS)
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.execute("PRAGMA cell_size_check = ON")
+    return watch
+
+
+def database_in(path: str, *, may_write: bool) -> sqlite3.Connection:
+    """Return a connection to the file at *path*; one that may be written is made if need be.
+
+    Raises:
+        StoreInputError: if there can be no such file.
+    """
+    if path == MEMORY:
+        return sqlite3.connect(MEMORY, check_same_thread=False)
+    if not may_write:
+        if not Path(path).is_file():
+            raise _refused(path, "there is no such file")
+        uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+        # Where nothing may be written SQLite cannot make the files by which readers and a
+        # writer know of each other. If no writer left any, there is none.
+        folder, log = Path(path).absolute().parent, Path(f"{path}-wal")
+        if not os.access(folder, os.W_OK) and not log.exists():
+            uri += "&immutable=1"
+        return sqlite3.connect(uri, uri=True, check_same_thread=False)
+    if not Path(path).absolute().parent.is_dir():
+        raise _refused(path, f"there is no folder {shown(str(Path(path).parent))}")
+    if Path(path).is_dir():
+        raise _refused(path, "is a folder")
+    return sqlite3.connect(path, check_same_thread=False)
+
+
+class StoreFile:
+    """The database at *path*, of which the schema is known to be that of a store.
+
+    Attributes:
+        version: of the format: the present one, or, of an *unsealed* store, the one before.
+
+    Raises:
+        StoreError: if it is no store, of another version, or cannot be opened.
+    """
+
+    def __init__(self, path: str, *, may_write: bool, may_be_unsealed: bool = False) -> None:
+        self.path = path
+        self._may_write = may_write
+        self._watch = _Watch(0)
+        try:
+            self._open(may_be_unsealed)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, may_be_unsealed: bool) -> None:
+        path, may_write = self.path, self._may_write
+        with self.told():
+            try:
+                self.db = database_in(path, may_write=may_write)
+                size_bytes = 0 if path == MEMORY else Path(path).stat().st_size
+            except StoreInputError:  # a ValueError, too
+                raise
+            except (ValueError, OSError) as error:
+                raise self.refused("cannot be the path of a file") from error
+            self._watch = guarded(self.db, size_bytes)
+            self.db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            self.version = self._checked_version()
+            if self.version == UNSEALED and not may_be_unsealed:
+                raise self.refused(
+                    f"is h3sim-store/{UNSEALED}, whose rows have no digests:"
+                    " `h3sim store repair` adds them"
+                )
+            self._prepare()
+
+    def close(self) -> None:
+        """Close the file; what was written is in it."""
+        if hasattr(self, "db"):  # it could be opened
+            self.db.close()
+
+    def _checked_version(self) -> int:
+        """Return the version of the format, 0 of an empty file; refuse what is something else."""
+        found = _schema(self.db)
+        if not found:
+            return 0
+        (known,) = self.db.execute("PRAGMA application_id").fetchone()
+        (version,) = self.db.execute("PRAGMA user_version").fetchone()
+        if known != APPLICATION_ID:
+            raise self.refused("is not a store of studies: give another file")
+        if version not in {UNSEALED, VERSION}:
+            raise self.refused(
+                f"is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
+                " give another file, or export its rows with the h3sim that made it"
+            )
+        if found != _expected_schema(version):
+            raise self.refused(
+                "has other tables than a store of studies: it is damaged, or something else wrote"
+                " it: give another file"
+            )
+        return int(version)
+
+    def _prepare(self) -> None:
+        """Make the tables of a new file, and have writes logged ahead."""
+        if not self._may_write:
+            if not self.version:
+                raise self.refused("is empty")
+            self.db.execute("PRAGMA query_only = ON")
+            return
+        if self.path != MEMORY:
+            self._log_ahead()
+            # With WAL no commit is lost when a process dies, and none waits for the disk.
+            self.db.execute("PRAGMA synchronous = NORMAL")
+        if not self.version:
+            # Two may make one file at once: IMMEDIATE lets one wait, and then find the tables
+            # there.
+            self.db.executescript(f"BEGIN IMMEDIATE;{script()}COMMIT;")
+            self.version = VERSION
+
+    def _log_ahead(self) -> None:
+        """Have writes logged ahead (WAL): readers and a writer do not wait for one another.
+
+        While two switch one new file at once SQLite refuses the second, whatever its time-out:
+        waiting for each other they would wait for ever. So it is asked again.
+        """
+        give_up_at = time.monotonic() + _BUSY_MS / 1000
+        while True:
+            try:
+                self.db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                if time.monotonic() > give_up_at:
+                    raise
+                time.sleep(_AGAIN_S)
+            else:
+                return
+
+    def refused(self, message: str) -> StoreInputError:
+        """Return the error that says that another file is needed."""
+        return _refused(self.path, message)
+
+    def damaged(self, what: str) -> StoreError:
+        """Return the error that says *what* is damaged, and what to do."""
+        return StoreError(f"{shown_path(self.path)}: {what}{_ADVICE['SQLITE_CORRUPT']}")
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Raise what SQLite refuses as an error that says what to do."""
+        self._watch.begin()
+        try:
+            yield
+        except UnicodeDecodeError as error:  # of what SQLite quotes
+            raise self.damaged("its tables are no text") from error
+        except sqlite3.Error as error:
+            if (raised := self._watch.raised) is not None:
+                self._watch.raised = None
+                raise raised from None
+            name = getattr(error, "sqlite_errorname", "")
+            advice = _ADVICE.get(name, "")
+            if name == "SQLITE_NOTADB":
+                raise self.refused(f"{printable(str(error))}{advice}") from error
+            if name == "SQLITE_INTERRUPT":
+                took = f"a query took more than {self._watch.limit_s:,.0f} s of processor time"
+                raise self.damaged(took) from error
+            # Of a file that is damaged SQLite quotes what it could not read, whatever it is.
+            said = f"{printable(str(error))}{advice}; what was finished before is kept"
+            raise StoreError(f"{shown_path(self.path)}: {said}") from error
+
+    def rows(self, query: str, arguments: Sequence[Any] = ()) -> Iterator[Row]:
+        """Yield what *query* finds; texts are bytes."""
+        with self.told():
+            for row in self.db.execute(query, arguments):
+                yield row
+                self._watch.begin()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write what is written in here together, after what others write: all of it, or none."""
+        with self.told(), self.db:
+            self.db.execute("BEGIN IMMEDIATE")
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep all others from the file; wait until they have left it."""
+        self.db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self.db.execute("BEGIN EXCLUSIVE")
+        self.db.commit()  # the lock stays
+        self.version = self._checked_version()
+        try:
+            yield
+        finally:
+            self.db.execute("PRAGMA locking_mode = NORMAL")
+            self.db.execute("SELECT count(*) FROM sqlite_master")  # the lock goes
+
+    def go_on(self) -> None:
+        """Give the next row of a query all the time."""
+        self._watch.begin()
+
+    def is_ended_by(self, error: sqlite3.Error) -> bool:
+        """Return whether *error* is not about the file, but ends what is done with it."""
+        return getattr(error, "sqlite_errorname", "") in {"SQLITE_INTERRUPT", "SQLITE_BUSY"}
+
+    def size_bytes(self) -> int:
+        """Return how large the file is."""
+        (n,), (size,) = (
+            self.db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
+        )
+        return int(n * size)
+
+
+def _refused(path: str, message: str) -> StoreInputError:
+    return StoreInputError(message, shown_path(path))
+
+
+def _schema(database: sqlite3.Connection, n_most: int = 100) -> list[Row]:
+    """Return the names and the SQL of all that a database has: tables, indexes, views, triggers."""
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_master"
+    return sorted(database.execute(query).fetchmany(n_most), key=repr)
+
+
+@cache
+def _expected_schema(version: int) -> list[Row]:
+    """Return what `_schema` finds in a store."""
+    database = sqlite3.connect(MEMORY)
+    database.text_factory = bytes
+    database.executescript(script(version))
+    found = _schema(database)
+    database.close()
+    return found
+
+
+_ADVICE = {
+    "SQLITE_FULL": ": the disk is full: make room, and run the same again",
+    "SQLITE_READONLY": ": the file or its folder may only be read: give another file",
+    "SQLITE_CANTOPEN": ": cannot be opened: the folder must be there, and writable",
+    "SQLITE_NOTADB": ": give another file",
+    "SQLITE_BUSY": ": another process writes to it: wait for it, or give another file",
+    "SQLITE_IOERR_WRITE": ": the disk may be full: make room, and run the same again",
+    "SQLITE_TOOBIG": f": a text may have {_CELL_BYTES >> 20} MiB",
+    "SQLITE_CORRUPT": (
+        ": the file is damaged: `h3sim store verify` says where, and `h3sim store repair` keeps"
+        " what is sound"
+    ),
+}

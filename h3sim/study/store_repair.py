@@ -1,0 +1,253 @@
+"""What is damaged in a store, entry by entry; and the store rewritten without that."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sqlite3
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from h3sim.printable import printable
+from h3sim.study.store_file import MEMORY, StoreFile
+from h3sim.study.store_format import (
+    TABLES,
+    UNSEALED,
+    VERSION,
+    digest_of,
+    script,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from h3sim.study.store_file import Row
+    from h3sim.study.store_format import StoreTable
+
+    Keep: TypeAlias = Callable[[StoreTable, Sequence[Any]], object]
+
+__all__ = ["cell_problem", "damage_of", "is_sealed", "repair_store", "seal", "study_problem"]
+
+_CELLS, _STUDIES, _PLACES = TABLES
+_MISMATCH = "does not match its digest"
+_ENTRY_BYTES = 4
+"""No entry of a table takes less in its file."""
+
+
+def is_sealed(values: Sequence[Any]) -> bool:
+    """Return whether the last of *values* is the digest of those before."""
+    *kept, digest = values
+    return bool(digest_of(*kept) == digest)
+
+
+def cell_problem(values: Sequence[Any]) -> str | None:
+    """Return what is wrong with a row of `cells`, beside its digest; None if nothing is."""
+    key, model, row, resources, error, seconds = values
+    if not (isinstance(key, bytes) and _are_texts(model) and isinstance(seconds, float)):
+        return "has values of other types"
+    if any(text is not None and not _are_texts(text) for text in (row, resources, error)):
+        return "has values of other types"
+    if (row is None) == (error is None):
+        return "has neither a row nor an error, or both"
+    return None
+
+
+def study_problem(values: Sequence[Any]) -> str | None:
+    """Return what is wrong with a row of `studies`, beside its digest; None if nothing is."""
+    number, token, name, n, axes = values
+    if not (isinstance(number, int) and isinstance(n, int) and _are_texts(token, name, axes)):
+        return "has values of other types"
+    names = _json(axes)
+    if not isinstance(names, list) or not all(isinstance(axis, str) for axis in names):
+        return "has axes that are no list of names"
+    return None
+
+
+def _content_problem(values: Sequence[Any]) -> str | None:
+    """Return what is wrong with what a row of `cells` holds as JSON, which takes longer to see."""
+    _, _, row, resources, _, _ = values
+    if row is not None and not isinstance(_json(row), dict):
+        return "has a row that is no JSON object"
+    if resources is not None and not isinstance(_json(resources), list):
+        return "has resources that are no JSON list"
+    return None
+
+
+def _place_problem(values: Sequence[Any]) -> str | None:
+    study, position, key = values
+    is_sound = isinstance(study, int) and isinstance(position, int) and isinstance(key, bytes)
+    return None if is_sound else "has values of other types"
+
+
+def _are_texts(*values: Any) -> bool:
+    try:
+        return all(isinstance(value, bytes) and value.decode() is not None for value in values)
+    except UnicodeDecodeError:
+        return False
+
+
+def _json(text: bytes) -> Any:
+    try:
+        return json.loads(text.decode())
+    except (ValueError, RecursionError):
+        return None
+
+
+def damage_of(file: StoreFile) -> list[str]:
+    """Return what is wrong with a store, a line each; nothing is."""
+    return _examined(file, lambda _table, _values: None)
+
+
+def repair_store(path: str) -> list[str]:
+    """Rewrite the store at *path* without what is damaged, and return what that was.
+
+    A store whose rows have no digests gets them.
+
+    Raises:
+        StoreError: if the file cannot be read or written at all.
+    """
+    StoreFile(path, may_write=False, may_be_unsealed=True).close()  # where none is, none is made
+    file = StoreFile(path, may_write=True, may_be_unsealed=True)
+    try:
+        return _rewritten(file)
+    finally:
+        file.close()
+
+
+def seal(file: StoreFile) -> None:
+    """Give a store whose rows have no digests the digests, once.
+
+    Raises:
+        StoreError: if something in it is damaged.
+    """
+    _rewritten(file, may_drop=False)
+
+
+def _rewritten(file: StoreFile, *, may_drop: bool = True) -> list[str]:
+    """Rewrite the store with all that is sound, if it needs that; return what was left out."""
+    with file.told(), file.alone(), _fresh_beside(file) as fresh:
+
+        def keep(table: StoreTable, values: Sequence[Any]) -> None:
+            marks = ", ".join("?" * len(table.columns))
+            # Ignored: from the other end, what was met before is met again.
+            fresh.execute(
+                f"INSERT OR IGNORE INTO {table.name} VALUES ({marks})",  # noqa: S608 - ours
+                (*_as_declared(table, values), digest_of(*values)),
+            )
+
+        found = _examined(file, keep)
+        if found and not may_drop:
+            raise file.damaged(found[0])
+        fresh.commit()
+        if found or file.version != VERSION:
+            fresh.backup(file.db)
+            file.version = VERSION
+    return found
+
+
+@contextmanager
+def _fresh_beside(file: StoreFile) -> Iterator[sqlite3.Connection]:
+    """Yield an empty store on the same disk, which goes when it is done with."""
+    folder = None if file.path == MEMORY else Path(file.path).absolute().parent
+    (page_bytes,) = file.db.execute("PRAGMA page_size").fetchone()
+    with tempfile.TemporaryDirectory(prefix=".h3sim-store-", dir=folder) as beside:
+        fresh = sqlite3.connect(Path(beside) / "fresh.db")
+        # SQLite copies pages into a file that is logged ahead only where they are of one size.
+        fresh.execute(f"PRAGMA page_size = {page_bytes}")
+        fresh.execute("PRAGMA journal_mode = OFF")
+        fresh.execute("PRAGMA synchronous = OFF")
+        fresh.executescript(script())
+        try:
+            yield fresh
+        finally:
+            fresh.close()
+
+
+def _as_declared(table: StoreTable, values: Sequence[Any]) -> list[Any]:
+    """Return *values* with those that are declared as texts as such."""
+    return [
+        value.decode() if isinstance(value, bytes) and column.type.startswith("TEXT") else value
+        for column, value in zip(table.columns, values, strict=False)
+    ]
+
+
+def _examined(file: StoreFile, keep: Keep) -> list[str]:
+    """Return what is wrong with a store, and have all that is sound kept."""
+    found = [
+        printable(line.decode(errors="replace"))
+        for line in _lines(file)
+        if line != b"ok"
+    ]  # fmt: skip
+    studies: set[int] = set()
+    for values, problem in _entries(file, _STUDIES, study_problem):
+        if problem is None:
+            studies.add(values[0])
+            keep(_STUDIES, values)
+        else:
+            found.append(f"study {_shown(values[0])}: {problem}")
+    bad: dict[bytes, str] = {}
+    for values, problem in _entries(file, _CELLS, cell_problem):
+        problem = problem or _content_problem(values)
+        if problem is None:
+            keep(_CELLS, values)
+        else:
+            bad[values[0]] = problem
+    places: dict[bytes, str] = {}
+    for values, problem in _entries(file, _PLACES, _place_problem):
+        study, position, key = values
+        name = f"load {_shown(position)} of study {_shown(study)}"
+        if problem is None and study not in studies:
+            problem = "is of no study"
+        if problem is None:
+            keep(_PLACES, values)
+            if key in bad:
+                places.setdefault(key, f"{name}, ")
+        else:
+            found.append(f"{name}: {problem}")
+    found += (f"{places.get(key, '')}cell {_shown(key)}: {text}" for key, text in bad.items())
+    return list(dict.fromkeys(found))
+
+
+def _lines(file: StoreFile) -> Iterator[Any]:
+    try:
+        for (line,) in file.db.execute("PRAGMA integrity_check"):
+            yield from line.splitlines()
+    except sqlite3.DatabaseError as error:
+        if file.is_ended_by(error):
+            raise
+        yield str(error).encode()
+
+
+def _entries(
+    file: StoreFile, table: StoreTable, problem_of: Callable[[Sequence[Any]], str | None]
+) -> Iterator[tuple[Row, str | None]]:
+    """Yield what can be read of a table, without digests, and what is wrong with each entry."""
+    is_sealed_store = file.version != UNSEALED
+    # Pages that point to one another may never end.
+    n_most = file.size_bytes() // _ENTRY_BYTES
+    names = table.names if is_sealed_store else table.names[:-1]
+    key = names[:2] if table is _PLACES else names[:1]
+    # From each end: what cannot be read ends a pass in its middle.
+    for direction in ("", " DESC"):
+        order = ", ".join(f"{name}{direction}" for name in key)
+        query = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {order}"  # noqa: S608 - ours
+        try:
+            for row in itertools.islice(file.db.execute(query), n_most):
+                file.go_on()
+                values = row[:-1] if is_sealed_store else row
+                problem = problem_of(values)
+                if problem is None and is_sealed_store and not is_sealed(row):
+                    problem = _MISMATCH
+                yield values, problem
+            else:
+                return
+        except sqlite3.DatabaseError as error:
+            if file.is_ended_by(error):
+                raise
+
+
+def _shown(value: Any) -> str:
+    """Return what an entry is known by, whatever it is."""
+    return value.hex() if isinstance(value, bytes) else printable(str(value))
