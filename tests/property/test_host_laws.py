@@ -54,7 +54,12 @@ def check_one_connection_is_todays(
     page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str = "rr"
 ) -> None:
     """Hosts that all share a server and a certificate load as one host does, byte for byte."""
-    shared_by_all = {"certificate": "c", "server": "1", "rtt_ns": None, "dns_ns": None}
+    shared_by_all: dict[str, Any] = {
+        "certificate": "c",
+        "server": "1",
+        "rtt_ns": None,
+        "dns_ns": None,
+    }
     hosts = (replace(host, **shared_by_all) for host in page.hosts)
     page = replace(page, hosts=tuple(hosts))
     one, shared = loaded(page, setting, scheme), from_hosts(page, setting, scheme)
@@ -128,7 +133,7 @@ def test_every_byte_comes_over_the_connection_of_its_host(
 def test_requests_are_in_the_order_made_whoever_waits_for_a_name(
     page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str, is_one: bool, waits_ms: list[int]
 ) -> None:
-    shared = {"certificate": "c", "server": "1", "rtt_ns": None} if is_one else {}
+    shared: dict[str, Any] = {"certificate": "c", "server": "1", "rtt_ns": None} if is_one else {}
     hosts = (
         replace(host, dns_ns=ms(wait_ms), **shared)
         for host, wait_ms in zip(page.hosts, waits_ms, strict=False)

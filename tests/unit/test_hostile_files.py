@@ -191,3 +191,25 @@ def test_a_class_that_can_say_nothing_is_told_so(tmp_path: Path) -> None:
 def test_jitter_is_written_in_ascii_digits() -> None:
     with pytest.raises(InputError, match="must be 'none', or like"):
         Jitter.parse("\u0664:\u0661")
+
+
+def test_of_a_page_with_very_many_mistakes_the_rest_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "page.json"
+    for entries, key in ((["{}"] * 50_000, "resources[1666]"), (["0"] * 50_000, "resources[5000]")):
+        path.write_text(
+            f'{{"format": "h3sim-page/1", "name": "x", "resources": [{",".join(entries)}]}}'
+        )
+        with pytest.raises(InputError) as caught:
+            load_page(path)
+        *_, last = caught.value.problems
+        assert (last.key, last.message) == (key, "more than 5,000 mistakes: the rest is not read")
+        assert len(caught.value.problems) == 5002
+        assert len(caught.value.lines()) == 101
+
+
+def test_of_very_many_unknown_keys_the_first_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "scheme.toml"
+    path.write_text(SCHEME + "".join(f"k{number} = 1\n" for number in range(6_000)))
+    message = complaint(load_scheme, path)
+    assert f"{path}: 6,000 unknown keys, the first of which follow" in message
+    assert f"{path}: k0: unknown key" in message
