@@ -49,7 +49,8 @@ def table(found: dict[str, dict[str, dict[str, Any]]]) -> str:
         "|---|--:|--:|--:|--:|",
     ]
     every = {(reader, name): each for reader, of in found.items() for name, each in of.items()}
-    for title, of in (*found.items(), ("all", every)):
+    titled: list[tuple[str, dict[Any, dict[str, Any]]]] = [*found.items(), ("all", every)]
+    for title, of in titled:
         took_s = max((each.get("took_s", 0.0) for each in of.values()), default=0.0)
         peak_mb = max((each.get("peak_mb", 0) for each in of.values()), default=0)
         n_failed = sum("failed" in each for each in of.values())
