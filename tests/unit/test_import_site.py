@@ -338,3 +338,14 @@ def test_a_folder_may_itself_be_reached_by_a_link(tmp_path: Path) -> None:
     (tmp_path / "site" / "a.png").write_bytes(b"x")
     (tmp_path / "link").symlink_to(tmp_path / "site")
     assert len(import_page(tmp_path / "link").page.resources) == 2
+
+
+@pytest.mark.parametrize("end", [">", ""])
+def test_a_tag_with_thousands_of_attributes_is_not_parsed(end: str) -> None:
+    def parsed(n_attributes: int) -> StyledDocument:
+        data = f"<p {' '.join(f'a{n}=1' for n in range(n_attributes))}{end}".encode()
+        return StyledDocument(data, scan(data))
+
+    assert parsed(1_500).is_parsed
+    assert not parsed(3_000).is_parsed
+    assert parsed(3_000).applies("b")
