@@ -9,6 +9,7 @@ from h3sim._version import __version__
 from h3sim.documents.values import ListOf, TableOf
 from h3sim.documents.written import COUNT, TEXT, VERSION, Key, Keys, WrittenFormat
 from h3sim.errors import InputError, Problem
+from h3sim.printable import printable
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
@@ -88,7 +89,10 @@ class ImportedPage:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """Return the report as lines for people; nothing that is empty is told."""
+        """Return the report as lines for people; nothing that is empty is told.
+
+        What a recording says is in them with its control characters spelt out.
+        """
         noun = "resource" if self.n_resources == 1 else "resources"
         size = f"{self.n_resources:,} {noun}, {self.page.total_bytes:,} bytes"
         lines = [f"{self.page.name}: {size}, from {self.dialect}"]
@@ -109,7 +113,8 @@ class ImportedPage:
         if self.missing:
             lines.append(f"missing: {', '.join(self.missing)}")
         lines += [f"mended: {problem}" for problem in self.mended]
-        return lines + [f"skipped: {problem}" for problem in self.skipped]
+        lines += [f"skipped: {problem}" for problem in self.skipped]
+        return [printable(line) for line in lines]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report, without the page, as a document in JSON's types."""

@@ -9,6 +9,7 @@ from h3sim import catalog
 from h3sim.cli.outputs import check_plot_path, print_file
 from h3sim.cli.parsing import Mistakes, RawHelp
 from h3sim.cli.tables import add_wide, figures, fitted, plural, table, terminal_width
+from h3sim.documents import parse_toml
 from h3sim.errors import InputError, Problem
 from h3sim.page import At
 from h3sim.printable import printable
@@ -97,9 +98,7 @@ def _check_form(options: argparse.Namespace) -> None:
 
 def _of(text: str, width: int | None) -> Iterator[str]:
     """Yield what a TOML file says: its values, then each of its tables."""
-    import tomllib  # on use: importing h3sim should stay quick
-
-    document = tomllib.loads(text)
+    document = parse_toml(text, InputError, source="")
     yield _head(document.get("name"), document.get("title"), width)
     yield figures(_values(document), width=width)
     for key, entry in document.items():

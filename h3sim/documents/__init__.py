@@ -1,6 +1,13 @@
 """Documents: files in and out, parsed, and held against one declaration per format."""
 
-from h3sim.documents.files import check_output, open_input, read_text, shown_path, write_whole
+from h3sim.documents.files import (
+    check_output,
+    open_input,
+    read_text,
+    resolved_within,
+    shown_path,
+    write_whole,
+)
 from h3sim.documents.parse import parse_json, parse_toml
 from h3sim.documents.shown import is_quantity, listed, not_one_of, shown
 
@@ -13,6 +20,7 @@ __all__ = [
     "parse_json",
     "parse_toml",
     "read_text",
+    "resolved_within",
     "shown",
     "shown_path",
     "write_whole",

@@ -27,10 +27,16 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from h3sim.documents.refused import ABSENT, RefusedError
+from h3sim.documents.refused import (
+    ABSENT,
+    MAX_PROBLEMS,
+    RefusedError,
+    TooManyProblemsError,
+)
 from h3sim.documents.shown import listed, shown
 from h3sim.documents.values import MegabitsPerSecond, Milliseconds, OrNone, ValueType
 from h3sim.errors import InputError, Problem
@@ -263,6 +269,8 @@ def read_document(
         table = _Without(document, "format")
     try:
         value = read_table(cls, table, noun=noun)
+    except TooManyProblemsError as refused:
+        raise error([*problems, *refused.problems], source) from None
     except RefusedError as refused:
         problems += refused.problems
         value = refused.stand_in
@@ -307,6 +315,8 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
             values[field.attribute] = field.kind.read(found)
         except RefusedError as refused:
             problems += refused.under("" if field.kind.keys else field.key)
+            if isinstance(refused, TooManyProblemsError):
+                raise TooManyProblemsError(problems) from refused
             values[field.attribute] = _stand_in(field, refused)
     if not problems:
         try:
@@ -318,14 +328,16 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
 
 
 def _key_problems(given: Mapping[str, Any], fields: Iterable[Declared]) -> Iterable[Problem]:
-    for name in getattr(given, "twice", ()):
+    for name in itertools.islice(getattr(given, "twice", ()), MAX_PROBLEMS):
         yield Problem(key=name, message="stands twice in one object")
     known = [key for field in fields for key in field.keys]
-    for name in given:
-        if name not in known:
-            allowed = f"allowed are {listed(known, near=name)}" if known else "none is allowed here"
-            key = name if isinstance(name, str) else shown(name)
-            yield Problem(key=key, message=f"unknown key; {allowed}")
+    unknown = [name for name in given if name not in known]
+    if len(unknown) > MAX_PROBLEMS:
+        yield Problem(key="", message=f"{len(unknown):,} unknown keys, the first of which follow")
+    for name in unknown[:MAX_PROBLEMS]:
+        allowed = f"allowed are {listed(known, near=name)}" if known else "none is allowed here"
+        key = name if isinstance(name, str) else shown(name)
+        yield Problem(key=key, message=f"unknown key; {allowed}")
 
 
 def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:

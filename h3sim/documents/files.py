@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
     StrPath = str | os.PathLike[str]
 
-__all__ = ["GZIP_MAGIC", "check_output", "open_input", "read_text", "shown_path", "write_whole"]
+__all__ = [
+    "GZIP_MAGIC",
+    "check_output",
+    "open_input",
+    "read_text",
+    "resolved_within",
+    "shown_path",
+    "write_whole",
+]
 
 GZIP_MAGIC = b"\x1f\x8b"
 """The first bytes of what gzip wrote (RFC 1952 § 2.3.1)."""
@@ -37,6 +45,21 @@ def shown_path(path: StrPath) -> str:
     """
     text = printable(os.fspath(path))
     return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}..."
+
+
+def resolved_within(folder: Path, path: Path) -> Path | None:
+    """Return *path* with symbolic links followed; None if that is outside of *folder*.
+
+    A folder that is handed on can hold links to any file of whoever opens it.
+
+    >>> resolved_within(Path("/site"), Path("/site/../secret")) is None
+    True
+    """
+    try:
+        real, inside = (Path(os.path.realpath(each)) for each in (path, folder))
+    except (OSError, ValueError):  # too long, a NUL
+        return None
+    return real if real.is_relative_to(inside) else None
 
 
 @contextlib.contextmanager

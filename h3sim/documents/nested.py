@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.declared import declared, keys_of, read_table, write_table
-from h3sim.documents.refused import RefusedError, collected, joined
+from h3sim.documents.refused import RefusedError, TooManyProblemsError, collected, joined
 from h3sim.documents.shown import shown
 from h3sim.documents.values import Number, TableOf, ValueType
 from h3sim.errors import InputError
@@ -42,7 +42,8 @@ class Table(ValueType):
         try:
             return read_table(self.cls, given, noun=self._noun)
         except RefusedError as refused:
-            raise (refused if self._is_kept else RefusedError(refused.problems)) from refused
+            is_whole = self._is_kept or isinstance(refused, TooManyProblemsError)
+            raise (refused if is_whole else RefusedError(refused.problems)) from refused
 
     def write(self, value: Any) -> dict[str, Any]:
         return write_table(value)

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents.shown import shown
+from h3sim.documents.toml_limits import exceeded_limit
 from h3sim.errors import Problem
 
 if TYPE_CHECKING:
@@ -20,12 +21,15 @@ def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, 
     """Return the TOML document that *text* is.
 
     Raises:
-        error: if it is not TOML, is nested too deeply, or holds a number of thousands of digits.
+        error: if it is not TOML, exceeds a limit of `toml_limits`, or holds a number of thousands
+            of digits.
     """
     import tomllib  # on use: importing h3sim should stay quick
 
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
+        message = exceeded_limit(text)
+        if not message:
+            return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as caught:
         message = f"is not TOML: {caught}"
     except RecursionError:

@@ -9,10 +9,12 @@ from h3sim.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["ABSENT", "RefusedError", "collected", "joined"]
+__all__ = ["ABSENT", "MAX_PROBLEMS", "RefusedError", "TooManyProblemsError", "collected", "joined"]
 
 ABSENT: Any = object()
 """Stands for no value at all, where None is one."""
+MAX_PROBLEMS = 5_000
+"""The most mistakes that are looked for in one list or table: each takes memory."""
 
 
 class RefusedError(Exception):
@@ -35,12 +37,22 @@ class RefusedError(Exception):
         ]
 
 
+class TooManyProblemsError(RefusedError):
+    """A value with so many mistakes that the rest of the document is not read.
+
+    Nothing stands in for it: rules about all of a document would see a part only.
+    """
+
+
 def collected(
     entries: Iterable[tuple[str, Callable[[Any], Any], Any]],
 ) -> tuple[list[Any], list[Problem]]:
     """Return what each (key, what reads it, what was given) becomes, and all that is wrong.
 
     A stand-in, where there is one, takes the place of what is wrong.
+
+    Raises:
+        TooManyProblemsError: if more than `MAX_PROBLEMS` things are wrong.
     """
     taken: list[Any] = []
     problems: list[Problem] = []
@@ -49,6 +61,11 @@ def collected(
             taken.append(take(given))
         except RefusedError as refused:
             problems += refused.under(key)
+            if isinstance(refused, TooManyProblemsError):
+                raise TooManyProblemsError(problems) from refused
+            if len(problems) > MAX_PROBLEMS:
+                message = f"more than {MAX_PROBLEMS:,} mistakes: the rest is not read"
+                raise TooManyProblemsError([*problems, Problem(key=key, message=message)]) from None
             if refused.stand_in is not ABSENT:
                 taken.append(refused.stand_in)
     return taken, problems

@@ -16,12 +16,12 @@ from h3sim.page.hosts import host_names
 from h3sim.results.connections import Connection
 from h3sim.results.load import Load
 from h3sim.schemes import CustomScheduler
-from h3sim.trace import merged_trace
+from h3sim.trace import in_order_requested, merged_trace
 from h3sim.transport import Mode, Protocol
 from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.compression import HeaderCompression
     from h3sim.compression.header_run import HeaderRun
@@ -106,7 +106,11 @@ def _run(plan: Plan, browser: BrowserModel, limit_ns: int) -> Load:
     others = _run_over(plan, connector, connection, limit_ns=None if is_bounded else limit_ns)
     activities = connector.driver.browser.activities
     whole = _whole(
-        plan, connection, host_names(plan.page.resources, plan.page.root), activities=activities
+        plan,
+        connection,
+        host_names(plan.page.resources, plan.page.root),
+        asked_for=connector.driver.asked_for,
+        activities=activities,
     )
     return _load(plan, browser, [whole], whole.connection.trace, others)
 
@@ -130,6 +134,7 @@ def _from_hosts(plan: Plan, dns_ns: int, browser: BrowserModel, limit_ns: int) -
             plan,
             entry.connection,
             tuple(host.name for host in entry.group.hosts),
+            asked_for=connector.driver.asked_for,
             number=number,
             rtt_ns=entry.group.rtt_ns,
             lookups=tuple(
@@ -193,6 +198,7 @@ def _whole(
     connection: HttpConnection,
     hosts: tuple[str, ...],
     *,
+    asked_for: Sequence[int],
     activities: tuple[Activity, ...],
     number: int = 0,
     rtt_ns: int | None = None,
@@ -203,6 +209,7 @@ def _whole(
     header_runs = None
     if plan.headers is not None:
         trace, header_runs = _with_sections(connection, trace)
+    trace = in_order_requested(trace, asked_for)
     made = Connection(
         number=number,
         hosts=hosts,

@@ -29,7 +29,7 @@ class Timing(NamedTuple):
 
 def timings(trace: Trace) -> list[Timing]:
     """Return the times of each request of *trace*: its first and last byte as first delivered."""
-    first, last = trace.packet_rows.first_and_last(len(trace.requests))
+    first, last = trace.packet_rows.first_and_last([r.stream_id for r in trace.requests])
     return [
         Timing(r.stream_id, r.resource, r.requested_at_ns, first[r.stream_id], last[r.stream_id])
         for r in trace.requests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from h3sim.documents import listed, parse_toml, read_text
@@ -113,8 +114,11 @@ def _kind(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
 
 
 def _tables(value: Any) -> list[dict[str, Any]]:
+    """Return the tables in *value*, which may be anything that a file says."""
     entries = value.values() if isinstance(value, dict) else value
-    return [entry for entry in entries if isinstance(entry, dict)] if entries else []
+    if not isinstance(entries, Iterable):
+        return []
+    return [entry for entry in entries if isinstance(entry, dict)]
 
 
 def _acted_on(document: dict[str, Any], kind: SignalKind) -> tuple[dict[str, Any], list[Problem]]:
@@ -158,4 +162,4 @@ def _only(key: str, entry: Any, allowed: tuple[str, ...], problems: list[Problem
     for name in wrong:
         what = f"allowed are {listed(allowed, near=name)}" if allowed else "none is allowed here"
         problems.append(Problem(key=f"{key}.{name}", message=f"unknown key; {what}"))
-    return {name: value for name, value in entry.items() if name not in wrong}
+    return {name: value for name, value in entry.items() if name in allowed}

@@ -107,6 +107,12 @@ def refuse_what_the_network_lacks(config: LoadConfig) -> None:
         is_named_so = config.named_network().constant_rate is None
         links = [link for link in (network.down, network.up) if link is not None]
         problems = list(_with_links(config, links, is_named_so=is_named_so))
+        if network.down is not None and network.down.mean_rate_bps is None:
+            # A flow would grow without end: nothing is ever full, and nothing waits for anything.
+            message = "needs a rate: on a link down without one nothing is shared"
+            problems += [
+                Problem(key=name, message=message) for name in _given(config, "cross_traffic")
+            ]
     if problems:
         raise InputError(problems)
 

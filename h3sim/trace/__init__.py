@@ -9,7 +9,7 @@ from h3sim.trace.delivery import (
     StreamOrder,
 )
 from h3sim.trace.in_order import delivered_in_one_order, delivered_per_stream, with_delivery
-from h3sim.trace.merged import merged_trace
+from h3sim.trace.merged import in_order_requested, merged_trace
 from h3sim.trace.model import (
     ConnectionPacket,
     Delivery,
@@ -49,6 +49,7 @@ __all__ = [
     "Work",
     "delivered_in_one_order",
     "delivered_per_stream",
+    "in_order_requested",
     "merged_trace",
     "rows_of",
     "with_delivery",

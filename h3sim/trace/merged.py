@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from heapq import merge
-from operator import itemgetter
+from operator import itemgetter, lt
 from typing import TYPE_CHECKING
 
 from h3sim.protocol import STREAM_ID_STEP
@@ -20,7 +20,21 @@ if TYPE_CHECKING:
     from h3sim.trace.model import SignalSent
     from h3sim.trace.packet_rows import PacketRow
 
-__all__ = ["merged_trace"]
+__all__ = ["in_order_requested", "merged_trace"]
+
+
+def in_order_requested(trace: Trace, asked_for: Sequence[int]) -> Trace:
+    """Return the trace of one connection with its requests in the order of *asked_for*.
+
+    A connection numbers its streams as requests leave. Where several hosts share it, a request
+    whose host has to be looked up leaves after others that were made later.
+    """
+    position = {resource: index for index, resource in enumerate(asked_for)}
+    places = [position[request.resource] for request in trace.requests]
+    if all(map(lt, places, places[1:])):
+        return trace
+    requests = sorted(trace.requests, key=lambda request: position[request.resource])
+    return replace(trace, requests=tuple(requests))
 
 
 def merged_trace(

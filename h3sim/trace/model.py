@@ -125,9 +125,11 @@ class RecoveryRow(NamedTuple):
 class Trace:
     """Everything that happened in one load.
 
-    `requests` stand in the order they were made, which is that of their stream ids; `packet_rows`
-    in the order they were sent; `signals` in the order the server learnt them. Times are
-    nanoseconds since navigation start.
+    `requests` stand in the order in which the browser made them, so that `requested_at_ns` never
+    falls. Stream ids rise with it, except on a connection of several hosts where a request waited
+    for the name of its host: ids rise as requests leave. `packet_rows` stand in the order they were
+    sent, `signals` in the order the server learnt them. Times are nanoseconds since navigation
+    start.
     """
 
     delivery: Delivery

@@ -8,7 +8,7 @@ the columns are made of the rows when the first metric asks for them.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from operator import add, eq, itemgetter, le, ne
@@ -151,10 +151,11 @@ class PacketRows(Sequence[PacketRow]):
             self._off_sequence = _off_sequence(self.columns)
         return self._off_sequence
 
-    def first_and_last(self, n_streams: int) -> tuple[dict[int, int], dict[int, int]]:
-        """Return when the first and the last bytes of each of *n_streams* were delivered.
+    def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
+        """Return when the first and the last bytes of each of the *requested* streams arrived.
 
-        Streams of which nothing was delivered are left out.
+        A time is that of delivery. Streams of which nothing was delivered are left out; rows may
+        be of other streams, too, whose requests a log does not have.
         """
         columns = self.columns
         streams, times = columns.stream_id, columns.delivered_at_ns
@@ -163,7 +164,7 @@ class PacketRows(Sequence[PacketRow]):
         if self.is_in_order:
             forward = zip(streams, times, strict=True)
             backward = zip(reversed(streams), reversed(times), strict=True)
-            return first_of_each(forward, n_streams), first_of_each(backward, n_streams)
+            return first_of_each(forward, requested), first_of_each(backward, requested)
         first: dict[int, int] = {}
         last: dict[int, int] = {}
         for stream_id, at_ns in zip(streams, times, strict=True):
@@ -247,13 +248,17 @@ def rows_of(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketRo
     return PacketRows(len(sent), partial(_joined, sent, delivered_at_ns))
 
 
-def first_of_each(rows: Iterable[tuple[int, int | None]], n_streams: int) -> dict[int, int]:
-    """Return the first time of each stream; no more rows are looked at than it takes."""
+def first_of_each(
+    rows: Iterable[tuple[int, int | None]], requested: Collection[int]
+) -> dict[int, int]:
+    """Return the first time of each requested stream; no more rows are read than it takes."""
     first: dict[int, int] = {}
+    missing = set(requested)
     for stream_id, at_ns in rows:
-        if stream_id not in first and at_ns is not None:
+        if stream_id in missing and at_ns is not None:
             first[stream_id] = at_ns
-            if len(first) == n_streams:
+            missing.remove(stream_id)
+            if not missing:
                 break
     return first
 

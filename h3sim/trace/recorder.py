@@ -16,7 +16,7 @@ from h3sim.trace.packet_rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from h3sim.trace.delivery import DeliveryTimes
     from h3sim.trace.packet_rows import SentRow
@@ -174,7 +174,7 @@ class _SteadyRows(PacketRows):
         """Whether no two packets were delivered at one instant."""
         return self._is_apart
 
-    def first_and_last(self, n_streams: int) -> tuple[dict[int, int], dict[int, int]]:
+    def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
         """Return when the first and the last bytes of each stream were delivered."""
         sent_at_ns, delay_ns = self._sent_at_ns, self._delay_ns
         forward: Iterator[int]
@@ -185,8 +185,8 @@ class _SteadyRows(PacketRows):
             # Of all columns that of streams alone is asked for by every load.
             of_stream = itemgetter(0)
             forward, backward = map(of_stream, self._chunks), map(of_stream, self._chunks[::-1])
-        first = first_of_each(zip(forward, sent_at_ns, strict=True), n_streams)
-        last = first_of_each(zip(backward, reversed(sent_at_ns), strict=True), n_streams)
+        first = first_of_each(zip(forward, sent_at_ns, strict=True), requested)
+        last = first_of_each(zip(backward, reversed(sent_at_ns), strict=True), requested)
         for times in (first, last):
             for stream_id in times:
                 times[stream_id] += delay_ns

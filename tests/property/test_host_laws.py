@@ -39,7 +39,10 @@ def pages_of_hosts(draw: st.DrawFn) -> h3sim.Page:
         certificate, server = draw(st.sampled_from(_SHARED))
         rtt_ns = draw(st.sampled_from((None, ms(5), ms(150))))
         rtt_ns = rtts_ns.setdefault((certificate, server), rtt_ns) if server else rtt_ns
-        hosts.append(Host(name=name, certificate=certificate, server=server, rtt_ns=rtt_ns))
+        dns_ns = draw(st.sampled_from((None, 0, ms(30))))
+        hosts.append(
+            Host(name=name, certificate=certificate, server=server, rtt_ns=rtt_ns, dns_ns=dns_ns)
+        )
     return replace(page, resources=resources, hosts=tuple(hosts))
 
 
@@ -51,7 +54,13 @@ def check_one_connection_is_todays(
     page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str = "rr"
 ) -> None:
     """Hosts that all share a server and a certificate load as one host does, byte for byte."""
-    hosts = (replace(host, certificate="c", server="1", rtt_ns=None) for host in page.hosts)
+    shared_by_all: dict[str, Any] = {
+        "certificate": "c",
+        "server": "1",
+        "rtt_ns": None,
+        "dns_ns": None,
+    }
+    hosts = (replace(host, **shared_by_all) for host in page.hosts)
     page = replace(page, hosts=tuple(hosts))
     one, shared = loaded(page, setting, scheme), from_hosts(page, setting, scheme)
     assert shared.trace.digest() == one.trace.digest()
@@ -83,6 +92,15 @@ def check_bytes_of_all_connections(load: h3sim.Load) -> None:
     laws.check_every_byte_is_delivered_once(load)
 
 
+def check_requests_are_in_the_order_made(load: h3sim.Load) -> None:
+    """Of the load and of each connection: times never fall, whoever waits for a name."""
+    for trace in (load.trace, *(each.trace for each in load.connections)):
+        times = [request.requested_at_ns for request in trace.requests]
+        assert times == sorted(times)
+        ids = [request.stream_id for request in trace.requests]
+        assert sorted(ids) == [4 * number for number in range(len(ids))]
+
+
 @law(25)
 @given(page=pages_of_hosts(), setting=settings(), scheme=st.sampled_from(SCHEMES))
 def test_hosts_of_one_connection_load_as_today(
@@ -102,3 +120,24 @@ def test_every_byte_comes_over_the_connection_of_its_host(
     for connection in load.connections:
         check_time_runs_forward(replace(load, trace=connection.trace))
     laws.check_requests_follow_their_triggers(load)
+
+
+@law(40)
+@given(
+    page=pages_of_hosts(),
+    setting=settings(),
+    scheme=st.sampled_from(SCHEMES),
+    is_one=st.sampled_from((True, True, False)),
+    waits_ms=st.permutations((0, 30, 60, 400)),
+)
+def test_requests_are_in_the_order_made_whoever_waits_for_a_name(
+    page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str, is_one: bool, waits_ms: list[int]
+) -> None:
+    shared: dict[str, Any] = {"certificate": "c", "server": "1", "rtt_ns": None} if is_one else {}
+    hosts = (
+        replace(host, dns_ns=ms(wait_ms), **shared)
+        for host, wait_ms in zip(page.hosts, waits_ms, strict=False)
+    )
+    check_requests_are_in_the_order_made(
+        from_hosts(replace(page, hosts=tuple(hosts)), setting, scheme)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,3 +103,20 @@ def test_every_mistake_is_told(text: str, mistakes: list[str]) -> None:
 def test_a_constant_rate_is_shared_with_nobody() -> None:
     with pytest.raises(InputError, match="cross_traffic: needs links"):
         h3sim.LoadConfig(network="marx-2019", cross_traffic="cubic")
+
+
+def test_a_link_without_a_rate_is_shared_with_nobody() -> None:
+    without = Network(name="x", rtt_ns=ms(20), down=LinkProfile(), up=LinkProfile(rate_bps=mbps(1)))
+    for flows in ("cubic", "on-off:3 + bbr@500"):
+        with pytest.raises(InputError) as caught:
+            h3sim.LoadConfig(network=without, cross_traffic=flows)
+        assert [problem.key for problem in caught.value.problems] == ["cross_traffic"]
+        assert "needs a rate" in caught.value.problems[0].message
+    # Opportunities of a trace are a rate as well, and so is one that the load is given.
+    trace = Network(name="x", down=LinkProfile(mahimahi=(1, 2)), up=LinkProfile())
+    assert h3sim.LoadConfig(network=trace, cross_traffic="cubic").cross_traffic == "cubic"
+
+
+def test_a_load_over_such_a_link_is_refused_before_it_begins() -> None:
+    with pytest.raises(InputError, match="cross_traffic: needs a rate"):
+        h3sim.simulate(PAGE, network=replace(LINKS, down=LinkProfile()), cross_traffic="bbr")

@@ -437,3 +437,19 @@ def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
             assert sum(row[4] for row in load.trace.packet_rows) == stream_bytes
             loaded.add(scheme.name)
     assert loaded == {scheme.name for scheme in schemes}
+
+
+def test_a_basis_with_control_characters_is_spelt_out_and_cut_in_the_report(tmp_path: Path) -> None:
+    rows = [root(), row("r1", parent_basis="\x00\x1b[31m"), row("r2", parent_basis="x" * 10_000)]
+    report = import_page(write_recording(tmp_path, {"name": "made-up", "resources": rows})).lines()
+    assert all(line.isprintable() for line in report)
+    assert any("parent from \\x00\\x1b[31m 1" in line for line in report)
+    assert max(map(len, report)) < 500
+
+
+def test_of_a_row_with_very_many_mistakes_the_rest_is_not_read() -> None:
+    table = {"name": "x", "resources": [root(), row("r1", chunks=[0] * 10_000)]}
+    with pytest.raises(PageError) as caught:
+        facts_from_dict(table)
+    assert caught.value.problems[0].key == "resources[1].chunks[0]"
+    assert "4,9" in caught.value.problems[-1].message  # of 5,001 that were looked for

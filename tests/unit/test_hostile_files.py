@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import h3sim
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
+from h3sim.documents import parse_toml
+from h3sim.documents.toml_limits import exceeded_limit
 from h3sim.errors import InputError
+from h3sim.study.study_file import read_study
 from h3sim.transport import Jitter
 
 if TYPE_CHECKING:
@@ -37,10 +42,17 @@ def complaint(read: Callable[[Path], object], path: Path) -> str:
     ("text", "said"),
     [
         (f"rtt_ms = {'9' * 5000}", "a number has thousands of digits"),
-        (f"rtt_ms = {'[' * 5000}{']' * 5000}", "is nested too deeply"),
-        (f"[{'.'.join('a' * 5000)}]", "unknown key"),
-        (f"{'.'.join('a' * 5000)} = 1", "unknown key"),
-        (f"name.{'.'.join('a' * 5000)} = 1", "must be text, is too much to show"),
+        (f"rtt_ms = {'[' * 5000}{']' * 5000}", "line 1: arrays and tables are nested more than 16"),
+        (f"[{'.'.join('a' * 5000)}]", "line 1: a key has more than 16 parts"),
+        (f"{'.'.join('a' * 40_000)} = 1", "line 1: a key has more than 16 parts"),
+        ("\n" + ".".join(['"a"'] * 5000) + " = 1", "line 2: a key has more than 16 parts"),
+        (f"[a]\nx = {{{'.'.join('a' * 5000)} = 1}}", "line 2: a key has more than 16 parts"),
+        (f"{'a = {' * 17}", "line 1: arrays and tables are nested more than 16"),
+        ("".join(f"k{n} = 1\n" for n in range(60_000)), "there are more than 50,000 keys"),
+        ("[[rules]]\n" * 60_000, "there are more than 50,000 keys"),
+        (f'title = "{"a" * 9_000_000}"', "is larger than 8 MiB"),
+        (f"{'.'.join('a' * 16)} = 1", "unknown key"),
+        (f"name.{'.'.join('a' * 15)} = 1", "must be text, is "),
         ("a = 1\na = 2", "is not TOML"),
     ],
 )
@@ -53,6 +65,45 @@ def test_toml_that_breaks_parsers_is_refused(
     assert said in message
     assert all(line.startswith(f"{path}: ") for line in message.splitlines())
     assert len(message) < 5000
+
+
+TOML_WITHIN_LIMITS = (
+    f'title = "{"." * 100}"',
+    f"title = '{'[' * 100}'",
+    f'"{"a." * 100}" = 1',
+    f"['{'a.' * 100}']\nx = 1",
+    'title = """\n' + "a.a = 1 [[" * 100 + '\n"" \\\\\\""" ' + "." * 50 + '""""',
+    f"title = '''{'[.' * 100}'' x''''",
+    f'title = "a \\" {"[" * 100}"',
+    f"# {'a.' * 100}\nx = 1  # {'{[' * 100}",
+    f"values = [{'1.5, ' * 60_000}]",
+    "values = [\n" + "  -1.5e3,  # [[[ a.b\n" * 100 + "]",
+    f"values = [{'[1.5, 2.5],' * 10_000}]",
+    f"values = [{'{x = 1.5, y.z = 2.5},' * 10_000}]",
+    f"{'.'.join('a' * 16)} = 1",
+    f"[{' . '.join('a' * 16)}]",
+    f"a = {'[' * 16}{']' * 16}",
+    "at = 1979-05-27T07:32:00.999999-07:00",
+)
+
+
+@pytest.mark.parametrize("text", TOML_WITHIN_LIMITS, ids=range(len(TOML_WITHIN_LIMITS)))
+def test_toml_within_the_limits_is_parsed(text: str) -> None:
+    assert parse_toml(text, InputError, source="x") == tomllib.loads(text)
+
+
+def test_every_shipped_toml_file_is_far_within_the_limits() -> None:
+    for path in (Path(__file__).parents[2] / "models").rglob("*.toml"):
+        assert not exceeded_limit(path.read_text("utf-8") * 10), path.name
+
+
+def test_studies_keep_the_limits_and_nothing_else_parses_toml(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.toml"
+    path.write_text(f"{'.'.join('a' * 40_000)} = 1")
+    assert "a key has more than 16 parts" in complaint(read_study, path)
+    package = Path(h3sim.__file__).parent
+    parsing = [file for file in package.rglob("*.py") if "tomllib.load" in file.read_text("utf-8")]
+    assert [file.relative_to(package).as_posix() for file in parsing] == ["documents/parse.py"]
 
 
 @every_reader
@@ -140,3 +191,25 @@ def test_a_class_that_can_say_nothing_is_told_so(tmp_path: Path) -> None:
 def test_jitter_is_written_in_ascii_digits() -> None:
     with pytest.raises(InputError, match="must be 'none', or like"):
         Jitter.parse("\u0664:\u0661")
+
+
+def test_of_a_page_with_very_many_mistakes_the_rest_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "page.json"
+    for entries, key in ((["{}"] * 50_000, "resources[1666]"), (["0"] * 50_000, "resources[5000]")):
+        path.write_text(
+            f'{{"format": "h3sim-page/1", "name": "x", "resources": [{",".join(entries)}]}}'
+        )
+        with pytest.raises(InputError) as caught:
+            load_page(path)
+        *_, last = caught.value.problems
+        assert (last.key, last.message) == (key, "more than 5,000 mistakes: the rest is not read")
+        assert len(caught.value.problems) == 5002
+        assert len(caught.value.lines()) == 101
+
+
+def test_of_very_many_unknown_keys_the_first_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "scheme.toml"
+    path.write_text(SCHEME + "".join(f"k{number} = 1\n" for number in range(6_000)))
+    message = complaint(load_scheme, path)
+    assert f"{path}: 6,000 unknown keys, the first of which follow" in message
+    assert f"{path}: k0: unknown key" in message

@@ -55,6 +55,19 @@ def finished(load: h3sim.Load) -> dict[str, float]:
     return {row.id: row.finished_ms for row in load.timings}
 
 
+def test_requests_are_in_the_order_made_where_one_waits_for_its_name() -> None:
+    hosts = {"www": SHARED, "cdn": {**SHARED, "dns_ms": 30}}
+    load = recorded(hosts, child("a", "cdn"), child("b", "www"), child("c", "www"))
+    # All three are asked for at once; a leaves 30 ms later, on the last stream.
+    made = [("/", 0, 40), ("a", 12, 60), ("b", 4, 60), ("c", 8, 60)]
+    for trace in (load.trace, load.connections[0].trace):
+        assert [
+            (load.page.resources[row.resource].id, row.stream_id, row.requested_at_ns / ms(1))
+            for row in trace.requests
+        ] == made
+    assert [row.id for row in load.timings] == [id_ for id_, _, _ in made]
+
+
 class TestOneOfItsOwn:
     def test_a_host_is_looked_up_and_connected_to_when_it_is_asked_for(self) -> None:
         load = recorded({"cdn": {"rtt_ms": 60, "dns_ms": 7}}, child("a", "cdn"), dns_ms=5)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.capture import import_page
+from h3sim.capture import RecordingError, import_page
 from h3sim.capture.markup.compression import serve
 from h3sim.capture.markup.css import read_sheet
 from h3sim.capture.markup.media import chosen, matches
@@ -302,3 +302,50 @@ def test_images_are_lazy_where_they_say_so(tmp_path: Path) -> None:
     found = site_of(tmp_path, html, a__png="a", b__png="b")
     assert found["a.png"]["lazy"] is True
     assert "lazy" not in found["b.png"]
+
+
+def test_no_link_out_of_the_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.css").write_text("p { background: url(found.png) }")
+    root = tmp_path / "site"
+    (root / "sub").mkdir(parents=True)
+    (root / "own.css").write_text("p { color: red }")
+    (root / "out.css").symlink_to(tmp_path / "secret.css")
+    (root / "up").symlink_to(tmp_path)
+    (root / "loop.css").symlink_to(root / "loop.css")
+    (root / "inside.css").symlink_to(root / "own.css")
+    names = ("out.css", "up/secret.css", "loop.css", "inside.css")
+    html = "".join(f"<link rel=stylesheet href={name}>" for name in names)
+    (root / "index.html").write_text(f"{html}<p>text")
+    result = import_page(root)
+    assert [each.id for each in result.page.resources] == ["index.html", "inside.css"]
+    skipped = [problem.message for problem in result.skipped]
+    assert [message.split("'")[1] for message in skipped] == [
+        "out.css",
+        "up/secret.css",
+        "loop.css",
+    ]
+    assert ["leads out of the folder" in message for message in skipped] == [True, True, False]
+    # A document that is such a link is refused; so is one by the way of a folder that is.
+    (root / "sub" / "index.html").symlink_to(tmp_path / "secret.css")
+    for document in (root / "sub", root / "up" / "secret.css"):
+        with pytest.raises(RecordingError, match="is a link that leads out of"):
+            import_page(document, dialect="site", root=root)
+
+
+def test_a_folder_may_itself_be_reached_by_a_link(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("<img src=a.png>")
+    (tmp_path / "site" / "a.png").write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path / "site")
+    assert len(import_page(tmp_path / "link").page.resources) == 2
+
+
+@pytest.mark.parametrize("end", [">", ""])
+def test_a_tag_with_thousands_of_attributes_is_not_parsed(end: str) -> None:
+    def parsed(n_attributes: int) -> StyledDocument:
+        data = f"<p {' '.join(f'a{n}=1' for n in range(n_attributes))}{end}".encode()
+        return StyledDocument(data, scan(data))
+
+    assert parsed(1_500).is_parsed
+    assert not parsed(3_000).is_parsed
+    assert parsed(3_000).applies("b")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import h3sim
 from h3sim.qlog import read_qlog
 from h3sim.results.measured import measured_to_dict
 from h3sim.trace import Delivery
@@ -342,3 +343,20 @@ def test_responses_whose_end_never_came_are_left_out_and_named(tmp_path: Path) -
     assert "whether responses that lack a FIN are whole: stream 36" in log.unknown
     assert "when requests were made; their first byte stands in: stream 36" in log.unknown
     assert "what was asked for: streams 0, 36" in log.unknown
+
+
+def test_figures_are_of_the_responses_that_are_whole_beside_one_that_is_not(tmp_path: Path) -> None:
+    """All arrives in the order sent, and one response is empty; of another the end is missing."""
+    events = [headers(0, "created", stream_id, path=f"/{stream_id}") for stream_id in (0, 4, 8, 12)]
+    events += [
+        packet(10, "received", 0, frame(0, 0, 100, fin=True)),
+        headers(11, "parsed", 4, content_length="900"),
+        packet(12, "received", 1, frame(4, 0, 50)),
+        packet(13, "received", 2, frame(8, 0, 100, fin=True)),
+        headers(14, "parsed", 12, content_length="0"),
+        packet(14, "received", 3, frame(12, 0, 0, fin=True)),
+    ]
+    path = save(tmp_path / "log.qlog", document(trace(events)))
+    rows = h3sim.measure(path).to_dict()["resources"]
+    times = {row["stream_id"]: (row["first_byte_ms"], row["finished_ms"]) for row in rows}
+    assert times == {0: (10, 10), 8: (13, 13), 12: (14, 14)}

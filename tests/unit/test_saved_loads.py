@@ -253,3 +253,13 @@ def test_a_seed_that_is_refused_is_told_once() -> None:
     with pytest.raises(SavedLoadError) as raised:
         load_from_dict(broken(seed=-4))
     assert [problem.key for problem in raised.value.problems] == ["seed"]
+
+
+@pytest.mark.parametrize("classes", [True, 1, 1.5, None, "x", [True], {"x": True}])
+def test_classes_of_another_type_are_a_mistake_of_the_scheme(classes: Any) -> None:
+    document = broken()
+    document["inputs"]["scheme"]["classes"] = classes
+    with pytest.raises(SavedLoadError) as raised:
+        load_from_dict(document)
+    keys = [problem.key for problem in raised.value.problems]
+    assert any(key.startswith("inputs.scheme.classes") for key in keys)

@@ -26,6 +26,8 @@ __all__ = ["FactsReader", "facts_from_dict"]
 
 _KNOWN_PARENTS = ("", "none", "initiator")
 """The bases of parents that nobody worked out."""
+_SHOWN_CHARACTERS = 100
+"""A longer name of a basis is cut in the report."""
 
 
 def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
@@ -89,7 +91,7 @@ def _take(table: FactsTable, recording: Recording) -> None:
     _take_holds(table, recording)
     for row in table.rows:
         if row.basis not in _KNOWN_PARENTS:
-            recording.inferred[f"parent from {row.basis}"] += 1
+            recording.inferred[f"parent from {row.basis[:_SHOWN_CHARACTERS]}"] += 1
         recording.found["initiators"] += row.basis == "initiator"
 
 

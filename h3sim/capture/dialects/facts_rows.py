@@ -11,7 +11,12 @@ from h3sim.capture.inference.observed import first_of
 from h3sim.documents import shown
 from h3sim.documents.arguments import Only
 from h3sim.documents.declared import declared, read_table, says
-from h3sim.documents.refused import RefusedError, collected
+from h3sim.documents.refused import (
+    MAX_PROBLEMS,
+    RefusedError,
+    TooManyProblemsError,
+    collected,
+)
 from h3sim.documents.values import Choice, ListOf, OrNone, Text, ValueType, Whole
 from h3sim.errors import PageError, Problem
 from h3sim.page import Kind
@@ -168,6 +173,13 @@ def read_facts(document: object, source: str) -> FactsTable:
         message = f"must be an object, is {shown(document)}"
         raise PageError([Problem(key="", message=message)], source)
     problems: list[Problem] = []
+    try:
+        return _table(document, source, problems)
+    except TooManyProblemsError:
+        raise PageError(first_of(problems), source) from None
+
+
+def _table(document: dict[str, Any], source: str, problems: list[Problem]) -> FactsTable:
     table = _taken(FactsTable, document, "", problems)
     if not table.resources and all(problem.key != "resources" for problem in problems):
         problems.append(Problem(key="resources", message="a page needs at least one resource"))
@@ -207,6 +219,8 @@ def _taken(cls: type[ValueT], given: object, key: str, problems: list[Problem]) 
         return _read(cls, given)
     except RefusedError as refused:
         problems += refused.under(key)
+        if isinstance(refused, TooManyProblemsError) or len(problems) > MAX_PROBLEMS:
+            raise TooManyProblemsError(problems) from refused
         stand_in: ValueT = refused.stand_in
         return stand_in
 

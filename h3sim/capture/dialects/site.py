@@ -21,6 +21,7 @@ from h3sim.capture.markup.fonts import BOLD, BOLD_ELEMENTS, NORMAL, SLANTED_ELEM
 from h3sim.capture.markup.references import Reference, Style, read_markup
 from h3sim.capture.markup.selectors import StyledDocument
 from h3sim.capture.markup.tags import scan
+from h3sim.documents import resolved_within
 from h3sim.page import At, Kind
 
 if TYPE_CHECKING:
@@ -60,14 +61,16 @@ class _Later(NamedTuple):
 def read_site(path: Path, recording: Recording, *, root: Path | None = None) -> None:
     """Read the site whose first document is at *path*, and whose paths begin at *root*.
 
-    Without *root* they begin at the document's folder. No file outside is read, but for where
-    links in the file system lead.
+    Without *root* they begin at the document's folder. No file outside is read, and no symbolic
+    link that leads out is followed.
     """
     root = path.parent if root is None else root
-    # Not resolved: a link in the file system may lead out of the folder, and is followed.
+    # Not resolved: paths are those that a browser would request, links among them.
     absolute, absolute_root = (Path(os.path.abspath(each)) for each in (path, root))  # noqa: PTH100
     if not absolute.is_relative_to(absolute_root):
         raise recording.refuse(f"is not in {str(root)!r}", "--root")
+    if resolved_within(absolute_root, absolute) is None:
+        raise recording.refuse(f"is a link that leads out of {str(root)!r}, which is not followed")
     if path.stat().st_size > _LONGEST_FILE:
         raise recording.refuse(f"is larger than {_LONGEST_FILE >> 20} MiB")
     _Site(absolute_root, recording).read(absolute.relative_to(absolute_root).as_posix())
@@ -250,9 +253,11 @@ class _Site:
         name = path if len(path) <= 100 else f"{path[:100]}..."
         why = ""
         try:
-            file = self._folder.joinpath(*parts)
+            file = resolved_within(self._folder, self._folder.joinpath(*parts))
             if ".." in parts or "\0" in path or "\\" in path:
                 why = f"{name!r} is not in the folder"
+            elif file is None:
+                why = f"{name!r} leads out of the folder"
             elif len(self._files) > _MOST_FILES:
                 why = f"more than {_MOST_FILES:,} files are asked for"
             elif not file.is_file():

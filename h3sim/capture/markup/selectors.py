@@ -29,17 +29,23 @@ _PSEUDO_ELEMENT = re.compile(
     r"::?(before|after|first-line|first-letter|marker|placeholder)\b|::[\w-]+"
 )
 _TAGS = re.compile(r"<[^>]*+>")
+_MOST_ATTRIBUTES = 2_000
 
 
 class StyledDocument:
     """An HTML document in which selectors are looked for.
 
-    One that is too long or too deep is not parsed: then every rule is taken to apply, and
-    `is_parsed` is false.
+    One that is too long or too deep, or has a tag with thousands of attributes, is not parsed: then
+    every rule is taken to apply, and `is_parsed` is false.
     """
 
     def __init__(self, data: bytes, scan: Scan) -> None:
-        self.is_parsed = len(data) <= _LONGEST and scan.depth <= _DEEPEST
+        self.is_parsed = (
+            len(data) <= _LONGEST
+            and scan.depth <= _DEEPEST
+            # The parser compares each attribute with all before it.
+            and scan.most_attributes <= _MOST_ATTRIBUTES
+        )
         self.n_guessed = 0
         self._depth = scan.depth
         self._size = max(1, len(data))

@@ -52,6 +52,7 @@ _CLOSED_BY_ITSELF = frozenset(b"p li dd dt option tr td th tbody thead tfoot col
 """What a parser closes when the next of its kind opens, so that it does not nest."""
 _NOT_COUNTED = _VOID | _CLOSED_BY_ITSELF
 _LONGEST_ATTRIBUTES = 1 << 16
+_LONG_TAG = 1 << 12
 
 
 class Tag(NamedTuple):
@@ -75,6 +76,8 @@ class Scan:
     """Where the head ends: at its end tag, or at the first tag that cannot stand in it."""
     unscripted: list[tuple[int, int]]
     """Where the texts of `noscript` begin and end."""
+    most_attributes: int = 0
+    """The most attributes of a tag; they are counted in long tags only."""
 
 
 def scan(data: bytes) -> Scan:
@@ -82,15 +85,18 @@ def scan(data: bytes) -> Scan:
     tags: list[Tag] = []
     unscripted: list[tuple[int, int]] = []
     depth = _Depth()
-    head_end, n_templates = len(data), 0
+    head_end, n_templates, most_attributes = len(data), 0, 0
     opening = _OPENING.search(data)
     while opening is not None:
         found = _TAG.match(data, opening.start())
         if found is None:
             at = _behind_what_is_no_tag(data, opening.start())
+            if at < 0:
+                most_attributes = max(most_attributes, _count_attributes(data[opening.end() :]))
             opening = None if at < 0 else _OPENING.search(data, at)
             continue
         slash, name, attributes = found.groups()
+        most_attributes = max(most_attributes, _count_attributes(attributes))
         name, text_end = name.lower(), found.end()
         if not slash and name in _RAW:
             close = _RAW[name].search(data, text_end)
@@ -116,7 +122,13 @@ def scan(data: bytes) -> Scan:
             if "style" in values:
                 tags.append(Tag(name.decode("utf-8", "replace"), values, found.end()))
         opening = _OPENING.search(data, text_end)
-    return Scan(tags=tags, depth=depth.most, head_end=head_end, unscripted=unscripted)
+    return Scan(
+        tags=tags,
+        depth=depth.most,
+        head_end=head_end,
+        unscripted=unscripted,
+        most_attributes=most_attributes,
+    )
 
 
 def _behind_what_is_no_tag(data: bytes, at: int) -> int:
@@ -135,6 +147,11 @@ def _behind_what_is_no_tag(data: bytes, at: int) -> int:
         end = data.find(b">", at)
         return -1 if end < 0 else end + 1
     return at + 1
+
+
+def _count_attributes(raw: bytes) -> int:
+    """Return how many attributes a long tag has; 0 for others, which cannot have many."""
+    return sum(1 for _ in _ATTRIBUTE.finditer(raw)) if len(raw) > _LONG_TAG else 0
 
 
 def _attributes(raw: bytes) -> dict[str, str]:

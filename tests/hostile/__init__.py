@@ -1,0 +1,1 @@
+"""Files of every format that are made to take time or memory, read within limits."""

@@ -1,0 +1,682 @@
+"""Hostile files: deep, wide, long, with huge numbers, repeated, in chains and circles, compressed.
+
+Each maker takes the size that the file shall have, about, and returns its bytes. What a reader has
+to say of it does not matter here: an answer, or mistakes, in time and within the memory.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from tests.fuzz.readers import READERS
+from tests.recordings import SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["FILES"]
+
+_HUGE = "9" * 4000
+
+
+def _repeated(make: Callable[[int], str], n_bytes: int) -> list[str]:
+    """Return as many different parts as make up the size."""
+    return [make(number) for number in range(max(1, n_bytes // (len(make(1000)) + 1)))]
+
+
+def _joined(make: Callable[[int], str], n_bytes: int, by: str = ",") -> str:
+    return by.join(_repeated(make, n_bytes))
+
+
+def _text(make: Callable[[int], str]) -> Callable[[int], bytes]:
+    return lambda n_bytes: make(n_bytes).encode()
+
+
+def _bomb(head: bytes, filler: bytes) -> Callable[[int], bytes]:
+    """Return a maker of gzip that grows to 300 times its size, and begins as a file may."""
+
+    def make(n_bytes: int) -> bytes:
+        times = 300 * n_bytes // len(filler)
+        return gzip.compress(head + filler * times, compresslevel=9)
+
+    return make
+
+
+# JSON of any kind
+
+_JSON: dict[str, Any] = {
+    "deep lists": _text(lambda n: "[" * n),
+    "deep objects": _text(lambda n: '{"a":' * (n // 5)),
+    "closed deep lists": _text(lambda n: "[" * (n // 2) + "]" * (n // 2)),
+    "wide list": _text(lambda n: f"[{_joined(lambda _: '0', n)}]"),
+    "wide object": _text(lambda n: _wide(n)),
+    "one key often": _text(lambda n: "{" + _joined(lambda _: '"k":0', n) + "}"),
+    "a long text": _text(lambda n: f'{{"format":"{"x" * n}"}}'),
+    "a long key": _text(lambda n: f'{{"{"x" * n}":1}}'),
+    "escapes": _text(lambda n: '{"a":"' + "\\u0000" * (n // 6) + '"}'),
+    "a long number": _text(lambda n: f'{{"format":{"9" * n}}}'),
+    "spaces": _text(lambda n: " " * n),
+    "no end of a text": _text(lambda n: '{"a":"' + "\\\\" * (n // 2)),
+}
+
+
+def _wide(n_bytes: int) -> str:
+    return "{" + _joined(lambda i: f'"k{i}":0', n_bytes) + "}"
+
+
+def _within(sample: Callable[[], Any], *path: str | int) -> dict[str, Callable[[int], bytes]]:
+    """Return makers that put something large in place of one value of a whole document."""
+
+    def put(value: Callable[[int], str]) -> Callable[[int], bytes]:
+        def make(n_bytes: int) -> bytes:
+            document = json.loads(json.dumps(sample()))
+            inner = document
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = "@@"
+            return json.dumps(document).replace('"@@"', value(n_bytes), 1).encode()
+
+        return make
+
+    at = ".".join(map(str, path))
+    return {
+        f"{at}: deep": put(lambda n: "[" * (n // 2) + "]" * (n // 2)),
+        f"{at}: 900 deep": put(lambda n: '{"a":' * 900 + "1" + "}" * 900),
+        f"{at}: wide list": put(lambda n: "[" + _joined(lambda _: "0", n) + "]"),
+        f"{at}: objects": put(lambda n: "[" + _joined(lambda _: "{}", n) + "]"),
+        f"{at}: wide object": put(_wide),
+        f"{at}: a long text": put(lambda n: f'"{"x" * n}"'),
+        f"{at}: huge numbers": put(lambda n: "[" + _joined(lambda _: _HUGE, n) + "]"),
+        f"{at}: a huge number": put(lambda _: "1e308"),
+    }
+
+
+def _lists(
+    sample: Callable[[], Any], *path: str | int, make: dict[str, Callable[[int, int], Any]]
+) -> dict[str, Callable[[int], bytes]]:
+    """Return makers that put many entries into the list at *path*: `make(number, of)` is one."""
+
+    def put(entry: Callable[[int, int], Any]) -> Callable[[int], bytes]:
+        def of(n_bytes: int) -> bytes:
+            n_entries = max(2, n_bytes // (len(json.dumps(entry(5000, 10_000))) + 2))
+            document = json.loads(json.dumps(sample()))
+            inner = document
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = [entry(number, n_entries) for number in range(n_entries)]
+            return json.dumps(document).encode()
+
+        return of
+
+    return {name: put(entry) for name, entry in make.items()}
+
+
+# Pages
+
+
+def _resource(number: int, parent: int | None, **more: Any) -> dict[str, Any]:
+    known: dict[str, Any] = {"id": f"r{number}", "kind": "script", "bytes": 9}
+    if parent is not None:
+        known["discovered"] = {"by": f"r{parent}", "at": "complete"}
+    return {**known, **more}
+
+
+_ROOT = {"id": "r0", "kind": "document", "bytes": 900}
+_PAGES: dict[str, Callable[[int, int], Any]] = {
+    "a chain": lambda i, n: _resource(i, i - 1) if i else _ROOT,
+    "a chain backwards": lambda i, n: (
+        _resource(i, i + 1) if i < n - 1 else {**_ROOT, "id": f"r{i}"}
+    ),
+    "one parent": lambda i, n: _resource(i, 0) if i else _ROOT,
+    "one parent and offset": lambda i, n: (
+        _resource(i, None, discovered={"by": "r0", "at": "offset", "offset_bytes": 5})
+        if i
+        else _ROOT
+    ),
+    "a circle": lambda i, n: _resource(i, (i + 1) % n),
+    "pairs in circles": lambda i, n: _resource(i, i ^ 1),
+    "no parents": lambda i, n: _resource(i, i + n),
+    "one id": lambda i, n: {"id": "x", "kind": "script", "bytes": 9},
+    "many hosts": lambda i, n: _resource(i, 0, host=f"h{i}") if i else _ROOT,
+    "long ids": lambda i, n: {**_ROOT, "id": f"{i}" + "x" * 3000},
+    "unknown kinds": lambda i, n: {**_ROOT, "id": f"r{i}", "kind": f"kind{i}"},
+    "unknown keys": lambda i, n: {**_ROOT, "id": f"r{i}", f"discoverd{i}": 1},
+    "huge sizes": lambda i, n: {**_ROOT, "id": f"r{i}", "bytes": 10**300},
+    "bare": lambda i, n: {},
+    "texts": lambda i, n: "x",
+}
+
+
+@cache
+def _sample(name: str) -> Any:
+    return json.loads(next(iter(READERS[name].samples())))
+
+
+def _page() -> Any:
+    document = _sample("page")
+    return {**document, "resources": [_ROOT], "provenance": {}}
+
+
+_PAGE = {
+    **_JSON,
+    **_lists(_page, "resources", make=_PAGES),
+    **_within(_page, "resources"),
+    **_within(_page, "name"),
+    **_within(_page, "provenance"),
+}
+
+# TOML
+
+
+def _tables(name: str) -> dict[str, Any]:
+    """Return hostile TOML behind the sample of a format."""
+
+    @cache
+    def head() -> str:
+        return next(iter(READERS[name].samples())).decode()
+
+    def with_(make: Callable[[int], str]) -> Callable[[int], bytes]:
+        return lambda n_bytes: f"{make(n_bytes)}\n{head()}".encode()
+
+    def behind(make: Callable[[int], str]) -> Callable[[int], bytes]:
+        return lambda n_bytes: f"{head()}\n{make(n_bytes)}".encode()
+
+    return {
+        "a dotted key": with_(lambda n: ".".join("a" * (n // 2)) + " = 1"),
+        "a dotted quoted key": with_(lambda n: ".".join(['"a"'] * (n // 4)) + " = 1"),
+        "a dotted table": behind(lambda n: f"[{'.'.join('a' * (n // 2))}]"),
+        "a dotted array": behind(lambda n: f"[[{'.'.join('a' * (n // 2))}]]"),
+        "a dotted key without a value": with_(lambda n: ".".join("a" * (n // 2))),
+        "a dotted key inline": with_(lambda n: f"x = {{{'.'.join('a' * (n // 2))} = 1}}"),
+        "many keys": with_(lambda n: _joined(lambda i: f"k{i} = 1", n, "\n")),
+        "many keys of 16 parts": with_(
+            lambda n: _joined(lambda i: ".".join([f"a{i}", *"bcdefghijklmnop"]) + "=1", n, "\n")
+        ),
+        "many tables": behind(lambda n: _joined(lambda i: f"[t{i}]", n, "\n")),
+        "many arrays": behind(lambda n: _joined(lambda _: "[[t]]", n, "\n")),
+        "many rules": behind(lambda n: _joined(lambda _: "[[rules]]\nclass='x'", n, "\n")),
+        "many classes": behind(lambda n: _joined(lambda i: f"[classes.c{i}]\nx=1", n, "\n")),
+        "one class of many keys": behind(
+            lambda n: "[classes.zz]\n" + _joined(lambda i: f"k{i}=1", n, "\n")
+        ),
+        "49,000 keys": behind(
+            lambda n: "[zz]\n" + _joined(lambda i: f"k{i}=1", min(n, 450_000), "\n")
+        ),
+        "deep lists": with_(lambda n: "x = " + "[" * n),
+        "deep tables": with_(lambda n: "x = " + "{a=" * (n // 3)),
+        "a wide list": with_(lambda n: "seeds = [" + _joined(lambda _: "0", n) + "]"),
+        "a wide list of pages": with_(
+            lambda n: "pages = [" + _joined(lambda i: f"'p{i}'", n) + "]"
+        ),
+        "a wide list of schemes": with_(
+            lambda n: "schemes = [" + _joined(lambda i: f"'s{i}'", n) + "]"
+        ),
+        "a list of lists": with_(lambda n: "x = [" + _joined(lambda _: "[]", n) + "]"),
+        "a list of tables": with_(lambda n: "x = [" + _joined(lambda _: "{}", n) + "]"),
+        "a long text": with_(lambda n: f'title = "{"x" * n}"'),
+        "a long name": with_(lambda n: f'name = "{"x" * n}"'),
+        "a text of several lines": with_(lambda n: '"""'.join(("title = ", '"a' * (n // 2), ""))),
+        "quotes": with_(lambda n: "title = " + '"' * n),
+        "single quotes": with_(lambda n: "title = " + "'" * n),
+        "escapes": with_(lambda n: 'title = "' + "\\u0041" * (n // 6) + '"'),
+        "backslashes": with_(lambda n: 'title = "' + "\\" * n),
+        "a comment": with_(lambda n: "#" * n),
+        "spaces": with_(lambda n: "x = " + " " * n + "1"),
+        "lines": with_(lambda n: "\n" * n),
+        "a long number": with_(lambda n: f"rtt_ms = {'9' * n}"),
+        "a long hexadecimal number": with_(lambda n: f"rtt_ms = 0x{'f' * n}"),
+        "a long fraction": with_(lambda n: f"rtt_ms = 0.{'9' * n}"),
+        "underscores": with_(lambda n: f"rtt_ms = {'1_' * (n // 2)}1"),
+        "a huge exponent": with_(lambda _: "rtt_ms = 1e999999999"),
+        "dates": with_(lambda n: "x = [" + _joined(lambda _: "1979-05-27", n) + "]"),
+        "axes": behind(
+            lambda n: (
+                "[axes]\nloss = ["
+                + _joined(lambda i: f"0.{i:07}", n // 2)
+                + "]\nrtt_ms = ["
+                + _joined(lambda i: f"{i}", n // 2)
+                + "]"
+            )
+        ),
+        "many axes": behind(lambda n: "[axes]\n" + _joined(lambda i: f"k{i}=[1,2]", n, "\n")),
+    }
+
+
+_TRACE = {
+    "huge numbers": _text(lambda n: _joined(lambda _: _HUGE, n, "\n")),
+    "a long number": _text(lambda n: "9" * n),
+    "one instant": _text(lambda n: _joined(lambda _: "5", n, "\n")),
+    "rising": _text(lambda n: _joined(str, n, "\n")),
+    "falling": _text(lambda n: _joined(lambda i: str(10**7 - i), n, "\n")),
+    "no numbers": _text(lambda n: _joined(lambda i: f"x{i}", n, "\n")),
+    "lines": _text(lambda n: "\n" * n),
+    "spaces": _text(lambda n: " " * n),
+    "NULs": _text(lambda n: "\0" * n),
+}
+
+# Recordings
+
+
+def _har_entry(number: int, url: str, **more: Any) -> dict[str, Any]:
+    entry: dict[str, Any] = json.loads(json.dumps(_first_entry()))
+    entry["request"]["url"] = url
+    entry.update(more)
+    return entry
+
+
+@cache
+def _first_entry() -> Any:
+    name = next(name for name in SAMPLES if name.startswith("har"))
+    return json.loads(json.dumps(SAMPLES[name]))["log"]["entries"][0]
+
+
+@cache
+def _har() -> Any:
+    name = next(name for name in SAMPLES if name.startswith("har"))
+    return json.loads(json.dumps(SAMPLES[name]))
+
+
+def _markup(text: str) -> dict[str, Any]:
+    return {"response": {**_first_entry()["response"], "content": {
+        "size": len(text), "mimeType": "text/html", "text": text}}}  # fmt: skip
+
+
+def _har_of(text: Callable[[int], str]) -> Callable[[int], bytes]:
+    """Return a maker of a HAR whose document is hostile markup."""
+
+    def make(n_bytes: int) -> bytes:
+        document = json.loads(json.dumps(_har()))
+        document["log"]["entries"] = [
+            _har_entry(0, "https://shop.example/", **_markup(text(n_bytes))),
+            _har_entry(1, "https://shop.example/a.png"),
+        ]
+        return json.dumps(document).encode()
+
+    return make
+
+
+_SITE = "https://shop.example"
+_HAR_ENTRIES: dict[str, Callable[[int, int], Any]] = {
+    "one address": lambda i, n: _har_entry(i, f"{_SITE}/"),
+    "many addresses": lambda i, n: _har_entry(i, f"{_SITE}/{i}"),
+    "many hosts": lambda i, n: _har_entry(i, f"https://h{i}.example/"),
+    "redirects": lambda i, n: _har_entry(
+        i,
+        f"{_SITE}/{i}",
+        response={
+            **_first_entry()["response"],
+            "status": 302,
+            "redirectURL": f"{_SITE}/{i + 1}",
+        },
+    ),
+    "one redirect": lambda i, n: _har_entry(
+        i, f"{_SITE}/", response={**_first_entry()["response"], "status": 302, "redirectURL": "/"}
+    ),
+    "initiators in a chain": lambda i, n: _har_entry(
+        i, f"{_SITE}/{i}", _initiator={"type": "script", "url": f"{_SITE}/{i - 1}"}
+    ),
+    "initiators in a circle": lambda i, n: _har_entry(
+        i, f"{_SITE}/{i}", _initiator={"type": "script", "url": f"{_SITE}/{(i + 1) % n}"}
+    ),
+    "long queries": lambda i, n: _har_entry(i, f"{_SITE}/{i}?" + "a=b&" * 500),
+    "long paths": lambda i, n: _har_entry(i, f"{_SITE}/{i}" + "/../a" * 500),
+    "referers": lambda i, n: _har_entry(
+        i,
+        f"{_SITE}/{i}",
+        request={
+            **_first_entry()["request"],
+            "url": f"{_SITE}/{i}",
+            "headers": [{"name": "Referer", "value": f"{_SITE}/{i - 1}"}],
+        },
+    ),
+    "wrong entries": lambda i, n: {"request": i},
+    "texts": lambda i, n: "x",
+}
+
+_HTML: dict[str, Callable[[int], str]] = {
+    "deep elements": lambda n: "<div>" * (n // 5),
+    "deep inline elements": lambda n: "<b>" * (n // 3),
+    "open tags": lambda n: "<" * n,
+    "open attributes": lambda n: "<p " + "a=" * (n // 2),
+    "many attributes": lambda n: "<p " + _joined(lambda i: f"a{i}=1", n, " ") + ">",
+    "open comments": lambda n: "<!--" * (n // 4),
+    "open scripts": lambda n: "<script>" * (n // 8),
+    "open titles": lambda n: "<title><" + "</titl" * (n // 6),
+    "quotes": lambda n: "<p a='" + "'" * n,
+    "entities": lambda n: "<img src='" + "&amp;" * (n // 5) + "'>",
+    "images": lambda n: _joined(lambda i: f"<img src={i}.png>", n, ""),
+    "one image": lambda n: "<img src=a.png>" * (n // 15),
+    "lazy images": lambda n: _joined(lambda i: f"<img loading=lazy src={i}>", n, ""),
+    "one srcset": lambda n: "<img srcset='" + _joined(lambda i: f"{i}.png {i + 1}w", n) + "'>",
+    "commas in srcset": lambda n: "<img srcset='" + "," * n + "'>",
+    "parentheses in sizes": lambda n: "<img srcset='a 1w' sizes='" + "(" * n + "'>",
+    "pictures": lambda n: "<picture><source media='(min-width:1px)' srcset=a>" * (n // 50),
+    "media": lambda n: "<link rel=stylesheet href=a media='" + "not all and " * (n // 12) + "'>",
+    "parentheses in media": lambda n: "<link rel=stylesheet href=a media='" + "(" * n + "'>",
+    "bases": lambda n: "<base href=a/>" * (n // 14) + "<img src=b>",
+    "dots in paths": lambda n: "<img src='" + "../" * (n // 3) + "a'>",
+    "stylesheets": lambda n: "<style>p{background:url(a)}</style>" * (n // 35),
+    "style attributes": lambda n: _joined(lambda i: f"<p style='background:url({i})'>", n, ""),
+    "many classes": lambda n: "<p class='" + _joined(lambda i: f"c{i}", n, " ") + "'>",
+    "frames": lambda n: _joined(lambda i: f"<iframe src={i}.html></iframe>", n, ""),
+    "NULs": lambda n: "<p>" + "\0" * n,
+}
+_CSS: dict[str, Callable[[int], str]] = {
+    "deep blocks": lambda n: "a{" * (n // 2),
+    "deep media": lambda n: "@media all{" * (n // 11),
+    "parentheses": lambda n: "(" * n,
+    "open urls": lambda n: "a{b:url(" * (n // 8),
+    "open comments": lambda n: "/*" * (n // 2),
+    "quotes": lambda n: "'" * n,
+    "backslashes": lambda n: "\\" * n,
+    "imports": lambda n: _joined(lambda i: f"@import '{i}.css';", n, ""),
+    "imports of itself": lambda n: "@import 'a.css';" * (n // 16),
+    "one long selector": lambda n: _joined(lambda i: f".c{i}", n) + "{background:url(a)}",
+    "a deep selector": lambda n: "p " * (n // 2) + "{background:url(a)}",
+    "a selector of not": lambda n: (
+        ":not(" * (n // 5) + "p" + ")" * (n // 5) + "{background:url(a)}"
+    ),
+    "a selector of has": lambda n: (
+        _joined(lambda i: f":has(p ~ p:nth-child({i}n))", n, "") + "{background:url(a)}"
+    ),
+    "selectors": lambda n: _joined(lambda i: f"p:nth-child({i}) b{{background:url(a)}}", n, ""),
+    "sibling selectors": lambda n: _joined(lambda i: f"p~p~p~p~p~b{i}{{background:url(a)}}", n, ""),
+    "attribute selectors": lambda n: _joined(lambda i: f"[a{i}*=b]{{background:url(a)}}", n, ""),
+    "faces": lambda n: (
+        _joined(lambda i: f"@font-face{{font-family:f;src:url({i})}}", n, "") + "p{font-family:f}"
+    ),
+    "faces of many families": lambda n: _joined(
+        lambda i: f"@font-face{{font-family:f{i};src:url({i})}}p{{font-family:f{i}}}", n, ""
+    ),
+    "faces of many weights": lambda n: (
+        _joined(
+            lambda i: f"@font-face{{font-family:f;font-weight:{i % 1000};src:url({i})}}", n // 2, ""
+        )
+        + _joined(lambda i: f"p{{font-family:f;font-weight:{i % 1000}}}", n // 2, "")
+    ),
+    "unicode ranges": lambda n: (
+        "@font-face{font-family:f;src:url(a);unicode-range:"
+        + _joined(lambda i: f"U+{i:x}", n)
+        + "}p{font-family:f}"
+    ),
+    "many sources": lambda n: (
+        "@font-face{font-family:f;src:" + _joined(lambda i: f"url({i})", n) + "}p{font-family:f}"
+    ),
+    "a long family": lambda n: "p{font-family:" + _joined(lambda i: f"f{i}", n) + "}",
+    "urls": lambda n: "p{background:" + _joined(lambda i: f"url({i})", n) + "}",
+    "image sets": lambda n: "p{background:" + "image-set(" * (n // 10) + "}",
+    "at rules": lambda n: "@x;" * (n // 3),
+}
+_BODY = "<p class=a>text<b>bold</b>" * 2000
+
+
+def _site(css: Callable[[int], str], body: str) -> Callable[[int], bytes]:
+    return lambda n: f"<!doctype html><style>{css(n - len(body))}</style>{body}".encode()
+
+
+_SITE_FILES = {
+    **{f"HTML: {name}": _text(make) for name, make in _HTML.items()},
+    **{f"CSS: {name}": _site(make, "<p>text") for name, make in _CSS.items()},
+    **{f"CSS over 4,000 elements: {name}": _site(make, _BODY) for name, make in _CSS.items()},
+}
+
+
+def _of_sample(name: str, *paths: tuple[str | int, ...]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for path in paths:
+        made |= _within(lambda: SAMPLES[name], *path)
+    return made
+
+
+def _lists_of(name: str) -> dict[str, Callable[[int], bytes]]:
+    """Return makers that repeat the first entry of each list of a sample, as it is and renamed."""
+    made: dict[str, Callable[[int], bytes]] = {}
+    for path in _paths(SAMPLES[name]):
+        made |= _repeating(name, path)
+    return made
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterable[tuple[Any, ...]]:
+    """Yield where lists with something in them are, at most three keys deep."""
+    if isinstance(value, list) and value:
+        yield path
+    if isinstance(value, dict | list) and len(path) < 3:
+        for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value))[:6]:
+            yield from _paths(inner, (*path, key))
+
+
+def _repeating(name: str, path: tuple[Any, ...]) -> dict[str, Callable[[int], bytes]]:
+    def make(n_bytes: int, *, is_renamed: bool) -> bytes:
+        document = json.loads(json.dumps({"_": SAMPLES[name]}))
+        inner = document
+        *before, last = ("_", *path)
+        for key in before:
+            inner = inner[key]
+        entry = json.dumps(inner[last][-1])
+        n_entries = n_bytes // (len(entry) + 8)
+        for number in range(n_entries):
+            made = (
+                entry.replace("shop.example/", f"shop.example/{number}/") if is_renamed else entry
+            )
+            inner[last].append(json.loads(made))
+        return json.dumps(document["_"]).encode()
+
+    at = ".".join(map(str, path)) or "all"
+    return {
+        f"{at}: one entry often": partial(make, is_renamed=False),
+        f"{at}: many entries": partial(make, is_renamed=True),
+    }
+
+
+_FACTS: dict[str, Callable[[int, int], Any]] = {
+    "a chain": lambda i, n: _fact(i, i - 1),
+    "one parent": lambda i, n: _fact(i, 0),
+    "a circle": lambda i, n: _fact(i, (i + 1) % n if i else 1),
+    "one id": lambda i, n: _fact(1, 0),
+    "no parents": lambda i, n: _fact(i, i + n),
+    "roots": lambda i, n: {**_fact(i, 0), "parent": None},
+    "bases": lambda i, n: {**_fact(i, 0), "parent_basis": f"basis{i}"},
+    "chunks": lambda i, n: {**_fact(i, 0), "chunks": [[1, 1]] * 1000},
+    "bare": lambda i, n: {},
+}
+
+
+def _fact(number: int, parent: int) -> dict[str, Any]:
+    known: Any = None if number == 0 else f"r{parent}"
+    return {"id": f"r{number}", "parent": known, "type": "js", "body_bytes": 9, "start_ms": number}
+
+
+# Logs
+
+
+def _log(events: Callable[[int], Iterable[Any]]) -> Callable[[int], bytes]:
+    def make(n_bytes: int) -> bytes:
+        trace = {
+            "vantage_point": {"type": "client"},
+            "common_fields": {"time_format": "relative", "reference_time": 0},
+            "events": list(events(n_bytes)),
+        }
+        return json.dumps({"qlog_version": "0.3", "traces": [trace]}).encode()
+
+    return make
+
+
+def _packet(number: int, *frames: Any, what: str = "received") -> dict[str, Any]:
+    header = {"packet_type": "1RTT", "packet_number": number}
+    data = {"header": header, "frames": list(frames)}
+    return {"time": number, "name": f"transport:packet_{what}", "data": data}
+
+
+def _frame(stream_id: int, offset: int, length: int, **more: Any) -> dict[str, Any]:
+    fields = {"frame_type": "stream", "stream_id": stream_id, "offset": offset, "length": length}
+    return {**fields, **more}
+
+
+_EVENT_BYTES = 230
+_QLOG_EVENTS: dict[str, Callable[[int], Iterable[Any]]] = {
+    "many streams": lambda n: (_packet(i, _frame(4 * i, 0, 9, fin=True)) for i in _times(n)),
+    "one byte each": lambda n: (_packet(i, _frame(0, i, 1)) for i in _times(n)),
+    "backwards": lambda n: (_packet(i, _frame(0, _most(n) - i, 1)) for i in _times(n)),
+    "with holes": lambda n: (_packet(i, _frame(0, 2 * i, 1)) for i in _times(n)),
+    "overlaps": lambda n: (_packet(i, _frame(0, i, 1000)) for i in _times(n)),
+    "one frame again": lambda n: (_packet(i, _frame(0, 0, 9, fin=True)) for i in _times(n)),
+    "one packet": lambda n: [_packet(0, *(_frame(4 * i, 0, 9, fin=True) for i in range(n // 75)))],
+    "huge offsets": lambda n: (_packet(i, _frame(0, 2**61 + i, 1)) for i in _times(n)),
+    "huge numbers of packets": lambda n: (
+        _packet(2**40 * i, _frame(0, 0, 9, fin=True)) for i in _times(n)
+    ),
+    "huge lengths": lambda n: (_packet(i, _frame(4 * i, 0, 2**61, fin=True)) for i in _times(n)),
+    "huge streams": lambda n: (_packet(i, _frame(2**60, i, 1)) for i in _times(n)),
+    "huge acknowledgements": lambda n: [
+        _packet(0, _frame(0, 0, 9, fin=True)),
+        *(
+            _packet(i, {"frame_type": "ack", "acked_ranges": [[0, 2**60]]}, what="sent")
+            for i in _times(n)
+        ),
+    ],
+    "acknowledgements with holes": lambda n: [
+        _packet(0, _frame(0, 0, 9, fin=True)),
+        _packet(
+            1,
+            {"frame_type": "ack", "acked_ranges": [[2 * i, 2 * i] for i in range(n // 20)]},
+            what="sent",
+        ),
+    ],
+    "no names": lambda n: ({"time": i} for i in _times(n)),
+    "texts": lambda n: ("x" for _ in range(n // 5)),
+}
+
+
+def _most(n_bytes: int) -> int:
+    return n_bytes // _EVENT_BYTES
+
+
+def _times(n_bytes: int) -> range:
+    return range(_most(n_bytes))
+
+
+def _sequence(n_bytes: int) -> bytes:
+    head = {"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "trace": {}}
+    events = _QLOG_EVENTS["with holes"](n_bytes)
+    return "".join(f"\x1e{json.dumps(each)}\n" for each in (head, *events)).encode()
+
+
+_QLOG = {
+    **_JSON,
+    **{f"events: {name}": _log(events) for name, events in _QLOG_EVENTS.items()},
+    "a sequence": _sequence,
+    "a sequence of nothing": lambda n: b"\x1e" * n,
+    "a sequence of brackets": lambda n: b"\x1e" + b"[" * n,
+    "a gzip bomb": _bomb(b'{"qlog_version": "0.3", "traces": [', b'{"events":[]},'),
+    "a gzip bomb of spaces": _bomb(b"", b" " * 1000),
+    "a gzip bomb of a sequence": _bomb(b'\x1e{"qlog_version":"0.3"}\n', b'\x1e{"time":1}\n'),
+    "many traces": _text(lambda n: '{"traces":[' + _joined(lambda _: "{}", n) + "]}"),
+    "gzip within gzip": lambda n: gzip.compress(gzip.compress(b" " * n)),
+}
+
+# Header lists
+
+_QIF = {
+    "one list": _text(lambda n: _joined(lambda i: f"name{i}\tvalue", n, "\n")),
+    "many lists": _text(lambda n: _joined(lambda _: ":method\tGET\n", n, "\n")),
+    "a long value": _text(lambda n: f"x\t{'v' * n}\n"),
+    "a long name": _text(lambda n: f"{'v' * n}\tx\n"),
+    "no tabs": _text(lambda n: _joined(lambda i: f"x{i}", n, "\n")),
+    "times": _text(lambda n: _joined(lambda i: f"# at_ms {i}\n:method\tGET\n", n, "\n")),
+    "huge times": _text(lambda n: _joined(lambda _: f"# at_ms {_HUGE}\n:method\tGET\n", n, "\n")),
+    "tabs": _text(lambda n: "\t" * n),
+    "lines": _text(lambda n: "\n" * n),
+}
+
+# Loads and results
+
+
+def _saved() -> Any:
+    return _sample("saved load")
+
+
+_SAVED = {
+    **_JSON,
+    **_within(_saved, "inputs", "page", "resources"),
+    **_within(_saved, "inputs", "scheme"),
+    **_within(_saved, "inputs", "scheme", "classes"),
+    **_within(_saved, "inputs", "scheme", "rules"),
+    **_within(_saved, "inputs", "network"),
+    **_within(_saved, "configuration"),
+    **_within(_saved, "seed"),
+    **_within(_saved, "resources"),
+    **_lists(_saved, "inputs", "page", "resources", make=_PAGES),
+}
+
+
+@cache
+def _rows() -> list[str]:
+    return next(iter(READERS["saved rows"].samples())).decode().splitlines()
+
+
+_ROWS = {
+    **_JSON,
+    "one row often": lambda n: "\n".join(
+        [_rows()[0], *[_rows()[1]] * (n // len(_rows()[1]))]
+    ).encode(),
+    "bare rows": lambda n: "\n".join([_rows()[0], *["{}"] * (n // 3)]).encode(),
+    "a wide row": lambda n: f"{_rows()[0]}\n{_wide(n)}".encode(),
+    "a deep row": lambda n: f"{_rows()[0]}\n{'[' * n}".encode(),
+}
+
+_PRIORITY = {
+    "members": _text(lambda n: _joined(lambda i: f"k{i}=1", n)),
+    "parameters": _text(lambda n: "u=1" + ";a=1" * (n // 4)),
+    "an inner list": _text(lambda n: "u=(" + "a " * (n // 2) + ")"),
+    "an open inner list": _text(lambda n: "u=(" + "a " * (n // 2)),
+    "quotes": _text(lambda n: 'u="' + '\\"' * (n // 2)),
+    "an open text": _text(lambda n: 'u="' + "a" * n),
+    "bytes": _text(lambda n: "u=:" + "a" * n),
+    "digits": _text(lambda n: "u=" + "1" * n),
+    "spaces": _text(lambda n: "u=1" + " " * n + ","),
+    "commas": _text(lambda n: "," * n),
+    "stars": _text(lambda n: "*" * n),
+}
+
+FILES: dict[str, dict[str, Any]] = {
+    "page": _PAGE,
+    "network": {**_tables("network")},
+    "Mahimahi trace": _TRACE,
+    "profile": _tables("profile"),
+    "scheme": _tables("scheme"),
+    "study": _tables("study"),
+    "HAR": {
+        **_JSON,
+        **_lists(_har, "log", "entries", make=_HAR_ENTRIES),
+        **_within(_har, "log", "entries"),
+        **_within(_har, "log", "entries", 0, "request", "headers"),
+        **_within(_har, "log", "entries", 0, "startedDateTime"),
+        **{f"markup: {name}": _har_of(make) for name, make in _HTML.items()},
+        "a gzip bomb": _bomb(b'{"log": {"entries": [', b'{"request": {}},'),
+        "a gzip bomb of spaces": _bomb(b"", b" " * 1000),
+        "a gzip bomb of text": _bomb(b'{"log": {"version": "', b"x" * 1000),
+    },
+    "DevTools log": {**_JSON, **_lists_of("devtools-log")},
+    "WProfX": {**_JSON, **_lists_of("wprofx")},
+    "Epload": {**_JSON, **_lists_of("epload")},
+    "fact table": {
+        **_JSON,
+        **_lists(lambda: SAMPLES["facts"], "resources", make=_FACTS),
+        **_of_sample("facts", ("resources",), ("name",), ("resources", 1, "chunks")),
+    },
+    "HTML and CSS": _SITE_FILES,
+    "qlog": _QLOG,
+    "header lists": _QIF,
+    "header lists of a HAR": {
+        **_JSON,
+        **_lists(_har, "log", "entries", make=_HAR_ENTRIES),
+        **_within(_har, "log", "entries", 0, "request", "headers"),
+    },
+    "saved load": _SAVED,
+    "saved rows": _ROWS,
+    "Priority field": _PRIORITY,
+}
+"""Makers by what they are meant to trouble, by reader of `tests.fuzz.readers`."""

@@ -1,0 +1,44 @@
+"""Hostile files of every format, small ones: what `python -m tests.hostile` reads at full size."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.fuzz.readers import READERS
+from tests.hostile.files import FILES
+
+_BYTES = 30_000
+
+
+@pytest.mark.parametrize("reader", FILES)
+def test_files_made_to_take_time_and_memory_are_read_or_refused(reader: str) -> None:
+    """In a process of its own, which ends where a file takes more than 500 MB or 10 s."""
+    command = [sys.executable, "-m", "tests.hostile.one", reader, str(_BYTES)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len(done.stdout.splitlines()) == len(FILES[reader])
+
+
+def test_a_file_beyond_a_limit_ends_the_process() -> None:
+    filled = (
+        "import tests.hostile.one as one; from tests.fuzz.readers import Reader;"
+        "one.FILES['x'] = {'y': lambda n: b''};"
+        "one.READERS['x'] = Reader(file_name='x', samples=list, read={read});"
+        "one.read('x', 'y', 1)"
+    )
+    for read, said in (("lambda _: bytes(6 * 10**8)", "MemoryError"), ("lambda _: 1 // 0", "Zero")):
+        done = subprocess.run(
+            [sys.executable, "-c", filled.format(read=read)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode != 0
+        assert said in done.stderr
+
+
+def test_there_are_hostile_files_for_every_reader_but_stores() -> None:
+    assert set(READERS) - set(FILES) == {"store of studies"}
