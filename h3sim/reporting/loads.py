@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import NothingToMeasureError
+from h3sim.fitting import decimals_of
 from h3sim.plots import LoadPlots
 from h3sim.plots.labels import lane_labels
 from h3sim.plots.progress import curve, shown_set
@@ -125,6 +126,7 @@ def _verdict_of_set(
     page = pairs[0].load.page.name
     if not indexes:
         return f"{page}, {what}: no ByteIndex, for {pairs[0].load.why_none(which)}."
+    decimals = decimals_of((index for index, _ in indexes), least=0)
     best_ms, worst_ms = (pick(index for index, _ in indexes) for pick in (min, max))
     best = [name for index_ms, name in indexes if index_ms <= best_ms * (1 + _SAME)]
     if worst_ms <= best_ms * (1 + _SAME):
@@ -136,8 +138,8 @@ def _verdict_of_set(
         compared = f", {base_ms / best_ms:.2f} times as fast as {baseline.name}"
     return (
         f"{page}, {what}: {_listed(best)} {'is' if len(best) == 1 else 'are'} fastest, with a"
-        f" ByteIndex of {best_ms:,.0f} ms{compared}; {_listed(slowest)}"
-        f" {'is' if len(slowest) == 1 else 'are'} slowest, with {worst_ms:,.0f} ms."
+        f" ByteIndex of {best_ms:,.{decimals}f} ms{compared}; {_listed(slowest)}"
+        f" {'is' if len(slowest) == 1 else 'are'} slowest, with {worst_ms:,.{decimals}f} ms."
     )
 
 

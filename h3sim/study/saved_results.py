@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import TYPE_CHECKING
 
 from h3sim.documents import parse_json, read_text, shown
@@ -27,6 +28,10 @@ _PARQUET = b"PAR1"
 _OTHER = (
     "is no store, and not what `results.save` writes (what `to_csv` and others wrote, pandas reads)"
 )
+_SAMPLED = "h3sim-results/1"
+"""The format in which `byte_index_all_ms` was sampled every 100 ms."""
+_EXACT = "byte_index_exact_"
+"""What columns of the integral were called beside it."""
 _STUDY = OrNone(Whole(low=1))
 
 
@@ -57,7 +62,7 @@ def _of_store(path: str | Path, study: int | None) -> Results:
     if wanted not in known:
         message = f"has no study {wanted}; there are {', '.join(map(str, known)) or 'none'}"
         raise StoreInputError(message, shown_path(path))
-    return Results(lambda: store.rows(wanted), axes=known[wanted].axes)
+    return Results(lambda: map(_renamed_if_old, store.rows(wanted)), axes=known[wanted].axes)
 
 
 def _of_lines(path: str | Path) -> Results:
@@ -65,13 +70,15 @@ def _of_lines(path: str | Path) -> Results:
     if not head.lstrip().startswith("{"):
         raise ResultsError([Problem(key="", message=_OTHER)], str(path))
     document = parse_json(head, ResultsError, source=str(path))
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") not in (FORMAT, _SAMPLED):
         message = f"must be {FORMAT!r}: neither saved results nor a store"
         raise ResultsError([Problem(key="format", message=message)], str(path))
     problems: list[Problem] = []
-    said = ResultsHead()
+    said, is_sampled = ResultsHead(), document["format"] == _SAMPLED
     try:
-        said = read_document(ResultsHead, document, ResultsError, source="", format_=FORMAT)
+        said = read_document(
+            ResultsHead, document | {"format": FORMAT}, ResultsError, source="", format_=FORMAT
+        )
     except ResultsError as error:
         problems += error.problems
     # Checked now, so that a bad line is not met in the midst of results; but kept as text, which
@@ -80,7 +87,38 @@ def _of_lines(path: str | Path) -> Results:
     if problems:
         raise ResultsError(problems, str(path))
     texts: list[Stored] = [(line, None, None) for line in lines]
+    if is_sampled:
+        texts = [*map(_renamed, texts)]
     return Results(lambda: iter(texts), axes=said.axes)
+
+
+def _renamed(stored: Stored) -> Stored:
+    """Return a row whose `byte_index_all_ms` was sampled with the names that columns have now."""
+    text, resources, error = stored
+    if text is None:
+        return stored
+    row = json.loads(text)
+    return json.dumps({_now(name): value for name, value in row.items()}), resources, error
+
+
+def _renamed_if_old(stored: Stored) -> Stored:
+    """Return a row of a store, in which old rows may stand beside new ones, with today's names."""
+    text = stored[0]
+    # Asked of the text first: to parse all rows twice would take as long as to read them.
+    is_old = text is not None and _EXACT in text and f"{_EXACT}all_ms" in json.loads(text)
+    return _renamed(stored) if is_old else stored
+
+
+def _now(name: str) -> str:
+    """Return today's name of a column of `h3sim-results/1`.
+
+    >>> _now("byte_index_all_ms"), _now("byte_index_exact_all_ms"), _now("page")
+    ('byte_index_sampled_all_ms', 'byte_index_all_ms', 'page')
+    """
+    if name.startswith(_EXACT):
+        return name.replace(_EXACT, "byte_index_", 1)
+    is_sampled = name.startswith("byte_index_")
+    return name.replace("byte_index_", "byte_index_sampled_", 1) if is_sampled else name
 
 
 def _row_problem(number: int, line: str) -> Problem | None:

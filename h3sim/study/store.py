@@ -21,7 +21,7 @@ from h3sim.documents.files import shown_path
 from h3sim.documents.shown import shown
 from h3sim.errors import H3SimError, InputError, Problem
 from h3sim.printable import printable
-from h3sim.study.store_format import APPLICATION_ID, FORMAT, VERSION, script
+from h3sim.study.store_format import APPLICATION_ID, FORMAT, SAMPLED_VERSION, VERSION, script
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -128,11 +128,14 @@ class Store:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if tables and known != APPLICATION_ID:
             raise self._refused("is not a store of studies: give another file")
-        if tables and version != VERSION:
+        if tables and version not in (VERSION, SAMPLED_VERSION):
             raise self._refused(
                 f"is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
                 " give another file, or export its rows with the h3sim that made it"
             )
+        if version == SAMPLED_VERSION and self._may_write:
+            # An h3sim that knows only the format before must not take new rows for such as it has.
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
         if self._may_write and self.path != ":memory:":
             self._log_ahead()
             # With WAL no commit is lost when a process dies, and none waits for the disk.

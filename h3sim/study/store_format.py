@@ -1,13 +1,24 @@
-"""The tables of a store, `h3sim-store/1`: made from here, and documented from here."""
+"""The tables of a store, `h3sim-store/2`: made from here, and documented from here."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["APPLICATION_ID", "FORMAT", "TABLES", "VERSION", "StoreColumn", "StoreTable", "script"]
+__all__ = [
+    "APPLICATION_ID",
+    "FORMAT",
+    "SAMPLED_VERSION",
+    "TABLES",
+    "VERSION",
+    "StoreColumn",
+    "StoreTable",
+    "script",
+]
 
-VERSION = 1
+VERSION = 2
 """SQLite's `user_version`, by which a store of another format is told."""
+SAMPLED_VERSION = 1
+"""The format before, in whose rows `byte_index_all_ms` was sampled: its tables are the same."""
 FORMAT = f"h3sim-store/{VERSION}"
 APPLICATION_ID = 0x68337331  # "h3s1"
 """SQLite's `application_id`, by which a store is told from other databases."""
