@@ -108,7 +108,7 @@ def _add_output_options(parser: argparse.ArgumentParser) -> None:
         " the recording with -advice.png)",
     )
     parser.add_argument("--report", metavar="FILE", help="write a report, too: FILE.html")
-    parser.add_argument("--json", action="store_true", help="print h3sim-advice/1 instead")
+    parser.add_argument("--json", action="store_true", help="print h3sim-advice/2 instead")
     add_wide(parser)
 
 

@@ -105,8 +105,13 @@ def _renamed_if_old(stored: Stored) -> Stored:
     """Return a row of a store, in which old rows may stand beside new ones, with today's names."""
     text = stored[0]
     # Asked of the text first: to parse all rows twice would take as long as to read them.
-    is_old = text is not None and _EXACT in text and f"{_EXACT}all_ms" in json.loads(text)
-    return _renamed(stored) if is_old else stored
+    if not isinstance(text, str) or _EXACT not in text:
+        return stored
+    try:
+        row = json.loads(text)
+    except ValueError:
+        return stored  # it is refused where it is read
+    return _renamed(stored) if isinstance(row, dict) and f"{_EXACT}all_ms" in row else stored
 
 
 def _now(name: str) -> str:

@@ -236,7 +236,7 @@ def test_a_store_of_another_version_is_told(store: Any) -> None:
     with sqlite3.connect(store) as database:
         database.execute("PRAGMA user_version = 7")
     database.close()
-    with pytest.raises(StoreError, match="is h3sim-store/7, and this h3sim reads h3sim-store/1"):
+    with pytest.raises(StoreError, match="is h3sim-store/7, and this h3sim reads h3sim-store/2"):
         run(study(1), store)
 
 
