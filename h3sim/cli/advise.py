@@ -18,6 +18,7 @@ from h3sim.cli.subjects import add_marks
 from h3sim.cli.tables import add_wide, fitted, plural, ratios, table, terminal_width, times
 from h3sim.documents import check_output
 from h3sim.errors import InputError, Problem
+from h3sim.fitting import SURE
 from h3sim.printable import printable
 from h3sim.study import advise, resolve_scheme, resolve_schemes
 from h3sim.study.advise import DEPLOYABLE, read_subject
@@ -234,7 +235,7 @@ def _table(advice: Advice, width: int | None) -> str:
         times(load.byte_index_all_ms for load in loads),
         times(load.last_atf_ms for load in loads),
         times(load.page_load_ms for load in loads),
-        *(ratios(found.column(name)) for name in ("ratio", "low", "high")),
+        *(ratios(found.column(name), apart=SURE) for name in ("ratio", "low", "high")),
         [advice.found.standing(row) for row in found],
         strict=True,
     )

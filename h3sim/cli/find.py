@@ -13,6 +13,7 @@ from h3sim.cli.subjects import add_pages, add_schemes, read_pages, read_schemes
 from h3sim.cli.tables import add_wide, fitted, ratios, table, terminal_width
 from h3sim.documents import shown
 from h3sim.errors import InputError, Problem
+from h3sim.fitting import SURE
 from h3sim.printable import printable
 from h3sim.study import find, resolve_scheme
 from h3sim.study.arms import arms_of
@@ -190,7 +191,7 @@ def _show(found: FoundScheme, width: int | None) -> None:
     body = zip(
         [row.scheme for row in rows],
         [row.pairs for row in rows],
-        *(ratios(rows.column(name)) for name in ("ratio", "low", "high")),
+        *(ratios(rows.column(name), apart=SURE) for name in ("ratio", "low", "high")),
         [found.standing(row) for row in rows],
         strict=True,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli.parsing import output_width
-from h3sim.fitting import decimals_of, folded, shortened, width_of
+from h3sim.fitting import APART, decimals_of, folded, shortened, width_of
 from h3sim.printable import printable
 
 if TYPE_CHECKING:
@@ -116,24 +116,26 @@ def ratio(value: float | None) -> str:
 def times(column: Iterable[float | None]) -> list[str]:
     """Return a column of times with one decimal, more where others would look alike.
 
-    >>> times([1234.56, None]), times([59.04, 58.96])
-    (['1,234.6', '-'], ['59.04', '58.96'])
+    >>> times([1234.56, None]), times([5.04, 4.96])
+    (['1,234.6', '-'], ['5.04', '4.96'])
     """
     return _decimal(column, least=1)
 
 
-def ratios(column: Iterable[float | None]) -> list[str]:
+def ratios(column: Iterable[float | None], *, apart: float = APART) -> list[str]:
     """Return a column of ratios with two decimals, more where others would look alike.
 
-    >>> ratios([1, 1.254]), ratios([1, 1.004])
+    That is where they differ by more than *apart*, relative to the larger.
+
+    >>> ratios([1, 1.254]), ratios([1, 1.004], apart=0.001)
     (['1.00', '1.25'], ['1.000', '1.004'])
     """
-    return _decimal(column, least=2)
+    return _decimal(column, least=2, apart=apart)
 
 
-def _decimal(column: Iterable[float | None], *, least: int) -> list[str]:
+def _decimal(column: Iterable[float | None], *, least: int, apart: float = APART) -> list[str]:
     values = list(column)
-    decimals = decimals_of(values, least=least)
+    decimals = decimals_of(values, least=least, apart=apart)
     return [_NONE if value is None else f"{value:,.{decimals}f}" for value in values]
 
 

@@ -10,7 +10,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from h3sim.fitting import are_apart, decimals_of
+from h3sim.fitting import SURE, are_apart, decimals_of
 from h3sim.plots.html_page import html_page
 
 if TYPE_CHECKING:
@@ -172,14 +172,14 @@ def _cell(value: Any, text: str) -> str:
 def _texts(column: Sequence[Any]) -> list[str]:
     """Return a column as it is shown; numbers that differ are given so many digits that it shows.
 
-    >>> _texts([1.0, 1.254, None]), _texts([59.0, 1.00004, 1.0003])
-    (['1', '1.254', '-'], ['59.0000', '1.0000', '1.0003'])
+    >>> _texts([1.0, 1.254, None]), _texts([1.00004, 1.0003])
+    (['1', '1.254', '-'], ['1.0000', '1.0003'])
     """
     texts = [*map(_text, column)]
     numbers = sorted(one for one in zip(column, texts, strict=True) if type(one[0]) is float)
-    if not any(a[1] == b[1] and are_apart(a[0], b[0]) for a, b in pairwise(numbers)):
+    if not any(a[1] == b[1] and are_apart(a[0], b[0], apart=SURE) for a, b in pairwise(numbers)):
         return texts
-    decimals = decimals_of((value for value, _ in numbers), least=1)
+    decimals = decimals_of((value for value, _ in numbers), least=1, apart=SURE)
     return [
         f"{value:,.{decimals}f}" if type(value) is float else text
         for value, text in zip(column, texts, strict=True)

@@ -205,7 +205,7 @@ def compare(
 
     >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], buffers_kb=[0])
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
-    [1.0, 1.4]
+    [1.0, 1.41]
     """
     given = partial(config_of, options, known=_ARGUMENTS, changed=config)
     with GatheredMistakes() as mistakes:

@@ -257,7 +257,7 @@ def test_a_seed_that_is_refused_is_told_once() -> None:
 
 def sampled_document(load: h3sim.Load) -> dict[str, Any]:
     """Return a load as `h3sim-load/1` had it: what was sampled had no name of its own."""
-    document = json.loads(json.dumps(load.to_dict()))
+    document: dict[str, Any] = json.loads(json.dumps(load.to_dict()))
     exact, sampled = (document.pop(f"byte_index{name}_ms") for name in ("", "_sampled"))
     return document | {
         "format": "h3sim-load/1",
