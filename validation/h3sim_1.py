@@ -152,9 +152,7 @@ def _site_ratios(
                 load = run_config(page, scheme, config)
                 for which in _WHICH:
                     if which == "all" or not page.why_nothing_visible:
-                        ratio = load.byte_index(which) / mine.byte_index(
-                            which, sample_ms=None
-                        )
+                        ratio = load.byte_index(which) / mine.byte_index(which, sample_ms=None)
                         ratios.setdefault((which, scheme.name), []).append(ratio)
     return [(*key, statistics.geometric_mean(values)) for key, values in ratios.items()]
 
