@@ -20,6 +20,7 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli.parsing import progress_bar
 from h3sim.findings.intervals import tau
+from h3sim.metrics import SAMPLE_MS
 from h3sim.units import ms
 
 if TYPE_CHECKING:

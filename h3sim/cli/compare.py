@@ -46,7 +46,8 @@ examples:
   h3sim compare corpus --scheme fifo,chrome-eps --by-page --wide | less -S
 
 A speedup is a ratio of ByteIndexes: that of the baseline without a send buffer to that of the
-scheme. 2.00 is twice as fast, 0.50 half as fast.
+scheme. 2.00 is twice as fast, 0.50 half as fast. Of several versions of one page each is also
+compared with the first.
 """
 _FEW_PAGES = 4
 """Of more pages than this only the means are shown, unless told otherwise."""
@@ -134,7 +135,10 @@ def _compare(options: argparse.Namespace) -> int:
     else:
         for page in pages:
             _show_notes(comparison, page.name, width)
-    _show_means(comparison, pages, buffers_kb, options.mean, width)
+    if comparison.are_versions:
+        _show_versions(comparison, buffers_kb, width)
+    else:
+        _show_means(comparison, pages, buffers_kb, options.mean, width)
     _explain(wanted, width)
     return 0
 
@@ -209,6 +213,27 @@ def _show_means(
         for mean in ("mean_all", "mean_atf")
     ]
     print(table(["scheme", *headers], zip(schemes, *columns, strict=True), width=width))
+
+
+def _show_versions(comparison: Comparison, buffers_kb: list[float], width: int | None) -> None:
+    """Print what other versions of the first page change, scheme by scheme."""
+    original = printable(comparison.rows[0].page)
+    for name in dict.fromkeys(comparison.versions.column("page")):
+        for buffer_kb in buffers_kb:
+            rows = [
+                row for row in comparison.versions if (row.page, row.buffer_kb) == (name, buffer_kb)
+            ]
+            body = zip(
+                [row.scheme for row in rows],
+                ratios(row.speedup_all for row in rows),
+                ratios(row.speedup_atf for row in rows),
+                ratios(row.speedup_page_load for row in rows),
+                strict=True,
+            )
+            buffer = f", a send buffer of {buffer_kb:g} kB" if buffer_kb else ""
+            print(f"{printable(name)} against {original} with the same scheme{buffer}: speedups\n")
+            headers = ("scheme", "all", "above the fold", "page load")
+            print(f"{table(headers, body, width=width)}\n")
 
 
 def _explain(schemes: list[Scheme], width: int | None) -> None:

@@ -88,6 +88,20 @@ class MeanRow(NamedTuple):
     mean_atf: float | None
 
 
+class VersionRow(NamedTuple):
+    """Another version of the first page beside it, with the same scheme and send buffer.
+
+    Speedups are ratios of the first page's time to this one's; above 1 is faster.
+    """
+
+    page: str
+    scheme: str
+    buffer_kb: float
+    speedup_all: float | None
+    speedup_atf: float | None
+    speedup_page_load: float | None
+
+
 COMPARISON = WrittenFormat(
     "h3sim-comparison/2",
     "Schemes beside a baseline",
@@ -99,6 +113,11 @@ COMPARISON = WrittenFormat(
     Key("notes", TableOf(ListOf(TEXT, "texts")), "what must be known of a page, by its name"),
     Key("rows", rows_of(ComparisonRow), "one a load"),
     Key("means", rows_of(MeanRow), "one a scheme and send buffer, over pages"),
+    Key(
+        "versions",
+        rows_of(VersionRow),
+        "each other page beside the first, where they are versions of one page",
+    ),
 )
 
 
@@ -119,6 +138,8 @@ class Comparison(Told):
     """What must be known of a page, by its name, where there is anything."""
     why_none: dict[str, str]
     """Why a page has no ByteIndex above the fold, by its name, where it has none."""
+    are_versions: bool
+    """Whether the pages are versions of one: the same document, and mostly the same resources."""
 
     @cached_property
     def means(self) -> Rows[MeanRow]:
@@ -129,6 +150,24 @@ class Comparison(Told):
         """Return the mean speedups under another *mean*, say `statistics.geometric_mean`."""
         cells = dict.fromkeys((row.scheme, row.buffer_kb) for row in self.rows)
         return Rows(MeanRow, (self._mean(*cell, mean) for cell in cells))
+
+    @cached_property
+    def versions(self) -> Rows[VersionRow]:
+        """The other pages beside the first, where they are versions of one; else no row."""
+        first = {
+            (row.scheme, row.buffer_kb): row
+            for row in self.rows
+            if self.are_versions and row.page == self.rows[0].page
+        }
+        others = (row for row in self.rows if row.page != self.rows[0].page)
+        return Rows(
+            VersionRow,
+            (
+                _version(first[row.scheme, row.buffer_kb], row)
+                for row in others
+                if (row.scheme, row.buffer_kb) in first
+            ),
+        )
 
     def loads_of(self, page: str, *, buffer_kb: float) -> list[Load]:
         """Return the loads of one page with one send buffer, in the order of the schemes.
@@ -344,8 +383,31 @@ def _common(grid: _Grid, load: Load, config: LoadConfig) -> dict[str, Any]:
         "configuration": configuration | {"retransmit": known, "buffer_model": config.buffer_model},
         "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
         "page_digests": {page.name: page.digest for page in grid.pages},
+        "are_versions": _are_versions(grid.pages),
         "why_none": {page.name: why for page in grid.pages if (why := page.why_nothing_visible)},
     }
+
+
+def _are_versions(pages: Sequence[Page]) -> bool:
+    """Return whether all have the root of the first, and share half of all resources with it."""
+    first, *others = pages
+    known = {resource.id for resource in first.resources}
+    return bool(others) and all(
+        other.resources[other.root].id == first.resources[first.root].id
+        and 2 * len(known & (ids := {each.id for each in other.resources})) >= len(known | ids)
+        for other in others
+    )
+
+
+def _version(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
+    return VersionRow(
+        row.page,
+        row.scheme,
+        row.buffer_kb,
+        _ratio(first.byte_index_all_ms, row.byte_index_all_ms),
+        _ratio(first.byte_index_atf_ms, row.byte_index_atf_ms),
+        _ratio(first.page_load_ms, row.page_load_ms),
+    )
 
 
 def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:

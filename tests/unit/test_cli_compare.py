@@ -174,7 +174,12 @@ def test_means_are_of_the_kind_that_is_asked_for(
     image = {"id": "i", "kind": "image", "bytes": 42000}
     css = {"id": "c", "kind": "stylesheet", "bytes": 10} | visible
     pages = [
-        page_file(tmp_path, root, css, name="one"),
+        page_file(
+            tmp_path,
+            root | {"id": "/one"},
+            css | {"discovered": {"by": "/one", "at": "complete"}},
+            name="one",
+        ),
         page_file(tmp_path, root, image | {"discovered": visible["discovered"]}, css, name="two"),
     ]
     options = ("--scheme", "dfifo", "--baseline", "fifo", "--buffer-kb", "0", "--mean", mean)
@@ -310,3 +315,30 @@ def test_options_that_do_not_go_together_are_told(
 ) -> None:
     assert main(["compare", "davies-meenan", *options]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_versions_of_a_page_are_compared_with_the_first_scheme_by_scheme(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = {"id": "/", "kind": "document", "bytes": 1400, "above_the_fold": True}
+    image = {"id": "i", "kind": "image", "discovered": {"by": "/", "at": "complete"}}
+    first = page_file(tmp_path, root, image | {"bytes": 1400 * 9}, name="large")
+    other = page_file(tmp_path, root, image | {"bytes": 1400 * 4}, name="small")
+    options = (first, other, "--scheme", "rr,fifo", "--buffer-kb", "0")
+    out = printed(capsys, *options)
+    _, said, below = out.partition("small against large with the same scheme: speedups")
+    assert said
+    assert "mean speedups" not in out
+    # One packet every 10 ms: the document at 10, the image at 100 and 50. All bytes: (10 + 9 * 100)
+    # / 10 = 91 and (10 + 4 * 50) / 5 = 42; above the fold 10 and 10.
+    expected = [f"{91 / 42:.2f}", "1.00", "2.00"]
+    assert [row[1:] for row in rows_of(below) if row[:1] in (["rr"], ["fifo"])] == [expected] * 2
+    document = json.loads(printed(capsys, *options, "--json"))
+    assert [row["scheme"] for row in document["versions"]] == ["rr", "fifo"]
+    assert document["versions"][0]["speedup_page_load"] == 2
+
+
+def test_other_pages_are_no_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "papers", "--scheme", "rr,fifo", "--buffer-kb", "0")
+    assert "against" not in out
+    assert "mean speedups to rr over 2 pages" in out
